@@ -34,7 +34,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}}, nil

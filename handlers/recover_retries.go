@@ -18,6 +18,8 @@ type Recoverer interface {
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
 	// CarryOnRuns executes runs without documents, for at most two minutes.
 	CarryOnRuns(ctx context.Context) (run.Carried, error)
+	// SaveCounts counts documents and messages for the operators' status.
+	SaveCounts(ctx context.Context) error
 	// TellTransitions writes the breaker's transitions into the audit log.
 	TellTransitions(ctx context.Context) error
 }
@@ -27,11 +29,12 @@ func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			runs, runsErr := r.RecoverRuns(ctx) // first, because it is short and the documents may take all the time
+			counted := r.SaveCounts(ctx)        // first, so that nothing that follows can keep it from telling that the timer lives
+			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
 			carried, carriedErr := r.CarryOnRuns(ctx) // last, because nobody waits for them
-			for _, other := range []error{runsErr, told, carriedErr} {
+			for _, other := range []error{runsErr, told, carriedErr, counted} {
 				if err == nil {
 					err = other
 				}

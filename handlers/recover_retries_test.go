@@ -29,6 +29,8 @@ func (r recoverer) CarryOnRuns(context.Context) (run.Carried, error) { return ru
 
 func (r recoverer) TellTransitions(context.Context) error { return nil }
 
+func (r recoverer) SaveCounts(context.Context) error { return nil }
+
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
 // The evidence of a poison message has the host's invocation id, so that the host's log can be found.
@@ -76,7 +78,12 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 type auditing struct {
 	parts *[]string
 	// documents, runs, err and passes are the errors of the parts.
-	documents, runs, err, passes error
+	documents, runs, err, passes, counts error
+}
+
+func (a auditing) SaveCounts(context.Context) error {
+	*a.parts = append(*a.parts, "counts")
+	return a.counts
 }
 
 func (a auditing) Recover(context.Context, string) (commit.Recovered, error) {
@@ -104,15 +111,15 @@ func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	var parts []string
 	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, []string{"runs", "documents", "audit", "passes"}, parts)
+	require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
 }
 
-// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of runs of passes.
+// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of runs of passes, of the counts.
 func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
-	documents, runs, audit, passes := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("passes")
+	documents, runs, audit, passes, counts := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("passes"), errors.New("counts")
 	for _, c := range []struct {
 		of   auditing
 		want error
@@ -120,13 +127,14 @@ func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
 		{auditing{documents: documents, runs: runs, err: audit, passes: passes}, documents},
 		{auditing{runs: runs, err: audit}, runs},
 		{auditing{err: audit, passes: passes}, audit},
-		{auditing{passes: passes}, passes},
+		{auditing{passes: passes, counts: counts}, passes},
+		{auditing{counts: counts}, counts},
 		{auditing{}, nil},
 	} {
 		var parts []string
 		c.of.parts = &parts
 		_, err := RecoverRetries(c.of).Run(t.Context(), Invocation{})
 		require.ErrorIs(t, err, c.want)
-		require.Equal(t, []string{"runs", "documents", "audit", "passes"}, parts)
+		require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
 	}
 }

@@ -169,7 +169,7 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 	defer closeQueue()
 	return use(opsapi.Direct(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
-		RunQueue: queue, Selection: documents.Selection(),
+		RunQueue: queue, Selection: documents.Selection(), Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
 	}, o), operatorName()))
 }
 

@@ -58,6 +58,16 @@ func (r *real) failed(t *testing.T, line int64, code string) string {
 	return id
 }
 
+// count counts as the recovery timer does.
+func (r *real) count(t *testing.T) {
+	t.Helper()
+	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	timer := ops.New(ops.Ports{Backlog: r.documents, Counts: cosmos.NewCounts(c, "web", false)}, ops.Options{SysName: "web"})
+	require.NoError(t, timer.SaveCounts(t.Context()))
+}
+
 func (r *real) writerState(t *testing.T, id string) invoice.State {
 	t.Helper()
 	raw, err := r.documents.Read(t.Context(), id)
@@ -71,6 +81,7 @@ func TestOperatingDirectly(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "547")
 
+	r.count(t)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Regexp(t, `flow\s+running`, r.out)
 	require.Regexp(t, `failed\s+2`, r.out)
@@ -291,7 +302,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Stores: storesOf(runStore, executor), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
 }
@@ -315,6 +326,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	b := newBench(t)
 	b.env["SQLWRITER_KEY"] = "key-marker"
 	app := "--app=" + server.URL
+	require.NoError(t, o.SaveCounts(t.Context()))
 	require.Equal(t, exitOK, b.run(t, "status", app), b.errors)
 	require.Regexp(t, `failed\s+1`, b.out)
 	require.Contains(t, b.errors, "connections: the app's Ops function (flag --app, key of SQLWRITER_KEY)")

@@ -120,7 +120,7 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
-	handOff := "running"
+	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + clock(p.HandedOffAt)
 	}

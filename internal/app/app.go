@@ -177,7 +177,7 @@ func (a *App) useCases() {
 	}
 	a.ops = ops.New(ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
-		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
+		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts, Queues: a.clients.queues,
 	}, a.opsOptions())
 }
 
@@ -288,6 +288,14 @@ func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
 	return a.work.recovery.CarryOn(ctx)
+}
+
+// SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts, too.
+func (a *App) SaveCounts(ctx context.Context) error {
+	if a.ops == nil {
+		return a.unusable()
+	}
+	return a.ops.SaveCounts(ctx)
 }
 
 // TellTransitions implements handlers.Recoverer. While the breaker refuses, the transitions wait.

@@ -34,6 +34,8 @@ type dependency struct {
 type clients struct {
 	results *cosmos.Container
 	control breaker.ControlStore
+	counts  ops.CountsStore
+	queues  []ops.NamedQueue
 	leases  interface {
 		HasTimeToLive(ctx context.Context) (bool, error)
 	}
@@ -54,6 +56,7 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 	problems = slices.Concat(adapterProblem(config.CosmosConnection, err, known, "COSMOS_"), sqlProblems(c, known))
 	if control, err := open.Control(c.Cosmos); err == nil {
 		m.control = cosmos.NewControl(control, c.SysName)
+		m.counts = cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow)
 		m.closers = append(m.closers, control.Close)
 	}
 	if leases, err := open.Leases(c.Cosmos); err == nil {
@@ -70,6 +73,9 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 	if err == nil {
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
 		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
+		for _, name := range []string{c.ServiceBus.RunsQueue, c.ServiceBus.BatchesQueue} {
+			m.queues = append(m.queues, ops.NamedQueue{Name: name, Messages: namespace.Queue(name)})
+		}
 		m.closers = append(m.closers, namespace.Close)
 	}
 	return m, append(problems, adapterProblem(config.ServiceBusConnection, err, known, config.ServiceBusConnection)...)

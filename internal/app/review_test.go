@@ -53,7 +53,9 @@ func (s *stack) controlEtags() map[string]string {
 				ETag string `json:"_etag"`
 			}
 			require.NoError(s.t, json.Unmarshal(item, &doc))
-			etags[doc.ID] = doc.ETag
+			if doc.ID != "status:web:shadow" { // the counts of its own timer
+				etags[doc.ID] = doc.ETag
+			}
 		}
 	}
 	return etags

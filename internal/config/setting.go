@@ -107,7 +107,7 @@ func Settings() []Setting {
 		{
 			Name: Mode, Default: ModeLive, Sample: ModeLive, check: oneOf(ModeLive, ModeShadow),
 			field:   func(c *Config) any { return &c.Mode },
-			Meaning: "`live`, or `shadow`: compare with what the old writer has done, and write nothing anywhere (docs/cutover.md)",
+			Meaning: "`live`, or `shadow`: compare with what the old writer has done, and write nothing but the counts of its own timer (docs/cutover.md)",
 		},
 		{
 			Name: TimeZone, Default: "America/Chicago", Sample: "America/Chicago", check: checkZone,

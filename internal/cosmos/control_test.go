@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
@@ -42,6 +43,36 @@ func TestControlStore(t *testing.T) {
 		server, c := startControl(t)
 		return conformance.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
 	})
+}
+
+func TestCountsStore(t *testing.T) {
+	t.Parallel()
+	conformance.TestCountsStore(t, func(t *testing.T) conformance.CountsHarness {
+		server, c := startControl(t)
+		return conformance.CountsHarness{Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(openControl(t, server), "web", false)}
+	})
+}
+
+func TestCountsStoreOnARealAccount(t *testing.T) {
+	needRealAccount(t)
+	conformance.TestCountsStore(t, func(t *testing.T) conformance.CountsHarness {
+		c := onRealAccount(t)
+		return conformance.CountsHarness{Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(c, "web", false)}
+	})
+}
+
+// The timer of a shadow, or of another environment, must not hide that this one is silent.
+func TestEachTimerHasItsCounts(t *testing.T) {
+	t.Parallel()
+	_, c := startControl(t)
+	require.NoError(t, cosmos.NewCounts(c, "web", true).StoreCounts(t.Context(), ops.Counts{Due: 1}))
+	require.NoError(t, cosmos.NewCounts(c, "dev", false).StoreCounts(t.Context(), ops.Counts{Due: 2}))
+	found, err := cosmos.NewCounts(c, "web", false).LoadCounts(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, found)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"status:web","at":"never"}`), false))
+	_, err = cosmos.NewCounts(c, "web", false).LoadCounts(t.Context())
+	require.Equal(t, "unreadable", fault.CodeOf(err))
 }
 
 func TestControlStoreOnARealAccount(t *testing.T) {

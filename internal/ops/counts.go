@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -13,15 +15,46 @@ import (
 
 // The bounds of the counting: Cosmos has no counter that it serves over partitions, so documents are listed.
 const (
-	// maxCounted bounds the documents that one count lists.
-	maxCounted = 5000
-	// countWithin bounds the time of counting.
+	// maxCounted bounds the documents that one count lists, maxMessages the messages of a queue.
+	maxCounted  = 5000
+	maxMessages = 500
+	// countWithin bounds the time of counting documents, queueWithin that of looking into one queue.
 	countWithin = 20 * time.Second
+	queueWithin = 5 * time.Second
+	// minTick and maxTick bound the interval of the recovery timer, as two successive counts show it. The lower one is the documented
+	// schedule's, so that a tick by hand does not make the next one look late.
+	minTick = 5 * time.Minute
+	maxTick = time.Hour
 )
+
+// CountsStore keeps the last Counts of an environment, where all instances read them.
+type CountsStore interface {
+	// LoadCounts returns the stored Counts; the zero Counts when there are none. Errors by kind: infrastructure (code "unreadable" when
+	// they are not what was stored), throttled.
+	LoadCounts(ctx context.Context) (Counts, error)
+	// StoreCounts replaces the stored Counts. Errors by kind: infrastructure (they may have been stored), throttled.
+	StoreCounts(ctx context.Context, c Counts) error
+}
+
+// Messages looks at the messages of one queue. It takes none.
+type Messages interface {
+	// Count counts active and dead-lettered messages among the first most of each; AtLeast says that there may be more. Locked messages
+	// are active; scheduled and deferred ones are not. Errors by kind: infrastructure (code "unauthorized" without the right to look),
+	// throttled.
+	Count(ctx context.Context, most int) (active, deadLettered Count, err error)
+}
+
+// NamedQueue is a queue that Counts describes.
+type NamedQueue struct {
+	Name string
+	Messages
+}
 
 // Counts are the waiting and failed documents at a time, and the messages of the queues.
 type Counts struct {
 	At time.Time `json:"at"`
+	// EverySeconds is the interval of the recovery timer, which counts.
+	EverySeconds int64 `json:"every_s"`
 	// Depth counts pending, retry_scheduled, processing and failed documents. Committed ones are not counted: that would read the whole
 	// container.
 	Depth map[invoice.Status]Count `json:"depth"`
@@ -45,6 +78,14 @@ type Count struct {
 	Documents int `json:"documents"`
 	// AtLeast says that the count ended early: there may be more.
 	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// String is the number; "at least" comes before it when there may be more.
+func (c Count) String() string {
+	if c.AtLeast {
+		return "at least " + strconv.Itoa(c.Documents)
+	}
+	return strconv.Itoa(c.Documents)
 }
 
 // Oldest is the document that has waited longest.
@@ -81,37 +122,69 @@ type QueueCount struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// count lists waiting and failed documents and counts them. Errors by kind: infrastructure, throttled.
+// SaveCounts counts documents and messages, and stores the result for Status. It changes no document. Errors by kind: infrastructure,
+// throttled; nothing is stored then.
+func (o *Ops) SaveCounts(ctx context.Context) error {
+	now := o.o.Now()
+	c, err := o.count(ctx, now)
+	if err != nil {
+		return err
+	}
+	c.EverySeconds = int64(minTick / time.Second)
+	if last, err := o.p.Counts.LoadCounts(ctx); err == nil && !last.At.IsZero() {
+		c.EverySeconds = int64(min(max(now.Sub(last.At), minTick), maxTick) / time.Second)
+	}
+	return o.p.Counts.StoreCounts(ctx, c)
+}
+
+// count counts as of now.
 func (o *Ops) count(ctx context.Context, now time.Time) (Counts, error) {
 	counting, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
-	c := Counts{At: o.in(now), Depth: map[invoice.Status]Count{}, Groups: []Group{}, Queues: []QueueCount{}}
+	c := Counts{At: now.UTC(), Depth: map[invoice.Status]Count{}, Groups: []Group{}, Queues: []QueueCount{}}
 	groups := map[groupKey]*Group{}
-	for _, statuses := range [][]invoice.Status{
-		{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, // a flood of failed ones must not hide these
-		{invoice.Failed},
+	for _, part := range []struct {
+		statuses []invoice.Status
+		newest   bool
+	}{
+		{[]invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, false}, // a flood of failed ones must not hide these
+		{[]invoice.Status{invoice.Failed}, true},                                               // nor old failures the latest
 	} {
-		atLeast, err := o.scan(counting, statuses, 0, now, maxCounted, func(doc commit.PendingDoc) bool {
-			c.add(doc, now, groups)
-			return true
-		})
+		atLeast, err := o.scan(counting, part.statuses, part.newest, now, func(doc commit.PendingDoc) { o.add(&c, doc, now, groups) })
 		if err != nil && (counting.Err() == nil || ctx.Err() != nil) {
 			return Counts{}, err
 		}
-		for _, status := range statuses {
+		for _, status := range part.statuses {
 			n := c.Depth[status]
 			n.AtLeast = atLeast || err != nil
 			c.Depth[status] = n
 		}
 	}
 	for _, g := range groups {
-		g.Documents.AtLeast = c.Depth[g.Status].AtLeast
+		g.Documents.AtLeast, g.Retry = c.Depth[g.Status].AtLeast, g.retry()
 		c.Groups = append(c.Groups, *g)
 	}
 	slices.SortFunc(c.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Documents.Documents, a.Documents.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
 	})
+	for _, q := range o.p.Queues {
+		c.Queues = append(c.Queues, countQueue(ctx, q))
+	}
 	return c, nil
+}
+
+// countQueue looks into one queue.
+func countQueue(ctx context.Context, q NamedQueue) QueueCount {
+	ctx, cancel := context.WithTimeout(ctx, queueWithin)
+	defer cancel()
+	active, dead, err := q.Count(ctx, maxMessages)
+	switch {
+	case err == nil:
+		return QueueCount{Queue: q.Name, Active: active, DeadLettered: dead}
+	case fault.CodeOf(err) == "unauthorized":
+		return QueueCount{Queue: q.Name, Unknown: "no right to ask"}
+	}
+	return QueueCount{Queue: q.Name, Unknown: errorText(err)}
 }
 
 type groupKey struct {
@@ -120,7 +193,7 @@ type groupKey struct {
 }
 
 // add counts one document.
-func (c *Counts) add(doc commit.PendingDoc, now time.Time, groups map[groupKey]*Group) {
+func (o *Ops) add(c *Counts, doc commit.PendingDoc, now time.Time, groups map[groupKey]*Group) {
 	n := c.Depth[doc.Status]
 	n.Documents++
 	c.Depth[doc.Status] = n
@@ -134,36 +207,94 @@ func (c *Counts) add(doc commit.PendingDoc, now time.Time, groups map[groupKey]*
 	case doc.Postponed:
 		c.Postponed++
 	}
+	if at := o.stamp(doc.FailedAt); doc.Status == invoice.Failed && now.Sub(at) < time.Hour {
+		c.PoisonLastHour++
+	}
 	if doc.Kind != "" || doc.Code != "" || doc.Status == invoice.Failed {
 		key := groupKey{doc.Status, doc.Kind, doc.Code}
 		if groups[key] == nil {
-			groups[key] = &Group{Status: doc.Status, Kind: doc.Kind, Code: doc.Code, Sample: doc.ID}
+			groups[key] = &Group{Status: doc.Status, Kind: doc.Kind, Code: doc.Code}
 		}
-		groups[key].Documents.Documents++
+		groups[key].add(doc, o.lastError(doc))
 	}
-	since := time.Unix(doc.TS, 0)
+	since := o.firstSeen(doc)
 	if doc.Status != invoice.Failed && (c.Oldest == nil || since.Before(c.Oldest.Since)) {
-		c.Oldest = &Oldest{ID: doc.ID, Status: doc.Status, Since: since, AgeSeconds: max(0, int64(now.Sub(since)/time.Second))}
+		c.Oldest = &Oldest{ID: doc.ID, Status: doc.Status, Since: since}
 	}
+}
+
+// firstSeen is when a waiting document was first seen: its oldest remembered attempt, or its last change if that is earlier (docs/rules.md).
+func (o *Ops) firstSeen(doc commit.PendingDoc) time.Time {
+	changed := time.Unix(doc.TS, 0).UTC()
+	if first := o.stamp(doc.FirstAt); !first.IsZero() && first.Before(changed) {
+		return first.UTC()
+	}
+	return changed
+}
+
+// lastError is the time of a document's last error; its last change if it does not say.
+func (o *Ops) lastError(doc commit.PendingDoc) time.Time {
+	if at := o.stamp(doc.ErrorAt); !at.IsZero() {
+		return at.UTC()
+	}
+	return time.Unix(doc.TS, 0).UTC()
+}
+
+// add adds a document whose last error was at a time.
+func (g *Group) add(doc commit.PendingDoc, at time.Time) {
+	g.Documents.Documents++
+	if g.First.IsZero() || at.Before(g.First) {
+		g.First = at
+	}
+	if g.Last.IsZero() || at.After(g.Last) {
+		g.Last, g.Sample, g.Line = at, doc.ID, doc.Line
+	}
+}
+
+// retry is the command that retries the group. Only failed documents need one: the recovery timer retries the others.
+func (g *Group) retry() string {
+	if g.Status != invoice.Failed {
+		return ""
+	}
+	command := "sqlwriterctl document retry --status failed"
+	switch {
+	case g.Code != "":
+		command += " --code " + shellWord(g.Code)
+	case g.Kind != "":
+		command += " --kind " + shellWord(g.Kind)
+	}
+	return command + ` --why "..."`
+}
+
+// shellWord quotes a text for a shell if necessary: codes may come from anywhere.
+func shellWord(text string) string {
+	if text != "" && strings.IndexFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:-/", r)
+	}) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // deferred reports whether a document's last error, by its kind, did not count as a try.
 func deferred(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
 
-// scan lists documents by status from a _ts on, oldest windows first, until take has accepted most of them. atLeast says that there may
+// scan lists documents by status, window by window from the oldest or from the newest, at most maxCounted. atLeast says that there may
 // be more.
-func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, now time.Time, most int, take func(commit.PendingDoc) bool) (atLeast bool, err error) {
+func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, newest bool, now time.Time, take func(commit.PendingDoc)) (atLeast bool, err error) {
 	taken := 0
-	edges := windowEdges(from, now)
+	edges := windowEdges(now)
 	for i := range len(edges) - 1 {
+		if newest {
+			i = len(edges) - 2 - i
+		}
 		err := o.p.Backlog.PendingDocs(ctx, o.o.SysName, statuses, edges[i], edges[i+1], func(page []commit.PendingDoc) (bool, error) {
 			for _, doc := range page {
-				if atLeast = taken == most; atLeast {
+				if atLeast = taken == maxCounted; atLeast {
 					return false, nil
 				}
-				if take(doc) {
-					taken++
-				}
+				take(doc)
+				taken++
 			}
 			return true, nil
 		})
@@ -175,8 +306,8 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, n
 }
 
 // windowEdges are the bounds of the windows of _ts. Old documents are rare, so older windows are longer.
-func windowEdges(from int64, now time.Time) []int64 {
-	edges := []int64{from}
+func windowEdges(now time.Time) []int64 {
+	edges := []int64{0}
 	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -invoice.ClockSkew} {
 		if edge := now.Add(-ago).Unix() + 1; edge > edges[len(edges)-1] {
 			edges = append(edges, edge)

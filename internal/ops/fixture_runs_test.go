@@ -30,8 +30,7 @@ type runs struct {
 func newRuns(t *testing.T) *runs {
 	t.Helper()
 	w := newWorld(t)
-	now := func() time.Time { return w.clock }
-	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: inmem.NewQueue(now)}
+	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: w.queue}
 	r.search = &fakeSelection{Selection: w.docs.Selection(1000)}
 	r.renew()
 	return r
@@ -53,7 +52,7 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, ReportNames: fakeReports{}.Names(),
+		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Executor: r.executor()}, nil
 		},

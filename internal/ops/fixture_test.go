@@ -33,14 +33,25 @@ type world struct {
 	docs     *spyDocuments
 	sink     *spySink
 	control  *inmem.Control
+	counts   *inmem.Counts
 	evidence *inmem.Evidence
 	// store and audit share their tables.
 	store   *inmem.RunStore
+	queue   *inmem.Queue
 	audit   *fakeAuditLog
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	ops     *ops.Ops
 	others  int64
+}
+
+// tick counts as the recovery timer does, and shows the status.
+func (w *world) tick() ops.Status {
+	w.t.Helper()
+	require.NoError(w.t, w.ops.SaveCounts(w.t.Context()))
+	s, err := w.ops.Status(w.t.Context())
+	require.NoError(w.t, err)
+	return s
 }
 
 func newWorld(t *testing.T, lines ...int64) *world {
@@ -53,6 +64,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.sink = &spySink{Sink: inmem.NewSink()}
 	w.sink.AddLines(lines...)
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
+	w.counts, w.queue = &inmem.Counts{}, inmem.NewQueue(now)
 	w.audit = &fakeAuditLog{AuditLog: w.store.AuditLog()}
 	w.breaker = w.newBreaker("a")
 	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
@@ -61,8 +73,9 @@ func newWorld(t *testing.T, lines ...int64) *world {
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
 	})
 	w.ops = ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker,
-		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
+		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
+		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 	})

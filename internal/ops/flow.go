@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -153,11 +155,35 @@ func flowAction(t breaker.Transition) string {
 func (o *Ops) flowView(v breaker.View) FlowView {
 	s := v.Control.Breaker
 	view := FlowView{
-		State: s.Flow(), Says: s.Describe(o.o.Now()), Kind: s.Kind, Code: s.Code, Reason: s.Reason, Since: o.in(s.Since),
+		State: s.Flow(), Says: o.flowSays(v), Kind: s.Kind, Code: s.Code, Reason: short(s.Reason), Since: o.in(s.Since),
 		HeldBy: s.HeldBy, Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost,
 	}
 	if s.Name == breaker.Open {
 		view.NextProbe = o.in(s.NextProbe())
 	}
 	return view
+}
+
+// flowSays describes the flow. SQL that fails although the breaker has not counted enough failures is named from the first.
+func (o *Ops) flowSays(v breaker.View) string {
+	s := v.Control.Breaker
+	says := o.describe(s)
+	if sql := v.Control.Dependencies[DepSQL]; s.Flow() == breaker.Running && sql.State == DepFailing {
+		says += fmt.Sprintf("; SQL fails since %s (%s %s): the flow stops after five failures in a row", o.clock(sql.Since, o.o.Now()), sql.Kind, sql.Code)
+	}
+	return says
+}
+
+// describe describes the breaker's state. An operator's reason is cut: it may have any length.
+func (o *Ops) describe(s breaker.State) string {
+	s.Reason = short(s.Reason)
+	return s.Describe(o.o.Now())
+}
+
+// maxShown bounds an operator's words in a line, in UTF-16 units. The audit log has them whole.
+const maxShown = 200
+
+// short is a text in one line of at most maxShown units.
+func short(text string) string {
+	return Truncate(strings.Join(strings.Fields(text), " "), maxShown)
 }

@@ -297,11 +297,12 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	w.fill(1)
 	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
 	early := ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker,
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-	_, err := early.Status(t.Context())
+	s, err := early.Status(t.Context())
 	require.NoError(t, err)
+	require.Contains(t, s.RunsUnknown, "refused: nothing listens there")
 	_, err = early.Why(t.Context(), id(1))
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{

@@ -54,6 +54,9 @@ type Ports struct {
 	// RunQueue takes the first message of a run; Selection finds its documents.
 	RunQueue  run.Queue
 	Selection run.Selection
+	// Counts keeps what SaveCounts counts. Queues are those that it looks into.
+	Counts CountsStore
+	Queues []NamedQueue
 }
 
 // Options configure Ops. Zero values mean the defaults.

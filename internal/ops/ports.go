@@ -72,6 +72,7 @@ type RunStore interface {
 	StartRun(ctx context.Context, r run.Run, a run.Audit) error
 	Run(ctx context.Context, id string) (run.Run, bool, error)
 	ListRuns(ctx context.Context, limit int) ([]run.Run, error)
+	OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error)
 	Stats(ctx context.Context, id string) (run.Stats, error)
 	BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error)
 	CancelRun(ctx context.Context, id string, a run.Audit) (bool, error)

@@ -100,6 +100,7 @@ func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(con
 	if err != nil {
 		return RunProgress{}, err
 	}
+	p.State, p.Says = o.runState(p.Run, p.Stats.Batches, o.p.Breaker.Seen().Control.Breaker)
 	return o.progressed(p), nil
 }
 
@@ -172,17 +173,20 @@ func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error)
 		return page, err
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
+		flow := o.p.Breaker.Seen().Control.Breaker
 		rows, err := s.Runs.ListRuns(ctx, q.Limit)
 		if err != nil {
 			return err
 		}
 		for i, row := range rows {
 			summary := RunSummary{Run: o.localRun(row)}
+			summary.Why = short(row.Why)
 			if i < maxRunsCounted {
 				if summary.Batches, err = s.Runs.BatchCounts(ctx, row.ID); err != nil {
 					return err
 				}
 			}
+			summary.State, summary.Says = o.runState(row, summary.Batches, flow)
 			page.Runs = append(page.Runs, summary)
 		}
 		return nil

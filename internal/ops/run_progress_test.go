@@ -36,7 +36,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 
 	all, err := r.ops.RunList(t.Context(), ops.RunQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []ops.RunSummary{{Run: p.Run, Batches: p.Stats.Batches}}, all.Runs)
+	require.Equal(t, []ops.RunSummary{{Run: p.Run, State: ops.RunEnded, Says: "completed with failures", Batches: p.Stats.Batches}}, all.Runs)
 
 	_, err = r.ops.RunShow(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
@@ -125,13 +126,34 @@ type MassFailure struct {
 	Since     time.Time `json:"since"`
 }
 
-// Status describes the flow, the dependencies, the runs and the counts. Errors by kind: infrastructure, throttled.
+// statusWithin bounds each of the two reads of Status: of the runs and of the counts.
+const statusWithin = 5 * time.Second
+
+// Status describes the flow, the dependencies, the runs and the counts. What cannot be read is said so in its place: Status itself fails
+// never, and takes a few seconds at most.
 func (o *Ops) Status(ctx context.Context) (Status, error) {
 	now := o.o.Now()
 	view := o.p.Breaker.View(ctx)
 	s := Status{
-		SysName: o.o.SysName, At: o.in(now), Flow: o.flowView(view), Version: o.o.AppVersion, AppVersion: view.Control.AppVersion,
-		Attention: []Attention{}, Dependencies: []DependencyView{}, Runs: []RunState{}, RunsUnknown: "not read",
+		SysName: o.o.SysName, At: o.in(now), Version: o.o.AppVersion, AppVersion: view.Control.AppVersion,
+		Flow: o.flowView(view),
+	}
+	s.Runs, s.RunsUnknown = o.openRuns(ctx, view)
+	counts, countsErr := o.loadCounts(ctx, view)
+	timer := o.timerView(counts, countsErr, now)
+	if countsErr == nil && !counts.At.IsZero() {
+		shown := o.countsView(counts, now)
+		s.Counts = &shown
+	}
+	if timer.State != DepOK {
+		s.CountsUnknown = "unknown: " + timer.Reason
+	}
+	s.Dependencies = append(o.dependencies(view), timer)
+	for _, m := range view.Control.MassFailures(now) {
+		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})
+	}
+	for _, k := range view.Control.Skipped {
+		s.Skipped = append(s.Skipped, Skipped{SysName: k.SysName, Documents: k.Documents, Since: o.in(k.Since), LastAt: o.in(k.LastAt), Sample: k.Sample})
 	}
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
@@ -139,15 +161,76 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	if m := view.Control.Missed; m.Documents > 0 {
 		s.FeedMissed = &FeedMissed{Documents: m.Documents, Oldest: o.in(m.Oldest), At: o.in(m.At), Sample: m.Sample, Code: m.Code}
 	}
-	for _, m := range view.Control.MassFailures(now) {
-		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})
-	}
-	counts, err := o.count(ctx, now)
-	if err != nil {
-		return Status{}, err
-	}
-	s.Counts = &counts
+	s.Attention = o.attention(s, view)
 	return s, nil
+}
+
+// loadCounts reads the stored counts. While the control document cannot be read, it does not ask the same container again.
+func (o *Ops) loadCounts(ctx context.Context, view breaker.View) (Counts, error) {
+	if view.Lost {
+		return Counts{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusWithin)
+	defer cancel()
+	return o.p.Counts.LoadCounts(ctx)
+}
+
+// timerView is the state of the recovery timer, as its counts show it.
+func (o *Ops) timerView(c Counts, err error, now time.Time) DependencyView {
+	silentAfter := 2 * time.Duration(c.EverySeconds) * time.Second
+	switch v := (DependencyView{Name: DepTimer, Since: o.in(c.At), SeenAt: o.in(c.At)}); {
+	case err != nil:
+		return DependencyView{Name: DepTimer, State: DepUnknown, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Reason: errorText(err)}
+	case c.At.IsZero():
+		return DependencyView{Name: DepTimer, State: DepSilent, Reason: "the timer has never counted"}
+	case now.Sub(c.At) > silentAfter:
+		v.State, v.Reason = DepSilent, "the timer is silent since "+o.clock(c.At, now)
+		return v
+	default:
+		v.State, v.Since = DepOK, time.Time{}
+		return v
+	}
+}
+
+// countsView converts the times of counts to the deployment's zone, and computes ages as of now.
+func (o *Ops) countsView(c Counts, now time.Time) Counts {
+	c.At = o.in(c.At)
+	if c.Oldest != nil {
+		oldest := *c.Oldest
+		oldest.AgeSeconds, oldest.Since = int64(max(0, now.Sub(oldest.Since))/time.Second), o.in(oldest.Since)
+		c.Oldest = &oldest
+	}
+	c.Groups = append([]Group{}, c.Groups...)
+	for i, g := range c.Groups {
+		c.Groups[i].First, c.Groups[i].Last = o.in(g.First), o.in(g.Last)
+	}
+	return c
+}
+
+// dependencies describes the external services. What the breaker knows counts, too: it stopped because SQL failed, and the control
+// document is in Cosmos DB.
+func (o *Ops) dependencies(view breaker.View) []DependencyView {
+	var all []DependencyView
+	for _, name := range []string{DepCosmos, DepSQL, DepServiceBus, DepBlob} {
+		v := DependencyView{Name: name, State: DepUnknown}
+		if d, asked := view.Control.Dependencies[name]; asked {
+			v = DependencyView{
+				Name: name, State: d.State, Kind: d.Kind, Code: d.Code, Reason: d.Reason, Since: o.in(d.Since), SeenAt: o.in(d.SeenAt), By: d.By,
+			}
+		}
+		flow := view.Control.Breaker
+		switch {
+		case v.State == DepFailing:
+		case name == DepCosmos && view.Lost:
+			v.State, v.Kind, v.Code, v.Reason = DepFailing, fault.Infrastructure, breaker.CodeControl, "the control document is not available"
+			v.Since, v.SeenAt, v.By = time.Time{}, time.Time{}, ""
+		case name == DepSQL && flow.Name == breaker.Open:
+			v.State, v.Kind, v.Code, v.Reason, v.By = DepFailing, flow.Kind, flow.Code, flow.Reason, flow.HeldBy
+			v.Since, v.SeenAt = o.in(flow.Since), o.in(flow.ChangedAt)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // in converts to the deployment's zone, in whole seconds; zero stays zero.

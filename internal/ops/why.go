@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -82,7 +83,7 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	e := Explanation{
 		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
 		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: []Tried{},
-		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: flow.Describe(now),
+		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: o.flowSays(view),
 	}
 	for _, a := range doc.State.Attempts {
 		e.Attempts = append(e.Attempts, Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)})
@@ -97,7 +98,10 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if tooDeep {
 		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
 	}
-	w := why{o: o, doc: doc, now: now, flow: flow, feed: view.Control.Feed, mayPoison: o.p.Breaker.MayPoison(ctx)}
+	counts, countsErr := o.loadCounts(ctx, view)
+	w := why{
+		o: o, doc: doc, now: now, flow: flow, control: view.Control, timer: o.timerView(counts, countsErr, now), mayPoison: o.p.Breaker.MayPoison(ctx),
+	}
 	w.explain(&e)
 	return e, nil
 }
@@ -121,7 +125,9 @@ type why struct {
 	doc  invoice.Document
 	now  time.Time
 	flow breaker.State
-	feed breaker.FeedLag
+	// control is what the instances know of the dependencies and the feed.
+	control breaker.Control
+	timer   DependencyView
 	// mayPoison says that the limit of poison messages per hour is not reached.
 	mayPoison bool
 }
@@ -174,7 +180,7 @@ func (w why) committed(e *Explanation) {
 	case commit.Manual:
 		e.Summary = "committed by hand" + at
 		if e.Marked != nil {
-			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, e.Marked.Why)
+			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, short(e.Marked.Why))
 		}
 	default:
 		e.Summary = "committed" + at + "; the outcome is not said: another program did it"
@@ -197,6 +203,11 @@ func (w why) failed(e *Explanation) {
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
 	e.Summary = used(w.doc.State) + " used" + w.uncounted()
+	for _, m := range w.control.MassFailures(w.now) {
+		if m.Code == w.doc.State.LastErrorCode {
+			e.Summary += fmt.Sprintf("; %d documents began to fail with %s since %s, so the cause is hardly this one", m.Documents, m.Code, w.o.clock(m.Since, w.now))
+		}
+	}
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
 		if due.After(w.now) {
 			due = w.now // a time this far ahead is a mistake
@@ -209,9 +220,13 @@ func (w why) scheduled(e *Explanation) {
 		if w.doc.State.RetryAfter > 0 {
 			e.Summary += " since " + w.o.clock(due, w.now)
 		}
-		e.Next = "the recovery timer takes it up at its next tick"
+		e.Next = w.timerTakesUp("at its next tick")
+		if failing := w.sqlFails(); failing != "" {
+			e.Next = failing
+			return
+		}
 		if w.flow.Flow() == breaker.RampingUp {
-			e.Next += "; the flow is " + w.flow.Describe(w.now)
+			e.Next += "; the flow is " + w.o.describe(w.flow)
 		}
 		return
 	}
@@ -220,7 +235,7 @@ func (w why) scheduled(e *Explanation) {
 	}
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due, w.now)
-	e.Next = "the recovery timer takes it up at its first tick after " + w.o.clock(due, w.now)
+	e.Next = w.timerTakesUp("at its first tick after " + w.o.clock(due, w.now))
 	if w.doc.State.Postponed {
 		e.Next += ", or when another document was applied at least 60 s after the failure"
 	}
@@ -249,11 +264,11 @@ func (w why) processing(e *Explanation) {
 	since := time.Unix(w.doc.TS, 0)
 	e.Summary = "the old writer took it up " + ago(w.now.Sub(since)) + " ago"
 	if w.doc.Eligibility(w.now, w.o.o.SysName) == invoice.Eligible {
-		e.Next = "left behind: the recovery timer takes it up at its next tick"
+		e.Next = "left behind: " + w.timerTakesUp("at its next tick")
 		return
 	}
 	e.NextTry = w.o.in(since.Add(invoice.OrphanAge))
-	e.Next = "the old writer may be at it; after " + w.o.clock(since.Add(invoice.OrphanAge), w.now) + " the recovery timer takes it up"
+	e.Next = "the old writer may be at it; " + w.timerTakesUp("after "+w.o.clock(since.Add(invoice.OrphanAge), w.now))
 }
 
 func (w why) pending(e *Explanation) {
@@ -271,14 +286,44 @@ func (w why) pending(e *Explanation) {
 	}
 	e.Summary += "; waiting for " + ago(w.now.Sub(since))
 	if w.flow.Flow() == breaker.RampingUp {
-		e.Next = "the flow is " + w.flow.Describe(w.now) + ": it is taken up as more may pass"
+		e.Next = "the flow is " + w.o.describe(w.flow) + ": it is taken up as more may pass"
 		return
 	}
-	e.Next = "the change feed brings it"
-	if !w.feed.At.IsZero() {
-		e.Next += fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(w.feed.Seconds)*time.Second), w.o.clock(w.feed.At, w.now))
+	feed, missed := w.control.Feed, w.control.Missed
+	switch failing := w.sqlFails(); {
+	case failing != "":
+		e.Next = failing
+		return
+	case missed.Documents > 0:
+		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %d documents that were due; ", missed.Documents) + w.timerTakesUp("after 10 min")
+		return
 	}
-	e.Next += "; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"
+	lag := ""
+	if !feed.At.IsZero() {
+		lag = fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(feed.Seconds)*time.Second), w.o.clock(feed.At, w.now))
+	}
+	e.Next = "the change feed brings it" + lag + "; if not within 10 min, or twice its lag, " + w.timerTakesUp("")
+	if w.now.Sub(since) > invoice.OrphanAge {
+		e.Next = "the change feed has not brought it" + lag + "; " + w.timerTakesUp("at its next tick")
+	}
+}
+
+// sqlFails says that SQL fails although the breaker is closed; empty when it does not.
+func (w why) sqlFails() string {
+	sql := w.control.Dependencies[DepSQL]
+	if sql.State != DepFailing {
+		return ""
+	}
+	return fmt.Sprintf("SQL fails since %s (%s %s: %s): it is tried again when SQL answers, and this spends no retry", w.o.clock(sql.Since, w.now), sql.Kind, sql.Code, sql.Reason)
+}
+
+// timerTakesUp says when the recovery timer takes the document up, and that it does not while the timer is silent.
+func (w why) timerTakesUp(when string) string {
+	says := strings.TrimSpace("the recovery timer takes it up " + when)
+	if w.timer.State == DepSilent {
+		return says + ", but " + w.timer.Reason
+	}
+	return says
 }
 
 // stopped explains a document that could be tried since a time, if the flow were not stopped.
@@ -289,7 +334,7 @@ func (w why) stopped(e *Explanation, since time.Time) {
 	waited := max(0, w.now.Sub(since))
 	e.StoppedSeconds = int64(waited / time.Second)
 	e.Summary += fmt.Sprintf("; %s waiting because the flow is %s, not counted", ago(waited), w.flow.Flow())
-	e.Next = "the flow is " + w.flow.Describe(w.now)
+	e.Next = "the flow is " + w.o.describe(w.flow)
 	if w.flow.Name == breaker.Paused {
 		e.Summary += "; next try after a resume"
 		return

@@ -1,17 +1,13 @@
 package ops_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -35,7 +31,7 @@ func TestWhy(t *testing.T) {
 	}{
 		"never seen": {
 			state: `{"status":"pending"}`, summary: "pending; waiting for 6 s",
-			next: "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up",
+			next: "the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
 		},
 		"no sql_writer": {
 			state: `null`, summary: "it was never offered: it has no sql_writer.status",
@@ -48,7 +44,7 @@ func TestWhy(t *testing.T) {
 		"reset by hand": {
 			state:   `{"status":"pending","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00"}`,
 			summary: "pending, reset by hand: its retries start anew; waiting for 6 s",
-			next:    "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up",
+			next:    "the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
 		},
 		"not due": {
 			state: scheduled(ten.Add(20 * time.Minute)), summary: "3 of 5 retries used; next try 10:20",
@@ -139,7 +135,7 @@ func TestWhy(t *testing.T) {
 		},
 		"processing": {
 			state: `{"status":"processing"}`, summary: "the old writer took it up 6 s ago",
-			next: "the old writer may be at it; after 10:10 the recovery timer takes it up", nextTry: "2025-12-18T10:10:00-06:00",
+			next: "the old writer may be at it; the recovery timer takes it up after 10:10", nextTry: "2025-12-18T10:10:00-06:00",
 		},
 		"failed": {
 			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
@@ -174,6 +170,7 @@ func TestWhy(t *testing.T) {
 				sysName[c.sysName] = c.sysName
 			}
 			w.put(documentOf(id(1), sysName[c.sysName], 1, "x", c.state))
+			w.tick()
 			if c.flow != nil {
 				c.flow(w)
 			}
@@ -240,140 +237,4 @@ func TestWhyOfAMissingDocument(t *testing.T) {
 		_, err = w.ops.Why(t.Context(), id)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
-}
-
-func TestStatus(t *testing.T) {
-	w := newWorld(t)
-	w.put(
-		result(1, "x", `{"status":"pending"}`), result(2, "x", `null`),
-		result(3, "x", scheduled(start().Add(time.Hour))), result(4, "x", scheduled(start().Add(-time.Hour))),
-		result(5, "x", failed(1, fault.Document, "547")), result(6, "x", failed(2, fault.Document, "547")), result(7, "x", failed(2, fault.Internal, "panic")),
-		result(8, "x", `{"status":"processing"}`), result(9, "x", `{"status":"committed"}`),
-		documentOf("elsewhere", "dev", 9, "x", `{"status":"pending"}`),
-	)
-	w.note(func(c *breaker.Control) {
-		c.Feed, c.Poison, c.AppVersion = breaker.FeedLag{Seconds: 7, At: start()}, breaker.PoisonCount{Hour: start(), Count: 3}, "v0"
-		c.Missed = breaker.Missed{Documents: 26, Oldest: start().Add(-time.Hour), At: start(), Sample: "x", Code: invoice.CodeTooDeep}
-	})
-	w.clock = start().Add(20 * time.Second)
-	s, err := w.ops.Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, map[invoice.Status]ops.Count{
-		invoice.Pending: {Documents: 1}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
-	}, s.Counts.Depth)
-	require.Equal(t, 1, s.Counts.Due)
-	require.EqualValues(t, 20, s.Counts.Oldest.AgeSeconds)
-	var groups []string
-	for _, g := range s.Counts.Groups {
-		groups = append(groups, fmt.Sprint(g.Status, " ", g.Kind, " ", g.Code, " ", g.Documents.Documents))
-	}
-	require.Equal(t, []string{"failed document 547 2", "retry_scheduled document 2628 2", "failed internal panic 1"}, groups)
-	require.EqualValues(t, 7, s.Feed.LagSeconds)
-	require.Equal(t, ops.FeedMissed{
-		Documents: 26, Oldest: start().Add(-time.Hour).In(s.At.Location()), At: start().In(s.At.Location()), Sample: "x", Code: "document.too_deep",
-	}, *s.FeedMissed)
-	require.Equal(t, []any{"v0", "v1", breaker.Running}, []any{s.AppVersion, s.Version, s.Flow.State})
-	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
-
-	w.clock = w.clock.Add(time.Hour)
-	w.open(fault.Quota, "9002")
-	s, err = w.ops.Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
-		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
-	require.Zero(t, w.audit.calls, "SQL is not asked")
-	require.Zero(t, w.sink.applies)
-}
-
-func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
-	w := newWorld(t)
-	for line := range int64(25) {
-		w.put(result(1+line, "x", ""))
-	}
-	var ids []string
-	for line := range int64(25) {
-		ids = append(ids, id(1+line))
-	}
-	w.run(ids...)
-	w.put(result(30, "x", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766074800,"postponed":true,"last_error_kind":"document"}`),
-		result(31, "x", `{"status":"retry_scheduled","retry_count":0,"retry_after":1766074800,"last_error_kind":"contention"}`))
-	s, err := w.ops.Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, breaker.Running, s.Flow.State)
-	require.Len(t, s.MassFailures, 1)
-	require.Equal(t, []any{"missing_detail_row", 25}, []any{s.MassFailures[0].Code, s.MassFailures[0].Documents})
-	require.Equal(t, []int{1, 1}, []int{s.Counts.PutOff, s.Counts.Postponed})
-
-	w.clock = w.clock.Add(2 * time.Hour)
-	s, err = w.ops.Status(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, s.MassFailures, "nothing new fails so any more")
-}
-
-// floodedBacklog has many failed documents and one pending one, in pages of 1,000.
-type floodedBacklog struct {
-	commit.Backlog
-	documents int
-}
-
-func (f floodedBacklog) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
-	if from != 0 { // all of them are old
-		return nil
-	}
-	if statuses[0] != invoice.Failed {
-		_, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}})
-		return err
-	}
-	for done := 0; done < f.documents; done += 1000 {
-		rows := make([]commit.PendingDoc, min(1000, f.documents-done))
-		for i := range rows {
-			rows[i] = commit.PendingDoc{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
-		}
-		if more, err := page(rows); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func TestCountingStopsAtItsLimit(t *testing.T) {
-	w := newWorld(t)
-	of := func(n int) *ops.Ops {
-		return ops.New(ops.Ports{Documents: w.docs, Backlog: floodedBacklog{documents: n}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-	}
-	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
-		s, err := of(n).Status(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, s.Counts.Depth[invoice.Failed])
-		require.Equal(t, ops.Count{Documents: 1}, s.Counts.Depth[invoice.Pending], "many failed ones do not hide it")
-	}
-}
-
-// slowBacklog answers when its time is over.
-type slowBacklog struct{ commit.Backlog }
-
-func (slowBacklog) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
-	if statuses[0] != invoice.Failed {
-		if _, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
-			return err
-		}
-	}
-	<-ctx.Done()
-	return fault.Wrap(fault.Infrastructure, "test: waiting", "timeout", "no answer", ctx.Err())
-}
-
-func TestCountingStopsAtItsDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slowBacklog{}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-		begin := time.Now()
-		s, err := o.Status(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, 20*time.Second, time.Since(begin))
-		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Counts.Depth[invoice.Pending], s.Counts.Depth[invoice.Failed]})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = o.Status(ctx)
-		require.True(t, fault.IsDependency(err), "the caller's own time is over")
-	})
 }

@@ -19,8 +19,8 @@ const (
 	beatEvery = 30 * time.Second
 	// workerStale is the silence after which a worker counts as dead (docs/requirements.md R75).
 	workerStale = 10 * time.Minute
-	// managerStale is the same for a manager, whose work is short and repeatable.
-	managerStale = 2 * time.Minute
+	// ManagerStale is the same for a manager, whose work is short and repeatable.
+	ManagerStale = 2 * time.Minute
 	// silentAfter is the age at which a queued batch's message may count as lost (Store.RequeueSilent).
 	silentAfter = 30 * time.Minute
 	// busyWait defers the message of a batch or run that has another owner.

@@ -175,7 +175,7 @@ func (r rejecter) endRun(ctx context.Context, p Payload, why string, audit Audit
 	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, p) {
 		return false, err
 	}
-	return r.p.Store.FailRun(ctx, p.RunID, why, r.staleAfter(ctx, managerStale), audit)
+	return r.p.Store.FailRun(ctx, p.RunID, why, r.staleAfter(ctx, ManagerStale), audit)
 }
 
 // folder names the evidence of a message. A repeated delivery gets the same name.

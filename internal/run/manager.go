@@ -98,7 +98,7 @@ func (b base) claimRun(ctx context.Context, row Run, shown int) (*handOff, error
 	var claimed Run
 	mine := false
 	err := b.withStore(ctx, func(ctx context.Context) (err error) {
-		claimed, mine, err = b.p.Store.ClaimRun(ctx, row.ID, row.Epoch, shown, me, b.staleAfter(ctx, managerStale))
+		claimed, mine, err = b.p.Store.ClaimRun(ctx, row.ID, row.Epoch, shown, me, b.staleAfter(ctx, ManagerStale))
 		return err
 	})
 	if err != nil || !mine {
@@ -402,7 +402,7 @@ func (h *handOff) release(ctx context.Context, cause error) (lost bool, failed e
 // the failure would stay unseen.
 func (h *handOff) failRun(ctx context.Context, cause error) error {
 	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, managerStale), Audit{
+		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, ManagerStale), Audit{
 			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: errorText(cause), Run: h.run.ID,
 		})
 		return err

@@ -17,9 +17,9 @@ const (
 	maxSend = 100
 	// releasedFor is how long a released batch may wait for its deferred message.
 	releasedFor = 30 * time.Minute
-	// runSilent is the silence after which no manager continues a run. A live owner that could not release the run defers a message,
+	// RunSilent is the silence after which no manager continues a run. A live owner that could not release the run defers a message,
 	// which arrives sooner: after its wait, its jitter and the last heartbeat interval. One minute is spare.
-	runSilent = maxDeferral + minDeferral + beatEvery + time.Minute
+	RunSilent = maxDeferral + minDeferral + beatEvery + time.Minute
 )
 
 // Recovery continues what crashes and lost messages left behind, on a tick of the timer RecoverRetries. Instances may run it at the same
@@ -103,7 +103,7 @@ func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 				done.Ended++
 			}
 		case r.hasPasses(row): // CarryOn
-		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, runSilent) && !fault.IsDependency(err):
+		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, RunSilent) && !fault.IsDependency(err):
 			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.resumeMessage(row)})[0]
 			if sendErr == nil {
 				done.Resumed++

@@ -73,10 +73,10 @@ func (r Run) Known() (documents int, more bool) {
 
 // HeldBy says which live process hands off or executes the run; empty when none does.
 func (r Run) HeldBy() string {
-	if r.Status != RunRunning || r.Owner == "" || r.Silent >= managerStale {
+	if r.Status != RunRunning || r.Owner == "" || r.Silent >= ManagerStale {
 		return ""
 	}
-	return fmt.Sprintf("%s has it, last heard %s ago; after %s of silence another process may take it over", r.Owner, r.Silent.Round(time.Second), managerStale)
+	return fmt.Sprintf("%s has it, last heard %s ago; after %s of silence another process may take it over", r.Owner, r.Silent.Round(time.Second), ManagerStale)
 }
 
 // Filter selects the documents of a run.

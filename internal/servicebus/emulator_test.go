@@ -85,6 +85,7 @@ func TestQueue(t *testing.T) {
 				always := func(f servicebus.Fault) func(testing.TB) { return func(testing.TB) { s.Fail(f) } }
 				return conformance.QueueHarness{
 					Queue: n.Queue(queue), Now: s.Now, Bound: 3 * patient,
+					Messages: n.Queue(queue), DeadLetter: func(t testing.TB, n int) { deadLetter(t, s, queue, n) },
 					Stored:      func(testing.TB) []conformance.QueuedMessage { return stored(s, queue) },
 					Full:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(amqp.ErrCondResourceLimitExceeded)}),
 					Busy:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(condServerBusy)}),
@@ -95,6 +96,39 @@ func TestQueue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// deadLetter makes dead letters of the first n messages.
+func deadLetter(t testing.TB, s *servicebustest.Server, queue string, n int) {
+	t.Helper()
+	r, err := s.Client().NewReceiverForQueue(queue, nil)
+	require.NoError(t, err)
+	for n > 0 {
+		page, err := r.ReceiveMessages(t.Context(), n, nil)
+		require.NoError(t, err)
+		for _, m := range page {
+			require.NoError(t, r.DeadLetterMessage(t.Context(), m, nil))
+			n--
+		}
+	}
+	require.NoError(t, r.Close(t.Context()))
+}
+
+// A look locks no message and raises no delivery count. Without the right to listen the error says so.
+func TestACountLeavesMessagesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	q := open(t, s).Queue(plain)
+	requireSent(t, q.Send(t.Context(), messages(3, 10)))
+	active, _, err := q.Count(t.Context(), 10)
+	require.NoError(t, err)
+	require.Equal(t, 3, active.Documents)
+	for _, m := range s.Peek(plain) {
+		require.Equal(t, []any{"active", 0}, []any{m.State, m.DeliveryCount})
+	}
+	s.Fail(servicebus.Fault{On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess)})
+	_, _, err = q.Count(t.Context(), 10)
+	require.Equal(t, "unauthorized", fault.CodeOf(err), "%v", err)
 }
 
 // messages makes n messages with bodies of size bytes.

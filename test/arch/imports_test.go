@@ -40,7 +40,7 @@ func directions() []direction {
 		},
 		{
 			"internal/cosmos",
-			[]string{"internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
@@ -52,7 +52,7 @@ func directions() []direction {
 		},
 		{
 			"internal/servicebus",
-			[]string{"internal/fault", "internal/neterr", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/ops", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -19,6 +20,9 @@ import (
 type QueueHarness struct {
 	// Queue is the port under test, with no messages.
 	Queue run.Queue
+	// Messages looks at the same queue. DeadLetter makes dead letters of the first n messages, not through either port.
+	Messages   ops.Messages
+	DeadLetter func(t testing.TB, n int)
 	// Stored gives what the queue has, those that are not due yet too, in the order they came; not through Queue.
 	Stored func(t testing.TB) []QueuedMessage
 	// Now is the clock that a delay is added to.
@@ -59,6 +63,8 @@ func TestQueue(t *testing.T, open func(t *testing.T) QueueHarness) {
 		{"a send whose context has ended is infrastructure, and the next succeeds", cancelledSend},
 		{"a send ends with its context", deadlineOfSend},
 		{"of 20 concurrent sends nothing is lost", concurrentSends},
+		{"messages are counted by looking at them, and none is taken", countedMessages},
+		{"what cannot be counted is an error, in bounded time", uncountedMessages},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
@@ -312,4 +318,43 @@ func concurrentSends(t *testing.T, h QueueHarness) {
 		seen[m.ID]++
 	}
 	require.Len(t, seen, senders*each)
+}
+
+func countedMessages(t *testing.T, h QueueHarness) {
+	count := func(most int, active, dead ops.Count) {
+		t.Helper()
+		a, d, err := h.Messages.Count(t.Context(), most)
+		require.NoError(t, err)
+		require.Equal(t, []ops.Count{active, dead}, []ops.Count{a, d})
+	}
+	count(10, ops.Count{}, ops.Count{})
+	messages := queueMessages("m", 300) // more than one look
+	messages[0].Delay = time.Hour
+	h.send(t, messages...)
+	count(1000, ops.Count{Documents: 299}, ops.Count{})
+	h.DeadLetter(t, 2)
+	for range 2 {
+		count(1000, ops.Count{Documents: 297}, ops.Count{Documents: 2})
+	}
+	active, _, err := h.Messages.Count(t.Context(), 2)
+	require.NoError(t, err)
+	require.True(t, active.AtLeast && active.Documents <= 2, "two were looked at")
+	require.Len(t, h.Stored(t), 298)
+}
+
+func uncountedMessages(t *testing.T, h QueueHarness) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := h.Messages.Count(ctx, 10)
+	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
+	h.Down(t)
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, _, err = h.Messages.Count(ctx, 10)
+	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
+	require.Less(t, time.Since(began), 5*time.Second)
+	h.Mend(t)
+	_, _, err = h.Messages.Count(t.Context(), 10)
+	require.NoError(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -22,13 +23,18 @@ type Queue struct {
 	sequence int64
 	// window is for how long an ID is known; 0 means that duplicates come twice. seen says until when each is.
 	window time.Duration
+	// dead counts the dead letters.
+	dead   int
 	seen   map[string]time.Time
 	plan   []QueueFault
 	always *QueueFault
 	sends  int
 }
 
-var _ run.Queue = (*Queue)(nil)
+var (
+	_ run.Queue    = (*Queue)(nil)
+	_ ops.Messages = (*Queue)(nil)
+)
 
 // QueuedMessage is a message that the queue has.
 type QueuedMessage struct {
@@ -166,6 +172,36 @@ func (q *Queue) store(m run.Outgoing) {
 	q.messages = append(q.messages, QueuedMessage{
 		ID: m.ID, Body: bytes.Clone(m.Body), Due: now.Add(max(0, m.Delay)), sequence: q.sequence,
 	})
+}
+
+// DeadLetter makes dead letters of the first n messages that are due.
+func (q *Queue) DeadLetter(n int) {
+	for range n {
+		if _, due := q.Take(); due {
+			q.mu.Lock()
+			q.dead++
+			q.mu.Unlock()
+		}
+	}
+}
+
+// Count implements ops.Messages.
+func (q *Queue) Count(ctx context.Context, most int) (active, deadLettered ops.Count, err error) {
+	if err := ended(ctx, "inmem: count"); err != nil {
+		return ops.Count{}, ops.Count{}, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f := q.always; f != nil && f.Err != nil {
+		return ops.Count{}, ops.Count{}, f.Err
+	}
+	for _, m := range q.messages[:min(most, len(q.messages))] {
+		if !m.Due.After(q.now()) {
+			active.Documents++
+		}
+	}
+	active.AtLeast = len(q.messages) >= most
+	return active, ops.Count{Documents: min(q.dead, most), AtLeast: q.dead >= most}, nil
 }
 
 // Take takes the message out of the queue that has been due longest; false when none is due.

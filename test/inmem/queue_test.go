@@ -21,7 +21,7 @@ func TestQueue(t *testing.T) {
 				q := inmem.NewQueue(func() time.Time { return now })
 				q.DetectDuplicates(window)
 				return conformance.QueueHarness{
-					Queue: q, Now: func() time.Time { return now }, Bound: time.Second,
+					Queue: q, Messages: q, DeadLetter: func(_ testing.TB, n int) { q.DeadLetter(n) }, Now: func() time.Time { return now }, Bound: time.Second,
 					Stored: func(testing.TB) []conformance.QueuedMessage {
 						var all []conformance.QueuedMessage
 						for _, m := range q.Messages() {

@@ -32,7 +32,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
-			"		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, runSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
+			"		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, RunSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
 		},
 		{
 			"run: the timer ends no run", "internal/run/recovery.go",
