@@ -85,46 +85,42 @@ func (b *Breaker) noteAnswers(c *Control, latest string) (worth bool) {
 	now := b.o.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if c.Dependencies == nil {
+		c.Dependencies = map[string]Dependency{}
+	}
 	for name, is := range b.answers {
 		noted, known := c.Dependencies[name]
 		next := is.Dependency
 		if next.State == noted.State {
 			next.Since = noted.Since
 		}
-		unchanged := now.Sub(b.shared.notedAt(name))
-		switch fails, failed, mine := next.State == DependencyFailing, noted.State == DependencyFailing, noted.By == b.o.Instance; {
-		case !fails && !failed: // it goes with the next write
-			if known && noted.SeenAt.After(next.SeenAt) {
-				continue
+		fails, failed, mine := next.State == DependencyFailing, noted.State == DependencyFailing, noted.By == b.o.Instance
+		if !fails && !failed { // a good answer goes with the next write
+			if next.SeenAt.After(noted.SeenAt) {
+				c.Dependencies[name] = next
 			}
-		case !fails && mine:
-			if now.Before(is.keptUntil) {
-				continue
-			}
-			worth = true
-		case name != latest:
 			continue
+		}
+		unchanged := now.Sub(b.shared.notedAt(name))
+		due := false
+		switch {
+		case !fails && mine:
+			due = !now.Before(is.keptUntil)
+		case name != latest:
 		case failed && mine:
-			if now.Sub(noted.SeenAt) < seenEvery {
-				continue
-			}
-			worth = true
+			due = now.Sub(noted.SeenAt) >= seenEvery
 		case failed:
-			if unchanged < silentAfter {
-				continue
-			}
-			worth = true
+			due = unchanged >= silentAfter
 		default: // the first failure
+			due = true
 			if known && unchanged < flapping {
 				is.keptUntil = now.Add(flapping)
 				b.answers[name] = is
 			}
-			worth = true
 		}
-		if c.Dependencies == nil {
-			c.Dependencies = map[string]Dependency{}
+		if due {
+			c.Dependencies[name], worth = next, true
 		}
-		c.Dependencies[name] = next
 	}
 	return worth
 }

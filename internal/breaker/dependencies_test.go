@@ -102,6 +102,14 @@ func TestGoodAnswersCostNoRequest(t *testing.T) {
 		a.Note(t.Context(), breaker.FeedLag{})
 		require.Equal(t, breaker.DependencyOK, st.noted("sql").State, "it goes with a write that is made anyway")
 		require.WithinDuration(t, time.Now(), st.noted("sql").SeenAt, 0)
+		openSkewed(st, "b", 0).NoteDependency(t.Context(), "cosmos", infra())
+		seen := st.noted("sql").SeenAt
+		time.Sleep(time.Minute)
+		c := openSkewed(st, "c", -5*time.Minute)
+		c.NoteDependency(t.Context(), "sql", nil)
+		c.BeganToFail(t.Context(), "2628")
+		c.Note(t.Context(), breaker.FeedLag{})
+		require.Equal(t, seen, st.noted("sql").SeenAt, "an older answer does not count")
 	})
 }
 

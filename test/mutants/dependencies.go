@@ -16,14 +16,15 @@ func dependenciesTable() []mutant {
 		once   = "TestDocumentsOfAnotherEnvironmentAreCountedOnce"
 	)
 	return []mutant{
-		{"the first failure waits for another write", deps, "			worth = true\n		}\n		if c.Dependencies == nil {\n", "		}\n		if c.Dependencies == nil {\n", pkg, "TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens"},
+		{"the first failure waits for another write", deps, "c.Dependencies[name], worth = next, true", "c.Dependencies[name] = next", pkg, "TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens"},
 		{"a good answer is written", deps, "b.shared.cached(); !failing &&", "b.shared.reload(ctx); !failing &&", pkg, "TestGoodAnswersCostNoRequest"},
 		{"a good answer goes with no write", "internal/breaker/proof.go", "		b.noteAnswers(c, \"\")\n", "", pkg, "TestGoodAnswersCostNoRequest"},
+		{"an older good answer replaces a newer one", deps, "			if next.SeenAt.After(noted.SeenAt) {\n", "			if true {\n", pkg, "TestGoodAnswersCostNoRequest"},
 		{"clocks of instances are compared", deps, "unchanged := now.Sub(b.shared.notedAt(name))", "unchanged := now.Sub(noted.SeenAt)", pkg, goesOn},
-		{"each failure is written", deps, "			if now.Sub(noted.SeenAt) < seenEvery {\n", "			if false {\n", pkg, goesOn},
-		{"a failure that goes on is not written again", deps, "			if now.Sub(noted.SeenAt) < seenEvery {\n", "			if true {\n", pkg, goesOn},
-		{"the failure of an instance that is gone stays", deps, "			if unchanged < silentAfter {\n", "			if !fails || unchanged < silentAfter {\n", pkg, gone},
-		{"nobody takes a failure over", deps, "			if unchanged < silentAfter {\n", "			if fails || unchanged < silentAfter {\n", pkg, "TestAnotherInstanceCarriesOnTheFailure"},
+		{"each failure is written", deps, "due = now.Sub(noted.SeenAt) >= seenEvery", "due = true", pkg, goesOn},
+		{"a failure that goes on is not written again", deps, "due = now.Sub(noted.SeenAt) >= seenEvery", "due = false", pkg, goesOn},
+		{"the failure of an instance that is gone stays", deps, "due = unchanged >= silentAfter", "due = fails && unchanged >= silentAfter", pkg, gone},
+		{"nobody takes a failure over", deps, "due = unchanged >= silentAfter", "due = !fails && unchanged >= silentAfter", pkg, "TestAnotherInstanceCarriesOnTheFailure"},
 		{"a failure that another carries on begins anew", deps, "		if next.State == noted.State {\n			next.Since = noted.Since\n		}\n", "", pkg, "TestAnotherInstanceCarriesOnTheFailure"},
 		{"a failure that comes back ends at once", deps, "				is.keptUntil = now.Add(flapping)\n", "", pkg, back},
 		{"a failure that comes back ends with its own dependency only", deps, "		case !fails && mine:\n", "		case !fails && mine && name == latest:\n", pkg, back},
