@@ -148,7 +148,7 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 			a.notef("the control document is not available: the state of the app is unknown, and SQL was used without it")
 		}
 	}()
-	o := ops.Options{SysName: c.SysName, Location: c.Location, AppVersion: toolBuild}
+	o := ops.Options{SysName: c.SysName, Location: c.Location, AppVersion: toolBuild, Faults: open.Faults()}
 	if c.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written to this environment"
 	}
@@ -169,7 +169,7 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 	defer closeQueue()
 	return use(opsapi.Direct(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
-		RunQueue: queue, Selection: documents.Selection(), Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
+		Search: documents, RunQueue: queue, Selection: documents.Selection(), Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
 	}, o), operatorName()))
 }
 

@@ -5,15 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"sqlwriter/internal/blob"
-	"sqlwriter/internal/commit"
-	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
-	"sqlwriter/internal/servicebus"
-	"sqlwriter/internal/store/sqlite"
-	"sqlwriter/internal/store/sqlserver"
 )
 
 type explainCommand struct {
@@ -46,10 +39,8 @@ func explain(asked string, r fault.Row) explained {
 	}
 }
 
-// faults are the tables of all adapters, each in its own order. SQL Server comes first.
-func faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), invoice.Faults())
-}
+// faults are the tables of all adapters.
+func faults() []fault.Row { return open.Faults() }
 
 // Run prints the rows. It needs no connection.
 func (c *explainCommand) Run(a *app) error {
@@ -130,56 +121,11 @@ func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.
 
 // unknownCode is the error for an unknown code, with similar codes.
 func unknownCode(all []fault.Row, code string) error {
-	near := nearest(all, code)
+	near := fault.Near(all, code)
 	if len(near) == 0 {
 		return fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)
 	}
 	return fmt.Errorf("no table has the code %q: did you mean %s?", code, strings.Join(near, ", "))
-}
-
-// maxSuggestions is how many similar codes are named.
-const maxSuggestions = 5
-
-// nearest returns codes similar to a mistyped one: first those that contain it, then those that differ by a few letters.
-func nearest(all []fault.Row, code string) []string {
-	code = strings.ToLower(code)
-	var containing, close []string
-	for _, r := range all {
-		for _, own := range []string{r.Code, r.Name} {
-			lower := strings.ToLower(own)
-			_, last, _ := strings.Cut(lower, ".") // too_long of validation.too_long
-			switch {
-			case own == "" || r.Rest || slices.Contains(containing, own) || slices.Contains(close, own):
-			case len(code) >= 3 && strings.Contains(lower, code):
-				containing = append(containing, own)
-			case min(distance(lower, code), distance(last, code)) <= 1+len(code)/4:
-				close = append(close, own)
-			}
-		}
-	}
-	near := slices.Concat(containing, close)
-	return near[:min(len(near), maxSuggestions)]
-}
-
-// distance is the Levenshtein distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func (e explained) print(a *app) error {

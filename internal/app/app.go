@@ -176,7 +176,7 @@ func (a *App) useCases() {
 		a.commit, a.recover = live, commit.NewRecover(live, watchedBacklog{a.clients.results, a.status.seen})
 	}
 	a.ops = ops.New(ops.Ports{
-		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
+		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Search: a.clients.results, Breaker: a.breaker,
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts, Queues: a.clients.queues,
 	}, a.opsOptions())
 }
@@ -197,7 +197,7 @@ func (a *App) runOptions() run.Options {
 }
 
 func (a *App) opsOptions() ops.Options {
-	o := ops.Options{SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version}
+	o := ops.Options{SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults()}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
 	}

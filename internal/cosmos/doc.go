@@ -1,6 +1,6 @@
 // Package cosmos stores and reads the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0.
 //
-// Container implements commit.Documents, commit.Backlog, run.Selection and adopt.Documents, and has the calls of start-up
+// Container implements commit.Documents, commit.Backlog, run.Selection, adopt.Documents and ops.DocumentSearch, and has the calls of start-up
 // and sqlwriterctl. Control implements breaker.ControlStore over a container of its own.
 //
 // # Retries

@@ -28,7 +28,7 @@ func (c *Container) Query(ctx context.Context, query string, params []Param, pag
 
 func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
 	for continuation := ""; ; {
-		rows, next, err := c.page(ctx, op, query, params, pageSize, continuation)
+		rows, next, err := c.page(ctx, op, query, params, paging{size: pageSize}, continuation)
 		if err != nil {
 			return err
 		}
@@ -44,10 +44,20 @@ func (c *Container) pages(ctx context.Context, op operation, query string, param
 	}
 }
 
-// page gives one page of at most size rows, which may be empty, and the service's continuation of the next page. An empty
-// continuation begins, and ends.
-func (c *Container) page(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (rows []json.RawMessage, next string, err error) {
-	options := &azcosmos.QueryOptions{PageSizeHint: size}
+// paging is the form of a page: at most size rows. A short continuation lacks what the service has found in its index for the
+// pages after it, so it looks that up again (docs/facts.md F109).
+type paging struct {
+	size  int32
+	short bool
+}
+
+// page gives one page of a query, which may be empty, and the service's continuation of the next page. An empty continuation
+// begins, and ends.
+func (c *Container) page(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (rows []json.RawMessage, next string, err error) {
+	options := &azcosmos.QueryOptions{PageSizeHint: p.size}
+	if p.short {
+		options.ResponseContinuationTokenLimitInKB = 1
+	}
 	for _, p := range params {
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
 	}

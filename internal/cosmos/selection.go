@@ -30,11 +30,23 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 }
 
 // pendingPage gives one page of pending documents.
+func (c *Container) pendingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.PendingDoc, next string, err error) {
+	rows, next, err := c.markedPage(ctx, op, query, params, paging{size: size}, continuation)
+	if err != nil {
+		return nil, "", err
+	}
+	if found, err = readAllPending(op, rows); err != nil {
+		return nil, "", err
+	}
+	return found, next, nil
+}
+
+// markedPage gives one page of a query.
 //
 // Its continuation is the service's continuation after a mark of the query. The service does not promise to refuse the
 // continuation of another query, and would continue at a meaningless place. After an upgrade that changes the query, a
 // search therefore begins again. The service's continuation is opaque; it must fit into a header and has up to 16 KB.
-func (c *Container) pendingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.PendingDoc, next string, err error) {
+func (c *Container) markedPage(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (rows []json.RawMessage, next string, err error) {
 	mark, err := markOf(op, query, params)
 	if err != nil {
 		return nil, "", err
@@ -43,20 +55,17 @@ func (c *Container) pendingPage(ctx context.Context, op operation, query string,
 	if continuation != "" && (!ours || token == "" || strings.ContainsFunc(token, notInHeader)) {
 		return nil, "", noContinuation(op)
 	}
-	rows, next, err := c.page(ctx, op, query, params, size, token)
+	rows, next, err = c.page(ctx, op, query, params, p, token)
 	if token != "" && refusesToken(err) {
 		return nil, "", fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	if found, err = readAllPending(op, rows); err != nil {
-		return nil, "", err
-	}
 	if next != "" {
 		next = mark + next
 	}
-	return found, next, nil
+	return rows, next, nil
 }
 
 func noContinuation(op operation) error {

@@ -75,7 +75,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.ops = ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
-		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000),
+		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000), Search: w.docs,
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 	})

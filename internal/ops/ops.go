@@ -3,12 +3,14 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -57,6 +59,8 @@ type Ports struct {
 	// Counts keeps what SaveCounts counts. Queues are those that it looks into.
 	Counts CountsStore
 	Queues []NamedQueue
+	// Search finds documents for lists and for Why.
+	Search DocumentSearch
 }
 
 // Options configure Ops. Zero values mean the defaults.
@@ -70,6 +74,8 @@ type Options struct {
 	ReadOnly string
 	// Kinds are the kinds of runs; default run.Kinds().
 	Kinds run.KindTable
+	// Faults are the codes that a request may name; default those of the use cases.
+	Faults []fault.Row
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -88,6 +94,9 @@ func New(p Ports, o Options) *Ops {
 	}
 	if o.Kinds == nil {
 		o.Kinds = run.Kinds()
+	}
+	if o.Faults == nil {
+		o.Faults = slices.Concat(commit.Faults(), run.Faults(), invoice.Faults())
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -16,7 +16,7 @@ var _ ops.Messages = (*Queue)(nil)
 const peekSize = 250
 
 // Count implements ops.Messages. It peeks, which needs only the right to listen that the triggers have, and changes no message. The
-// service's own counts need the right to manage (docs/facts.md F109). It uses its own Client, because it is rare: a Client with a broken
+// service's own counts need the right to manage (docs/facts.md F111). It uses its own Client, because it is rare: a Client with a broken
 // connection would have to be found and replaced.
 func (q *Queue) Count(ctx context.Context, most int) (active, deadLettered ops.Count, err error) {
 	ctx, cancel := context.WithTimeout(ctx, q.namespace.timeouts.Call)

@@ -49,6 +49,7 @@ const (
 	headerIsPlan         = "X-Ms-Cosmos-Is-Query-Plan-Request"
 	headerCrossPartition = "X-Ms-Documentdb-Query-Enablecrosspartition"
 	headerMaxItemCount   = "X-Ms-Max-Item-Count"
+	headerTokenLimit     = "X-Ms-Documentdb-Responsecontinuationtokenlimitinkb" //nolint:gosec // a name, no credential
 	headerContinuation   = "X-Ms-Continuation"
 	headerFeedFormat     = "X-Ms-Cosmos-Changefeed-Wire-Format-Version"
 	headerActivityID     = "X-Ms-Activity-Id"

@@ -23,6 +23,7 @@ const (
 		"This is a first chance (internal) exception that all newer clients will know how to handle gracefully. " +
 		"This exception is traced, but unless you see it bubble up as an exception (which only happens on older SDK clients), then you can safely ignore this message."
 	messageNonValueAggregate = "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates."
+	messageTokenLimit        = "The continuation token limit specified is not large enough to serialize the required attributes into the continuation token. Please provide a higher limit."
 	messageCrossDisabled     = "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, " +
 		"specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
 )
@@ -53,6 +54,9 @@ func (s *Server) query(c *container, req *request) (*response, *apiError) {
 	}
 	run := queryRun{container: c, query: q, scope: sc, emptyEvery: s.opts.EmptyPages}
 	if run.limit, err = s.pageLimit(req); err != nil {
+		return nil, err
+	}
+	if err := checkTokenLimit(req); err != nil {
 		return nil, err
 	}
 	run.token, err = readToken(req.header.Get(headerContinuation), c, req.body.Get("query").Text()+params.JSON())
@@ -217,6 +221,15 @@ func (s *Server) pageLimit(req *request) (int, *apiError) {
 	default:
 		return n, nil
 	}
+}
+
+// checkTokenLimit refuses a limit of continuations, in KB, that none fits. Continuations here are always shorter than 1 KB.
+func checkTokenLimit(req *request) *apiError {
+	header := req.header.Get(headerTokenLimit)
+	if kb, err := strconv.Atoi(header); header != "" && (err != nil || kb < 1) {
+		return badRequest("%s", messageTokenLimit)
+	}
+	return nil
 }
 
 // pageToken is a continuation: where a query goes on. It is valid for the query and the container it was

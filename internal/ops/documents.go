@@ -1,0 +1,244 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+const (
+	// defaultDocuments is the length of a page.
+	defaultDocuments = 50
+	// maxRequestID is the longest request_details.id that is searched, in bytes.
+	maxRequestID = 1023
+	// notOffered stands for the status of a document without one.
+	notOffered = "not offered"
+)
+
+// DocumentFilter selects documents. Empty fields mean any; the others must all match.
+type DocumentFilter struct {
+	// Status is one of DocumentStatuses.
+	Status invoice.Status `json:"status,omitempty"`
+	// Kind and Code are those of the last error.
+	Kind string `json:"kind,omitempty"`
+	Code string `json:"error_code,omitempty"`
+	// Request is request_details.id.
+	Request string `json:"request,omitempty"`
+	// Line is the id of the main line or of a duplicate.
+	Line int64 `json:"line,omitempty"`
+	// Since and Until (exclusive) bound the last change.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// DocumentQuery asks for a page of a list.
+type DocumentQuery struct {
+	DocumentFilter
+	// Limit is at most 1,000; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+	// Page is DocumentPage.Next of the page before; empty begins.
+	Page string `json:"page,omitempty"`
+}
+
+// DocumentPage is a page of a list.
+type DocumentPage struct {
+	Documents []DocumentRow `json:"documents"`
+	// Next is for DocumentQuery.Page, about 1 KB at most; empty after the last page.
+	Next string `json:"next,omitempty"`
+	// Request counts the details of the request that the query names, on the first page.
+	Request *RequestCount `json:"request,omitempty"`
+}
+
+// DocumentRow is a document in a list.
+type DocumentRow struct {
+	ID string `json:"id"`
+	// SysName is its environment; empty when it names none.
+	SysName string `json:"sys_name"`
+	// Line is the main line's id; 0 when it is unreadable.
+	Line    int64  `json:"line"`
+	Request string `json:"request,omitempty"`
+	// Status is an unknown one as it stands, and "not offered" without one.
+	Status string `json:"status"`
+	// Kind and Code are those of the last error.
+	Kind string `json:"kind,omitempty"`
+	Code string `json:"code,omitempty"`
+	// Retries counts the retries spent.
+	Retries int `json:"retries"`
+	// ChangedAt is its _ts. FailedAt is set for a failed document, RetryAt for one that waits for a retry.
+	ChangedAt time.Time `json:"changed_at"`
+	FailedAt  time.Time `json:"failed_at,omitzero"`
+	RetryAt   time.Time `json:"retry_at,omitzero"`
+}
+
+// RequestCount counts the details of a request.
+type RequestCount struct {
+	ID string `json:"id"`
+	// Expected is request_details.total_invoice_detail_ids; 0 when no document says it.
+	Expected int `json:"expected"`
+	// Present counts the lines that its Documents name, duplicates included.
+	Present   int `json:"present"`
+	Documents int `json:"documents"`
+	// AtLeast says that there may be more documents.
+	AtLeast bool `json:"at_least,omitempty"`
+	// Foreign counts documents of the request that name another environment or none. They are in no other count.
+	Foreign int `json:"foreign,omitempty"`
+}
+
+// DocumentStatuses are the statuses that a filter may name.
+func DocumentStatuses() []invoice.Status {
+	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
+}
+
+// Documents returns a page of the matching documents, newest change first. They are those of the environment. By a request or a line it
+// also finds those that name another environment, or none. A page may have fewer documents than Limit, and even none, before the last.
+//
+// A document that does not change between the first page and the last comes once. One that changes may be left out, because it is newer
+// than the list then. In a second with more than 1,000 matching documents these come in the container's order.
+//
+// Errors by kind: *RequestError (usage; conflict when the container has forgotten the page); infrastructure, throttled.
+func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentPage, error) {
+	if q.Limit == 0 {
+		q.Limit = defaultDocuments
+	}
+	limit, err := checkLimit(q.Limit)
+	if err != nil {
+		return DocumentPage{}, err
+	}
+	s, err := o.search(q.DocumentFilter)
+	if err != nil {
+		return DocumentPage{}, err
+	}
+	l := list{o: o, search: s, limit: limit}
+	if l.position, err = positionOf(s, q.Page); err != nil {
+		return DocumentPage{}, err
+	}
+	if err := l.collect(ctx); err != nil {
+		return DocumentPage{}, err
+	}
+	page := DocumentPage{Documents: []DocumentRow{}}
+	for _, doc := range l.docs {
+		page.Documents = append(page.Documents, o.documentRow(doc))
+	}
+	if !l.over() {
+		page.Next = l.String()
+	}
+	if q.Request != "" && q.Page == "" {
+		page.Request, err = o.countRequest(ctx, q.Request)
+	}
+	return page, err
+}
+
+// search checks a filter and translates it.
+func (o *Ops) search(f DocumentFilter) (Search, error) {
+	s := Search{SysName: o.o.SysName, Status: f.Status, Kind: f.Kind, Request: f.Request, Line: f.Line, To: o.o.Now().Add(invoice.ClockSkew).Unix()}
+	switch {
+	case f.Status != "" && !slices.Contains(DocumentStatuses(), f.Status):
+		return s, refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()), Truncate(string(f.Status), MaxKind))
+	case f.Kind != "" && !knownKind(fault.Kind(f.Kind)):
+		return s, refuse(Usage, "kind: expected one of %s, found %q", kinds(), Truncate(f.Kind, MaxKind))
+	case len(f.Request) > maxRequestID:
+		return s, refuse(Usage, "request: expected at most %d bytes, found %d", maxRequestID, len(f.Request))
+	case f.Line < 0:
+		return s, refuse(Usage, "line: expected the id of a line, found %d", f.Line)
+	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
+		return s, refuse(Usage, "until: expected a time after since")
+	}
+	var err error
+	if s.Code, err = o.code(f.Code); err != nil {
+		return s, err
+	}
+	if f.Request != "" || f.Line > 0 { // a wrong sys_name must not hide what an operator looks for
+		s.SysName = ""
+	}
+	if !f.Since.IsZero() {
+		s.From = max(0, f.Since.Unix())
+	}
+	if !f.Until.IsZero() {
+		s.To = min(s.To, f.Until.Unix())
+	}
+	return s, nil
+}
+
+// code returns a code as documents have it.
+func (o *Ops) code(code string) (string, error) {
+	if code == "" {
+		return "", nil
+	}
+	if known, ok := fault.Known(o.o.Faults, code); ok {
+		return known, nil
+	}
+	near := fault.Near(o.o.Faults, code)
+	if len(near) == 0 {
+		for _, r := range o.o.Faults {
+			near = append(near, r.Code)
+		}
+		slices.Sort(near)
+		near = slices.Compact(near)
+	}
+	return "", refuse(Usage, "error_code: expected a number or one of %s, found %q", strings.Join(near, ", "), Truncate(code, MaxKind))
+}
+
+func (o *Ops) documentRow(doc found) DocumentRow {
+	row := DocumentRow{
+		ID: doc.ID, SysName: doc.SysName, Line: doc.Main, Request: doc.request, Status: doc.State.StatusFound,
+		Kind: doc.State.LastErrorKind, Code: doc.State.LastErrorCode, Retries: min(doc.State.RetryCount, commit.MaxRetries),
+		ChangedAt: o.in(time.Unix(doc.TS, 0)),
+	}
+	switch {
+	case slices.Contains(DocumentStatuses(), doc.State.Status):
+		row.Status = string(doc.State.Status)
+	case doc.State.Status == "":
+		row.Status = notOffered
+	}
+	if doc.State.Status == invoice.Failed {
+		row.FailedAt = o.stamp(doc.State.FailedAt)
+	}
+	if doc.State.Status == invoice.RetryScheduled && doc.State.RetryAfter > 0 && doc.State.RetryAfter < maxTS {
+		row.RetryAt = o.in(time.Unix(doc.State.RetryAfter, 0))
+	}
+	return row
+}
+
+// countRequest counts up to 10,000 documents of a request.
+func (o *Ops) countRequest(ctx context.Context, id string) (*RequestCount, error) {
+	c, lines := &RequestCount{ID: id}, map[int64]bool{}
+	for place := ""; ; {
+		docs, next, err := o.found(ctx, Search{Request: id, To: maxTS}, windowMost, place)
+		if err != nil {
+			return nil, err
+		}
+		for _, doc := range docs {
+			if doc.SysName != o.o.SysName {
+				c.Foreign++
+				continue
+			}
+			c.Documents++
+			c.Expected = max(c.Expected, doc.expected)
+			for _, line := range append(doc.Duplicates, doc.Main) {
+				lines[line] = true
+			}
+		}
+		delete(lines, 0) // an unreadable id
+		c.Present = len(lines)
+		if place = next; next == "" {
+			return c, nil
+		}
+		if c.AtLeast = c.Documents+c.Foreign >= maxPreviewed; c.AtLeast {
+			return c, nil
+		}
+	}
+}
+
+// joined lists names in words.
+func joined[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
+}
