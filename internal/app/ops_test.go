@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -66,4 +67,18 @@ func TestAnOperatorPausesAndResumes(t *testing.T) {
 	status, reply = p.ask(http.MethodGet, "audits", "")
 	require.Equal(t, "200", status)
 	require.Len(t, reply["audits"], 2)
+}
+
+// The timer counts while SQL has never answered, so the app is not ready. The status names what fails.
+func TestTheTimerCountsBeforeTheAppIsReady(t *testing.T) {
+	s := newStack(t)
+	s.submit(1, 4, "")
+	s.settings["SQL_CONNECTION"] = "sqlserver://u:p@127.0.0.1:9?database=d" // no server listens there
+	p := start(t, s.settings)
+	go func() { _, _ = p.post("/RecoverRetries", []byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`)) }() // it waits for readiness
+	require.Eventually(t, func() bool {
+		_, reply := p.ask(http.MethodGet, "status", "")
+		counts, there := reply["counts"].(map[string]any)
+		return there && counts["depth"].(map[string]any)["pending"].(map[string]any)["documents"] == float64(3)
+	}, patience, 100*time.Millisecond)
 }

@@ -203,6 +203,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 			c.plant(r)
 			s, err := r.ops.Status(t.Context())
 			require.NoError(t, err)
+			require.Len(t, s.Attention, len(c.attention), "%v", s.Attention)
 			found := alarms(s)
 			for code, says := range c.attention {
 				require.Contains(t, found[code], says)

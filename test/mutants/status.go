@@ -1,0 +1,40 @@
+package main
+
+// statusTable are mutants of what operators are told of the app.
+func statusTable() []mutant {
+	const (
+		pkg     = "internal/ops"
+		counts  = pkg + "/counts.go"
+		status  = pkg + "/status.go"
+		runs    = pkg + "/run_state.go"
+		planted = "TestEachPlantedFaultIsNamed"
+		groups  = "TestCountsSayWhatWaitsLongestAndWhatFailsNow"
+		silent  = "TestTheTimerIsSilentAfterTwoTicks"
+		stays   = "TestWhyARunDoesNotGoOn"
+	)
+	return []mutant{
+		{"old failures hide the latest", counts, "{[]invoice.Status{invoice.Failed}, true},", "{[]invoice.Status{invoice.Failed}, false},", pkg, "TestOldFailuresHideNoPoison"},
+		{"the oldest is the one that changed least recently", counts, "!first.IsZero() && first.Before(changed)", "false", pkg, groups},
+		{"poison is counted by the clock's hour", counts, "now.Sub(at) < time.Hour", "at.Truncate(time.Hour).Equal(now.Truncate(time.Hour))", pkg, groups},
+		{"a person retries what the timer retries", counts, "	if g.Status != invoice.Failed {\n		return \"\"\n", "	if false {\n		return \"\"\n", pkg, groups},
+		{"a code ends the command that names it", counts, "shellWord(g.Code)", "g.Code + \"'\"", pkg, groups},
+		{"the timer is silent after 20 ticks", status, "silentAfter := 2 *", "silentAfter := 20 *", pkg, silent},
+		{"a tick by hand makes the next one late", counts, "max(now.Sub(last.At), minTick)", "now.Sub(last.At)", pkg, silent},
+		{"a slow schedule is called silent", counts, "	if last, err := o.p.Counts.LoadCounts(ctx); err == nil && !last.At.IsZero() {\n", "	if last, err := o.p.Counts.LoadCounts(ctx); err == nil && false {\n", pkg, silent},
+		{"old counts are hidden", status, "	if countsErr == nil && !counts.At.IsZero() {\n", "	if timer.State == DepOK {\n", pkg, silent},
+		{"the flow does not name SQL at its first failure", pkg + "/flow.go", "sql.State == DepFailing {", "false {", pkg, planted},
+		{"a document is not told that SQL fails", pkg + "/why.go", "	if sql.State != DepFailing {\n", "	if true {\n", pkg, planted},
+		{"a document is not told that the timer is silent", pkg + "/why.go", "w.timer.State == DepSilent {", "false {", pkg, planted},
+		{"a document is not told that the feed stands still", pkg + "/why.go", "case missed.Documents > 0:", "case false:", pkg, planted},
+		{"another environment asks for attention for ever", pkg + "/attention.go", "s.At.Sub(k.Since) < skippedNew", "true", pkg, planted},
+		{"Cosmos DB is unknown although it does not answer", status, "case name == DepCosmos && view.Lost:", "case false:", pkg, planted},
+		{"SQL is asked while the flow is stopped", runs, "	if flow.Name == breaker.Open {\n", "	if false {\n", pkg, "TestStatus"},
+		{"a status waits for SQL as long as others", runs, "context.WithTimeout(ctx, statusWithin)", "context.WithTimeout(ctx, storeTimeout)", pkg, "TestAStatusWaitsShortlyForSQL"},
+		{"a silent manager works", runs, "case r.Owner != \"\" && r.Silent > beats:", "case false:", pkg, stays},
+		{"a paused run works", runs, "case flow.Name == breaker.Paused:", "case false:", pkg, stays},
+		{"an operator's words have no bound", pkg + "/flow.go", "	s.Reason = short(s.Reason)\n", "", pkg, "TestLongWordsAreCutWhereTheyAreShown"},
+		{"a shadow's timer stands for the app's", "internal/cosmos/counts.go", "		id += \":shadow\"\n", "", "internal/cosmos", "TestEachTimerHasItsCounts"},
+		{"what is scheduled is active", "internal/servicebus/count.go", "m.State == azservicebus.MessageStateActive", "m != nil", "internal/servicebus", "TestQueue"},
+		{"the timer counts last", "handlers/recover_retries.go", "			counted := r.SaveCounts(ctx) ", "			var counted error\n			defer func() { counted = r.SaveCounts(ctx) }() ", "handlers", "TestATickTellsTheAuditLogAfterTheRecovery"},
+	}
+}
