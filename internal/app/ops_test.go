@@ -75,7 +75,9 @@ func TestTheTimerCountsBeforeTheAppIsReady(t *testing.T) {
 	s.submit(1, 4, "")
 	s.settings["SQL_CONNECTION"] = "sqlserver://u:p@127.0.0.1:9?database=d" // no server listens there
 	p := start(t, s.settings)
-	go func() { _, _ = p.post("/RecoverRetries", []byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`)) }() // it waits for readiness
+	go func() {
+		_, _ = p.post("/RecoverRetries", []byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`))
+	}() // it waits for readiness
 	require.Eventually(t, func() bool {
 		_, reply := p.ask(http.MethodGet, "status", "")
 		counts, there := reply["counts"].(map[string]any)
