@@ -71,7 +71,7 @@ func newWorking(t *testing.T, documents int) *working {
 // onlyRun returns the id of the only run.
 func (w *working) onlyRun(t *testing.T) string {
 	t.Helper()
-	all, err := w.store.ListRuns(t.Context(), 10)
+	all, err := w.store.ListRuns(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	return all[0].ID
@@ -498,7 +498,7 @@ func TestUsageErrors(t *testing.T) {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
 		require.Contains(t, w.errors, c.want, name)
 	}
-	all, err := w.store.ListRuns(t.Context(), 10)
+	all, err := w.store.ListRuns(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, all)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))

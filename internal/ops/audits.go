@@ -1,6 +1,9 @@
 package ops
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // The bounds of a list.
 const (
@@ -20,6 +23,11 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (page AuditPage, err err
 	if n := len(q.Action); n > MaxKind {
 		return page, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
 	}
+	if q.Page != "" {
+		if q.Before, err = strconv.ParseInt(q.Page, 10, 64); err != nil || q.Before < 1 {
+			return page, notAPage(q.Page)
+		}
+	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		page.Audits, err = s.Audit.Audits(ctx, q)
 		return err
@@ -27,6 +35,9 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (page AuditPage, err err
 	page.Audits = present(page.Audits)
 	for i := range page.Audits {
 		page.Audits[i].At = o.in(page.Audits[i].At)
+	}
+	if n := len(page.Audits); n == q.Limit {
+		page.Next = strconv.FormatInt(page.Audits[n-1].ID, 10)
 	}
 	return page, err
 }
@@ -37,6 +48,10 @@ func present[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+func notAPage(token string) error {
+	return refuse(Usage, "page: expected the next of a page before, found %q", Truncate(token, MaxKind))
 }
 
 func notARun(id string) error {

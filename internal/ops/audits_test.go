@@ -54,7 +54,18 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	page, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page.Audits, 600)
-	for _, q := range []ops.AuditQuery{{Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)}} {
+	seen := map[int64]bool{}
+	q := ops.AuditQuery{All: true, Run: "drain-1", Limit: 250}
+	for range 3 {
+		page, err = r.ops.Audits(t.Context(), q)
+		require.NoError(t, err)
+		for _, a := range page.Audits {
+			seen[a.ID] = true
+		}
+		q.Page = page.Next
+	}
+	require.Equal(t, []any{600, ""}, []any{len(seen), q.Page}, "each once, to the end")
+	for _, q := range []ops.AuditQuery{{Page: "x"}, {Page: "0"}, {Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)}} {
 		_, err := r.ops.Audits(t.Context(), q)
 		require.Equal(t, ops.Usage, refusal(err), "%+v", q)
 	}

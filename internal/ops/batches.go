@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,35 +40,76 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err 
 	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
 		return page, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
-	var batches []run.Batch
+	position, err := q.position()
+	if err != nil {
+		return page, err
+	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		if q.Run != "" {
 			if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 				return err
 			}
-			if q.Status == "" { // failed batches must not be hidden behind 1,000 others
-				if batches, err = s.Runs.ListBatches(ctx, q.Run, run.Failed, q.Limit); err != nil {
-					return err
-				}
-			}
 		}
-		more, err := latest(q.Limit, maxBatchesRead, o.ownBatch, func(limit int) ([]run.Batch, error) {
-			return s.Runs.ListBatches(ctx, q.Run, q.Status, limit)
-		})
-		first := len(batches)
-		for _, batch := range more {
-			if first == 0 || batch.Status != run.Failed {
-				batches = append(batches, batch)
-			}
-		}
-		batches = batches[:min(len(batches), q.Limit)]
+		page, err = o.batchesFrom(ctx, s, q, position)
 		return err
 	})
-	for i := range batches {
-		batches[i] = o.localBatch(batches[i])
+	page.Batches = present(page.Batches)
+	for i := range page.Batches {
+		page.Batches[i] = o.localBatch(page.Batches[i])
 	}
-	page.Batches = present(batches)
 	return page, err
+}
+
+// batchPosition is a place in a list: behind a batch of one of the list's sorts.
+type batchPosition struct {
+	sort  int
+	after string
+}
+
+// sorts are the statuses that a list gives one after the other: of a run's batches the failed ones come first.
+func (q BatchQuery) sorts() []run.BatchStatus {
+	if q.Run != "" && q.Status == "" {
+		return []run.BatchStatus{run.Failed, ""}
+	}
+	return []run.BatchStatus{q.Status}
+}
+
+// position reads Page, which is the index of the sort and a batch's id.
+func (q BatchQuery) position() (p batchPosition, err error) {
+	if q.Page == "" {
+		return p, nil
+	}
+	sort, after, _ := strings.Cut(q.Page, "/")
+	if p.sort, err = strconv.Atoi(sort); err != nil || p.sort < 0 || p.sort >= len(q.sorts()) || !isBatchID(after) {
+		return p, notAPage(q.Page)
+	}
+	p.after = after
+	return p, nil
+}
+
+// batchesFrom lists own batches from a position on. The page is short and has a Next when many batches of others stand between.
+func (o *Ops) batchesFrom(ctx context.Context, s Stores, q BatchQuery, p batchPosition) (page BatchPage, err error) {
+	for read := 0; p.sort < len(q.sorts()); p = (batchPosition{sort: p.sort + 1}) {
+		status, most := q.sorts()[p.sort], max(q.Limit, minBatchesRead)
+		for more := true; more; {
+			found, err := s.Runs.ListBatches(ctx, q.Run, status, p.after, most)
+			if err != nil {
+				return BatchPage{}, err
+			}
+			for _, batch := range found {
+				p.after = batch.ID
+				if o.ownBatch(batch) && (p.sort == 0 || batch.Status != run.Failed) {
+					page.Batches = append(page.Batches, batch)
+				}
+				if read++; len(page.Batches) == q.Limit || read == maxBatchesRead {
+					page.Next = fmt.Sprintf("%d/%s", p.sort, p.after)
+					return page, nil
+				}
+			}
+			more = len(found) == most
+		}
+	}
+	return page, nil
 }
 
 func (o *Ops) localBatch(batch run.Batch) run.Batch {
@@ -255,7 +297,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` continues it", row.Status, runID)
 		case id == "":
-			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, maxListed)
+			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, "", maxListed)
 		}
 		if err == nil && len(batches) == 0 {
 			err = refuse(Conflict, "no batch of run %q has failed", runID)

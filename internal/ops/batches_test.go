@@ -31,6 +31,26 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 	require.Equal(t, []int{1, 2, 4}, numbers(ops.BatchQuery{Run: begun, Status: run.Completed}))
 	require.Equal(t, []int{3, 5}, numbers(ops.BatchQuery{Run: begun, Status: run.Failed}))
 	require.Equal(t, []int{5, 4, 3, 2, 1}, numbers(ops.BatchQuery{}), "of all runs, the latest")
+	for _, q := range []ops.BatchQuery{{Run: begun}, {}, {Run: begun, Status: run.Failed}, {Status: run.Completed}} {
+		want := numbers(q)
+		for q.Limit = 1; q.Limit < 7; q.Limit++ {
+			var found []int
+			for pages := 0; ; pages++ {
+				require.Less(t, pages, 7)
+				found = append(found, numbers(q)...)
+				page, err := r.ops.BatchList(t.Context(), q)
+				require.NoError(t, err)
+				if q.Page = page.Next; q.Page == "" {
+					break
+				}
+			}
+			require.Equal(t, want, found, "pages of %d: each batch once", q.Limit)
+		}
+	}
+	for _, page := range []string{"x", "0", "0/x", "-1/" + run.BatchID("web", begun, 1), "2/" + run.BatchID("web", begun, 1)} {
+		_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: begun, Page: page})
+		require.Equal(t, ops.Usage, refusal(err), page)
+	}
 
 	_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: "nobody"})
 	require.Equal(t, ops.NotFound, refusal(err))

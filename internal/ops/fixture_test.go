@@ -185,7 +185,7 @@ func (w *world) snapshot() map[string]any {
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
 	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
-	runs, err := w.store.ListRuns(w.t.Context(), 1000)
+	runs, err := w.store.ListRuns(w.t.Context(), "", 1000)
 	require.NoError(w.t, err)
 	all["audits"], all["runs"] = audits, runs
 	control, etag, err := w.control.Load(w.t.Context())

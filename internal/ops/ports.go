@@ -9,8 +9,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Audit is an entry of the audit log. Only reading fills At (the database's clock), Level and Batch.
+// Audit is an entry of the audit log. Only reading fills ID, At (the database's clock), Level and Batch.
 type Audit struct {
+	// ID grows with every entry of the database.
+	ID int64     `json:"id"`
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
 	Level string `json:"level,omitempty"`
@@ -38,6 +40,8 @@ type AuditQuery struct {
 	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
 	Page  string `json:"page,omitempty"`
+	// Before bounds them to entries with a lower ID; 0 means none. Audits sets it from Page.
+	Before int64 `json:"-"`
 }
 
 // Notable reports whether an entry is for people: an operator's action, a warning or an error. The rest are routine steps of managers,
@@ -71,14 +75,14 @@ type AuditLog interface {
 type RunStore interface {
 	StartRun(ctx context.Context, r run.Run, a run.Audit) error
 	Run(ctx context.Context, id string) (run.Run, bool, error)
-	ListRuns(ctx context.Context, limit int) ([]run.Run, error)
+	ListRuns(ctx context.Context, before string, limit int) ([]run.Run, error)
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error)
 	Stats(ctx context.Context, id string) (run.Stats, error)
 	BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error)
 	CancelRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error)
-	ListBatches(ctx context.Context, runID string, status run.BatchStatus, limit int) ([]run.Batch, error)
+	ListBatches(ctx context.Context, runID string, status run.BatchStatus, after string, limit int) ([]run.Batch, error)
 	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error)
 	RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error)
 }

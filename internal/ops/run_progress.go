@@ -54,22 +54,6 @@ func (o *Ops) ownBatch(batch run.Batch) bool {
 	return batch.ID == run.BatchID(o.o.SysName, batch.Run, batch.Number)
 }
 
-// latest returns at most limit own rows among the latest rows of all environments. It asks for more rows until it has enough, at most up
-// to most.
-func latest[T any](limit, most int, own func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
-	for asked := limit; ; asked = min(most, asked*seekFactor) {
-		rows, err := list(asked)
-		if err != nil {
-			return nil, err
-		}
-		all := len(rows) < asked || asked >= most
-		rows = slices.DeleteFunc(rows, func(row T) bool { return !own(row) })
-		if all || len(rows) >= limit {
-			return rows[:min(len(rows), limit)], nil
-		}
-	}
-}
-
 // requireRun reads a run and refuses one that is missing or of another environment.
 func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, error) {
 	row, there, err := s.Runs.Run(ctx, id)
@@ -172,9 +156,12 @@ func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error)
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
 	}
+	if q.Page != "" && !isRunID(q.Page) {
+		return page, notAPage(q.Page)
+	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		flow := o.p.Breaker.Seen().Control.Breaker
-		rows, err := s.Runs.ListRuns(ctx, q.Limit)
+		rows, err := s.Runs.ListRuns(ctx, q.Page, q.Limit)
 		if err != nil {
 			return err
 		}
@@ -192,6 +179,9 @@ func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error)
 		return nil
 	})
 	page.Runs = present(page.Runs)
+	if n := len(page.Runs); n == q.Limit {
+		page.Next = page.Runs[n-1].ID
+	}
 	return page, err
 }
 

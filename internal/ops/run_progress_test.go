@@ -224,6 +224,21 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	require.Len(t, all.Runs, 103)
 	require.NotNil(t, all.Runs[99].Batches)
 	require.Nil(t, all.Runs[100].Batches, "the batches of the latest hundred are counted")
+	q, ids := ops.RunQuery{Limit: 40}, []string(nil)
+	for range 3 {
+		page, err := r.ops.RunList(t.Context(), q)
+		require.NoError(t, err)
+		for _, one := range page.Runs {
+			ids = append(ids, one.ID)
+		}
+		q.Page = page.Next
+	}
+	require.Empty(t, q.Page, "the end")
+	for i, one := range all.Runs {
+		require.Equal(t, one.ID, ids[i])
+	}
+	_, err = r.ops.RunList(t.Context(), ops.RunQuery{Page: "a b"})
+	require.Equal(t, ops.Usage, refusal(err))
 }
 
 func TestCancelAndResume(t *testing.T) {

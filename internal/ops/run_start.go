@@ -22,10 +22,10 @@ const (
 	maxRunLimit = 100_000_000
 	// maxRunsCounted bounds the runs of a list whose batches are counted.
 	maxRunsCounted = 100
-	// maxBatchesRead bounds the batches of a shared database that are searched for those of one environment. seekFactor is how much more
-	// each step asks for.
+	// maxBatchesRead bounds the batches of a shared database that are searched for those of one environment. Each query reads
+	// minBatchesRead or more.
 	maxBatchesRead = 10_000
-	seekFactor     = 4
+	minBatchesRead = 100
 	// requeueWithin bounds one requeue request: Azure's front end ends an HTTP request after 230 s.
 	requeueWithin = 2 * time.Minute
 	// maxRate bounds the rate, in documents a minute.

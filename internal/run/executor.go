@@ -245,7 +245,7 @@ func (x *execution) takeOver(ctx context.Context) (ended bool, err error) {
 
 func (x *execution) list(ctx context.Context, status BatchStatus, limit int) (found []Batch, err error) {
 	err = x.withStore(ctx, func(ctx context.Context) (err error) {
-		found, err = x.p.Store.ListBatches(ctx, x.id, status, limit)
+		found, err = x.p.Store.ListBatches(ctx, x.id, status, "", limit)
 		return err
 	})
 	return found, err

@@ -25,7 +25,7 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	require.Equal(w.t, status, r.Status)
 	require.Equal(w.t, want, stats.Outcomes)
 	require.Equal(w.t, nonzero(map[run.BatchStatus]int{run.Completed: r.Batches}), nonzero(stats.Batches))
-	batches, err := w.store.ListBatches(context.Background(), id, "", 10_000)
+	batches, err := w.store.ListBatches(context.Background(), id, "", "", 10_000)
 	require.NoError(w.t, err)
 	documents, success := 0, 0
 	for _, batch := range batches {

@@ -310,7 +310,7 @@ func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 func (h *handOff) resend(ctx context.Context, room int) error {
 	var batches []Batch
 	err := h.withStore(ctx, func(ctx context.Context) (err error) {
-		batches, err = h.p.Store.ListBatches(ctx, h.run.ID, PendingRetry, min(room, maxSend))
+		batches, err = h.p.Store.ListBatches(ctx, h.run.ID, PendingRetry, "", min(room, maxSend))
 		return err
 	})
 	if err != nil || len(batches) == 0 {

@@ -71,9 +71,9 @@ type Runs interface {
 	StartRun(ctx context.Context, r Run, a Audit) error
 	// Run returns a run; false if it does not exist.
 	Run(ctx context.Context, id string) (Run, bool, error)
-	// ListRuns returns the latest runs of the store's environment, newest first, without Watermark. A Filter that names documents
-	// (Named) is left out, because there may be thousands.
-	ListRuns(ctx context.Context, limit int) ([]Run, error)
+	// ListRuns returns the latest runs of the store's environment, newest first, without Watermark; with before, the runs that were
+	// started before that run. A Filter that names documents (Named) is left out, because there may be thousands.
+	ListRuns(ctx context.Context, before string, limit int) ([]Run, error)
 	// Stats counts the run's batches and documents. The outcomes of a run without documents are its counts.
 	Stats(ctx context.Context, id string) (Stats, error)
 	// BatchCounts counts the run's batches by status. It is much cheaper than Stats.
@@ -142,8 +142,9 @@ type Batches interface {
 	FailBatch(ctx context.Context, l BatchLease, reason string, a Audit) error
 	// Batch returns a batch with at most 100 error details, latest first; false if it does not exist.
 	Batch(ctx context.Context, id string) (Batch, []ErrorDetail, bool, error)
-	// ListBatches returns a run's batches by number; without a run, the latest of all runs. An empty status means any.
-	ListBatches(ctx context.Context, run string, status BatchStatus, limit int) ([]Batch, error)
+	// ListBatches returns a run's batches by number; without a run, the latest of all runs. An empty status means any. With after, the id
+	// of a batch, only those behind it.
+	ListBatches(ctx context.Context, run string, status BatchStatus, after string, limit int) ([]Batch, error)
 	// Items returns documents of a run with their outcomes, in the order of their keys, after afterKey ("" starts). Without outcomes it
 	// returns all.
 	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)

@@ -95,7 +95,8 @@ func auditEntry(j *auditLogTest) {
 	found := j.audits(10)
 	require.Len(j, found, 1)
 	j.now(found[0].At)
-	a.At = found[0].At
+	require.Positive(j, found[0].ID)
+	a.ID, a.At = found[0].ID, found[0].At
 	require.Equal(j, a, found[0])
 }
 
@@ -202,6 +203,16 @@ func auditQueries(j *auditLogTest) {
 		require.Equal(j, notable[:min(limit, len(notable))], j.noted(ops.AuditQuery{Limit: limit}))
 	}
 	require.Empty(j, j.noted(ops.AuditQuery{}), "no more than asked for")
+	for _, q := range []ops.AuditQuery{{}, {All: true}, {Run: "q"}, {Run: "q", All: true}, {Action: run.CodeBatchDone}, {Action: run.CodeBatchDone, Run: "q"}} {
+		q.Limit = 1000
+		all, err := j.AuditLog.Audits(ctx, q)
+		require.NoError(j, err)
+		require.Greater(j, len(all), 3)
+		q.Limit, q.Before = 2, all[1].ID
+		page, err := j.AuditLog.Audits(ctx, q)
+		require.NoError(j, err)
+		require.Equal(j, all[2:4], page, "%+v", q)
+	}
 	require.Len(j, j.noted(ops.AuditQuery{All: true, Limit: 1000}), 180+len(notable))
 	require.Equal(j, "BATCH_DONE INFO q "+batch, j.noted(ops.AuditQuery{All: true, Limit: 1})[0])
 
@@ -250,7 +261,7 @@ func seen(j *auditLogTest, of ops.AuditLog, store run.Store) (runs, subjects []s
 	for _, a := range audits {
 		subjects = append(subjects, a.Subject)
 	}
-	listed, err := store.ListRuns(j.Context(), most)
+	listed, err := store.ListRuns(j.Context(), "", most)
 	require.NoError(j, err)
 	for _, r := range listed {
 		runs = append(runs, r.ID)
@@ -287,7 +298,7 @@ func auditEnvironments(j *auditLogTest) {
 	require.Len(j, subjects, 9)
 	require.NotContains(j, strings.Join(subjects, " "), "ours")
 
-	latest, err := j.Store.ListRuns(ctx, 1)
+	latest, err := j.Store.ListRuns(ctx, "", 1)
 	require.NoError(j, err)
 	require.Equal(j, "ours-4", latest[0].ID, "no more than asked for, and none of theirs counts")
 }

@@ -194,7 +194,7 @@ func (r *runTest) batchOf(id string) run.Batch {
 // batchesOf gives all batches of a run.
 func (r *runTest) batchesOf(id string) []run.Batch {
 	r.Helper()
-	list, err := r.Store.ListBatches(r.Context(), id, "", 10_000)
+	list, err := r.Store.ListBatches(r.Context(), id, "", "", 10_000)
 	require.NoError(r, err)
 	return list
 }
@@ -310,7 +310,7 @@ type runState struct {
 // state reads everything.
 func (r *runTest) state() runState {
 	r.Helper()
-	runs, err := r.Store.ListRuns(r.Context(), 1000)
+	runs, err := r.Store.ListRuns(r.Context(), "", 1000)
 	require.NoError(r, err)
 	for i := range runs { // a list leaves out what may be long
 		runs[i] = r.read(runs[i].ID)

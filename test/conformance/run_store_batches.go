@@ -649,9 +649,9 @@ func batchDeadLetterNothing(r *runTest) {
 func batchList(r *runTest) {
 	r.batches("a", 12)
 	r.batches("b", 2)
-	list := func(id string, status run.BatchStatus, limit int) []string {
+	behind := func(id string, status run.BatchStatus, after string, limit int) []string {
 		r.Helper()
-		found, err := r.Store.ListBatches(r.Context(), id, status, limit)
+		found, err := r.Store.ListBatches(r.Context(), id, status, after, limit)
 		require.NoError(r, err)
 		names := []string{}
 		for _, j := range found {
@@ -659,6 +659,7 @@ func batchList(r *runTest) {
 		}
 		return names
 	}
+	list := func(id string, status run.BatchStatus, limit int) []string { return behind(id, status, "", limit) }
 	require.Equal(r, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12"}, list("a", "", 100))
 	require.Equal(r, []string{"a1", "a2"}, list("a", "", 2))
 	require.Empty(r, list("a", "", 0))
@@ -671,6 +672,16 @@ func batchList(r *runTest) {
 	require.Len(r, list("", "", 100), 14)
 	require.Len(r, list("", "", 5), 5)
 	require.Empty(r, list("c", "", 5))
+	require.Equal(r, []string{"a10", "a11"}, behind("a", "", batchID("a", 9), 2))
+	require.Equal(r, []string{"a4", "a5"}, behind("a", run.PendingQueue, batchID("a", 3), 2), "behind one of another status")
+	require.Equal(r, []string{"a3"}, behind("", run.Processing, batchID("b", 2), 5))
+	require.Equal(r, list("", "", 100)[5:8], behind("", "", batchID("a", func() (n int) {
+		_, err := fmt.Sscanf(list("", "", 100)[4], "a%d", &n)
+		require.NoError(r, err)
+		return n
+	}()), 3))
+	require.Empty(r, behind("a", "", batchID("a", 12), 5))
+	require.Empty(r, behind("a", "", batchID("c", 1), 5), "behind nothing that is there")
 }
 
 func batchItems(r *runTest) {

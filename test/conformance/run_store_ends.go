@@ -426,7 +426,7 @@ func runEndedContext(r *runTest) {
 	j := r.batchOf(batchID("r", 1))
 	h := run.BatchLease{Batch: j.ID, Run: "r", Owner: j.Owner, Epoch: j.Epoch}
 	calls["run"] = func(ctx context.Context) error { _, _, err := s.Run(ctx, "r"); return err }
-	calls["list runs"] = func(ctx context.Context) error { _, err := s.ListRuns(ctx, 1); return err }
+	calls["list runs"] = func(ctx context.Context) error { _, err := s.ListRuns(ctx, "", 1); return err }
 	calls["stats"] = func(ctx context.Context) error { _, err := s.Stats(ctx, "r"); return err }
 	calls["claim run"] = func(ctx context.Context) error {
 		_, _, err := s.ClaimRun(ctx, "fail", 0, noEpoch, run.Worker{ID: "manager-never"}, runStale)
@@ -440,7 +440,7 @@ func runEndedContext(r *runTest) {
 		return s.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: documentsOf("r", 1)[0], Outcome: run.DocGone}}, nil)
 	}
 	calls["job"] = func(ctx context.Context) error { _, _, _, err := s.Batch(ctx, j.ID); return err }
-	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListBatches(ctx, "r", "", 1); return err }
+	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListBatches(ctx, "r", "", "", 1); return err }
 	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", nil, "", 1); return err }
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }
 	calls["mark queued"] = func(ctx context.Context) error {

@@ -96,7 +96,7 @@ func runLong(r *runTest) {
 	require.Equal(r, run.Taken, c.Answer)
 	unnamed := json.RawMessage(`{"code":"2628"}`)
 	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed, Pattern: "two_phase"}, entry("RUN_START")))
-	latest, err := r.Store.ListRuns(r.Context(), 2)
+	latest, err := r.Store.ListRuns(r.Context(), "", 2)
 	require.NoError(r, err)
 	require.JSONEq(r, string(unnamed), string(latest[0].Filter))
 	open, err := r.Store.OpenRuns(r.Context(), runSys, 1)
@@ -140,7 +140,7 @@ func runRefused(r *runTest) {
 	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Filter: json.RawMessage(`{`)}, entry("RUN_START")), "")
 	r.refused(r.Store.Write(r.Context(), bad), "")
 	require.Empty(r, r.Audits(r))
-	runs, err := r.Store.ListRuns(r.Context(), 10)
+	runs, err := r.Store.ListRuns(r.Context(), "", 10)
 	require.NoError(r, err)
 	require.Empty(r, runs)
 }
@@ -290,7 +290,7 @@ func runLatest(r *runTest) {
 		r.start(fmt.Sprint("r", i))
 	}
 	for _, limit := range []int{0, 1, 3, n, n + 1} {
-		runs, err := r.Store.ListRuns(r.Context(), limit)
+		runs, err := r.Store.ListRuns(r.Context(), "", limit)
 		require.NoError(r, err)
 		ids, want := []string{}, []string{}
 		for _, found := range runs {
@@ -300,5 +300,14 @@ func runLatest(r *runTest) {
 			want = append(want, fmt.Sprint("r", n-1-i))
 		}
 		require.Equal(r, want, ids, "%d runs", limit)
+	}
+	for before, want := range map[string][]string{"r4": {"r3", "r2"}, "r2": {"r1", "r0"}, "r1": {"r0"}, "r0": nil, "nobody": nil} {
+		var ids []string
+		runs, err := r.Store.ListRuns(r.Context(), before, 2)
+		require.NoError(r, err)
+		for _, found := range runs {
+			ids = append(ids, found.ID)
+		}
+		require.Equal(r, want, ids, "before %s", before)
 	}
 }

@@ -69,7 +69,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.True(t, found)
 	for _, of := range []string{"", "shared"} {
 		for _, status := range []run.BatchStatus{"", run.Completed} {
-			_, err = s.ListBatches(ctx, of, status, 10)
+			_, err = s.ListBatches(ctx, of, status, "", 10)
 			require.NoError(t, err)
 		}
 	}
@@ -101,7 +101,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	_, err = s.Stats(ctx, "shared")
 	require.NoError(t, err)
 
-	list, err := s.ListRuns(ctx, 10)
+	list, err := s.ListRuns(ctx, "", 10)
 	require.NoError(t, err)
 	require.Equal(t, "shared", list[0].ID)
 	audits, err := j.Audits(ctx, ops.AuditQuery{All: true, Limit: 100})

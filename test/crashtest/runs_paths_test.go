@@ -201,7 +201,7 @@ func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark
 		audits = append(audits, audit(run.CodeBatchCreated, id, run.BatchID(sysName, id, n+1)))
 	}
 	r.must(r.store.AddChunk(ctx, run.RunLease{Run: id, Owner: w.ID, Epoch: row.Epoch}, chunk, audits...))
-	stored, err := r.store.ListBatches(ctx, id, "", 100)
+	stored, err := r.store.ListBatches(ctx, id, "", "", 100)
 	r.must(err)
 	return stored
 }

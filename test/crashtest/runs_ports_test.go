@@ -105,8 +105,8 @@ func (p runStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
 	return a.a, a.b, err
 }
 
-func (p runStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
-	return callStore(ctx, p.i, "ListRuns", "", func(s run.Store) ([]run.Run, error) { return s.ListRuns(ctx, limit) })
+func (p runStore) ListRuns(ctx context.Context, before string, limit int) ([]run.Run, error) {
+	return callStore(ctx, p.i, "ListRuns", "", func(s run.Store) ([]run.Run, error) { return s.ListRuns(ctx, before, limit) })
 }
 
 func (p runStore) Stats(ctx context.Context, id string) (run.Stats, error) {
@@ -211,8 +211,8 @@ func (p runStore) Batch(ctx context.Context, id string) (run.Batch, []run.ErrorD
 	return a.a, a.b, a.c, err
 }
 
-func (p runStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, limit int) ([]run.Batch, error) {
-	return callStore(ctx, p.i, "ListBatches", id, func(s run.Store) ([]run.Batch, error) { return s.ListBatches(ctx, id, status, limit) })
+func (p runStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
+	return callStore(ctx, p.i, "ListBatches", id, func(s run.Store) ([]run.Batch, error) { return s.ListBatches(ctx, id, status, after, limit) })
 }
 
 func (p runStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {

@@ -303,7 +303,7 @@ func (r *runs) verifyOutcome(row run.Run, it run.ItemOutcome) {
 
 // verifyBatches asserts that each batch has ended once for each time that it was wanted, and that all numbers add up.
 func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
-	stored, err := r.store.ListBatches(context.Background(), row.ID, "", 1000)
+	stored, err := r.store.ListBatches(context.Background(), row.ID, "", "", 1000)
 	if err != nil {
 		panic(err)
 	}

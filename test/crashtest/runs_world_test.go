@@ -440,7 +440,7 @@ func (r *runs) restless() string {
 
 // all are the runs, past all ports.
 func (r *runs) all() []run.Run {
-	rows, err := r.store.ListRuns(context.Background(), 100)
+	rows, err := r.store.ListRuns(context.Background(), "", 100)
 	if err != nil {
 		panic(err)
 	}

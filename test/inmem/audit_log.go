@@ -41,7 +41,7 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 	audits := []ops.Audit{}
 	wanted := func(e entry) bool {
 		return j.s.ours(e.sysName) && (q.Run == "" || q.Run == e.of.Run) &&
-			(q.Action == "" || q.Action == e.of.Action) && (q.All || q.Action != "" || e.of.Notable())
+			(q.Before == 0 || e.of.ID < q.Before) && (q.Action == "" || q.Action == e.of.Action) && (q.All || q.Action != "" || e.of.Notable())
 	}
 	for _, e := range latestOf(j.s.audits, q.Limit, wanted) {
 		a := e.of
@@ -52,7 +52,7 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 }
 
 func (j *AuditLog) add(a ops.Audit) {
-	a.At, a.Detail = j.s.at(), slices.Clone(a.Detail)
+	a.ID, a.At, a.Detail = int64(len(j.s.audits)+1), j.s.at(), slices.Clone(a.Detail)
 	j.s.audits = append(j.s.audits, entry{sysName: j.s.sysName, of: a})
 }
 

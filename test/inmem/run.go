@@ -186,7 +186,7 @@ func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 func (s *RunStore) note(kept ...run.Audit) {
 	for _, a := range kept {
 		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
-			At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
+			ID: int64(len(s.audits) + 1), At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
 		}, &a})
 	}
 }

@@ -268,7 +268,7 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 }
 
 // ListBatches implements run.Batches.
-func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, limit int) ([]run.Batch, error) {
+func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
 	if err := ended(ctx, "inmem: list batches"); err != nil {
 		return nil, err
 	}
@@ -279,6 +279,13 @@ func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchS
 		from = latest(s.batches, len(s.batches))
 	} else if r := s.runOf[id]; r != nil {
 		from = r.batches
+	}
+	if after != "" {
+		i := slices.IndexFunc(from, func(j *storedBatch) bool { return j.ID == after })
+		if i < 0 {
+			return []run.Batch{}, nil
+		}
+		from = from[i+1:]
 	}
 	return pick(from, limit, func(j *storedBatch) bool { return status == "" || j.Status == status }), nil
 }

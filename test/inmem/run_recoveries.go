@@ -11,7 +11,7 @@ import (
 
 // Unsent implements run.Recoveries.
 func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
-	return s.ListBatches(ctx, id, run.PendingQueue, unlessEmpty(id, limit))
+	return s.ListBatches(ctx, id, run.PendingQueue, "", unlessEmpty(id, limit))
 }
 
 // unlessEmpty gives nothing for an empty run id, which ListBatches would take for all runs.

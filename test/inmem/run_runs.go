@@ -53,14 +53,18 @@ func (s *RunStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
 }
 
 // ListRuns implements run.Runs.
-func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
+func (s *RunStore) ListRuns(ctx context.Context, before string, limit int) ([]run.Run, error) {
 	if err := ended(ctx, "inmem: list runs"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []run.Run{}
-	for _, r := range latestOf(s.runs, limit, func(r *storedRun) bool { return s.ours(r.SysName) }) {
+	from := s.runs
+	if before != "" {
+		from = s.runs[:max(0, slices.Index(s.runs, s.runOf[before]))]
+	}
+	for _, r := range latestOf(from, limit, func(r *storedRun) bool { return s.ours(r.SysName) }) {
 		list = append(list, s.listed(r))
 	}
 	return list, nil

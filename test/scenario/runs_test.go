@@ -153,7 +153,7 @@ func (w *world) ended(id string) runResult {
 	w.t.Helper()
 	r, _, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
-	batches, err := w.store.ListBatches(w.ctx, id, "", 1000)
+	batches, err := w.store.ListBatches(w.ctx, id, "", "", 1000)
 	require.NoError(w.t, err)
 	l := runResult{status: r.Status, batches: len(batches), audits: len(w.store.Audits()), deadLetters: w.runs.deadLetters() + w.batches.deadLetters()}
 	for _, j := range batches {

@@ -52,8 +52,8 @@ func (d storeSpy) Run(ctx context.Context, id string) (r0 run.Run, r1 bool, err 
 	return r0, r1, err
 }
 
-func (d storeSpy) ListRuns(ctx context.Context, limit int) (r0 []run.Run, err error) {
-	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.ListRuns(ctx, limit); return err })
+func (d storeSpy) ListRuns(ctx context.Context, before string, limit int) (r0 []run.Run, err error) {
+	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.ListRuns(ctx, before, limit); return err })
 	return r0, err
 }
 
@@ -156,8 +156,11 @@ func (d storeSpy) Batch(ctx context.Context, id string) (r0 run.Batch, r1 []run.
 	return r0, r1, r2, err
 }
 
-func (d storeSpy) ListBatches(ctx context.Context, id string, status run.BatchStatus, limit int) (r0 []run.Batch, err error) {
-	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.ListBatches(ctx, id, status, limit); return err })
+func (d storeSpy) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) (r0 []run.Batch, err error) {
+	err = d.use(ctx, func(ctx context.Context) error {
+		r0, err = d.i.w.store.ListBatches(ctx, id, status, after, limit)
+		return err
+	})
 	return r0, err
 }
 

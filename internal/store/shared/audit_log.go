@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"math"
 	"text/template"
 
 	"sqlwriter/internal/ops"
@@ -112,7 +113,11 @@ func (j *AuditLog) Write(ctx context.Context, a ops.Audit) error {
 
 // Audits implements ops.AuditLog.
 func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	statement, args := stNotable, []any{j.environment()}
+	before := int64(math.MaxInt64)
+	if q.Before > 0 {
+		before = q.Before
+	}
+	statement, args := stNotable, []any{j.environment(), sql.Named("before", before)}
 	switch {
 	case q.Run != "":
 		statement = stAuditsOfRun
@@ -127,7 +132,7 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 		var a ops.Audit
 		var at moment
 		var level, runID, batch, detail sql.NullString
-		if err := rows.Scan(&at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID, &batch, &detail); err != nil {
+		if err := rows.Scan(&a.ID, &at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID, &batch, &detail); err != nil {
 			return err
 		}
 		a.At, a.Level, a.Run, a.Batch, a.Detail = at.Time, level.String, runID.String, batch.String, rawOf(detail)

@@ -310,17 +310,18 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 }
 
 // ListBatches implements run.Batches.
-func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, limit int) ([]run.Batch, error) {
+func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
 	op, byRun, byStatus := s.op("list batches"), sql.Named("run", id), sql.Named("status", s.key(string(status)))
+	behind := sql.Named("after", s.key(after))
 	switch {
 	case id == "" && status == "":
-		return s.readBatches(ctx, op, stBatchesLatest, limit)
+		return s.readBatches(ctx, op, stBatchesLatest, limit, behind)
 	case id == "":
-		return s.readBatches(ctx, op, stBatchesLatestByStatus, limit, byStatus)
+		return s.readBatches(ctx, op, stBatchesLatestByStatus, limit, byStatus, behind)
 	case status == "":
-		return s.readBatches(ctx, op, stBatchesOfRun, limit, byRun)
+		return s.readBatches(ctx, op, stBatchesOfRun, limit, byRun, behind)
 	default:
-		return s.readBatches(ctx, op, stBatchesOfRunByStatus, limit, byRun, byStatus)
+		return s.readBatches(ctx, op, stBatchesOfRunByStatus, limit, byRun, byStatus, behind)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Unsent implements run.Recoveries.
 func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
-	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", s.key(string(run.PendingQueue))))
+	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", s.key(string(run.PendingQueue))), sql.Named("after", s.key("")))
 }
 
 // attemptRows makes sorted rows of batches with their attempts.

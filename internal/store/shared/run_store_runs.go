@@ -47,7 +47,7 @@ func (s *RunStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
 }
 
 // ListRuns implements run.Runs.
-func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
+func (s *RunStore) ListRuns(ctx context.Context, before string, limit int) ([]run.Run, error) {
 	list := []run.Run{}
 	err := s.page(ctx, s.op("list runs"), "run_latest", limit, func(rows *sql.Rows) error {
 		var filter sql.NullString
@@ -55,7 +55,7 @@ func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
 		r.Filter = rawOf(filter)
 		list = append(list, r)
 		return err
-	}, s.environment())
+	}, s.environment(), sql.Named("before", before))
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
 	}
 	err := start("orphan")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
-	list, err := runs.ListRuns(t.Context(), 10)
+	list, err := runs.ListRuns(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, list)
 	require.NoError(t, start(run.CodeRunStart), "the connection is as before")

@@ -1,13 +1,13 @@
 -- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
 SELECT{{.Top}}
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (
 {{- range $i, $sort := .Sorts}}
 {{- if $i}}
     UNION ALL{{end}}
     SELECT s.audit_id FROM (
         SELECT{{$.Top}} b.audit_id FROM {{$.AuditLog}} AS b
-        WHERE {{$sort}} AND b.sys_name = @sys_name
+        WHERE {{$sort}} AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC{{$.Limit}}
     ) AS s
 {{- end}}

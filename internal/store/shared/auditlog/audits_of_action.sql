@@ -1,6 +1,6 @@
 -- The latest entries of one action in an environment's audit log, newest first.
 SELECT{{.Top}}
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM {{.AuditLog}} AS a
 WHERE
     a.action = @action
@@ -8,4 +8,5 @@ WHERE
     AND a.action = @action{{.BinaryCollation}} -- narrows the rows of the index to an exact match
 {{- end}}
     AND a.sys_name = @sys_name
+    AND a.audit_id < @before
 ORDER BY a.audit_id DESC{{.Limit}};

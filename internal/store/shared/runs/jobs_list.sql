@@ -1,12 +1,22 @@
--- Batches{{if .ByRun}} of a run by number{{else}}, latest first{{end}}{{if .ByStatus}}, with one status{{end}}.
+-- Batches{{if .ByRun}} of a run by number{{else}}, latest first{{end}}{{if .ByStatus}}, with one status{{end}},
+-- behind one of them or from the start.
 SELECT{{.Top}}
 {{template "job_columns.sql" .}}
 {{- if .ByRun}}
-WHERE j.run_id = @run{{if .ByStatus}} AND j.status = @status{{end}}
+WHERE
+    j.run_id = @run{{if .ByStatus}} AND j.status = @status{{end}}
+    AND j.number > CASE
+        WHEN @after = '' THEN 0
+        ELSE (SELECT b.number FROM {{.Batch}} AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.number{{.Limit}};
 {{- else}}
-{{- if .ByStatus}}
-WHERE j.status = @status
-{{- end}}
+
+WHERE
+    {{if .ByStatus}}j.status = @status AND {{end -}}
+    j.job_number < CASE
+        WHEN @after = '' THEN 9223372036854775807
+        ELSE (SELECT b.job_number FROM {{.Batch}} AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.job_number DESC{{.Limit}};
 {{- end}}

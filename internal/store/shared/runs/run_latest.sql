@@ -1,7 +1,13 @@
--- The latest runs of an environment by number, which always grows. Long filters that name documents are left out.
+-- The latest runs of an environment by number, which always grows, or those before one.
+-- Long filters that name documents are left out.
 SELECT{{.Top}}
 {{template "run_columns.sql" .}},
     {{template "listed_filter.sql" .}}
 FROM {{.Run}} AS r
-WHERE r.sys_name = @sys_name
+WHERE
+    r.sys_name = @sys_name
+    AND r.run_number < CASE
+        WHEN @before = '' THEN 9223372036854775807
+        ELSE (SELECT b.run_number FROM {{.Run}} AS b WHERE b.run_id = @before)
+    END
 ORDER BY r.run_number DESC{{.Limit}};

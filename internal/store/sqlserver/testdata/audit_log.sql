@@ -15,59 +15,61 @@ GO
 -- audits
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
 -- The latest entries of an environment's audit log, newest first.
 SELECT TOP (@limit)
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
-WHERE a.sys_name = @sys_name
+WHERE a.sys_name = @sys_name AND a.audit_id < @before
 ORDER BY a.audit_id DESC;
 GO
 -- audits_notable
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
 -- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
 SELECT TOP (@limit)
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level IS NULL AND b.sys_name = @sys_name
+        WHERE b.level IS NULL AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'WARN' AND b.sys_name = @sys_name
+        WHERE b.level = 'WARN' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'ERROR' AND b.sys_name = @sys_name
+        WHERE b.level = 'ERROR' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.sys_name = @sys_name
+        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.sys_name = @sys_name
+        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.sys_name = @sys_name
+        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.sys_name = @sys_name
+        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
 ) AS n
@@ -78,29 +80,33 @@ GO
 DECLARE @limit bigint;
 DECLARE @action nvarchar(40);
 DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
 -- The latest entries of one action in an environment's audit log, newest first.
 SELECT TOP (@limit)
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
 WHERE
     a.action = @action
     AND a.action = @action COLLATE Latin1_General_BIN2 -- narrows the rows of the index to an exact match
     AND a.sys_name = @sys_name
+    AND a.audit_id < @before
 ORDER BY a.audit_id DESC;
 GO
 -- audits_of_run
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
 DECLARE @action nvarchar(40);
 DECLARE @all bigint;
 -- The latest entries about one run, newest first: of one action, all, or the notable ones (ops.Audit.Notable).
 SELECT TOP (@limit)
-    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
 WHERE
     a.run_id = @run
     AND a.sys_name = @sys_name
+    AND a.audit_id < @before
     AND (@action = '' OR a.action = @action COLLATE Latin1_General_BIN2)
     AND (
         @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')

@@ -406,49 +406,78 @@ ORDER BY n.listed_number;
 GO
 -- jobs_latest
 DECLARE @limit bigint;
--- Batches, latest first.
+DECLARE @after varchar(64);
+-- Batches, latest first,
+-- behind one of them or from the start.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
     j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
+
+WHERE
+    j.job_number < CASE
+        WHEN @after = '' THEN 9223372036854775807
+        ELSE (SELECT b.job_number FROM sqlwriter.job AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.job_number DESC;
 GO
 -- jobs_latest_by_status
 DECLARE @limit bigint;
 DECLARE @status varchar(20);
--- Batches, latest first, with one status.
+DECLARE @after varchar(64);
+-- Batches, latest first, with one status,
+-- behind one of them or from the start.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
     j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
-WHERE j.status = @status
+
+WHERE
+    j.status = @status AND j.job_number < CASE
+        WHEN @after = '' THEN 9223372036854775807
+        ELSE (SELECT b.job_number FROM sqlwriter.job AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.job_number DESC;
 GO
 -- jobs_of_run
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
--- Batches of a run by number.
+DECLARE @after varchar(64);
+-- Batches of a run by number,
+-- behind one of them or from the start.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
     j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
-WHERE j.run_id = @run
+WHERE
+    j.run_id = @run
+    AND j.number > CASE
+        WHEN @after = '' THEN 0
+        ELSE (SELECT b.number FROM sqlwriter.job AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.number;
 GO
 -- jobs_of_run_by_status
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @status varchar(20);
--- Batches of a run by number, with one status.
+DECLARE @after varchar(64);
+-- Batches of a run by number, with one status,
+-- behind one of them or from the start.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
     j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
-WHERE j.run_id = @run AND j.status = @status
+WHERE
+    j.run_id = @run AND j.status = @status
+    AND j.number > CASE
+        WHEN @after = '' THEN 0
+        ELSE (SELECT b.number FROM sqlwriter.job AS b WHERE b.job_id = @after)
+    END
 ORDER BY j.number;
 GO
 -- jobs_on_the_way
@@ -828,14 +857,21 @@ GO
 -- run_latest
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest runs of an environment by number, which always grows. Long filters that name documents are left out.
+DECLARE @before nvarchar(64);
+-- The latest runs of an environment by number, which always grows, or those before one.
+-- Long filters that name documents are left out.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     CASE WHEN r.named_count = 0 THEN r.filter END AS filter
 FROM sqlwriter.run AS r
-WHERE r.sys_name = @sys_name
+WHERE
+    r.sys_name = @sys_name
+    AND r.run_number < CASE
+        WHEN @before = '' THEN 9223372036854775807
+        ELSE (SELECT b.run_number FROM sqlwriter.run AS b WHERE b.run_id = @before)
+    END
 ORDER BY r.run_number DESC;
 GO
 -- run_lease
