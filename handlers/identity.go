@@ -58,3 +58,40 @@ func keyHolder(r opsRequest) (caller, error) {
 	}
 	return caller{}, &httpError{http.StatusUnauthorized, "a function key is required", nil}
 }
+
+// Claims of a person or an app that signed in with Microsoft Entra. The platform renames some; both names occur.
+const (
+	entraAuthentication = "aad"
+	wsClaims            = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
+	msClaims            = "http://schemas.microsoft.com/identity/claims/"
+	wsRole              = "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"
+)
+
+// signedIn takes the platform's sign-in for who asks: the name, and the id that nobody else ever gets. The role is the app
+// role (Reader, Operator) that Entra assigned.
+func signedIn(r opsRequest) (caller, error) {
+	for _, id := range r.Identities {
+		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {
+			continue
+		}
+		who := caller{name: id.claim("preferred_username", wsClaims+"emailaddress", wsClaims+"upn", "upn", "name", "azp", "appid")}
+		if object := id.claim(msClaims+"objectidentifier", "oid"); object != "" {
+			who.name = strings.TrimSpace(who.name + " (" + object + ")")
+		}
+		for _, c := range id.Claims {
+			role := opsapi.Role(c.Value)
+			isRole := c.Type == "roles" || c.Type == "role" || c.Type == wsRole || c.Type == id.RoleClaimType
+			if isRole && (role == opsapi.Operator || role == opsapi.Reader && who.role == "") {
+				who.role = role
+			}
+		}
+		switch {
+		case who.name == "":
+			return caller{}, &httpError{http.StatusForbidden, "the sign-in names nobody: the token has neither a name nor an object id", nil}
+		case who.role == "":
+			return caller{}, &httpError{http.StatusForbidden, who.name + " has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil}
+		}
+		return who, nil
+	}
+	return caller{}, &httpError{http.StatusUnauthorized, "sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil}
+}

@@ -33,8 +33,10 @@ type operators struct {
 	// route is the function's route in an address; prefix is what follows it before a row's path.
 	route, prefix string
 	// who returns the caller. Errors: *httpError (401, 403).
-	who  func(r opsRequest) (caller, error)
-	open func(context.Context) (*ops.Ops, error)
+	who func(r opsRequest) (caller, error)
+	// guard refuses actions that the caller did not mean; may be nil.
+	guard func(r opsRequest) error
+	open  func(context.Context) (*ops.Ops, error)
 }
 
 func (f operators) mounted() Mounted {
@@ -121,6 +123,11 @@ func (f operators) serve(ctx context.Context, r *opsRequest) (any, error) {
 	r.call = row.Name
 	if !who.role.Allows(row.Role) {
 		return nil, &httpError{http.StatusForbidden, who.name + " has the role " + string(who.role) + "; " + row.Name + " requires " + string(row.Role), nil}
+	}
+	if f.guard != nil && row.Method != http.MethodGet {
+		if err := f.guard(*r); err != nil {
+			return nil, err
+		}
 	}
 	body, err := r.body(row.Method)
 	if err != nil {

@@ -269,3 +269,90 @@ func TestOpsMapsErrors(t *testing.T) {
 		})
 	}
 }
+
+// person is the host's identity of somebody who signed in.
+func person(claims ...string) string {
+	id := map[string]any{"AuthenticationType": "aad", "IsAuthenticated": true, "RoleClaimType": "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"}
+	var all []map[string]string
+	for i := 0; i < len(claims); i += 2 {
+		all = append(all, map[string]string{"Type": claims[i], "Value": claims[i+1]})
+	}
+	id["Claims"] = all
+	text, _ := json.Marshal(id)
+	return string(text)
+}
+
+func TestAPersonHasARole(t *testing.T) {
+	const object = "http://schemas.microsoft.com/identity/claims/objectidentifier"
+	ann := []string{"preferred_username", "ann@example.com", "name", "Ann", object, "1-2-3"}
+	as := func(more ...string) string { return person(append(ann[:len(ann):len(ann)], more...)...) }
+	o, store := operated(t)
+	for name, c := range map[string]struct {
+		identities        string
+		reads, acts, says string
+	}{
+		"an operator":            {as("roles", "Operator"), "200", "200", ""},
+		"by another type":        {as("http://schemas.microsoft.com/ws/2008/06/identity/claims/role", "Operator"), "200", "200", ""},
+		"a reader":               {as("roles", "Reader"), "200", "403", "ann@example.com (1-2-3) has the role Reader; run.start requires Operator"},
+		"both, in any order":     {as("role", "Operator", "role", "Reader"), "200", "200", ""},
+		"no role":                {as(), "403", "403", "ann@example.com (1-2-3) has no role in this app"},
+		"another role":           {as("roles", "operator", "roles", "Admin", "groups", "Operator"), "403", "403", "has no role"},
+		"no name":                {person("roles", "Operator"), "403", "403", "names nobody"},
+		"an app":                 {person("azp", "client-1", "oid", "4-5-6", "roles", "Operator"), "200", "200", ""},
+		"nobody":                 {`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401", "sign in first"},
+		"nothing":                {`null`, "401", "401", "sign in first"},
+		"a key":                  {keyed("default"), "401", "401", "sign in first"},
+		"another provider":       {strings.Replace(as("roles", "Operator"), `"aad"`, `"github"`, 1), "401", "401", "sign in first"},
+		"not authenticated":      {strings.Replace(as("roles", "Operator"), "true", "false", 1), "401", "401", "sign in first"},
+		"a reader with a key":    {as("roles", "Reader") + "," + keyed("default"), "200", "403", "has the role Reader"},
+		"an operator with a key": {as("roles", "Operator") + "," + keyed("reader"), "200", "200", ""},
+	} {
+		got := opsCall{method: "GET", path: "api/v1/status", identities: c.identities}.call(t, Ui(opened(o), true))
+		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
+		before := len(store.Audits())
+		act := opsCall{
+			method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities,
+			headers: map[string]string{"Sec-Fetch-Site": "same-origin"},
+		}
+		got = act.call(t, Ui(opened(o), true))
+		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
+		require.Contains(t, got.Body, c.says, name)
+		require.NotContains(t, got.log, "ann", "who asks stands in the audit log")
+		require.Equal(t, c.acts == "200", len(store.Audits()) > before, name)
+		got = act.call(t, Ui(opened(o), false))
+		require.Equal(t, "403", got.Status, name)
+		require.Contains(t, got.Body, "WEBSITE_AUTH_ENABLED", "sign-in is off, whatever an identity says")
+	}
+	bys := map[string]bool{}
+	for _, a := range store.Audits() {
+		bys[a.By] = true
+	}
+	require.Equal(t, map[string]bool{"ann@example.com (1-2-3)": true, "client-1 (4-5-6)": true}, bys)
+}
+
+// A page of another site can make a signed-in browser send a request, but not with these headers.
+func TestAnotherSiteCannotAct(t *testing.T) {
+	o, store := operated(t)
+	ann := person("name", "Ann", "roles", "Operator")
+	for name, c := range map[string]struct {
+		headers map[string]string
+		status  string
+	}{
+		"our page":                {map[string]string{"sec-fetch-site": "same-origin", "Origin": "https://app"}, "200"},
+		"a program with a token":  {map[string]string{"Authorization": "Bearer x"}, "200"},
+		"another site":            {map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil"}, "403"},
+		"another app of the host": {map[string]string{"Sec-Fetch-Site": "same-site"}, "403"},
+		"a typed address":         {map[string]string{"Sec-Fetch-Site": "none"}, "403"},
+		"with a token even":       {map[string]string{"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer x"}, "403"},
+		"an old browser":          {map[string]string{"Origin": "https://evil"}, "403"},
+		"nothing":                 {nil, "403"},
+	} {
+		before := len(store.Audits())
+		call := opsCall{method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: ann, headers: c.headers}
+		got := call.call(t, Ui(opened(o), true))
+		require.Equal(t, c.status, got.Status, "%s: %s", name, got.Body)
+		require.Equal(t, c.status == "200", len(store.Audits()) > before, name)
+		got = opsCall{method: "GET", path: "api/v1/status", identities: ann, headers: c.headers}.call(t, Ui(opened(o), true))
+		require.Equal(t, "200", got.Status, "a read changes nothing")
+	}
+}

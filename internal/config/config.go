@@ -23,6 +23,8 @@ type Config struct {
 	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
+	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
+	SignIn bool
 }
 
 // mostPoison is the setting MAX_POISON_PER_HOUR as the breaker takes it, whose 0 is the default: none is negative.
@@ -195,6 +197,7 @@ func Of(get func(name string) string) Config {
 	c.Location, _ = time.LoadLocation(values[TimeZone])
 	c.SQL.Engine = EngineOf(values[SQLConnection])
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
+	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
 	return c
 }

@@ -75,6 +75,7 @@ const (
 	RecoverSchedule      = "RECOVER_SCHEDULE"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	azureSite            = "WEBSITE_SITE_NAME"
+	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
 	sqlserverScheme      = "sqlserver://"
 	maxRowsOfOneWrite    = 10_000

@@ -15,6 +15,9 @@ import (
 // functionKey opens the host's functions of authLevel function.
 const functionKey = "function-key-marker"
 
+// readerKey is a key whose name begins with reader.
+const readerKey = "reader-key-marker"
+
 // ops calls the operators' API as a laptop does, and answers status and body.
 func (s *stack) ops(method, path, body, key string) (int, map[string]any) {
 	s.t.Helper()

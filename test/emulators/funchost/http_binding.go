@@ -194,9 +194,13 @@ func (k Keys) grant(request *http.Request, functionName string) (authLevel, stri
 		return authAdmin, "master"
 	case k.Host, k.Functions[functionName]:
 		return authFunction, "default"
-	default:
-		return authAnonymous, ""
 	}
+	for name, value := range k.Named {
+		if key == value {
+			return authFunction, name
+		}
+	}
+	return authAnonymous, ""
 }
 
 func (k Keys) allowed(request *http.Request, level authLevel, functionName string) bool {

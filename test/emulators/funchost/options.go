@@ -54,6 +54,8 @@ type Keys struct {
 	Master string
 	// Host opens every function of authLevel function.
 	Host string
+	// Named are further keys like Host, by name.
+	Named map[string]string
 	// Functions opens one function each, by name.
 	Functions map[string]string
 }

@@ -195,7 +195,8 @@ func recordedHost(t *testing.T, change ...func(*Host, *Options)) *bench {
 	for _, name := range []string{"Health", "Ops"} {
 		text, err := os.ReadFile("../../../functions/" + name + "/function.json")
 		require.NoError(t, err)
-		r.function(name, string(text))
+		// As it was when the real host was recorded.
+		r.function(name, strings.Replace(string(text), `"get", "post", "head", "put", "patch", "delete", "options"`, `"get", "post"`, 1))
 	}
 	return start(t, r, append(change, with(func(o *Options) { o.Keys.Host = "KEY" }))...)
 }
