@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 )
 
 // Committer writes one batch of changed documents to SQL. An error has scope dependency: the batch must come again.
@@ -20,10 +19,10 @@ type Committer interface {
 // CommitResults mounts functions/CommitResults, the commit of the change feed.
 func CommitResults(c Committer) Mounted {
 	return Mounted{
-		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true,
+		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true, Event: events.BatchCommitted,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, BatchID: in.ID})
-			return Reply{Logs: []string{summary(report)}, Note: batchNote{report, in.RetryCount}}, err
+			return Reply{Logs: []string{summary(report)}, Fields: batchFields(report, in.RetryCount)}, err
 		},
 	}
 }
@@ -40,27 +39,15 @@ func summary(r commit.Report) string {
 	return fmt.Sprintf("%d documents: %s", r.Documents, strings.Join(parts, ", "))
 }
 
-// batchNote is a report as fields of the log line.
-type batchNote struct {
-	commit.Report
-	retryCount int
-}
-
-// MarshalZerologObject writes counts and durations.
-func (n batchNote) MarshalZerologObject(e *zerolog.Event) {
-	e.Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).
-		Int("retry_count", n.retryCount).Int64("lag_ms", n.Lag.Milliseconds()).
-		Int("sql_requests", n.SQLRequests).Int64("sql_ms", n.SQL.Milliseconds()).
-		Int("cosmos_reads", n.Reads).Int("cosmos_writes", n.Writes).Int64("cosmos_ms", n.Cosmos.Milliseconds())
-	if n.Shadow {
-		e.Str("mode", "shadow").Dict("columns", counts(n.Columns))
+// batchFields are a report as fields of an event.
+func batchFields(r commit.Report, retryCount int) events.Fields {
+	f := events.Fields{
+		Documents: r.Documents, Outcomes: r.Outcomes, Kinds: r.Kinds, RetryCount: retryCount, LagMS: r.Lag.Milliseconds(),
+		SQLRequests: r.SQLRequests, SQLMS: r.SQL.Milliseconds(),
+		CosmosReads: r.Reads, CosmosWrites: r.Writes, CosmosMS: r.Cosmos.Milliseconds(), Columns: r.Columns,
 	}
-}
-
-func counts(m map[string]int) *zerolog.Event {
-	d := zerolog.Dict()
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		d.Int(name, m[name])
+	if r.Shadow {
+		f.Mode = "shadow"
 	}
-	return d
+	return f
 }

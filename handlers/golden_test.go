@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/logcheck"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens' seen, reply and log")
@@ -65,7 +67,7 @@ func (r *recorder) Run(_ context.Context, b commit.Batch) (commit.Report, error)
 
 // echo returns a function that records its object.
 func (r *recorder) echo(name, binding string) Mounted {
-	return Mounted{Name: name, Binding: binding, Payload: Object, Run: func(_ context.Context, in Invocation) (Reply, error) {
+	return Mounted{Name: name, Binding: binding, Payload: Object, Event: events.CallAnswered, Run: func(_ context.Context, in Invocation) (Reply, error) {
 		fmt.Fprintf(&r.seen, "retry count %d\n%s\n", in.RetryCount, in.Object)
 		return Reply{}, nil
 	}}
@@ -104,6 +106,7 @@ func TestGoldens(t *testing.T) {
 			request := httptest.NewRequest(g.method, g.path, strings.NewReader(g.body))
 			request.Header.Set(hostInvocation, "11111111-2222-3333-4444-555555555555")
 			h.ServeHTTP(w, request)
+			logcheck.Lines(t, log.Bytes())
 			require.Equal(t, jsonType, w.Header().Get("Content-Type"))
 			require.True(t, json.Valid(w.Body.Bytes()), "%s", w.Body)
 			require.Equal(t, byte('{'), w.Body.Bytes()[0])

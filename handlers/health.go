@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"sqlwriter/internal/events"
 )
 
 // HealthReport is the body of Health.
@@ -67,7 +69,7 @@ const StatusReady = "ready"
 // does not change a ready status, because a new instance would not help; the body names it.
 func Health(report func() HealthReport) Mounted {
 	return Mounted{
-		Name: "Health", Binding: "req", Payload: Object,
+		Name: "Health", Binding: "req", Payload: Object, Event: events.HealthAnswered,
 		Run: func(context.Context, Invocation) (Reply, error) {
 			h := report()
 			status := http.StatusServiceUnavailable

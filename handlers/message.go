@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/run"
 )
 
@@ -26,12 +25,14 @@ type Receiver interface {
 // message again.
 func queueFunction(name string, r Receiver) Mounted {
 	return Mounted{
-		Name: name, Binding: "message", Payload: Message,
+		Name: name, Binding: "message", Payload: Message, Event: events.MessageDone,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			d := in.Message
 			d.Invocation = in.ID
 			handled, err := r.Receive(ctx, d)
-			return Reply{Logs: []string{handledSummary(handled)}, Note: messageNote{handled, d.Count}}, err
+			return Reply{Logs: []string{handledSummary(handled)}, Fields: events.Fields{
+				Run: handled.Run, Batch: handled.Batch, Did: handled.Did, Reason: handled.Reason, Counts: handled.Counts, DeliveryCount: d.Count,
+			}}, err
 		},
 	}
 }
@@ -55,25 +56,6 @@ func handledSummary(h run.Handled) string {
 		text += fmt.Sprintf("; %d %s", h.Counts[name], name)
 	}
 	return text
-}
-
-// messageNote is the result of a message as fields of the log line.
-type messageNote struct {
-	run.Handled
-	deliveries int
-}
-
-// MarshalZerologObject writes the action, run, batch and counts, and nothing of the message.
-func (n messageNote) MarshalZerologObject(e *zerolog.Event) {
-	for _, f := range []struct{ name, value string }{{"run", n.Run}, {"batch", n.Batch}, {"did", n.Did}, {"because", n.Reason}} {
-		if f.value != "" {
-			e.Str(f.name, f.value)
-		}
-	}
-	if len(n.Counts) > 0 {
-		e.Dict("counts", counts(n.Counts))
-	}
-	e.Int("delivery_count", n.deliveries)
 }
 
 // hostLayers is the number of string layers around a message's text: a string literal in a member of a JSON object

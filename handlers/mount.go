@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/timer"
@@ -47,7 +48,7 @@ type Invocation struct {
 }
 
 // Function handles one invocation. An error of scope dependency, or of the context, gives 503, so that the host sends
-// the payload again. Other errors are logged, and Mounted.LeaveToTimer decides their status. The reply's Note is logged
+// the payload again. Other errors are logged, and Mounted.LeaveToTimer decides their status. The reply's Fields are logged
 // in any case.
 type Function func(ctx context.Context, in Invocation) (Reply, error)
 
@@ -64,12 +65,14 @@ type Mounted struct {
 	// Slow delays the response to a failure until slowFailure has passed. A dead-letter queue has no delivery limit and
 	// delivers a failed message again at once (docs/facts.md F50).
 	Slow bool
-	Run  Function
+	// Event is the event of an invocation that succeeds.
+	Event events.Name
+	Run   Function
 }
 
 // Options configure Mount. Each zero value means the default that its comment names.
 type Options struct {
-	// Log gets one line per invocation.
+	// Log gets one event per invocation.
 	Log zerolog.Logger
 	// Deadline bounds one invocation: DefaultDeadline.
 	Deadline time.Duration
@@ -123,8 +126,7 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f, known := m.byName[name]
 	switch {
 	case name != "" && !known:
-		m.o.Log.Error().Str("invocation", r.Header.Get(hostInvocation)).Int("status", http.StatusNotFound).
-			Msg("the host asks for a function that this build does not have: its folder has no handler")
+		events.For(r.Context(), m.o.Log).Write(events.FunctionUnknown, events.Fields{Invocation: r.Header.Get(hostInvocation), HTTPStatus: http.StatusNotFound})
 		sendError(w, http.StatusNotFound, errorDetail{Reason: "no such function", Known: m.names})
 	case r.Method != want:
 		w.Header().Set("Allow", want)
@@ -139,7 +141,8 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // invoke runs one invocation, writes its log line and responds.
 func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 	begin := m.o.Now()
-	ctx, cancel := context.WithTimeout(r.Context(), m.o.Deadline)
+	ctx := events.With(r.Context(), events.Fields{Function: f.Name, Invocation: r.Header.Get(hostInvocation)})
+	ctx, cancel := context.WithTimeout(ctx, m.o.Deadline)
 	defer cancel()
 	reply, err := m.run(ctx, r, f, begin)
 	status, detail := statusOf(err, f.LeaveToTimer)
@@ -150,7 +153,7 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 			err, status, detail = encodeErr, http.StatusInternalServerError, errorDetail{Reason: "the reply could not be encoded"}
 		}
 	}
-	m.logLine(f, r, status, err, reply, begin)
+	m.tell(ctx, f, status, err, reply, begin)
 	if status != http.StatusOK && f.Slow {
 		if left := slowFailure - m.o.Now().Sub(begin); left > 0 {
 			_ = m.o.Wait(ctx, left) // the failure is answered in either case
@@ -206,32 +209,26 @@ func statusOf(err error, leaveToTimer bool) (int, errorDetail) {
 	}
 }
 
-// logLine writes the invocation's log line.
-func (m *mount) logLine(f Mounted, r *http.Request, status int, err error, reply Reply, begin time.Time) {
-	event, text := m.o.Log.Info(), "done"
-	var p *panicError
+// tell writes the invocation's event.
+func (m *mount) tell(ctx context.Context, mounted Mounted, status int, err error, reply Reply, begin time.Time) {
+	is, f := mounted.Event, reply.Fields
+	f.MS = m.o.Now().Sub(begin).Milliseconds()
+	if err != nil {
+		d := describe(err)
+		f.HTTPStatus, f.Kind, f.Code, f.Reason = status, fault.Kind(d.Kind), d.Code, d.Reason
+		is = events.InvocationFailed
+	}
 	switch {
 	case err == nil:
 	case status == http.StatusServiceUnavailable:
-		event, text = m.o.Log.Warn(), "not now: the host will offer this payload again"
+		is = events.InvocationPostponed
 	case status == http.StatusOK:
-		event, text = m.o.Log.Error(), "failed, and left to the recovery timer so that the feed goes on"
-	default:
-		event, text = m.o.Log.Error(), "failed"
+		is = events.InvocationLeft
 	}
-	event.Str("function", f.Name).Str("invocation", r.Header.Get(hostInvocation)).Int("status", status).
-		Int64("duration_ms", m.o.Now().Sub(begin).Milliseconds())
-	if err != nil {
-		d := describe(err)
-		event.Str("kind", d.Kind).Str("code", d.Code).Str("reason", d.Reason)
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		f.Stack = string(p.stack)
 	}
-	if errors.As(err, &p) {
-		event.Bytes("stack", p.stack)
-	}
-	if reply.Note != nil {
-		event.EmbedObject(reply.Note)
-	}
-	event.Msg(text)
+	events.For(ctx, m.o.Log).Write(is, f)
 }
 
 // panicError is a recovered panic.

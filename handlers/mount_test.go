@@ -20,7 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/test/logcheck"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,6 +51,7 @@ func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.Respo
 	require.NotEmpty(t, reply)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), "one line per invocation: %s", &log)
 	require.Contains(t, log.String(), invocationID)
+	logcheck.Lines(t, log.Bytes())
 	return w, log.String()
 }
 
@@ -82,7 +85,7 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 			if w.Code == http.StatusServiceUnavailable {
 				require.Contains(t, w.Body.String(), `"reason":`)
 			}
-			another := Mounted{Name: "Web", Binding: "documents", Payload: Array, Run: func(context.Context, Invocation) (Reply, error) {
+			another := Mounted{Name: "Web", Binding: "documents", Payload: Array, Event: events.CallAnswered, Run: func(context.Context, Invocation) (Reply, error) {
 				return Reply{}, c.err
 			}}
 			w, log = invoke(t, another, Options{}, batch())
@@ -174,9 +177,9 @@ func TestTheLogLineCountsTheBatch(t *testing.T) {
 	retry := `{"RetryContext":{"RetryCount":2}}`
 	w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) { return report, nil })),
 		Options{Now: clock}, strings.NewReader(cosmosBody(`[]`, retry)))
-	require.JSONEq(t, `{"level":"info","function":"CommitResults","invocation":"`+invocationID+`","status":200,"duration_ms":0,
+	require.JSONEq(t, `{"level":"info","event":"batch_committed","function":"CommitResults","invocation":"`+invocationID+`",
 		"documents":3,"outcomes":{"applied":2,"retry_scheduled":1},"kinds":{"document":1},"retry_count":2,"lag_ms":9,
-		"sql_requests":4,"sql_ms":5,"cosmos_reads":6,"cosmos_writes":7,"cosmos_ms":8,"message":"done"}`, log)
+		"sql_requests":4,"sql_ms":5,"cosmos_reads":6,"cosmos_writes":7,"cosmos_ms":8,"message":"a batch of the feed is done"}`, log)
 	require.JSONEq(t, `{"Outputs":{},"Logs":["3 documents: 2 applied, 1 retry_scheduled"],"ReturnValue":null}`, w.Body.String())
 }
 

@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rs/zerolog"
-
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -41,24 +40,24 @@ type operators struct {
 
 func (f operators) mounted() Mounted {
 	return Mounted{
-		Name: f.name, Binding: "req", Payload: Object,
+		Name: f.name, Binding: "req", Payload: Object, Event: events.CallAnswered,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			request, err := f.read(in.Object)
 			if err != nil {
 				return Reply{}, err
 			}
 			body, err := f.serve(ctx, &request)
-			note := opsNote{method: request.Method, call: request.call, status: http.StatusOK}
+			note := events.Fields{Method: methodOf(request.Method), Call: request.call, HTTPStatus: http.StatusOK} // without the caller's texts
 			reply := &HTTPReply{Status: http.StatusOK, Body: body}
 			if err != nil {
 				p := problem(err)
-				note.status, note.kind, note.code = p.Status, p.Kind, p.Code
+				note.HTTPStatus, note.Kind, note.Code = p.Status, fault.Kind(p.Kind), p.Code
 				reply = &HTTPReply{Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType}}
 				if p.Status == http.StatusMethodNotAllowed {
 					reply.Headers["Allow"] = strings.Join(p.Known, ", ")
 				}
 			}
-			return Reply{HTTP: reply, Note: note}, nil
+			return Reply{HTTP: reply, Fields: note}, nil
 		},
 	}
 }
@@ -227,21 +226,10 @@ func problem(err error) opsapi.Problem {
 	return p
 }
 
-// opsNote is a request as fields of the log line, without the caller's texts.
-type opsNote struct {
-	method, call string
-	status       int
-	kind, code   string
-}
-
-// MarshalZerologObject writes the fields.
-func (n opsNote) MarshalZerologObject(e *zerolog.Event) {
-	method := "other"
-	if n.method == http.MethodGet || n.method == http.MethodPost {
-		method = n.method
+// methodOf is a method of the API, or "other".
+func methodOf(method string) string {
+	if method == http.MethodGet || method == http.MethodPost {
+		return method
 	}
-	e.Str("method", method).Str("call", n.call).Int("http_status", n.status)
-	if n.code != "" {
-		e.Str("kind", n.kind).Str("code", n.code)
-	}
+	return "other"
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/run"
 )
 
@@ -27,7 +26,7 @@ type Recoverer interface {
 // RecoverRetries mounts functions/RecoverRetries, the recovery timer. A late tick is handled like any other.
 func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
-		Name: "RecoverRetries", Binding: "timer", Payload: Object,
+		Name: "RecoverRetries", Binding: "timer", Payload: Object, Event: events.TickDone,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			counted := r.SaveCounts(ctx)        // first, so that nothing that follows can keep it from telling that the timer lives
 			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
@@ -39,7 +38,7 @@ func RecoverRetries(r Recoverer) Mounted {
 					err = other
 				}
 			}
-			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Note: tickNote{found, runs, carried}}, err
+			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, carried)}, err
 		},
 	}
 }
@@ -71,39 +70,20 @@ func runsSummary(r run.Recovered) string {
 		r.Sent, r.Unsent, r.Failed, r.Rescued, r.Silent, r.Resumed, r.Ended)
 }
 
-// tickNote is a tick as fields of the log line.
-type tickNote struct {
-	commit.Recovered
-	runs    run.Recovered
-	carried run.Carried
-}
-
-// MarshalZerologObject writes counts and durations, or why nothing was done.
-func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
-	if n.runs.Off == "" {
-		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).
-			Int("dead", n.runs.Rescued).Int("workers", n.runs.Workers).Int("silent", n.runs.Silent).
-			Int("resumed", n.runs.Resumed).Int("ended", n.runs.Ended).
-			Int("carried", n.carried.Runs).Int("carried_ended", n.carried.Ended).Int("carried_failed", n.carried.Failed))
-	} else {
-		e.Str("runs_off", n.runs.Off)
+// tickFields are a tick as fields of an event.
+func tickFields(r commit.Recovered, runs run.Recovered, carried run.Carried) events.Fields {
+	f := batchFields(r.Report, 0)
+	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
+	f.Off, f.Flow, f.State, f.RunsOff = r.Off, r.Flow, string(r.State), runs.Off
+	for w, count := range r.Found {
+		f.Found[string(w)] = count
 	}
-	if n.Off != "" {
-		e.Str("off", n.Off)
-		return
+	for _, w := range r.More {
+		f.More = append(f.More, string(w))
 	}
-	found, more := map[string]int{}, []string{}
-	for w, count := range n.Found {
-		found[string(w)] = count
+	f.Runs = map[string]int{
+		"sent": runs.Sent, "unsent": runs.Unsent, "failed": runs.Failed, "dead": runs.Rescued, "workers": runs.Workers, "silent": runs.Silent,
+		"resumed": runs.Resumed, "ended": runs.Ended, "carried": carried.Runs, "carried_ended": carried.Ended, "carried_failed": carried.Failed,
 	}
-	for _, w := range n.More {
-		more = append(more, string(w))
-	}
-	e.Dict("found", counts(found)).Strs("more", more).Int("missed", n.Missed).Int64("oldest_s", int64(n.Oldest.Seconds())).
-		Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).
-		Int("sql_requests", n.SQLRequests).Int64("sql_ms", n.SQL.Milliseconds()).
-		Int("cosmos_reads", n.Reads).Int("cosmos_writes", n.Writes).Int64("cosmos_ms", n.Cosmos.Milliseconds())
-	if n.Flow != "" {
-		e.Str("flow", n.Flow)
-	}
+	return f
 }

@@ -55,9 +55,9 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 		})), Options{}, strings.NewReader(timerBody))
 		for _, output := range []string{w.Body.String(), log} {
 			require.Contains(t, output, off)
-			require.Equal(t, counted, strings.Contains(output, "documents"), output)
 			require.Contains(t, output, "7", "the result of runs is reported all the same")
 		}
+		require.Equal(t, counted, strings.Contains(w.Body.String(), "documents"))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/rs/zerolog"
+	"sqlwriter/internal/events"
 )
 
 // Reply is a function's reply to the host.
@@ -16,8 +16,8 @@ type Reply struct {
 	// Logs are lines for the invocation's own log, the only log that the host attaches to the invocation (docs/facts.md
 	// F20). They never have content.
 	Logs []string
-	// Note adds fields to the invocation's log line; may be nil.
-	Note zerolog.LogObjectMarshaler
+	// Fields are added to the invocation's event.
+	Fields events.Fields
 }
 
 // HTTPReply is the response of an httpTrigger function.

@@ -16,7 +16,7 @@ func main() {
 	// When the host is killed, nobody reads our output any more. A line must not end the process in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	code := app.Main(ctx, app.Options{Lookup: os.LookupEnv, Stdout: os.Stdout})
+	code := app.Main(ctx, app.Options{Lookup: os.LookupEnv, Stdout: os.Stdout, Stderr: os.Stderr})
 	stop()
 	os.Exit(code)
 }

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -75,7 +76,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
-		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings are invalid; batches are refused until they are corrected")
+		a.events(context.Background()).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
 		a.breaker = breaker.New(nil, breaker.Options{})
 		made.close()
 		return a
@@ -144,7 +145,7 @@ func (a *App) open(ctx context.Context) {
 	if ctx.Err() == nil {
 		close(a.ready)
 		a.status.becomeReady()
-		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
+		a.events(ctx).Write(events.HandlerReady, events.Fields{Version: a.status.version, SysName: a.config.SysName, Mode: a.config.Mode})
 		if a.clients.leases != nil {
 			a.watchLeases(ctx)
 		}
@@ -155,7 +156,7 @@ func (a *App) open(ctx context.Context) {
 			continue
 		}
 		if err := d.close(); err != nil {
-			a.log.Warn().Str("dependency", d.name).Str("kind", string(fault.KindOf(err))).Msg("could not be closed")
+			a.events(ctx).Write(events.DependencyNotClosed, events.Fields{Dependency: d.name}.Of(err))
 		}
 	}
 }
@@ -213,6 +214,9 @@ func (a *App) operations(context.Context) (*ops.Ops, error) {
 	return a.ops, nil
 }
 
+// events is the log of the work that ctx belongs to.
+func (a *App) events(ctx context.Context) events.Log { return events.For(ctx, a.log) }
+
 // unusable is the error of an app with invalid settings.
 func (a *App) unusable() error {
 	return fault.New(fault.Infrastructure, "app: ready", "settings",
@@ -234,7 +238,9 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 		// The breaker logs its own changes. Its text may quote an operator, and Health is anonymous.
 		if !breaker.IsRefusal(err) {
 			line := d.name + ": " + explain(err)
-			a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
+			f := events.Fields{Dependency: d.name, AgainMS: backoff.Milliseconds()}.Of(err)
+			f.Reason = line
+			a.events(ctx).Write(events.DependencyNotOpen, f)
 			a.status.lacks(d.name, line)
 		}
 		if timer.Wait(ctx, backoff) != nil {

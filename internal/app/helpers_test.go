@@ -29,6 +29,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/logcheck"
 )
 
 // patience is how long a test waits for an event, on an overloaded machine.
@@ -80,8 +81,28 @@ type process struct {
 
 // lines collects what a process prints.
 type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu           sync.Mutex
+	text, stderr bytes.Buffer
+}
+
+// errorLines takes the lines on stderr.
+type errorLines struct{ *lines }
+
+func (l errorLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stderr.Write(p)
+}
+
+// requireEvents: each line is an event of the table, on the stream of its level (docs/facts.md F26).
+func (l *lines) requireEvents(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	logcheck.Lines(t, l.text.Bytes())
+	logcheck.Lines(t, l.stderr.Bytes())
+	require.NotRegexp(t, `"level":"(warn|error)"`, l.text.String())
+	require.NotRegexp(t, `"level":"(debug|info)"`, l.stderr.String())
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -89,7 +110,12 @@ func (l *lines) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
-func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.text.String() }
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String() + l.stderr.String()
+}
 
 // start runs the binary with only these settings, as the host does, and waits until it answers.
 func start(t *testing.T, settings map[string]string) *process {
@@ -104,7 +130,7 @@ func start(t *testing.T, settings map[string]string) *process {
 	for name, value := range settings {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stdout
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, errorLines{p.stdout}
 	began := time.Now()
 	require.NoError(t, p.cmd.Start())
 	go func() { defer close(p.done); _ = p.cmd.Wait() }()
@@ -112,6 +138,7 @@ func start(t *testing.T, settings map[string]string) *process {
 		p.client.CloseIdleConnections()
 		_ = p.cmd.Process.Kill() // the process may have ended
 		<-p.done
+		p.stdout.requireEvents(t)
 		if t.Failed() {
 			t.Logf("the handler printed:\n%s", p.stdout)
 		}

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -137,7 +138,7 @@ func (a *App) watchLeases(ctx context.Context) {
 			line = noTimeToLive
 		}
 		if line != last {
-			a.log.Warn().Msg(line)
+			a.events(ctx).Write(events.LeasesUnfit, events.Fields{Dependency: depLeases, Reason: line})
 			last = line
 		}
 		a.status.lacks(depLeases, line)
@@ -195,7 +196,7 @@ func (a *App) checkSQL(ctx context.Context) error {
 	}
 	if n, ok := a.db.Store.(interface{ Notes() []string }); ok {
 		for _, note := range n.Notes() { // triggers and columns that round: they affect every later write
-			a.log.Info().Str("note", note).Msg("about the user's tables")
+			a.events(ctx).Write(events.TableNote, events.Fields{Reason: note})
 		}
 	}
 	return nil

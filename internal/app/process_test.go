@@ -17,6 +17,7 @@ import (
 
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/logcheck"
 )
 
 // These tests run the real binary.
@@ -85,7 +86,7 @@ func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, `{"Outputs":{},"Logs":[],"ReturnValue":null}`, text)
 	require.Eventually(t, func() bool {
-		return strings.Contains(p.stdout.String(), `"level":"error","function":"CommitResults","invocation":"invocation-of-`+t.Name())
+		return strings.Contains(p.stdout.String(), `"level":"error","event":"invocation_left","function":"CommitResults","invocation":"invocation-of-`+t.Name())
 	}, patience, 5*time.Millisecond)
 	code, text = p.send(http.MethodGet, "/CommitResults", nil)
 	require.Equal(t, http.StatusMethodNotAllowed, code)
@@ -261,7 +262,8 @@ func TestWithoutItsPortItSaysWhyAndExitsWith1(t *testing.T) {
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit, env)
 		require.Equal(t, ExitFailed, exit.ExitCode())
-		require.Empty(t, exit.Stderr, "the host takes stderr for errors of unknown origin")
-		require.Contains(t, string(out), want)
+		require.Empty(t, out, "an error belongs on stderr (docs/facts.md F26)")
+		logcheck.Lines(t, exit.Stderr)
+		require.Contains(t, string(exit.Stderr), want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/timer"
 )
 
@@ -48,8 +49,8 @@ const (
 type Options struct {
 	// Lookup returns a setting, as os.LookupEnv does.
 	Lookup func(string) (string, bool)
-	// Stdout receives the log. The host logs every line on stderr as an error (docs/facts.md F26).
-	Stdout io.Writer
+	// Stdout and Stderr receive the log (package events).
+	Stdout, Stderr io.Writer
 	// Deadline bounds one invocation; 0 means handlers.DefaultDeadline.
 	Deadline time.Duration
 	// Parent returns the id of the parent process; nil means os.Getppid.
@@ -60,15 +61,15 @@ type Options struct {
 // code. It listens before any slow step: the host tries to connect every 25 ms and gives up after 30 s (docs/facts.md F21).
 func Main(ctx context.Context, o Options) int {
 	debug.SetGCPercent(gcPercent)
-	log := zerolog.New(o.Stdout).With().Timestamp().Logger()
+	log := events.New(o.Stdout, o.Stderr)
 	address, err := listenAddress(o.Lookup)
 	if err != nil {
-		log.Error().Msg(err.Error())
+		events.For(ctx, log).Write(events.HandlerFailed, events.Fields{Reason: err.Error()})
 		return ExitFailed
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		log.Error().Err(err).Msg("cannot listen on the port that the host named")
+		events.For(ctx, log).Write(events.HandlerFailed, events.Fields{Reason: "cannot listen on the port that the host named: " + err.Error()})
 		return ExitFailed
 	}
 	return serve(ctx, o, listener, log)
@@ -99,7 +100,8 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	gone := parentGone(ctx, o.Parent)
-	a := New(o.Lookup, log)             //nolint:contextcheck // closing the clients has its own bound
+	a := New(o.Lookup, log) //nolint:contextcheck // closing the clients has its own bound
+	a.events(ctx).Write(events.HandlerStarted, events.Fields{Version: a.status.version})
 	a.Start(context.WithoutCancel(ctx)) // running invocations need the dependencies until they are drained
 	server := newServer(a.Handler(o.Deadline))
 	failed := make(chan error, 1)
@@ -107,7 +109,7 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 	code, why, within := ExitRestart, "stopped on request", drainTimeout
 	select {
 	case err := <-failed:
-		log.Error().Err(err).Msg("the server ended by itself: exit code 1, so that the host starts it again")
+		a.events(ctx).Write(events.HandlerFailed, events.Fields{Reason: "the server ended by itself: " + err.Error()})
 		a.Close()
 		return ExitFailed
 	case <-ctx.Done():
@@ -129,7 +131,7 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 	case <-closed:
 	case <-drainCtx.Done():
 	}
-	log.Info().Bool("drained", err == nil).Msg(why)
+	a.events(ctx).Write(events.HandlerEnded, events.Fields{Reason: why, Drained: err == nil})
 	return code
 }
 

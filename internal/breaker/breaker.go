@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/timer"
 )
@@ -274,7 +275,7 @@ func (b *Breaker) recordSuccess(ctx context.Context) {
 	b.cutOff = false
 	b.mu.Unlock()
 	if was {
-		b.o.Log.Info().Msg("breaker: this instance reaches SQL again")
+		events.For(ctx, b.o.Log).Write(events.InstanceBack, events.Fields{})
 	}
 	if b.cachedState().Name == HalfOpen {
 		b.update(ctx, input{event: answered, by: b.o.Instance})
@@ -304,8 +305,7 @@ func (b *Breaker) recordFailure(ctx context.Context, err error, ofDocument bool)
 		b.cutOff = true
 		b.mu.Unlock()
 		if !was {
-			b.o.Log.Warn().Str("code", fault.CodeOf(err)).
-				Msg("breaker: this instance cannot reach SQL while others write: it leaves its documents to them")
+			events.For(ctx, b.o.Log).Write(events.InstanceCutOff, events.Fields{}.Of(err))
 		}
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"sqlwriter/internal/events"
 )
 
 // A document's failure is its own only if others got through after it (docs/requirements.md R40). The control document
@@ -82,7 +84,7 @@ func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 		c.noteFailing(found, now)
 		return true
 	})
-	b.logMassFailures(now)
+	b.logMassFailures(ctx, now)
 }
 
 // addFailing counts one document.
@@ -135,11 +137,11 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		b.noteAnswers(c, "")
 		return true
 	})
-	b.logMassFailures(now)
+	b.logMassFailures(ctx, now)
 }
 
 // logMassFailures logs each mass failure once.
-func (b *Breaker) logMassFailures(now time.Time) {
+func (b *Breaker) logMassFailures(ctx context.Context, now time.Time) {
 	c, _ := b.shared.cached()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,8 +150,7 @@ func (b *Breaker) logMassFailures(now time.Time) {
 			continue
 		}
 		b.loggedMass[f.Code] = f.Since
-		b.o.Log.Error().Str("event", "mass_failure").Str("code", f.Code).Int("documents", f.Documents).Time("since", f.Since).
-			Msg("many documents began to fail with one code: the others are still processed")
+		events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -84,7 +85,7 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 		written, err := s.write(ctx, c, etag)
 		switch {
 		case err == nil:
-			s.replace(c, written)
+			s.replace(ctx, c, written)
 			return true
 		case ctx.Err() != nil:
 			return false // the caller stopped: not a failure of the control document
@@ -93,11 +94,11 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 				continue
 			}
 		}
-		s.markUnavailable(err)
+		s.markUnavailable(ctx, err)
 		s.mu.Lock()
 		s.readOnly = true
 		s.mu.Unlock()
-		s.replace(c, etag)
+		s.replace(ctx, c, etag)
 		return true
 	}
 	return false
@@ -120,7 +121,7 @@ func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 		}
 		written, err := s.write(ctx, c, etag)
 		if err == nil {
-			s.replace(c, written)
+			s.replace(ctx, c, written)
 			return nil
 		}
 		if !fault.Has(err, fault.Changed) {
@@ -159,13 +160,13 @@ func (s *shared) refresh(ctx context.Context) {
 	if err == nil && mute { // this copy counts until it can be written again
 		written, werr := s.write(ctx, c, etag)
 		if werr != nil && (c.Breaker.Name == Paused) != wasPaused {
-			s.replace(c, etag) // an operator's command counts all the same
+			s.replace(ctx, c, etag) // an operator's command counts all the same
 		}
 		etag, err = written, werr
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			s.markUnavailable(err)
+			s.markUnavailable(ctx, err)
 		}
 		return
 	}
@@ -174,25 +175,24 @@ func (s *shared) refresh(ctx context.Context) {
 	s.unavailable, s.readOnly = false, false
 	s.mu.Unlock()
 	if found {
-		s.log.Info().Msg("breaker: the control document is available again")
+		events.For(ctx, s.log).Write(events.ControlBack, events.Fields{})
 	}
-	s.replace(c, etag)
+	s.replace(ctx, c, etag)
 }
 
 // markUnavailable marks the control document as not available and logs it once.
-func (s *shared) markUnavailable(err error) {
+func (s *shared) markUnavailable(ctx context.Context, err error) {
 	s.mu.Lock()
 	was := s.unavailable
 	s.unavailable, s.loaded = true, s.now()
 	s.mu.Unlock()
 	if !was {
-		s.log.Warn().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
-			Msg("breaker: the control document is not available: this instance continues with its own copy")
+		events.For(ctx, s.log).Write(events.ControlUnavailable, events.Fields{}.Of(err))
 	}
 }
 
 // replace stores a control document as the copy and logs a change of the breaker's state.
-func (s *shared) replace(c Control, etag string) {
+func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
 	for name, d := range c.Dependencies {
@@ -206,10 +206,11 @@ func (s *shared) replace(c Control, etag string) {
 	if is.name() == was.name() && is.Code == was.Code && is.Kind == was.Kind || (first && is.name() == Closed) {
 		return
 	}
-	event := s.log.Info()
+	changed := events.FlowChanged
 	if is.Stopped() {
-		event = s.log.Warn()
+		changed = events.FlowStopped
 	}
-	event.Str("state", string(is.name())).Str("kind", string(is.Kind)).Str("code", is.Code).Str("reason", is.Reason).
-		Str("held_by", is.HeldBy).Int("limit", is.MaxDocuments()).Time("open_until", is.NextProbe()).Msg("breaker: changed")
+	events.For(ctx, s.log).Write(changed, events.Fields{
+		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy, Limit: is.MaxDocuments(), NextProbe: is.NextProbe(),
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/timer"
@@ -123,8 +124,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 		return report, s.tally.contended
 	case s.escapes(err):
 		s.tally.rest("left")
-		c.o.Log.Error().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).Int("retry_count", b.RetryCount).
-			Msg("this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer")
+		s.tally.log.Write(events.BatchLeft, events.Fields{RetryCount: b.RetryCount}.Of(err))
 		return report, nil
 	}
 	s.tally.rest("waiting")
@@ -147,7 +147,7 @@ type stages struct {
 }
 
 func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
-	o, t := &c.o, newTally(b, c.o.Log)
+	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log))
 	docs := measured{c.docs, t, o.Now}
 	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, dueBefore: c.dueBefore(ctx)}
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}

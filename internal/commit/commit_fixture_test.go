@@ -18,6 +18,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/logcheck"
 )
 
 // start is the time at which every test begins.
@@ -43,6 +44,7 @@ type world struct {
 func newWorld(t *testing.T, lines ...int64) *world {
 	t.Helper()
 	w := &world{t: t, clock: start()}
+	t.Cleanup(func() { logcheck.Lines(t, w.log.Bytes()) })
 	now := func() time.Time { return w.clock }
 	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSink()
 	w.sink.AddLines(lines...)

@@ -5,10 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/fault"
+	"sqlwriter/internal/events"
 )
 
 // The bounds of storing failures. They keep a loop of bad documents from filling the database, and a slow table from
@@ -59,7 +57,7 @@ func (c *Commit) storeFailures(ctx context.Context, failures []DocumentResult) {
 	if c.o.Failures == nil || len(failures) == 0 {
 		return
 	}
-	n, level := 0, zerolog.DebugLevel
+	n, event := 0, events.FailuresLeftOut
 	var err error
 	if view := c.breaker.Seen(); !view.CutOff && view.Control.Breaker.Flow() == breaker.Running {
 		n = c.failures.take(len(failures), c.o.Now())
@@ -68,12 +66,11 @@ func (c *Commit) storeFailures(ctx context.Context, failures []DocumentResult) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		if err = c.o.Failures.Add(ctx, failures[:n]); err != nil {
-			n, level = 0, zerolog.WarnLevel
+			n, event = 0, events.FailuresNotStored
 			c.failures.pause(c.o.Now().Add(storePause))
 		}
 	}
 	if n < len(failures) {
-		c.o.Log.WithLevel(level).Int("documents", len(failures)-n).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
-			Msg("failures of documents are not stored: reports lack them")
+		events.For(ctx, c.o.Log).Write(event, events.Fields{Documents: len(failures) - n}.Of(err))
 	}
 }

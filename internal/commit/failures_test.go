@@ -110,7 +110,7 @@ func TestNothingIsStoredUnlessTheBreakerIsClosed(t *testing.T) {
 	w.run(w.bads(1)...)
 	require.NotEqual(t, "running", string(w.breaker.Seen().Control.Breaker.Flow()))
 	require.Empty(t, list.requests)
-	require.Contains(t, w.log.String(), `"level":"debug","documents":1`)
+	require.Contains(t, w.log.String(), `"event":"failures_left_out","documents":1`)
 	require.Contains(t, w.log.String(), "failures of documents are not stored")
 }
 
@@ -129,7 +129,7 @@ func TestFailuresThatCannotBeStoredStopNothing(t *testing.T) {
 	require.Len(t, list.requests, 4, "200 s, a request each minute")
 	require.LessOrEqual(t, list.deadline, 2*time.Second)
 	require.False(t, w.opened())
-	require.Contains(t, w.log.String(), `"level":"warn","documents":2,"kind":"infrastructure","code":"eof"`)
+	require.Contains(t, w.log.String(), `"event":"failures_not_stored","kind":"infrastructure","code":"eof"`)
 
 	list.err = nil
 	w.clock = w.clock.Add(time.Minute)

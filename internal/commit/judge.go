@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -56,7 +57,7 @@ func (j judge) decide(ctx context.Context, w *work) error {
 		j.tally.leave(cur, w.cause)
 	default:
 		if healing && res.outcome.Verdict == Applied {
-			j.tally.log.Warn().Str("document", cur.ID).Msg("another writer committed the document; its lines had older content and were written again")
+			j.tally.log.Write(events.DocumentHealed, events.Fields{Document: cur.ID})
 		}
 		j.tally.count(cur.ID, "skipped", "")
 	}
@@ -77,8 +78,7 @@ func (j judge) rewritten(cur invoice.Document, res result) {
 	result := resultOf(cur, string(invoice.Failed), res.err)
 	result.RetryCount = cur.State.RetryCount
 	j.tally.add(result)
-	j.tally.log.Warn().Str("document", cur.ID).Str("kind", string(result.Kind)).Str("code", result.Code).
-		Msg("a committed document could not be written again: it stays committed")
+	j.tally.log.Write(events.RewriteFailed, events.Fields{Document: cur.ID}.Of(res.err))
 }
 
 // proven reports whether others succeeded after the document's last failure.

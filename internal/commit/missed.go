@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -110,12 +111,11 @@ func (t *tick) tellMissing(ctx context.Context, err error) {
 	}
 	t.found.Missed = m.Documents
 	b.NoteMissed(ctx, m)
-	event := t.r.commit.o.Log.Error().Str("event", "feed_missed").Int("documents", m.Documents).Time("oldest", m.Oldest).
-		Int64("oldest_s", int64(m.At.Sub(m.Oldest)/time.Second)).Str("document", m.Sample)
+	f := events.Fields{Documents: m.Documents, Document: m.Sample, OldestS: int64(m.At.Sub(m.Oldest) / time.Second), Code: m.Code}
 	if m.Code != "" {
-		event.Str("kind", string(fault.Document)).Str("code", m.Code)
+		f.Kind = fault.Document
 	}
-	event.Msg("the feed did not bring documents that were due, and the recovery timer took them up; a lease may be stuck: docs/runbook.md, the feed stands still")
+	events.For(ctx, t.r.commit.o.Log).Write(events.FeedMissed, f)
 }
 
 // stoppedAt gives the document at which the feed stopped by an earlier tick, if it may stop there still. That tick committed

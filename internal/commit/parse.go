@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -23,11 +24,7 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Document, oldest i
 		d, err := p.read(raw)
 		if err != nil {
 			p.tally.count("", "unreadable", fault.KindOf(err))
-			event := p.tally.log.Error().Int("index", i).Str("code", fault.CodeOf(err))
-			if e := fault.As(err); e != nil {
-				event.Str("reason", e.Reason)
-			}
-			event.Msg("an element of the batch has no id to record an outcome for: it is skipped")
+			p.tally.log.Write(events.DocumentUnreadable, events.Fields{Index: i + 1}.Of(err))
 			continue
 		}
 		if d.TS > 0 && (oldest == 0 || d.TS < oldest) {
@@ -50,7 +47,7 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Document, oldest i
 func (p parser) read(raw json.RawMessage) (d invoice.Document, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(p.tally.log, r)
+			err = p.tally.log.Panic("commit: read", events.Fields{}, r)
 		}
 	}()
 	return invoice.Read(raw, p.now())

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -35,9 +36,7 @@ func (p patcher) refused(d invoice.Document, s invoice.State, err error) (step, 
 		p.tally.count(d.ID, "gone", "")
 	case fault.Has(err, fault.TooLarge):
 		p.tally.add(resultOf(d, "left", err))
-		p.tally.log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
-			Str("code", fault.CodeOf(err)).
-			Msg("MANUAL REVIEW: the document is too large even for the minimal outcome")
+		p.tally.log.Write(events.DocumentTooLarge, events.Fields{Document: d.ID, Status: string(s.Status), Outcome: s.Outcome}.Of(err))
 	default:
 		p.tally.leave(d, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -82,16 +83,16 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 // enough puts a document off because of the bound per hour. It logs once an hour, not for each document.
 func (p *poisoner) enough(w *work) {
 	if hour := p.now().Unix() / 3600; p.capLogged.Swap(hour) != hour {
-		p.tally.log.Error().Str("code", fault.CodeOf(w.cause)).Str("document", w.doc.ID).
-			Msg("this hour's limit of poison pills is reached: this document, and others like it, stay retry_scheduled")
+		p.tally.log.Write(events.PoisonLimit, events.Fields{Document: w.doc.ID}.Of(w.cause))
 	}
 	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, maxBackoff)
 }
 
 // wait puts a document off that would become a poison pill, and logs the reason. It counts no failure.
 func (p *poisoner) wait(w *work, d time.Duration, why string) {
-	p.tally.log.Error().Str("document", w.doc.ID).Str("kind", string(fault.KindOf(w.cause))).Str("code", fault.CodeOf(w.cause)).
-		Str("why", why).Msg("its retries are spent, and it stays retry_scheduled")
+	f := events.Fields{Document: w.doc.ID}.Of(w.cause)
+	f.Reason = why
+	p.tally.log.Write(events.PoisonWaits, f)
 	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, d)
 }
 
@@ -272,13 +273,13 @@ func (p *poisoner) mark(ctx context.Context, w *work, pill pill) error {
 	} else {
 		finalError = "no line was marked: " + finalError
 	}
-	event := p.tally.log.Error().Str("document", cur.ID).Str("evidence", pill.folder).
-		Str("kind", string(fault.KindOf(cause))).Str("code", fault.CodeOf(cause))
+	f := events.Fields{Document: cur.ID, Line: cur.Main, Evidence: pill.folder}.Of(cause)
 	if strings.HasPrefix(finalError, "MANUAL REVIEW") {
-		event.Int64("main_detail_id", cur.Main).Ints64("duplicate_detail_ids", cur.Duplicates).
-			Msg("MANUAL REVIEW: a poison pill whose lines could not be marked AI-ERROR")
+		f.Duplicates = cur.Duplicates
+		p.tally.log.Write(events.PoisonUnmarked, f)
 	} else {
-		event.Bool("marked", finalError == "").Msg("poison pill: its evidence is kept")
+		f.Marked = finalError == ""
+		p.tally.log.Write(events.PoisonKept, f)
 	}
 	w.step, w.next = recordable, p.transitions.failed(cur.State, cause, finalError)
 	return nil

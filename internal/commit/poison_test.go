@@ -159,7 +159,7 @@ func markIsRefused(t *testing.T, use func(*world) commit.Sink) {
 	require.Equal(t, "failed", s["status"])
 	require.Contains(t, s["final_error"], "MANUAL REVIEW: AI-ERROR could not be set for lines 1, 2")
 	require.Contains(t, w.log.String(), "MANUAL REVIEW")
-	require.Contains(t, w.log.String(), `"main_detail_id":1,"duplicate_detail_ids":[2]`)
+	require.Contains(t, w.log.String(), `"line":1,"duplicates":[2]`)
 	require.Equal(t, "NULL", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
 }
 

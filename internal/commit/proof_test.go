@@ -146,7 +146,7 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	s := w.state(ids[4])
 	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 3960)}, []any{s["retry_count"], s["retry_after"]}, "an hour plus half of 20 %")
 	require.NotContains(t, s, "postponed")
-	require.Contains(t, w.log.String(), "this hour's limit of poison pills is reached")
+	require.Contains(t, w.log.String(), `"event":"poison_limit"`)
 	require.Len(t, w.evidence.Files(), 3*most, "each poison pill has its evidence")
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)
@@ -282,7 +282,7 @@ func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
 		return nil
 	}
 	require.Equal(t, map[string]int{"left": 1, "applied": 1}, w.run(batch...).Outcomes)
-	require.Contains(t, w.log.String(), "a panic while a document was recorded")
+	require.Contains(t, w.log.String(), `"event":"panic"`)
 	w.faulty.onRecord = func(int) error { panic("again") }
 	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -36,8 +37,7 @@ func (r recorder) put(ctx context.Context, w *work) error {
 		}
 		return nil
 	case fault.Has(err, fault.Gone) && w.cause == nil:
-		r.tally.log.Warn().Str("document", w.doc.ID).Str("outcome", string(w.result.outcome.Verdict)).
-			Msg("the document was deleted while it was written: its lines keep its content")
+		r.tally.log.Write(events.DocumentDeleted, events.Fields{Document: w.doc.ID, Outcome: string(w.result.outcome.Verdict)})
 	}
 	w.step, err = r.patcher.refused(w.doc, state, err)
 	return err

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -62,8 +63,9 @@ type Recovered struct {
 	More []Window
 	// Oldest is the age, by _ts, of the oldest document found.
 	Oldest time.Duration
-	// Flow describes the breaker when it stopped the tick; empty otherwise.
-	Flow string
+	// Flow describes the breaker when it stopped the tick; empty otherwise. State is its state after the tick.
+	Flow  string
+	State breaker.Name
 	// Off is the reason why the tick did not run; the counts are then meaningless. It is empty after a tick.
 	Off string
 }
@@ -86,8 +88,10 @@ func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) 
 	}
 	r.tickEnds(err)
 	r.commit.breaker.Note(ctx, breaker.FeedLag{})
+	state := r.commit.breaker.Seen().Control.Breaker
+	t.found.State = cmp.Or(state.Name, breaker.Closed)
 	if breaker.IsRefusal(err) {
-		t.found.Flow = r.commit.breaker.Seen().Control.Breaker.Describe(r.commit.o.Now())
+		t.found.Flow = state.Describe(r.commit.o.Now())
 		err = nil
 	}
 	return t.found, err

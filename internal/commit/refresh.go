@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -100,8 +101,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, f
 	switch {
 	case !found && d.IDLooksLikeTime:
 		f.tally.count(d.ID, "left", fault.Document)
-		f.tally.log.Error().Str("document", d.ID).Str("code", "id_looks_like_time").
-			Msg("no document has this id, which the host may have rewritten: nothing was written, and only the recovery timer can find the document")
+		f.tally.log.Write(events.DocumentNotFound, events.Fields{Document: d.ID, Kind: fault.Document, Code: "id_looks_like_time"})
 		return false, nil
 	case !found:
 		f.tally.count(d.ID, "gone", "")

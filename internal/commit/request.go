@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -72,7 +73,7 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Out
 func (r *requester) send(ctx context.Context, items []Item) (outcomes []Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			outcomes, err = nil, panicked(r.tally.log, p)
+			outcomes, err = nil, r.tally.log.Panic("commit: apply", events.Fields{}, p)
 		}
 	}()
 	begin := r.now()

@@ -2,10 +2,10 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -180,18 +180,7 @@ func (p *preview) show(d invoice.Document, outcome string, columns []string, err
 	if p.shown++; p.shown > mostShown {
 		return
 	}
-	event := p.c.o.Log.Warn().Str("document", d.ID).Str("outcome", outcome)
-	if columns != nil {
-		event.Strs("columns", columns)
-	}
-	if err != nil {
-		event.Str("code", fault.CodeOf(err))
-		var invalid *invoice.Invalid
-		if errors.As(err, &invalid) {
-			event.Str("reason", invalid.Safe())
-		}
-	}
-	event.Msg("shadow: the old writer's rows are not what this product would write")
+	p.tally.log.Write(events.ShadowDiffers, events.Fields{Document: d.ID, Outcome: outcome, DiffersIn: columns}.Of(err))
 }
 
 // difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a newer

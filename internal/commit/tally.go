@@ -6,16 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
 // tally counts the results of one batch. It is safe for concurrent use.
 type tally struct {
-	log      zerolog.Logger
+	log      events.Log
 	onResult func(DocumentResult)
 
 	mu      sync.Mutex
@@ -30,7 +29,7 @@ type tally struct {
 	contended error
 }
 
-func newTally(b Batch, log zerolog.Logger) *tally {
+func newTally(b Batch, log events.Log) *tally {
 	return &tally{
 		log: log, onResult: b.OnResult,
 		firstOffer: b.Purpose == FromFeed && b.RetryCount == 0, foreign: map[string]breaker.Skipped{},
@@ -74,8 +73,7 @@ func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 			t.mu.Unlock()
 		}
 	case invoice.UnknownStatus:
-		t.log.Error().Str("document", d.ID).Str("status", fault.Truncate(d.State.StatusFound, fault.MaxForeign)).
-			Msg("sql_writer.status is unknown: the document is not changed")
+		t.log.Write(events.DocumentUnknownStatus, events.Fields{Document: d.ID, Status: fault.Truncate(d.State.StatusFound, fault.MaxForeign)})
 	}
 	t.count(d.ID, outcome, "")
 }
@@ -83,33 +81,34 @@ func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 // leftAlone counts a document that a rewrite leaves alone, wholly or in part.
 func (t *tally) leftAlone(d invoice.Document, outcome, why string) {
 	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: outcome, Reason: why})
-	t.log.Info().Str("document", d.ID).Str("outcome", outcome).Str("reason", why).Msg("a rewrite left lines alone")
+	t.log.Write(events.RewriteLeftAlone, events.Fields{Document: d.ID, Outcome: outcome, Reason: why})
 }
 
 // leave counts and logs a document that is left to the recovery timer.
 func (t *tally) leave(d invoice.Document, err error) {
 	t.add(resultOf(d, "left", err))
-	t.log.Error().Str("document", d.ID).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
-		Msg("the outcome could not be recorded: left to the recovery timer")
+	t.log.Write(events.DocumentLeft, events.Fields{Document: d.ID}.Of(err))
 }
 
 // recorded counts and logs a recorded state. cause is its error; nil for a verdict.
 func (t *tally) recorded(d invoice.Document, s invoice.State, cause error) {
 	if cause == nil {
 		t.count(d.ID, s.Outcome, "")
+		t.log.Write(events.DocumentCommitted, events.Fields{Document: d.ID, Line: d.Main, Outcome: s.Outcome})
 		return
 	}
-	kind := fault.KindOf(cause) // the minimal state has no kind
 	result := resultOf(d, string(s.Status), cause)
 	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
 	t.add(result)
-	event := t.log.Warn()
-	if kind == fault.Internal || s.Status == invoice.Failed {
-		event = t.log.Error()
+	f := events.Fields{Document: d.ID, Line: d.Main, Status: string(s.Status), RetryCount: s.RetryCount, RetryAfter: s.RetryAfter}.Of(cause)
+	switch {
+	case s.Status == invoice.Failed:
+		t.log.Write(events.DocumentFailed, f)
+	case f.Kind == fault.Internal: // the minimal state has no kind
+		t.log.Write(events.DocumentError, f)
+	default:
+		t.log.Write(events.DocumentRetryScheduled, f)
 	}
-	event.Str("document", d.ID).Str("status", string(s.Status)).Str("kind", string(kind)).
-		Str("code", fault.CodeOf(cause)).Int("retry_count", s.RetryCount).Int64("retry_after", s.RetryAfter).
-		Msg("the document was not written")
 }
 
 // done gives the report with the lag. oldest is the oldest _ts of the batch.

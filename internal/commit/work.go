@@ -1,14 +1,12 @@
 package commit
 
 import (
-	"runtime/debug"
 	"strconv"
 	"strings"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/internal/fault"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/invoice"
 )
 
@@ -85,10 +83,7 @@ func sameContent(a, b invoice.Document) bool {
 func guard(t *tally, w *work) {
 	if r := recover(); r != nil {
 		w.step = finished
-		err := fault.Panic("commit: record", r)
-		t.add(resultOf(w.doc, "left", err))
-		t.log.Error().Str("document", w.doc.ID).Str("kind", string(fault.Internal)).Str("panic", err.Reason).
-			Bytes("stack", debug.Stack()).Msg("a panic while a document was recorded: left to the recovery timer")
+		t.add(resultOf(w.doc, "left", t.log.Panic("commit: record", events.Fields{Document: w.doc.ID}, r)))
 	}
 }
 
@@ -102,13 +97,6 @@ func each(works []work, parallel int, concerns func(*work) bool, do func(*work) 
 		}
 	}
 	return group.Wait()
-}
-
-// panicked turns a panic into an internal error of the document, and logs its stack.
-func panicked(log zerolog.Logger, r any) error {
-	err := fault.Panic("commit: apply", r)
-	log.Error().Str("kind", string(err.Kind)).Str("panic", err.Reason).Bytes("stack", debug.Stack()).Msg("a panic in a request")
-	return err
 }
 
 // idList lists at most ten ids in a text.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/timer"
 )
@@ -255,16 +256,19 @@ func (b base) workerRow(what, of string) Worker {
 
 // heartbeat calls beat at an interval until stop, which waits for the last call. A panic costs one heartbeat; unrecovered it would end
 // the process with all its invocations.
-func (b base) heartbeat(what, id string, beat func()) (stop func()) {
+func (b base) heartbeat(ctx context.Context, beat func()) (stop func()) {
 	return b.o.Every(beatEvery, func() {
 		defer func() {
 			if r := recover(); r != nil {
-				b.o.Log.Error().Str(what, id).Str("reason", errorText(fault.Panic("run: heartbeat", r))).Msg("a heartbeat failed")
+				_ = b.log(ctx).Panic("run: heartbeat", events.Fields{}, r)
 			}
 		}()
 		beat()
 	})
 }
+
+// log is the log of the work that ctx belongs to.
+func (b base) log(ctx context.Context) events.Log { return events.For(ctx, b.o.Log) }
 
 const codeEnvironment = "environment"
 

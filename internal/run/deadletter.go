@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -95,8 +96,7 @@ func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, invali
 	if err != nil {
 		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its state cannot be recorded"}, err
 	}
-	r.o.Log.Error().Str("run", p.RunID).Str("batch", p.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", why.line).
-		Msg("a message was dead-lettered")
+	r.log(ctx).Write(events.MessageDeadLettered, events.Fields{Run: p.RunID, Batch: p.BatchID, Evidence: folder, Changed: changed, Reason: why.line})
 	return done, nil
 }
 

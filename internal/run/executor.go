@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"sqlwriter/internal/fault"
+	"sqlwriter/internal/events"
 )
 
 // Executor executes runs in this process, without any message: it is manager and worker of the run. It uses the same rows, leases and
@@ -28,6 +28,7 @@ type Executed struct {
 // is away it waits. What it holds then is released. Errors by kind: internal, when the run failed, which is recorded.
 func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 	x := newExecution(e.worker, id)
+	ctx = events.With(ctx, events.Fields{Run: id})
 	for {
 		done, err := x.once(ctx)
 		switch {
@@ -37,7 +38,7 @@ func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 			return done, err
 		}
 		wait := e.delayFor(err)
-		e.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Dur("again_in_ms", wait).Msg("the execution waits")
+		e.log(ctx).Write(events.ExecutionWaits, events.Fields{AgainMS: wait.Milliseconds()}.Of(err))
 		if e.timeLeft(ctx) < wait || e.o.Wait(ctx, wait) != nil {
 			return Executed{Left: errorText(err)}, nil //nolint:nilerr // the run goes on
 		}
@@ -129,7 +130,7 @@ func (x *execution) safely(ctx context.Context) (left string, err error) {
 	defer func() { stop() }()
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.Panic("run: execute", r)
+			err = x.log(ctx).Panic("run: execute", events.Fields{}, r)
 		}
 	}()
 	if x.hand != nil {
@@ -253,6 +254,7 @@ func (x *execution) list(ctx context.Context, status BatchStatus, limit int) (fo
 
 // try claims a batch and commits it. ended: the run has ended or is to end. took: the claim succeeded.
 func (x *execution) try(ctx context.Context, batch string, t Ticket) (ended, took bool, err error) {
+	ctx = events.With(ctx, events.Fields{Batch: batch})
 	c, err := x.claim(ctx, x.id, batch, t, map[string]any{"attempt": t.Attempt})
 	if err != nil {
 		return false, false, err
@@ -273,7 +275,7 @@ func (x *execution) try(ctx context.Context, batch string, t Ticket) (ended, too
 		})
 	}
 	if failed != nil { // it is recorded, and concerns this batch alone
-		x.o.Log.Warn().Str("run", x.id).Str("batch", batch).Str("reason", errorText(failed)).Msg("the batch failed")
+		x.log(ctx).Write(events.BatchFailed, events.Fields{}.Of(failed))
 	}
 	return false, true, cmp.Or(released, err)
 }

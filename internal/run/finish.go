@@ -1,12 +1,17 @@
 package run
 
-import "context"
+import (
+	"context"
+
+	"sqlwriter/internal/events"
+)
 
 // completeRun ends the run if this was its last batch. If it fails, Recovery ends the run.
 func (b base) completeRun(ctx context.Context, id string) bool {
-	done := false
+	done, status := false, RunStatus("")
 	err := b.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
 		done, err = b.p.Store.CompleteRun(ctx, id, b.staleAfter(ctx, workerStale), func(s RunStatus, n Stats) Audit {
+			status = s
 			a := Audit{
 				Code: CodeRunDone, Level: LevelInfo, By: b.o.Instance, Why: "all its batches ended", Run: id,
 				Detail: detail(map[string]any{"status": s, "batches": n.Batches, "documents": n.Outcomes}),
@@ -22,7 +27,10 @@ func (b base) completeRun(ctx context.Context, id string) bool {
 		return err
 	})
 	if err != nil {
-		b.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("the end of the run could not be checked: the timer will")
+		b.log(ctx).Write(events.RunEndUnchecked, events.Fields{Run: id}.Of(err))
+	}
+	if done && err == nil {
+		b.log(ctx).Write(events.RunEnded, events.Fields{Run: id, Status: string(status)})
 	}
 	return done && err == nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -36,6 +37,7 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	if err != nil {
 		return m.rejecter.reject(ctx, in, p, err)
 	}
+	ctx = events.With(ctx, events.Fields{Run: p.RunID})
 	var row Run
 	there := false
 	err = m.withStore(ctx, func(ctx context.Context) (err error) {
@@ -88,7 +90,7 @@ func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error
 	beating, stop := h.beat(ctx)
 	next, err := h.safely(beating)
 	stop()
-	h.log(err)
+	h.tell(ctx, err)
 	return h.end(ctx, p, next, err)
 }
 
@@ -134,7 +136,7 @@ func (h *handOff) suspect() error {
 // beat starts heartbeats. The context ends when another manager has the run.
 func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := h.heartbeat("run", h.run.ID, func() {
+	stop := h.heartbeat(ctx, func() {
 		err := h.withStore(ctx, func(ctx context.Context) error {
 			_, err := h.p.Store.BeatRun(ctx, h.lease)
 			return err
@@ -150,7 +152,7 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.Panic("run: hand off", r)
+			err = h.log(ctx).Panic("run: hand off", events.Fields{}, r)
 		}
 	}()
 	return h.work(ctx)
@@ -344,14 +346,16 @@ func (h *handOff) finish(ctx context.Context) error {
 	})
 }
 
-func (h *handOff) log(err error) {
-	event := h.o.Log.Info()
+// tell logs the hand-off (docs/requirements.md R71).
+func (h *handOff) tell(ctx context.Context, err error) {
+	is := events.HandOffDone
 	if err != nil {
-		event = h.o.Log.Warn().Str("reason", errorText(err))
+		is = events.HandOffBroken
 	}
-	event.Str("run", h.run.ID).Str("pattern", h.run.Pattern).Int("documents", h.documents).Int("batches", h.batches).
-		Int("sent", h.sent).Int("unsent", h.unsent).Int64("insert_ms", h.inserting.Milliseconds()).
-		Int64("send_ms", h.sending.Milliseconds()).Int64("update_ms", h.updating.Milliseconds()).Msg("hand-off")
+	h.log(ctx).Write(is, events.Fields{
+		Run: h.run.ID, Pattern: h.run.Pattern, Documents: h.documents, Batches: h.batches, Sent: h.sent, Unsent: h.unsent,
+		InsertMS: h.inserting.Milliseconds(), SendMS: h.sending.Milliseconds(), UpdateMS: h.updating.Milliseconds(),
+	}.Of(err))
 }
 
 // end releases the run and defers the message that continues it, if one is to.
@@ -408,7 +412,7 @@ func (h *handOff) failRun(ctx context.Context, cause error) error {
 		return err
 	})
 	if err != nil {
-		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", errorText(err)).Msg("the failure of the run could not be recorded: it is tried again")
+		h.log(ctx).Write(events.RunFailed, events.Fields{Run: h.run.ID}.Of(err))
 	}
 	return cause
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -34,6 +35,7 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	if err != nil {
 		return w.rejecter.reject(ctx, in, p, err)
 	}
+	ctx = events.With(ctx, events.Fields{Run: p.RunID, Batch: p.BatchID})
 	claimed, err := w.claim(ctx, p.RunID, p.BatchID, p.ticket(), map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt})
 	if err != nil {
 		return w.deferOr(ctx, p, err)
@@ -127,7 +129,7 @@ func late(c Claimed) Handled {
 // beat starts heartbeats. The context ends when another worker has the batch.
 func (w worker) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := w.heartbeat("batch", l.Batch, func() {
+	stop := w.heartbeat(ctx, func() {
 		err := w.withStore(ctx, func(ctx context.Context) error {
 			_, err := w.p.Store.BeatBatch(ctx, l)
 			return err
@@ -145,7 +147,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.Panic("run: worker", r)
+			err = w.log(ctx).Panic("run: worker", events.Fields{}, r)
 		}
 	}()
 	kind, err := w.kindOf(c.Run)

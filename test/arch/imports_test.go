@@ -29,12 +29,13 @@ func directions() []direction {
 	return []direction{
 		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
 		{"internal/timer", nil, nil, "it waits, and that is all"},
+		{"internal/events", []string{"internal/fault"}, zerolog, "every package logs by it, so it knows none of them"},
 		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
 		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
-		{"internal/breaker", []string{"internal/fault", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
+		{"internal/breaker", []string{"internal/fault", "internal/events", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
 		{
 			"internal/commit",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/timer"},
+			[]string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/timer"},
 			append([]string{"golang.org/x/sync/errgroup"}, zerolog...),
 			"use cases know no SDK: their rules are tested without one",
 		},
@@ -61,7 +62,7 @@ func directions() []direction {
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
 		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
-		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
+		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
 		{
 			"internal/store/shared",
 			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"},
@@ -89,14 +90,14 @@ func directions() []direction {
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer"},
+			[]string{"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer"},
 			zerolog,
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},
 		{
 			"internal/app",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer",
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer",
 				"internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
@@ -148,6 +149,7 @@ func directions() []direction {
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
 		{"examples", nil, nil, "documents by name"},
+		{"test/logcheck", []string{"internal/events"}, nil, "tests of any package compare log lines with the table"},
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},
