@@ -47,7 +47,7 @@ e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and
 
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
-sdkchecks: servicebus $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators.
+sdkchecks: servicebus $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators, and its parser of KQL over deploy/alerts.
 	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/sdkchecks/...
 test/sdkchecks/%/node_modules/.package-lock.json: test/sdkchecks/%/package-lock.json
 	cd test/sdkchecks/$* && npm ci --no-audit --no-fund --loglevel=error
@@ -94,8 +94,8 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 	$(GO) run ./cmd/published -app $(APP)
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/settings.md, the sample settings.
-	$(GO) test ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/settings.md, the sample settings.
+	$(GO) test ./internal/events ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json
 test/emulators/azurite/node_modules/.package-lock.json: test/emulators/azurite/package-lock.json

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/logcheck"
 )
 
 const sysName = "web"
@@ -100,6 +101,7 @@ func newWorld(t testingT) *world {
 	w := &world{
 		t: t, docs: inmem.NewDocuments(time.Now), sink: inmem.NewSink(), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
 		store: inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Batch{},
+		log: zerolog.New(logcheck.Writer(t)),
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w

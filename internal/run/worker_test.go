@@ -291,6 +291,8 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				w.fakeWrites(200)
 				w.handedOff()
+				var log bytes.Buffer
+				w.log = zerolog.New(&log)
 				w.fake.during = func(context.Context, *instance) error { what(); return nil }
 				i := w.instance("w")
 				h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
@@ -300,7 +302,8 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				batch := w.batchOf(1)
 				require.Equal(t, run.Failed, batch.Status)
 				require.Contains(t, batch.Error, "panic")
-				require.NotContains(t, batch.Error+err.Error()+h.Reason, "content of a document")
+				require.NotContains(t, batch.Error+err.Error()+h.Reason+log.String(), "content of a document")
+				require.Regexp(t, `"event":"panic","run":"run-1","batch":"[^"]+",.*"stack":".*worker_test.go`, log.String())
 				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", batch.ID))
 				for _, row := range w.store.Workers() {
 					require.NotEqual(t, run.WorkerRunning, row.Status)

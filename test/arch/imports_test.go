@@ -149,7 +149,7 @@ func directions() []direction {
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
 		{"examples", nil, nil, "documents by name"},
-		{"test/logcheck", []string{"internal/events"}, nil, "tests of any package compare log lines with the table"},
+		{"test/logcheck", []string{"internal/events"}, zerolog, "tests of any package compare log lines with the table"},
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},

@@ -17,6 +17,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/events"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/funchost"
 	"sqlwriter/test/sqlservertest"
@@ -107,7 +108,7 @@ func TestCampaignSQLIsOffForThreeMinutes(t *testing.T) {
 		s.outageOf(all, docs, 0, switchable{off: func() {}, on: on, came: func() []time.Time {
 			var tries []time.Time
 			for _, p := range all {
-				for _, l := range p.log(func(l logLine) bool { return isOpening(l.Message) }) {
+				for _, l := range p.log(isOpening) {
 					tries = append(tries, l.Time)
 				}
 			}
@@ -329,10 +330,8 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 		return len(latency) == len(docs)
 	}, s.patience, 200*time.Millisecond, "not all are committed")
 
-	opened := all[0].log(func(l logLine) bool { return l.Message == "breaker: changed" && l.State == string(breaker.Open) })
-	own := all[2].log(func(l logLine) bool {
-		return strings.Contains(l.Message, "this instance cannot reach SQL while others write")
-	})
+	opened := all[0].log(func(l logLine) bool { return l.Event == string(events.FlowStopped) && l.State == string(breaker.Open) })
+	own := all[2].log(func(l logLine) bool { return l.Event == string(events.InstanceCutOff) })
 	require.NotEmpty(s.t, own, "the third is cut off")
 	for _, p := range all {
 		require.Equal(s.t, string(breaker.Running), p.health().Flow.State)

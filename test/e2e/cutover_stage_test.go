@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/emulators/funchost"
@@ -295,7 +296,7 @@ func (a *application) batches() []batchLine {
 	var all []batchLine
 	for _, text := range a.lines() {
 		var l batchLine
-		if json.Unmarshal([]byte(text), &l) == nil && l.Function == "CommitResults" && l.Status == http.StatusOK {
+		if json.Unmarshal([]byte(text), &l) == nil && l.Event == string(events.BatchCommitted) {
 			all = append(all, l)
 		}
 	}
@@ -303,8 +304,8 @@ func (a *application) batches() []batchLine {
 }
 
 type batchLine struct {
-	Function          string
-	Status, Documents int
+	Event             string
+	Documents         int
 	Outcomes, Columns map[string]int
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/events"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/logcheck"
 )
 
 // process is a host with the real handler under it, and what the handler printed.
@@ -48,6 +50,9 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.console = append(p.console, l.Text)
+			if want, err := logcheck.Level([]byte(l.Text)); err != nil || l.Level != want {
+				s.t.Errorf("the host takes for %s, and %v: %s", l.Level, err, l.Text)
+			}
 		},
 		Tune: funchost.Tune{FeedPoll: s.poll, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
 	})
@@ -87,11 +92,9 @@ type logLine struct {
 	Document string    `json:"document"`
 	Kind     string    `json:"kind"`
 	Code     string    `json:"code"`
-	Status   int       `json:"status"`
+	Status   int       `json:"http_status"`
 	State    string    `json:"state"`
-	Duration int64     `json:"duration_ms"`
 	SQL      int64     `json:"sql_ms"`
-	Message  string    `json:"message"`
 }
 
 // log gives the lines of the handler's log that match.
@@ -189,6 +192,4 @@ func (s *stack) requireUncounted() {
 }
 
 // isOpening reports whether a line says that a dependency could not be opened and was asked.
-func isOpening(message string) bool {
-	return strings.HasPrefix(message, "not open yet: ")
-}
+func isOpening(l logLine) bool { return l.Event == string(events.DependencyNotOpen) }

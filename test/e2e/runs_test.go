@@ -15,6 +15,7 @@ import (
 
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
+	"sqlwriter/internal/events"
 	"sqlwriter/test/emulators/azurite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/funchost"
@@ -266,7 +267,7 @@ func logCosts(t *testing.T, workers []*process) {
 		for _, text := range w.lines() {
 			var l struct {
 				Function string           `json:"function"`
-				Duration int64            `json:"duration_ms"`
+				Duration int64            `json:"ms"`
 				Counts   map[string]int64 `json:"counts"`
 			}
 			require.NoError(t, json.Unmarshal([]byte(text), &l))
@@ -358,7 +359,7 @@ func TestUnusableMessagesAreDeadLettered(t *testing.T) {
 		bus.Send(runsQueue, servicebus.Outgoing{MessageID: "run-" + name, Body: []byte(body)})
 	}
 	want := 2 * len(unusable())
-	aside := func(l logLine) bool { return l.Message == "a message was dead-lettered" }
+	aside := func(l logLine) bool { return l.Event == string(events.MessageDeadLettered) }
 	require.Eventually(t, func() bool { return len(manager.log(aside)) >= want }, patience, 50*time.Millisecond)
 	require.Len(t, evidence(t, blobs), 2*want, "a body and what came with it")
 	status, answer := s.ops(http.MethodGet, "audits?limit=100", "", functionKey)

@@ -211,7 +211,7 @@ func nobodyThere(t *testing.T, how silence, extra, code string, window time.Dura
 	}, 4*time.Minute, 50*time.Millisecond, "the flow does not stop")
 	n.watch(t)
 	require.Equal(t, []string{"infrastructure", code}, []string{flow.Kind, flow.Code})
-	tries := s.handler.log(func(l logLine) bool { return l.Message != "" && l.Status == 0 && isOpening(l.Message) })
+	tries := s.handler.log(isOpening)
 	require.NotEmpty(t, tries, "the log says why")
 
 	settled := flow.Since.Add(settleTime)

@@ -4,9 +4,13 @@ package logcheck
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/events"
 )
@@ -37,6 +41,36 @@ func Line(line []byte) error {
 		}
 	}
 	return nil
+}
+
+// Level is the level that the host must see of a line of the table.
+func Level(line []byte) (zerolog.Level, error) {
+	var l struct{ Event events.Name }
+	if err := errors.Join(Line(line), json.Unmarshal(line, &l)); err != nil {
+		return zerolog.NoLevel, err
+	}
+	all := events.Table()
+	i := slices.IndexFunc(all, func(r events.Row) bool { return r.Name == l.Event })
+	return max(all[i].Level, zerolog.InfoLevel), nil // stdout is information (docs/facts.md F26)
+}
+
+// Writer returns a log that fails the test for each line that differs.
+func Writer(t interface {
+	Errorf(format string, args ...any)
+},
+) io.Writer {
+	return writer(func(line []byte) {
+		if err := Line(line); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+type writer func(line []byte)
+
+func (w writer) Write(line []byte) (int, error) {
+	w(line)
+	return len(line), nil
 }
 
 // Lines fails the test for each line that differs.

@@ -167,7 +167,7 @@ func newWorld(t *testing.T, o options) *world {
 	if w.cost == 0 {
 		w.cost = 2 * time.Millisecond
 	}
-	w.log = zerolog.New(w.logs)
+	w.log = zerolog.New(w.logs).Level(zerolog.InfoLevel)
 	w.base = openDatabase(t, o.sqlite)
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	for range max(1, o.ranges) {
