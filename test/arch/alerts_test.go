@@ -25,8 +25,8 @@ func TestEachAlertAsksForWhatIsLogged(t *testing.T) {
 	sections := headings(string(files["docs/runbook.md"]))
 	alerts := 0
 	for file, text := range files {
-		name, ours := strings.CutPrefix(file, "deploy/alerts/")
-		if name, ours = strings.CutSuffix(name, ".kql"); !ours {
+		name, ours := strings.CutSuffix(strings.TrimPrefix(file, "deploy/alerts/"), ".kql")
+		if !ours {
 			continue
 		}
 		alerts++
