@@ -2,7 +2,9 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +14,13 @@ import (
 // ask posts a request to the Ops function as the host does, and returns the status and body of its reply.
 func (p *process) ask(method, path, body string) (status string, reply map[string]any) {
 	p.t.Helper()
+	path, query, _ := strings.Cut(path, "?")
+	values := map[string]string{}
+	if name, value, found := strings.Cut(query, "="); found {
+		values[name] = value
+	}
 	request := map[string]any{
-		"Url": "http://localhost/api/ops/v1/" + path, "Method": method, "Query": map[string]string{}, "Params": map[string]string{"path": "v1/" + path},
+		"Url": "http://localhost/api/ops/v1/" + path, "Method": method, "Query": values, "Params": map[string]string{"path": "v1/" + path},
 		"Headers": map[string][]string{"Content-Type": {"application/json"}},
 		"Identities": json.RawMessage(`[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,
 			"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"` + operatorMarker + `"}]}]`),
@@ -83,4 +90,22 @@ func TestTheTimerCountsBeforeTheAppIsReady(t *testing.T) {
 		counts, there := reply["counts"].(map[string]any)
 		return there && counts["depth"].(map[string]any)["pending"].(map[string]any)["documents"] == float64(3)
 	}, patience, 100*time.Millisecond)
+}
+
+// Failures of the change feed are in the reports: document by document, with a line to begin with.
+func TestAReportHasTheFailuresOfTheFeed(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	code, reply := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(19_996, 20_010, ""))) // nine lines have no row
+	require.Equal(t, http.StatusOK, code, reply)
+	require.Equal(t, map[string]int{`"committed"`: 5, `"retry_scheduled"`: 9}, s.statuses())
+	status, table := p.ask(http.MethodGet, "reports/rows?name=error-codes", "")
+	require.Equal(t, "200", status, table)
+	require.Equal(t, []any{"error_code", "errors", "errors_percent", "documents", "retryable", "last_hour", "first_at", "last_at", "sample_id", "sample_line"}, table["columns"])
+	require.Len(t, table["rows"], 1)
+	row := table["rows"].([]any)[0].([]any)
+	require.Equal(t, []any{"missing_detail_row", 9., 100., 9., 9., 9.}, row[:6])
+	require.InDelta(t, 20_005, row[9], 5)
+	require.Equal(t, fmt.Sprintf("2025-12-17 10:30:15.%06d-06:00", int(row[9].(float64))), row[8])
 }

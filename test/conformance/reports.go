@@ -364,6 +364,9 @@ func reportBatchProgress(r *reportsTest) {
 		if status == "failed" {
 			w["batches"], w["documents"] = 3, 201
 		}
+		if status == "completed" || status == "failed" { // their last change is their end
+			w["oldest_change"], w["oldest_seconds"] = r.ago(29*24*time.Hour), 29*24*time.Hour
+		}
 		if status == "queued" {
 			w["batches"], w["documents"] = 3, 104
 		}

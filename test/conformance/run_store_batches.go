@@ -318,6 +318,18 @@ func batchFinishShort(r *runTest) {
 	r.recent(j.EndedAt)
 	r.workerIs(h.Owner, run.WorkerFailed)
 	require.Equal(r, "ADDS_UP false", r.codes()[2])
+	outcomes := func() map[run.Outcome]int {
+		stats, err := r.Store.Stats(r.Context(), "r")
+		require.NoError(r, err)
+		return stats.Outcomes
+	}
+	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 1, "": 1}, outcomes())
+	done, err := r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE"))
+	require.NoError(r, err)
+	require.True(r, done)
+	h = r.leaseBatch(h.Batch)
+	r.save(h, run.DocFailed, documentsOf("r", 1)[1])
+	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 1, run.DocFailed: 1}, outcomes())
 }
 
 func batchRelease(r *runTest) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"text/template"
 
 	"sqlwriter/internal/ops"
@@ -16,13 +17,15 @@ import (
 //go:embed auditlog/*.sql
 var auditLogFiles embed.FS
 
-// The statements of the audit log, named after their files.
+// The statements of the audit log.
 const (
-	stAuditInsert = "audit_insert"
-	stAudits      = "audits"
-	stNotable     = "audits_notable"
-	stAuditsOfRun = "audits_of_run"
-	stOfAction    = "audits_of_action"
+	stAuditInsert   = "audit_insert"
+	stAudits        = "audits"
+	stNotable       = "audits_notable"
+	stNotableOfRun  = "audits_notable_of_run"
+	stAuditsOfRun   = "audits_of_run"
+	stOfAction      = "audits_of_action"
+	stOfActionOfRun = "audits_of_action_of_run"
 )
 
 // Dialect is the SQL syntax in which the engines differ. All engines take named parameters (@id).
@@ -75,28 +78,34 @@ func AuditLogTexts(d Dialect) (map[string]string, error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	texts := map[string]string{}
-	data := struct {
+	levels := []string{"b.level IS NULL", "b.level = '" + run.LevelWarn + "'", "b.level = '" + run.LevelError + "'"}
+	notable := slices.Clone(levels)
+	for _, code := range ops.PeopleCodes() {
+		notable = append(notable, "b.action = '"+code+"' AND b.level = '"+run.LevelInfo+"'")
+	}
+	type data struct {
 		Dialect
-		PeopleCodes, Sorts []string
-	}{d, ops.PeopleCodes(), notableSorts()}
-	for _, name := range []string{
-		stAuditInsert, stAudits, stNotable, stAuditsOfRun, stOfAction,
+		ByRun bool
+		// Sorts are conditions. No entry meets two of them, and each can use an index of the table.
+		Sorts []string
+	}
+	for name, of := range map[string]struct {
+		file string
+		data data
+	}{
+		stAuditInsert:   {stAuditInsert, data{d, false, nil}},
+		stAudits:        {stAudits, data{d, false, nil}},
+		stNotable:       {stNotable, data{d, false, notable}},
+		stNotableOfRun:  {stNotable, data{d, true, notable}},
+		stAuditsOfRun:   {stNotable, data{d, true, append(levels, "b.level = '"+run.LevelInfo+"'")}},
+		stOfAction:      {stOfAction, data{d, false, nil}},
+		stOfActionOfRun: {stOfAction, data{d, true, nil}},
 	} {
-		if texts[name], err = render(t, name, data); err != nil {
+		if texts[name], err = render(t, of.file, of.data); err != nil {
 			return nil, err
 		}
 	}
 	return texts, nil
-}
-
-// notableSorts lists the conditions of ops.Audit.Notable. No entry meets two of them, and each can use an index of
-// the table.
-func notableSorts() []string {
-	sorts := []string{"b.level IS NULL", "b.level = '" + run.LevelWarn + "'", "b.level = '" + run.LevelError + "'"}
-	for _, code := range ops.PeopleCodes() {
-		sorts = append(sorts, "b.action = '"+code+"' AND b.level = '"+run.LevelInfo+"'")
-	}
-	return sorts
 }
 
 // Write implements ops.AuditLog.
@@ -119,9 +128,12 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 	}
 	statement, args := stNotable, []any{j.environment(), sql.Named("before", before)}
 	switch {
+	case q.Run != "" && q.Action != "":
+		statement, args = stOfActionOfRun, append(args, sql.Named("run", q.Run), sql.Named("action", q.Action))
+	case q.Run != "" && q.All:
+		statement, args = stAuditsOfRun, append(args, sql.Named("run", q.Run))
 	case q.Run != "":
-		statement = stAuditsOfRun
-		args = append(args, sql.Named("run", q.Run), sql.Named("action", q.Action), sql.Named("all", boolInt(q.All || q.Action != "")))
+		statement, args = stNotableOfRun, append(args, sql.Named("run", q.Run))
 	case q.Action != "":
 		statement, args = stOfAction, append(args, sql.Named("action", q.Action))
 	case q.All:

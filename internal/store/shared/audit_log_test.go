@@ -26,7 +26,6 @@ func TestEveryFileIsAStatementOfTheAuditLog(t *testing.T) {
 		require.NotContains(t, texts[name], "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^-- .+\n(INSERT|UPDATE|SELECT)\b`, texts[name], "a statement says what it does")
 	}
-	require.Len(t, texts, len(files)-1)
 	words.LockTimeout = 700
 	texts, err = shared.AuditLogTexts(words)
 	require.NoError(t, err)

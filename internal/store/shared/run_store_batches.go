@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -197,13 +198,17 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		if err != nil {
 			return err
 		}
+		outcomes, err := json.Marshal(stats.Outcomes)
+		if err != nil {
+			return fault.Wrap(fault.Internal, op, "encode", "the outcomes cannot be stored", err)
+		}
 		status, worker, reason := run.Completed, run.WorkerCompleted, ""
-		if !stats.AddsUp {
-			status, worker = run.Failed, run.WorkerFailed
+		if !stats.AddsUp { // it may be requeued, so its counts are not final
+			status, worker, outcomes = run.Failed, run.WorkerFailed, nil
 			reason = fmt.Sprintf("%d of %d documents have no outcome", stats.Total-stats.Success-stats.Failure, stats.Total)
 		}
 		n, err = s.exec(ctx, tx, "job_finish", s.batchLeaseArgs(h, sql.Named("status", s.key(string(status))), sql.Named("error", reason),
-			sql.Named("success", int64(stats.Success)), sql.Named("failure", int64(stats.Failure)))...)
+			sql.Named("outcomes", string(outcomes)), sql.Named("success", int64(stats.Success)), sql.Named("failure", int64(stats.Failure)))...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}

@@ -140,7 +140,27 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_jobs", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}
-	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil || len(stats.Outcomes) > 0 {
+	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {
+		return run.Stats{}, err
+	}
+	err = s.each(ctx, db, "run_completed", func(rows *sql.Rows) error {
+		var text sql.NullString
+		var batches, documents int
+		if err := rows.Scan(&text, &batches, &documents); err != nil {
+			return err
+		}
+		each := map[run.Outcome]int{}
+		if !text.Valid {
+			stats.Outcomes[""] += documents
+		} else if err := json.Unmarshal([]byte(text.String), &each); err != nil {
+			return fault.Wrap(fault.Internal, "store: run stats", "outcomes", "the outcomes of batches of run "+id+" are not what was written", err)
+		}
+		for outcome, n := range each {
+			stats.Outcomes[outcome] += n * batches
+		}
+		return nil
+	}, sql.Named("run", id))
+	if err != nil || len(stats.Outcomes) > 0 {
 		return stats, err
 	}
 	err = s.each(ctx, db, "run_counts", func(rows *sql.Rows) error {

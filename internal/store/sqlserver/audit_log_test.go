@@ -41,7 +41,7 @@ func TestAuditLogStatementsGolden(t *testing.T) {
 	types := map[string]string{
 		"action": "nvarchar(40)", "by": "nvarchar(256)", "why": "nvarchar(2000)", "subject": "nvarchar(1023)",
 		"detail": "nvarchar(max)", "limit": "bigint", "sys_name": "nvarchar(256)",
-		"run": "nvarchar(64)", "all": "bigint", "before": "bigint",
+		"run": "nvarchar(64)", "before": "bigint",
 	}
 	texts, err := sqlserver.AuditLogTexts()
 	require.NoError(t, err)

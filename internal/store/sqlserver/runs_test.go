@@ -112,7 +112,7 @@ func TestRunStatementsGolden(t *testing.T) {
 	types := map[string]string{}
 	for kind, names := range map[string]string{
 		"nvarchar(64)": "before owner run", "nvarchar(256)": "by instance sys_name", "nvarchar(40)": "action kind pattern",
-		"nvarchar(2000)": "cancelled error given_up reason why", "nvarchar(1023)": "subject",
+		"nvarchar(2000)": "cancelled error given_up outcomes reason why", "nvarchar(1023)": "subject",
 		"nvarchar(max)": "detail filter rows counts watermark",
 		"varchar(64)":   "after job", "varchar(20)": "level other",
 		"bigint": "at_least attempt batches bound counted documents ended epoch failure first limit matched most named rate released shown silent stale success wait",

@@ -1,4 +1,4 @@
--- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
+-- The latest entries{{if .ByRun}} about one run{{end}} of the sorts below, newest first. Each sort is a range of an index.
 SELECT{{.Top}}
     a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (
@@ -7,7 +7,7 @@ FROM (
     UNION ALL{{end}}
     SELECT s.audit_id FROM (
         SELECT{{$.Top}} b.audit_id FROM {{$.AuditLog}} AS b
-        WHERE {{$sort}} AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE {{$sort}}{{if $.ByRun}} AND b.run_id = @run{{end}} AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC{{$.Limit}}
     ) AS s
 {{- end}}

@@ -13,7 +13,7 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.process_end_time AS updated_at
     FROM {{.Batch}} AS b
     WHERE
         {{.NoIndex}}b.batch_status IN ('completed', 'failed')

@@ -13,10 +13,22 @@ ORDER BY j.number{{.Limit}};
 {{- else}}
 
 WHERE
-    {{if .ByStatus}}j.status = @status AND {{end -}}
+{{- if .ByStatus}}
+    j.job_number IN (
+        SELECT{{.Top}} k.job_number FROM {{.Batch}} AS k
+        WHERE
+            k.status = @status
+            AND k.job_number < CASE
+                WHEN @after = '' THEN 9223372036854775807
+                ELSE (SELECT b.job_number FROM {{.Batch}} AS b WHERE b.job_id = @after)
+            END
+        ORDER BY k.job_number DESC{{.Limit}}
+    )
+{{- else}}
     j.job_number < CASE
         WHEN @after = '' THEN 9223372036854775807
         ELSE (SELECT b.job_number FROM {{.Batch}} AS b WHERE b.job_id = @after)
     END
+{{- end}}
 ORDER BY j.job_number DESC{{.Limit}};
 {{- end}}

@@ -1,7 +1,8 @@
 -- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
 -- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
 -- their changes.
--- All times are UTC by the database's clock. filter and counts are JSON. heartbeat_at is the last sign of life.
+-- All times are UTC by the database's clock. filter, counts and outcomes are JSON; a completed batch has outcomes, its
+-- documents by outcome. heartbeat_at is the last sign of life.
 -- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
 CREATE TABLE sqlwriter_run (
@@ -60,15 +61,15 @@ CREATE TABLE sqlwriter_job (
     total_count INTEGER NOT NULL,
     success_count INTEGER NOT NULL DEFAULT 0,
     failure_count INTEGER NOT NULL DEFAULT 0,
+    outcomes TEXT CHECK (json_valid(outcomes)),
     UNIQUE (run_id, number)
 );
 -- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
--- this index. Only this index changes with every status. Lists of an operator without a status use the unique
--- (run_id, number).
+-- this index. Lists of an operator without a status use the unique (run_id, number).
 CREATE INDEX sqlwriter_ix_job_status ON sqlwriter_job (status, run_id, number);
--- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
+-- Reports read the last days. They read many batches that have ended, and those from the index alone.
 CREATE INDEX sqlwriter_ix_job_created ON sqlwriter_job (created_at);
-CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time);
+CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time, status, run_id, total_count);
 CREATE TABLE sqlwriter_batch_item (
     run_id TEXT NOT NULL,
     document_key TEXT NOT NULL CHECK (length(document_key) = 64),
@@ -80,8 +81,8 @@ CREATE TABLE sqlwriter_batch_item (
     updated_at TEXT,
     PRIMARY KEY (run_id, document_key)
 ) WITHOUT ROWID;
--- A worker reads and counts the documents of its batch, in their order.
-CREATE INDEX sqlwriter_ix_batch_item_job ON sqlwriter_batch_item (job_id, position);
+-- A worker reads the documents of its batch in their order, and counts them by outcome.
+CREATE INDEX sqlwriter_ix_batch_item_job ON sqlwriter_batch_item (job_id, position, outcome);
 CREATE TABLE sqlwriter_worker (
     worker_id TEXT NOT NULL PRIMARY KEY,
     kind TEXT NOT NULL,

@@ -15,7 +15,8 @@ CREATE TABLE sqlwriter.audit_log (
     CONSTRAINT pk_audit_log PRIMARY KEY (audit_id)
 );
 -- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
--- only the index is read. The next two indexes find the latest entries of an action and of a run.
+-- only the index is read. The next indexes find the latest entries of an action, and of a run by level and by action.
 CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
-CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
+CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, level, audit_id) INCLUDE (sys_name);
+CREATE INDEX ix_audit_log_run_action ON sqlwriter.audit_log (run_id, action, audit_id) INCLUDE (sys_name, level);

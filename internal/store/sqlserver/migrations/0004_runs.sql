@@ -1,7 +1,8 @@
 -- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
 -- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
 -- their changes.
--- All times are UTC by the database's clock. filter and counts are JSON. heartbeat_at is the last sign of life.
+-- All times are UTC by the database's clock. filter, counts and outcomes are JSON; a completed batch has outcomes, its
+-- documents by outcome. heartbeat_at is the last sign of life.
 -- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
 -- Keys and statuses are compared byte by byte under any collation of the database.
@@ -63,17 +64,17 @@ CREATE TABLE sqlwriter.job (
     total_count int NOT NULL,
     success_count int NOT NULL CONSTRAINT df_job_success_count DEFAULT 0,
     failure_count int NOT NULL CONSTRAINT df_job_failure_count DEFAULT 0,
+    outcomes nvarchar(1000) COLLATE Latin1_General_BIN2 NULL,
     CONSTRAINT pk_job PRIMARY KEY (job_id),
     CONSTRAINT uq_job_job_number UNIQUE (job_number),
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
 -- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
--- this index. Only this index changes with every status. Lists of an operator without a status use the unique
--- (run_id, number).
+-- this index. Lists of an operator without a status use the unique (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
--- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
+-- Reports read the last days. They read many batches that have ended, and those from the index alone.
 CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
-CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
+CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time) INCLUDE (status, run_id, total_count);
 CREATE TABLE sqlwriter.batch_item (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -85,8 +86,8 @@ CREATE TABLE sqlwriter.batch_item (
     updated_at datetime2(3) NULL,
     CONSTRAINT pk_batch_item PRIMARY KEY (run_id, document_key)
 );
--- A worker reads and counts the documents of its batch, in their order.
-CREATE INDEX ix_batch_item_job ON sqlwriter.batch_item (job_id, position);
+-- A worker reads the documents of its batch in their order, and counts them by outcome.
+CREATE INDEX ix_batch_item_job ON sqlwriter.batch_item (job_id, position) INCLUDE (outcome);
 CREATE TABLE sqlwriter.worker (
     worker_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     kind varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,

@@ -27,7 +27,7 @@ GO
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @before bigint;
--- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
+-- The latest entries of the sorts below, newest first. Each sort is a range of an index.
 SELECT TOP (@limit)
     a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (
@@ -76,6 +76,60 @@ FROM (
 INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = n.audit_id
 ORDER BY n.audit_id DESC;
 GO
+-- audits_notable_of_run
+DECLARE @limit bigint;
+DECLARE @run nvarchar(64);
+DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
+-- The latest entries about one run of the sorts below, newest first. Each sort is a range of an index.
+SELECT TOP (@limit)
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM (
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level IS NULL AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'WARN' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'ERROR' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+) AS n
+INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = n.audit_id
+ORDER BY n.audit_id DESC;
+GO
 -- audits_of_action
 DECLARE @limit bigint;
 DECLARE @action nvarchar(40);
@@ -92,25 +146,57 @@ WHERE
     AND a.audit_id < @before
 ORDER BY a.audit_id DESC;
 GO
+-- audits_of_action_of_run
+DECLARE @limit bigint;
+DECLARE @action nvarchar(40);
+DECLARE @run nvarchar(64);
+DECLARE @sys_name nvarchar(256);
+DECLARE @before bigint;
+-- The latest entries of one action in an environment's audit log about one run, newest first.
+SELECT TOP (@limit)
+    a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM sqlwriter.audit_log AS a
+WHERE
+    a.action = @action
+    AND a.action = @action COLLATE Latin1_General_BIN2 -- narrows the rows of the index to an exact match
+    AND a.run_id = @run
+    AND a.sys_name = @sys_name
+    AND a.audit_id < @before
+ORDER BY a.audit_id DESC;
+GO
 -- audits_of_run
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @sys_name nvarchar(256);
 DECLARE @before bigint;
-DECLARE @action nvarchar(40);
-DECLARE @all bigint;
--- The latest entries about one run, newest first: of one action, all, or the notable ones (ops.Audit.Notable).
+-- The latest entries about one run of the sorts below, newest first. Each sort is a range of an index.
 SELECT TOP (@limit)
     a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
-FROM sqlwriter.audit_log AS a
-WHERE
-    a.run_id = @run
-    AND a.sys_name = @sys_name
-    AND a.audit_id < @before
-    AND (@action = '' OR a.action = @action COLLATE Latin1_General_BIN2)
-    AND (
-        @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')
-        OR a.action IN ('RUN_START', 'RUN_CANCEL', 'RUN_RESUME', 'BATCH_REQUEUE')
-    )
-ORDER BY a.audit_id DESC;
+FROM (
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level IS NULL AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'WARN' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'ERROR' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+) AS n
+INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = n.audit_id
+ORDER BY n.audit_id DESC;
 GO

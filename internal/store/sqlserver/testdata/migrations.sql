@@ -118,13 +118,14 @@ CREATE TABLE sqlwriter.audit_log (
     CONSTRAINT pk_audit_log PRIMARY KEY (audit_id)
 );
 -- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
--- only the index is read. The next two indexes find the latest entries of an action and of a run.
+-- only the index is read. The next indexes find the latest entries of an action, and of a run by level and by action.
 CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
-CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
+CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, level, audit_id) INCLUDE (sys_name);
+CREATE INDEX ix_audit_log_run_action ON sqlwriter.audit_log (run_id, action, audit_id) INCLUDE (sys_name, level);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (3, N'0003_operations', '103f4fded3b39d3f016e068c8c1e6ecbf500d26048047780ddaf4f5e844fdf5b');
+        VALUES (3, N'0003_operations', '184ad854ecc952907a2c7ca2ebe88826cb47d2b7f7a10a90558e2fbc724e6571');
     END;
 GO
 -- 0004_runs
@@ -136,7 +137,8 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 4)
 -- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
 -- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
 -- their changes.
--- All times are UTC by the database''s clock. filter and counts are JSON. heartbeat_at is the last sign of life.
+-- All times are UTC by the database''s clock. filter, counts and outcomes are JSON; a completed batch has outcomes, its
+-- documents by outcome. heartbeat_at is the last sign of life.
 -- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
 -- Keys and statuses are compared byte by byte under any collation of the database.
@@ -198,17 +200,17 @@ CREATE TABLE sqlwriter.job (
     total_count int NOT NULL,
     success_count int NOT NULL CONSTRAINT df_job_success_count DEFAULT 0,
     failure_count int NOT NULL CONSTRAINT df_job_failure_count DEFAULT 0,
+    outcomes nvarchar(1000) COLLATE Latin1_General_BIN2 NULL,
     CONSTRAINT pk_job PRIMARY KEY (job_id),
     CONSTRAINT uq_job_job_number UNIQUE (job_number),
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
 -- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
--- this index. Only this index changes with every status. Lists of an operator without a status use the unique
--- (run_id, number).
+-- this index. Lists of an operator without a status use the unique (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
--- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
+-- Reports read the last days. They read many batches that have ended, and those from the index alone.
 CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
-CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
+CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time) INCLUDE (status, run_id, total_count);
 CREATE TABLE sqlwriter.batch_item (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -220,8 +222,8 @@ CREATE TABLE sqlwriter.batch_item (
     updated_at datetime2(3) NULL,
     CONSTRAINT pk_batch_item PRIMARY KEY (run_id, document_key)
 );
--- A worker reads and counts the documents of its batch, in their order.
-CREATE INDEX ix_batch_item_job ON sqlwriter.batch_item (job_id, position);
+-- A worker reads the documents of its batch in their order, and counts them by outcome.
+CREATE INDEX ix_batch_item_job ON sqlwriter.batch_item (job_id, position) INCLUDE (outcome);
 CREATE TABLE sqlwriter.worker (
     worker_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     kind varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -275,7 +277,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '561c7509096bbff2543ef2c3892162d2441d2e07582f6d445e3edf4871d5df0f');
+        VALUES (4, N'0004_runs', 'd7c1cf5f2d0514bcea0b57ef0256cba28a10da6c8063133aae573b50527249d2');
     END;
 GO
 -- 0005_heartbeat

@@ -69,7 +69,7 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.process_end_time AS updated_at
     FROM sqlwriter.batch AS b
     WHERE
         b.batch_status IN ('completed', 'failed')

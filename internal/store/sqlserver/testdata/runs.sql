@@ -235,15 +235,17 @@ DECLARE @status varchar(20);
 DECLARE @error nvarchar(2000);
 DECLARE @success bigint;
 DECLARE @failure bigint;
+DECLARE @outcomes nvarchar(2000);
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- Ends a batch that the worker has, with its counts.
+-- Ends a batch that the worker has, with its counts. A completed one stays completed, and @outcomes is final.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET
     status = @status, error = NULLIF(@error, ''), success_count = @success, failure_count = @failure,
+    outcomes = NULLIF(@outcomes, ''),
     process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
 WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processing';
 GO
@@ -435,10 +437,16 @@ SELECT TOP (@limit)
 FROM sqlwriter.job AS j
 
 WHERE
-    j.status = @status AND j.job_number < CASE
-        WHEN @after = '' THEN 9223372036854775807
-        ELSE (SELECT b.job_number FROM sqlwriter.job AS b WHERE b.job_id = @after)
-    END
+    j.job_number IN (
+        SELECT TOP (@limit) k.job_number FROM sqlwriter.job AS k
+        WHERE
+            k.status = @status
+            AND k.job_number < CASE
+                WHEN @after = '' THEN 9223372036854775807
+                ELSE (SELECT b.job_number FROM sqlwriter.job AS b WHERE b.job_id = @after)
+            END
+        ORDER BY k.job_number DESC
+    )
 ORDER BY j.job_number DESC;
 GO
 -- jobs_of_run
@@ -826,6 +834,16 @@ WHERE
         WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
     );
 GO
+-- run_completed
+DECLARE @run nvarchar(64);
+-- Counts the documents of the run's other batches: completed ones by their outcomes, and those that have not begun
+-- (outcomes is NULL).
+SELECT
+    j.outcomes, COUNT(*) AS batches, SUM(j.total_count) AS documents
+FROM sqlwriter.job AS j
+WHERE j.run_id = @run AND (j.outcomes IS NOT NULL OR j.process_start_time IS NULL)
+GROUP BY j.outcomes;
+GO
 -- run_counts
 DECLARE @run nvarchar(64);
 -- The counts of a run without documents, as JSON.
@@ -908,11 +926,13 @@ ORDER BY r.run_number;
 GO
 -- run_outcomes
 DECLARE @run nvarchar(64);
--- Counts the documents of a run by outcome.
+-- Counts the documents of the run's batches that have begun and not completed, by outcome. run_completed.sql counts the
+-- others, because a run may have a million documents.
 SELECT
     i.outcome, COUNT(*) AS documents
-FROM sqlwriter.batch_item AS i
-WHERE i.run_id = @run
+FROM sqlwriter.job AS j
+INNER JOIN sqlwriter.batch_item AS i ON i.job_id = j.job_id
+WHERE j.run_id = @run AND j.outcomes IS NULL AND j.process_start_time IS NOT NULL
 GROUP BY i.outcome;
 GO
 -- run_pass
