@@ -13,6 +13,7 @@ require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/microsoft/go-mssqldb v1.11.2
 	github.com/rs/zerolog v1.35.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0

@@ -10,11 +10,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -33,11 +35,15 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
+	executor := run.NewExecutor(run.Ports{
+		Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
+	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}}, nil
+			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Executor: executor}, nil
 		},
 	}, ops.Options{SysName: "web", Now: clock}), store
 }
@@ -194,6 +200,7 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"no limit":                 {opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number"},
 		"a negative limit":         {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},
 		"not all and not some":     {opsCall{method: "GET", path: "v1/audits?all=some"}, "400", "all: expected true or false"},
+		"nothing for a value":      {opsCall{method: "GET", path: "v1/batches?status="}, "400", "status: expected a value, found nothing"},
 		"no run":                   {opsCall{method: "GET", path: "v1/runs/progress"}, "400", "run: expected the id of a run"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,19 +314,19 @@ func TestAPersonHasARole(t *testing.T) {
 		"a reader with a key":    {as("roles", "Reader") + "," + keyed("default"), "200", "403", "has the role Reader"},
 		"an operator with a key": {as("roles", "Operator") + "," + keyed("reader"), "200", "200", ""},
 	} {
-		got := opsCall{method: "GET", path: "api/v1/status", identities: c.identities}.call(t, Ui(opened(o), true))
+		got := opsCall{method: "GET", path: "api/v1/status", identities: c.identities}.call(t, UI(opened(o), true))
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
 		before := len(store.Audits())
 		act := opsCall{
 			method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities,
 			headers: map[string]string{"Sec-Fetch-Site": "same-origin"},
 		}
-		got = act.call(t, Ui(opened(o), true))
+		got = act.call(t, UI(opened(o), true))
 		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
 		require.Contains(t, got.Body, c.says, name)
 		require.NotContains(t, got.log, "ann", "who asks stands in the audit log")
 		require.Equal(t, c.acts == "200", len(store.Audits()) > before, name)
-		got = act.call(t, Ui(opened(o), false))
+		got = act.call(t, UI(opened(o), false))
 		require.Equal(t, "403", got.Status, name)
 		require.Contains(t, got.Body, "WEBSITE_AUTH_ENABLED", "sign-in is off, whatever an identity says")
 	}
@@ -349,10 +356,10 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	} {
 		before := len(store.Audits())
 		call := opsCall{method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: ann, headers: c.headers}
-		got := call.call(t, Ui(opened(o), true))
+		got := call.call(t, UI(opened(o), true))
 		require.Equal(t, c.status, got.Status, "%s: %s", name, got.Body)
 		require.Equal(t, c.status == "200", len(store.Audits()) > before, name)
-		got = opsCall{method: "GET", path: "api/v1/status", identities: ann, headers: c.headers}.call(t, Ui(opened(o), true))
+		got = opsCall{method: "GET", path: "api/v1/status", identities: ann, headers: c.headers}.call(t, UI(opened(o), true))
 		require.Equal(t, "200", got.Status, "a read changes nothing")
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// Ui mounts functions/Ui, the operators' API behind the platform's sign-in: the host wants a key at Ops whoever signed in
+// UI mounts functions/Ui, the operators' API behind the platform's sign-in: the host wants a key at Ops whoever signed in
 // (docs/facts.md F12). signIn says that the platform's authentication is on; without it every call is refused. open is that
 // of Ops.
-func Ui(open func(context.Context) (*ops.Ops, error), signIn bool) Mounted {
+func UI(open func(context.Context) (*ops.Ops, error), signIn bool) Mounted {
 	who := func(r opsRequest) (caller, error) {
 		if !signIn {
 			return caller{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +

@@ -107,7 +107,7 @@ func (a *App) Functions() []handlers.Mounted {
 		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
 		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
-		handlers.Ui(a.operations, a.config.SignIn),
+		handlers.UI(a.operations, a.config.SignIn),
 		handlers.Health(a.status.report),
 	}
 }

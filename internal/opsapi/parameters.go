@@ -30,17 +30,20 @@ type Parameter struct {
 }
 
 // Parameters returns the row's parameters in the order of the type.
-func (r Row) Parameters() []Parameter { return members(r.Request) }
+func (r Row) Parameters() []Parameter { return members(r.Request, nil) }
 
 // members are a struct's members as encoding/json sees them, those of embedded structs included.
-func members(t reflect.Type) []Parameter {
-	var all []Parameter
-	for _, f := range reflect.VisibleFields(t) {
+func members(t reflect.Type, at []int) (all []Parameter) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(at), i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" || name == "-" || !f.IsExported() {
-			continue
+		switch {
+		case f.Anonymous && name == "":
+			all = append(all, members(f.Type, index)...)
+		case name != "-" && f.IsExported():
+			all = append(all, Parameter{Name: name, Required: !strings.Contains(options, "omit"), Type: f.Type, index: index})
 		}
-		all = append(all, Parameter{Name: name, Required: !strings.Contains(options, "omit"), Type: f.Type, index: f.Index})
 	}
 	return all
 }
@@ -73,6 +76,8 @@ func (r Row) Read(query map[string]string, body []byte) (any, error) {
 			return nil, usage("%s: %s takes its parameters in the body", ops.Truncate(name, ops.MaxKind), r.Name)
 		case i < 0:
 			return nil, r.unknown("parameter", name)
+		case text == "": // it would mean any
+			return nil, usage("%s: expected a value, found nothing", name)
 		default:
 			if want := parse(request.Elem().FieldByIndex(parameters[i].index), text); want != "" {
 				return nil, usage("%s: expected %s, found %q", name, want, ops.Truncate(text, ops.MaxKind))

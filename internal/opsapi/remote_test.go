@@ -1,16 +1,20 @@
 package opsapi_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
 )
 
 var key = opsapi.Credential{Key: "key-marker"}
@@ -75,4 +79,57 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = opsapi.Do(t.Context(), remote, opsapi.StatusGet, opsapi.None{})
 	require.ErrorContains(t, err, "the app did not answer")
+}
+
+// What a caller asks for arrives as it was written, at the function of its credential.
+func TestARequestArrivesAsItWasWritten(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", -6*3600))
+	var seen any
+	var path, credential string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, credential = r.URL.Path, r.Header.Get("X-Functions-Key")+r.Header.Get("Authorization")
+		query := map[string]string{"code": "is the host's"}
+		for name := range r.URL.Query() {
+			query[name] = r.URL.Query().Get(name)
+		}
+		body, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		for _, row := range opsapi.Table() {
+			if row.Method == r.Method && strings.HasSuffix(path, "/v1/"+row.Path) {
+				seen, err = row.Read(query, body)
+				require.NoError(t, err)
+			}
+		}
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(server.Close)
+	token := func(context.Context) (string, error) { return "token-marker", nil }
+	for _, c := range []struct {
+		credential         opsapi.Credential
+		function, expected string
+	}{{key, "/api/ops/v1/", "key-marker"}, {opsapi.Credential{Token: token}, "/api/ui/api/v1/", "Bearer token-marker"}} {
+		caller, err := opsapi.Remote(server.URL, c.credential, nil)
+		require.NoError(t, err)
+		items := ops.ItemQuery{Run: "r/1 ä&?", Outcomes: []run.Outcome{run.DocFailed, run.DocDeferred}, Limit: 7, Page: "2025-12-17 10:30:00-06:00 %+"}
+		_, err = opsapi.Do(t.Context(), caller, opsapi.RunItems, items)
+		require.NoError(t, err)
+		require.Equal(t, []any{items, c.function + "runs/items", c.expected}, []any{seen, path, credential})
+		audits := ops.AuditQuery{All: true}
+		_, err = opsapi.Do(t.Context(), caller, opsapi.AuditList, audits)
+		require.NoError(t, err)
+		require.Equal(t, audits, seen)
+		start := ops.StartRequest{Kind: run.Replay, Filter: run.Filter{From: at, IDs: []string{"a,b"}, OverwriteEdits: []int64{1 << 60}}, Why: "w\x01"}
+		_, err = opsapi.Do(t.Context(), caller, opsapi.RunStart, start)
+		require.NoError(t, err)
+		got, ok := seen.(ops.StartRequest)
+		require.True(t, ok && got.From.Equal(at))
+		got.From = at
+		require.Equal(t, start, got)
+	}
+	denied := opsapi.Credential{Token: func(context.Context) (string, error) { return "", errors.New("sign in with az login") }}
+	caller, err := opsapi.Remote(server.URL, denied, nil)
+	require.NoError(t, err)
+	_, err = opsapi.Do(t.Context(), caller, opsapi.StatusGet, opsapi.None{})
+	var refused *opsapi.DeniedError
+	require.ErrorAs(t, err, &refused, "no token: a retry does not help")
 }

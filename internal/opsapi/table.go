@@ -2,6 +2,8 @@ package opsapi
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -13,18 +15,22 @@ type (
 	None struct{}
 	// Document names a document.
 	Document struct {
+		// ID is the document's id.
 		ID string `json:"id"`
 	}
 	// Run names a run.
 	Run struct {
+		// Run is the run's id.
 		Run string `json:"run"`
 	}
-	// Batch names a batch: its id, or RUN/NUMBER.
+	// Batch names a batch.
 	Batch struct {
+		// Batch is its id, or RUN/NUMBER.
 		Batch string `json:"batch"`
 	}
 	// Report names a report.
 	Report struct {
+		// Name is one of the list of reports.
 		Name string `json:"name"`
 	}
 )
@@ -65,7 +71,13 @@ var (
 		func(o *ops.Ops, _ context.Context, _ None) (ops.ReportList, error) { return o.ReportNames(), nil })
 	ReportShow = reads("report.show", "reports/rows", "Run a monitoring query.",
 		func(o *ops.Ops, ctx context.Context, q Report) (run.Table, error) { return o.Report(ctx, q.Name) })
+
+	OpenAPI = reads("api.show", "openapi.json", "Describe all calls (OpenAPI 3.1).",
+		func(*ops.Ops, context.Context, None) (json.RawMessage, error) { return openAPI, nil })
 )
+
+//go:embed openapi.json
+var openAPI []byte //nolint:gochecknoglobals // a file; openapi_test.go makes it of the table
 
 // Table returns all rows, in the order of the documentation.
 func Table() []Row {
@@ -77,5 +89,6 @@ func Table() []Row {
 		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
 		AuditList.row(),
 		ReportList.row(), ReportShow.row(),
+		OpenAPI.row(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/store/sqlserver"
 )
 
@@ -32,6 +33,11 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 		}
 	}
 	files, words := read(t).text, regexp.MustCompile(`\w+`)
+	calls := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += (?:reads|acts)\(`).FindAllStringSubmatch(files["internal/opsapi/table.go"], -1) {
+		calls[row[1]] = true
+	}
+	require.Len(t, calls, len(opsapi.Table()), "each row of the table is a call")
 	for _, c := range []struct {
 		what  string
 		names map[string]bool
@@ -44,6 +50,7 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 			"internal/invoice/columns.go": table, "cmd/local/expect/mapping.go": "as above", "internal/invoice/rules_test.go": filled,
 			"cmd/local/expect/check_test.go": filled, "test/bench/content_test.go": filled, "examples/02-duplicates.json": "an example: no edit",
 		}},
+		{"operators' calls", calls, map[string]string{"internal/opsapi/table.go": table}},
 		{"settings", settings, map[string]string{"internal/config/setting.go": table}},
 		{"SQL Server's numbers", numbers, map[string]string{"internal/store/sqlserver/classify.go": table}},
 	} {

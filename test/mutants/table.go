@@ -36,6 +36,27 @@ func table() []mutant {
 		{
 			"an unknown path is logged", "handlers/ops.go", "		r.path = rest\n", "		r.path, r.call = rest, rest\n", "handlers", "TestNoKeyReachesALogOrAReply",
 		},
+		// Who asks, and what they may do.
+		{
+			"a reader acts", "handlers/ops.go", "	if !who.role.Allows(row.Role) {\n", "	if false {\n", "handlers", "TestAKeyHasARole",
+		},
+		{
+			"the first key of an envelope counts", "handlers/identity.go",
+			"	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last\n", "	for i := range r.Identities {\n", "handlers", "TestAKeyHasARole",
+		},
+		{
+			"a sign-in counts while the platform's is off", "handlers/ui.go", "		if !signIn {\n", "		if false {\n", "handlers", "TestAPersonHasARole",
+		},
+		{
+			"any provider gives roles", "handlers/identity.go",
+			"		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {\n", "		if !id.IsAuthenticated {\n", "handlers", "TestAPersonHasARole",
+		},
+		{
+			"another site acts", "handlers/ui.go", `site == "" && r.header("Authorization") != ""`, `site != "x"`, "handlers", "TestAnotherSiteCannotAct",
+		},
+		{
+			"a list is read from its start again", "internal/ops/batches.go", "	p.after = after\n", "	_ = after\n", "internal/ops", "TestBatchesAreListedFailedOnesFirst",
+		},
 		// Poison pills.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,

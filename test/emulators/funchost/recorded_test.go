@@ -196,7 +196,7 @@ func recordedHost(t *testing.T, change ...func(*Host, *Options)) *bench {
 		text, err := os.ReadFile("../../../functions/" + name + "/function.json")
 		require.NoError(t, err)
 		// As it was when the real host was recorded.
-		r.function(name, strings.Replace(string(text), `"get", "post", "head", "put", "patch", "delete", "options"`, `"get", "post"`, 1))
+		r.function(name, strings.Replace(string(text), `"get", "post", "head", "put", "patch", "delete", "options", "trace"`, `"get", "post"`, 1))
 	}
 	return start(t, r, append(change, with(func(o *Options) { o.Keys.Host = "KEY" }))...)
 }
