@@ -149,7 +149,7 @@ func (o *Ops) search(f DocumentFilter) (Search, error) {
 		return s, refuse(Usage, "until: expected a time after since")
 	}
 	var err error
-	if s.Code, err = o.code(f.Code); err != nil {
+	if s.Code, err = o.code("error_code", f.Code); err != nil {
 		return s, err
 	}
 	if f.Request != "" || f.Line > 0 { // a wrong sys_name must not hide what an operator looks for
@@ -164,8 +164,8 @@ func (o *Ops) search(f DocumentFilter) (Search, error) {
 	return s, nil
 }
 
-// code returns a code as documents have it.
-func (o *Ops) code(code string) (string, error) {
+// code returns a code as documents have it. An unknown one is refused under the name of its parameter.
+func (o *Ops) code(parameter, code string) (string, error) {
 	if code == "" {
 		return "", nil
 	}
@@ -180,7 +180,7 @@ func (o *Ops) code(code string) (string, error) {
 		slices.Sort(near)
 		near = slices.Compact(near)
 	}
-	return "", refuse(Usage, "error_code: expected a number or one of %s, found %q", strings.Join(near, ", "), Truncate(code, MaxKind))
+	return "", refuse(Usage, "%s: expected a number or one of %s, found %q", parameter, strings.Join(near, ", "), Truncate(code, MaxKind))
 }
 
 func (o *Ops) documentRow(doc found) DocumentRow {

@@ -103,7 +103,7 @@ func TestAListHasEachDocumentOnce(t *testing.T) {
 			for i := range documents {
 				c.put("doc "+strconv.Itoa(i*7919%documents), shape(i))
 			}
-			rows, calls, most := c.allPages(t, 300, func() {})
+			rows, calls, most := c.allPages(t, 307, func() {})
 			seen := map[string]bool{}
 			for i, row := range rows {
 				require.False(t, seen[row.ID], "%s comes twice", row.ID)
@@ -281,4 +281,36 @@ func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 	}, p.Documents)
 	_, err = json.Marshal(p)
 	require.NoError(t, err, "a time in the far future is no time of JSON")
+}
+
+// The container gives a document again whose _ts changed after its page.
+func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
+	now := start().Unix()
+	doc := func(id string, ago int64) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"id":%q,"_ts":%d}`, id, now-ago))
+	}
+	moving := searchFunc(func(q ops.Search, continuation string) ([]json.RawMessage, string) {
+		switch {
+		case q.To < now:
+			return nil, ""
+		case continuation == "":
+			return []json.RawMessage{doc("a", 10)}, "more"
+		}
+		return []json.RawMessage{doc("b", 20), doc("a", 5)}, ""
+	})
+	p, err := ops.New(ops.Ports{Search: moving}, ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
+	require.NoError(t, err)
+	var found []string
+	for _, row := range p.Documents {
+		found = append(found, row.ID+" "+strconv.FormatInt(row.ChangedAt.Unix()-now, 10))
+	}
+	require.Equal(t, []string{"a -5", "b -20"}, found)
+}
+
+// searchFunc is an ops.DocumentSearch.
+type searchFunc func(q ops.Search, continuation string) ([]json.RawMessage, string)
+
+func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation string) ([]json.RawMessage, string, error) {
+	docs, next := f(q, continuation)
+	return docs, next, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -55,7 +56,7 @@ type StartRequest struct {
 
 func (r StartRequest) check(table run.KindTable) error {
 	kind, there := table.Find(r.Kind)
-	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == ""
+	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
 	_, known := run.PatternOf(r.Pattern)
 	switch {
 	case !there:
@@ -64,6 +65,10 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "error_kind: expected one of %s, found %q", kinds(), r.ErrorKind)
 	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
 		return refuse(Usage, "to: expected a time after from")
+	case len(r.Statuses) > 0 && (len(kind.Passes) > 0 || len(r.IDs) > 0 || r.Run != ""):
+		return refuse(Usage, "statuses: go with a search for documents")
+	case slices.ContainsFunc(r.Statuses, func(s invoice.Status) bool { return !slices.Contains(kind.Selectable(), s) }):
+		return refuse(Usage, "statuses: a %s takes %s, found %s", r.Kind, joined(kind.Selectable()), Truncate(joined(r.Statuses), MaxBy))
 	case len(r.IDs) > maxRunIDs:
 		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
 	case len(kind.Passes) > 0 && (len(r.IDs) > 0 || r.ErrorKind != "" || r.Code != "" || r.Pattern != ""):
@@ -136,9 +141,12 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if err := r.check(o.o.Kinds); err != nil {
 		return Started{}, err
 	}
+	var err error
+	if r.Code, err = o.code("code", r.Code); err != nil {
+		return Started{}, err
+	}
 	by := ""
 	if !r.DryRun {
-		var err error
 		if by, err = checkReason(ctx, r.Why); err != nil {
 			return Started{}, err
 		}

@@ -76,9 +76,7 @@ func foundOf(doc json.RawMessage, now time.Time) (f found, err error) {
 	var members struct {
 		Request map[string]json.RawMessage `json:"request_details"`
 	}
-	if json.Unmarshal(doc, &members) != nil {
-		return f, nil
-	}
+	_ = json.Unmarshal(doc, &members) // what is no object has no members
 	if id := members.Request["id"]; json.Unmarshal(id, &f.request) != nil {
 		var n json.Number
 		if json.Unmarshal(id, &n) == nil {

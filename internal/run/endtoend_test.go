@@ -111,6 +111,11 @@ func TestAReplayTakesScheduledRetriesOnlyWhenNamed(t *testing.T) {
 			map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 1},
 			map[int]invoice.Status{1: invoice.Committed, 2: invoice.Committed, 3: invoice.Committed},
 		},
+		"found by that status": {
+			run.Filter{Statuses: []invoice.Status{invoice.RetryScheduled}},
+			map[run.Outcome]int{run.DocCommitted: 1},
+			map[int]invoice.Status{1: invoice.Committed, 2: invoice.Failed, 3: invoice.Committed},
+		},
 		"found": {
 			run.Filter{Code: "2628"},
 			map[run.Outcome]int{run.DocCommitted: 1, run.DocSkipped: 1},

@@ -36,10 +36,10 @@ type KindRow struct { //nolint:revive // Kind is its name
 	Accepts  func(doc commit.PendingDoc, now time.Time) bool
 	// ByFailure: From and To bound the time of the failure. Otherwise they bound the last change.
 	ByFailure bool
-	// OfRun allows Filter.Run. Unfiltered allows an empty filter without a further question.
+	// OfRun tries failed documents again, and so allows Filter.Run. Unfiltered allows an empty filter without a further question.
 	OfRun, Unfiltered bool
 	// TakeOver are the statuses from which a worker takes documents before they are due. TakeOverNamed are added for a run that names
-	// documents. Rewrite says that it writes lines that have the content already.
+	// documents or these statuses. Rewrite says that it writes lines that have the content already.
 	TakeOver, TakeOverNamed []invoice.Status
 	Rewrite                 bool
 	// Outcomes are the columns of the receipt, in order.
@@ -85,6 +85,14 @@ func (t KindTable) Find(kind Kind) (KindRow, bool) {
 	return t[i], true
 }
 
+// OfRun returns the row that tries failed documents again; the zero row if there is none.
+func (t KindTable) OfRun() (row KindRow) {
+	if i := slices.IndexFunc(t, func(k KindRow) bool { return k.OfRun }); i >= 0 {
+		row = t[i]
+	}
+	return row
+}
+
 // String lists the kinds in words.
 func (t KindTable) String() string {
 	names := make([]string, len(t))
@@ -109,7 +117,10 @@ func (b base) kindOf(r Run) (KindRow, error) {
 
 // query translates the filter for the container. A document's _ts is never earlier than its failure.
 func (k KindRow) query(f Filter, sysName string, began time.Time) Query {
-	q := Query{SysName: sysName, Statuses: k.Statuses, To: began.Add(invoice.ClockSkew).Unix()}
+	q := Query{SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix()}
+	if len(f.Statuses) == 0 {
+		q.Statuses = k.Statuses
+	}
 	switch {
 	case k.ByFailure:
 		q.From = invoice.EarliestTS(f.From)
@@ -137,13 +148,19 @@ func (k KindRow) takes(f Filter, doc commit.PendingDoc, now time.Time) bool {
 	return k.Accepts == nil || k.Accepts(doc, now)
 }
 
+// Selectable are the statuses that Filter.Statuses may name.
+func (k KindRow) Selectable() []invoice.Status { return slices.Concat(k.Statuses, k.TakeOverNamed) }
+
 // takeOver returns from which statuses a run takes documents before they are due. A named document is tried at once. A replay that
-// searches leaves scheduled retries to their time.
-func (k KindRow) takeOver(named bool) []invoice.Status {
-	if named {
-		return slices.Concat(k.TakeOver, k.TakeOverNamed)
+// searches leaves scheduled retries to their time, unless it asks for this status.
+func (k KindRow) takeOver(named bool, asked []invoice.Status) []invoice.Status {
+	statuses := slices.Clone(k.TakeOver)
+	for _, s := range k.TakeOverNamed {
+		if named || slices.Contains(asked, s) {
+			statuses = append(statuses, s)
+		}
 	}
-	return k.TakeOver
+	return statuses
 }
 
 // Leaves returns the reason why a run that names the document leaves it alone; empty when it takes it.
@@ -152,7 +169,7 @@ func (k KindRow) Leaves(doc invoice.Document, sysName string, now time.Time) str
 	switch {
 	case why == invoice.NotOurs:
 		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)
-	case why == invoice.Eligible || slices.Contains(k.takeOver(true), doc.State.Status):
+	case why == invoice.Eligible || slices.Contains(k.takeOver(true, nil), doc.State.Status):
 		return ""
 	case why == invoice.NotDue:
 		return "it waits for a retry"

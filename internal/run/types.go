@@ -87,6 +87,8 @@ type Filter struct {
 	Code      string    `json:"code,omitempty"`
 	From      time.Time `json:"from,omitzero"`
 	To        time.Time `json:"to,omitzero"`
+	// Statuses are those that are searched, of KindRow.Selectable; empty means KindRow.Statuses.
+	Statuses []invoice.Status `json:"statuses,omitempty"`
 	// IDs names documents; nothing else is then searched.
 	IDs []string `json:"ids,omitempty"`
 	// Run names another run: its failed and deferred documents, of Code if given. Nothing else is then searched.

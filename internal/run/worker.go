@@ -155,7 +155,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		return res, err
 	}
 	var filter Filter
-	if kind.Rewrite { // a claim leaves the filter out
+	if named := c.Run.Named > 0; kind.Rewrite || (!named && len(kind.TakeOverNamed) > 0) { // a claim leaves the filter out
 		if filter, err = w.filterOf(ctx, c.Batch.Run); err != nil {
 			return res, leaseError(ctx, err)
 		}
@@ -173,7 +173,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		}
 		batch := commit.Batch{
 			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record,
-			TakeOver: kind.takeOver(c.Run.Named > 0), Rewrite: kind.Rewrite,
+			TakeOver: kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
 			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,
 		}
 		if c.Begun {
