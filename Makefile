@@ -22,7 +22,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
+.PHONY: help run servers ctl test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -32,6 +32,9 @@ run: ## Start everything locally and show the main job and an outage. ONCE=1: ch
 
 servers: ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; FRESH=1 and SQL_CONNECTION as above.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local servers
+
+ctl: ## Build bin/sqlwriterctl, the operators' tool (docs/cli.md): some seconds after `make run`.
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
 
 test: azurite servicebus ## Run the tests of every package, in two minutes: random histories, crash tests and scenarios in a small size (-short), of the whole stack three end-to-end tests.
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
@@ -95,7 +98,7 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 	$(GO) run ./cmd/published -app $(APP)
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/cli.md, docs/events.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json
@@ -119,5 +122,5 @@ $(SQLFLUFF)/installed: test/sqlfluff/requirements.txt
 	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-clean: ## Remove what was built or kept: .stage, .tools, .local.
-	rm -rf .stage .tools .local
+clean: ## Remove what was built or kept: bin, .stage, .tools, .local.
+	rm -rf bin .stage .tools .local

@@ -1,5 +1,5 @@
 // Package examples has documents by name, one for every way a result can end. Each is a file that can be submitted by
-// hand (`sqlwriterctl submit examples/01-plain-success.json`). All lists the expected results. README.md is the same
+// hand (`sqlwriterctl document submit examples/01-plain-success.json`). All lists the expected results. README.md is the same
 // list for people; a test compares the two.
 package examples
 

@@ -77,7 +77,7 @@ func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.out.Linef("SQL is off for %v; documents that arrive now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
+	d.out.Linef("SQL is off for %v; documents that arrive now wait. In another terminal: bin/sqlwriterctl status --watch", c.For)
 	watch := d.watchFlow(ctx, time.Now().Add(c.For))
 	if err := on(context.WithoutCancel(ctx)); err != nil {
 		return errors.Join(watch, err)
@@ -247,7 +247,7 @@ func (*demoBadDocument) Run(ctx context.Context) error {
 				min(doc.State.RetryCount, commit.MaxRetries), commit.MaxRetries,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
 			d.out.Linef("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
-			d.out.Linef("after six counted failures and one more attempt it becomes a poison message; sqlwriterctl why %q explains its status", id)
+			d.out.Linef("after six counted failures and one more attempt it becomes a poison message; bin/sqlwriterctl document why %q explains its status", id)
 			return nil
 		}
 		if timer.Wait(ctx, 100*time.Millisecond) != nil {

@@ -30,6 +30,6 @@ func (c *serversCommand) Run(ctx context.Context) (err error) {
 	}
 	s.out.Linef("\nthe servers are running; Ctrl-C ends them. In another terminal:\n" +
 		"  make stage && cd .stage && func start\n" +
-		"  go run ./cmd/sqlwriterctl submit examples/01-plain-success.json")
+		"  make ctl && bin/sqlwriterctl document submit --replace examples/01-plain-success.json")
 	return s.stay(ctx)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,16 +11,25 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/opsapi"
 )
 
-// flags are the connections of the command line; empty if not given.
-type flags struct{ cosmos, database, container, sql, schema, names string }
+// Environment variables of the app's address and of how it is opened.
+const (
+	appVariable      = "SQLWRITER_APP"
+	keyVariable      = "SQLWRITER_KEY" //nolint:gosec // a name
+	audienceVariable = "SQLWRITER_AUDIENCE"
+)
 
-// source is one place that connections come from.
+// source is one place that connections come from: settings, or an app.
 type source struct {
 	// name describes the source to the operator. It contains no value.
 	name   string
@@ -27,6 +37,8 @@ type source struct {
 	// relative is the base folder of a relative SQLite path, namesRelative that of the file of column names.
 	// Both are the script root, unless a flag gives the value.
 	relative, namesRelative string
+	// app is the address of an app, in place of settings. key or audience opens it; both are empty when none was found.
+	app, key, audience string
 }
 
 const settingsFileName = "local.settings.json"
@@ -34,44 +46,53 @@ const settingsFileName = "local.settings.json"
 // scriptRoot is the handler's working directory, the base of relative paths in settings.
 const scriptRoot = ".stage"
 
-// connections returns the first source that names a connection: environment, running stack or local.settings.json.
-// It never mixes sources, because that could write one environment's documents to another's database. Flags replace single
-// values of the source.
-func (a *app) connections(ctx context.Context) (source, error) {
-	s, err := a.settings(ctx)
-	if err != nil {
-		return source{}, err
+// typedConnections are the connection flags that were typed, with their settings.
+func (a *app) typedConnections() (typed []struct{ flag, setting, value string }) {
+	for _, f := range []struct{ flag, setting, value string }{
+		{"--cosmos", config.CosmosConnection, a.Cosmos},
+		{"--database", config.CosmosDatabase, a.Database},
+		{"--container", config.CosmosContainer, a.Container},
+		{"--sql", config.SQLConnection, a.SQL},
+		{"--schema", config.SQLSchema, a.Schema},
+		{"--column-names", config.ColumnNames, a.Names},
+	} {
+		if f.value != "" {
+			typed = append(typed, f)
+		}
 	}
-	if s.name == "" {
-		return source{}, errors.New("no connections: pass --cosmos and --sql, set " + config.CosmosConnection + " and " + config.SQLConnection +
-			", start the local stack (make run), or write a " + settingsFileName)
-	}
-	if s.values[config.CosmosContainer] == "" {
-		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
-	}
-	return s, nil
+	return typed
 }
 
-// settings returns the source with the values of the flags. Its name is empty if no source has a connection.
-func (a *app) settings(ctx context.Context) (source, error) {
-	s, err := a.baseSource(ctx)
-	if err != nil {
-		return source{}, err
-	}
-	var typed []string
-	for _, f := range []struct{ flag, value, setting string }{
-		{"--cosmos", a.flags.cosmos, config.CosmosConnection},
-		{"--database", a.flags.database, config.CosmosDatabase},
-		{"--container", a.flags.container, config.CosmosContainer},
-		{"--sql", a.flags.sql, config.SQLConnection},
-		{"--schema", a.flags.schema, config.SQLSchema},
-		{"--column-names", a.flags.names, config.ColumnNames},
-	} {
-		if f.value == "" {
-			continue
+// source returns the first source that names a connection: flags, environment, context, running stack, local.settings.json.
+// It never mixes sources, because that could write one environment's documents to another's database. Connection flags
+// replace single values of the source. wantApp means that an app can answer the command.
+func (a *app) source(ctx context.Context, wantApp bool) (source, error) {
+	typed := a.typedConnections()
+	if a.App != "" {
+		switch {
+		case len(typed) > 0:
+			return source{}, &usageError{errors.New("--app cannot be combined with flags for connections")}
+		case !wantApp:
+			return source{}, needsConnections("--app")
 		}
+		return source{
+			name: "flag --app", app: a.App, key: cmp.Or(a.Key, a.env(keyVariable)), audience: cmp.Or(a.Audience, a.env(audienceVariable)),
+		}, nil
+	}
+	s, err := a.baseSource(ctx, wantApp && len(typed) == 0)
+	if err != nil || (s.app != "" && len(typed) == 0) {
+		return s, err
+	}
+	if s.app != "" {
+		s = source{values: map[string]string{}}
+	}
+	if a.Key != "" || a.Audience != "" {
+		return source{}, &usageError{errors.New("--key, --audience: go with --app, or with " + appVariable)}
+	}
+	var flags []string
+	for _, f := range typed {
 		s.values[f.setting] = f.value
-		typed = append(typed, f.flag)
+		flags = append(flags, f.flag)
 		switch f.setting {
 		case config.CosmosConnection: // the adapter refuses a key together with an identity
 			delete(s.values, config.CosmosEndpoint)
@@ -83,7 +104,7 @@ func (a *app) settings(ctx context.Context) (source, error) {
 		}
 	}
 	if len(typed) > 0 {
-		from := "flags " + strings.Join(typed, " ")
+		from := "flags " + strings.Join(flags, " ")
 		if s.name != "" {
 			from += ", the rest from " + s.name
 		}
@@ -92,16 +113,36 @@ func (a *app) settings(ctx context.Context) (source, error) {
 	return s, nil
 }
 
-func (a *app) baseSource(ctx context.Context) (source, error) {
-	get := func(name string) string {
-		v, _ := a.lookup(name)
-		return v
+func needsConnections(what string) error {
+	return &advisedError{
+		&usageError{fmt.Errorf("%s names an app, and this command needs connections to Cosmos DB or SQL", what)},
+		"pass --cosmos and --sql, or --context of a context with settings",
 	}
-	if s := pick("the environment", get); s.name != "" {
-		return s, nil
+}
+
+// baseSource returns the first source behind the flags. Its name is empty if there is none.
+func (a *app) baseSource(ctx context.Context, wantApp bool) (source, error) {
+	chosen, named, asked, err := a.chosenContext()
+	if err != nil {
+		return source{}, err
 	}
-	local := filepath.Join(a.dir, stackfile.Dir)
-	stack, running, err := stackfile.Read(ctx, local)
+	if a.Context == "" {
+		if wantApp && a.env(appVariable) != "" {
+			return source{
+				name: appVariable, app: a.env(appVariable), key: cmp.Or(a.Key, a.env(keyVariable)), audience: cmp.Or(a.Audience, a.env(audienceVariable)),
+			}, nil
+		}
+		if s := pick("the environment", a.env); s.name != "" && !asked {
+			return s, nil
+		}
+	}
+	if named.Settings != "" {
+		return settingsSource("context "+chosen, named.Settings)
+	}
+	if chosen != "" {
+		return source{name: "context " + chosen, app: named.App, key: cmp.Or(a.Key, a.env(named.KeyEnv)), audience: cmp.Or(a.Audience, named.Audience)}, nil
+	}
+	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return source{}, err
 	}
@@ -112,15 +153,21 @@ func (a *app) baseSource(ctx context.Context) (source, error) {
 		}
 		return pick("the running local stack ("+filepath.Join(stackfile.Dir, stackfile.Name)+")", func(name string) string { return values[name] }), nil
 	}
-	values, err := readSettings(filepath.Join(a.dir, settingsFileName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	s, err := settingsSource(settingsFileName, filepath.Join(a.dir, settingsFileName))
+	if errors.Is(err, fs.ErrNotExist) {
 		return source{values: map[string]string{}}, nil
-	case err != nil:
+	}
+	return s, err
+}
+
+// settingsSource is the source that a settings file names.
+func settingsSource(name, path string) (source, error) {
+	values, err := readSettings(path)
+	if err != nil {
 		return source{}, err
 	}
-	s := pick(settingsFileName, func(name string) string { return values[name] })
-	s.relative = filepath.Join(a.dir, scriptRoot)
+	s := pick(name, func(name string) string { return values[name] })
+	s.relative = filepath.Join(filepath.Dir(path), scriptRoot)
 	s.namesRelative = s.relative
 	return s, nil
 }
@@ -165,13 +212,39 @@ func readSettings(path string) (map[string]string, error) {
 	return f.Values, nil
 }
 
+// connections returns the source of a command that connects by itself, and names it on stderr.
+func (a *app) connections(ctx context.Context) (source, error) {
+	s, err := a.source(ctx, false)
+	switch {
+	case err != nil:
+		return source{}, err
+	case s.app != "":
+		return source{}, needsConnections(s.name)
+	}
+	return s, a.use(&s)
+}
+
+// use names a source with settings on stderr, and completes it.
+func (a *app) use(s *source) error {
+	if s.name == "" {
+		return &advisedError{
+			&usageError{errors.New("there is nothing to connect to")},
+			"start the local stack (make run), or pass --app or --cosmos and --sql, or `sqlwriterctl context add`; `sqlwriterctl --help` lists the ways",
+		}
+	}
+	if s.values[config.CosmosContainer] == "" {
+		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
+	}
+	a.notef("connections: %s", s.name)
+	return nil
+}
+
 // openDocuments opens the container and names the source of the connection on stderr.
 func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, error) {
 	s, err := a.connections(ctx)
 	if err != nil {
-		return nil, source{}, &usageError{err}
+		return nil, source{}, err
 	}
-	a.notef("connections: %s", s.name)
 	c, err := s.openContainer()
 	return c, s, err
 }
@@ -183,4 +256,67 @@ func (s source) openContainer() (*cosmos.Container, error) {
 		return nil, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
 	}
 	return c, nil
+}
+
+// operate calls use with an app or with the use cases in this process, and names the source on stderr.
+func (a *app) operate(ctx context.Context, use func(opsapi.Caller) error) error {
+	s, err := a.source(ctx, true)
+	if err != nil {
+		return err
+	}
+	if s.app == "" {
+		if err := a.use(&s); err != nil {
+			return err
+		}
+		return a.asTyped(a.direct(s, use))
+	}
+	caller, how, err := s.caller()
+	if err != nil {
+		return &usageError{err}
+	}
+	a.notef("connections: the app of %s, %s", s.name, how)
+	return a.asTyped(use(caller))
+}
+
+// caller opens the app of a source. A key wins over a sign-in.
+func (s source) caller() (caller opsapi.Caller, how string, err error) {
+	switch {
+	case s.key != "":
+		caller, err = remote(s.app, s.key)
+		how = "with a function key"
+	case s.audience != "":
+		caller, err = signedIn(s.app, s.audience)
+		how = "as the signed-in user"
+	default:
+		err = fmt.Errorf("the app of %s needs a function key (%s) or a sign-in (--audience, %s)", s.name, keyVariable, audienceVariable)
+	}
+	return caller, how, err
+}
+
+// remote makes the caller of an app that a key opens.
+func remote(address, key string) (opsapi.Caller, error) {
+	return opsapi.Remote(address, opsapi.Credential{Key: key}, nil)
+}
+
+// signedIn makes the caller of an app that the user of az or azd opens.
+func signedIn(address, audience string) (opsapi.Caller, error) {
+	cli, err := azidentity.NewAzureCLICredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	azd, err := azidentity.NewAzureDeveloperCLICredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := azidentity.NewChainedTokenCredential([]azcore.TokenCredential{cli, azd}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return opsapi.Remote(address, opsapi.Credential{Token: func(ctx context.Context) (string, error) {
+		token, err := chain.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
+		if err != nil {
+			return "", &advisedError{fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`"}
+		}
+		return token.Token, nil
+	}}, nil)
 }

@@ -58,32 +58,32 @@ func TestUsageErrorsMakeNoRequest(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "start", "foo"}, `kind: expected drain, replay or reindex, found "foo"`},
-		{[]string{"run", "start", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: expected two_phase, checkpoint or optimistic, found "zzz"`},
-		{[]string{"run", "start", "replay", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
-		{[]string{"run", "start", "replay", "--why", "x"}, `--all: expected a filter, `},
+		{[]string{"run", "start", "--yes", "foo"}, `kind: unknown value "foo"; expected one of drain, replay, reindex`},
+		{[]string{"run", "start", "--yes", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: unknown value "zzz"; expected one of two_phase, checkpoint, optimistic`},
+		{[]string{"run", "start", "--yes", "replay", "--kind", "zzz", "--why", "x"}, `--kind: unknown value "zzz"; expected one of infrastructure, `},
+		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
 		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
 		{[]string{"run", "resume", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "show", ""}, notARun + `""`},
 		{[]string{"batch", "show", "x/0"}, notABatch + `"x/0"`},
 		{[]string{"batch", "requeue", "x/-1", "--why", "x"}, notABatch + `"x/-1"`},
-		{[]string{"batch", "requeue", "--run", "r"}, `--why: expected the reason, found nothing`},
-		{[]string{"batch", "list", "--status", "foo"}, `--status: expected one of pending_queue, pending_retry, `},
-		{[]string{"report", "nope"}, `report: expected one of runs, batch-progress, `},
-		{[]string{"audits", "--run", "n o"}, "--" + notARun + `"n o"`},
-		{[]string{"batch", "requeue", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
+		{[]string{"batch", "requeue", "--yes", "--run", "r"}, `--why: expected the reason, found nothing`},
+		{[]string{"batch", "list", "--status", "foo"}, `--status: unknown value "foo"; expected one of pending_queue, pending_retry, `},
+		{[]string{"report", "show", "nope"}, `name: unknown value "nope"; expected one of runs, batch-progress, `},
+		{[]string{"audit", "list", "--run", "n o"}, "--" + notARun + `"n o"`},
+		{[]string{"batch", "requeue", "--yes", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
-		{[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
-		{[]string{"why", "a/b"}, `id: expected the id of a document, which has none of `},
-		{[]string{"audits", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
+		{[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
+		{[]string{"document", "why", "a/b"}, `id: expected the id of a document, which has none of `},
+		{[]string{"audit", "list", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
 		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
 		{[]string{"run", "list", "--limit=-1"}, `--limit: expected 1 to 1000, found -1`},
-		{[]string{"run", "start", "replay", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
-		{[]string{"pause"}, `--why: expected the reason, found nothing`},
+		{[]string{"run", "start", "--yes", "replay", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
+		{[]string{"flow", "pause"}, `--why: expected the reason, found nothing`},
 	} {
 		require.Equal(t, exitUsage, r.run(t, c.args...), "%v: %s", c.args, r.errors)
-		require.Contains(t, r.errors, "sqlwriterctl: "+c.want, "%v", c.args)
+		require.Contains(t, r.errors, "error: "+c.want, "%v", c.args)
 		require.Empty(t, r.out)
 	}
 	require.Zero(t, calls.Load(), "Cosmos DB was asked")
@@ -100,28 +100,28 @@ func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	calls := r.away(t)
 	for says, args := range map[string][]string{
 		`run\s+drain-1\nstatus\s+running\n`: {"run", "show", "drain-1"},
-		`drain-1\s+running\s+2 han`:         {"run", "list"},
+		`drain-1\s+running\s+\S+\s+2 han`:   {"run", "list"},
 		`drain-1/1\s+queued`:                {"batch", "list", "drain-1"},
 		`batch\s+drain-1/1\n`:               {"batch", "show", "drain-1/1"},
-		`INFO\s+RUN_START\s+pat\s`:          {"audits"},
-		`RUN_START[^?]*drain-1`:             {"audits", "--run", "drain-1", "--json"},
-		`drain-1`:                           {"report", "runs"},
+		`INFO\s+RUN_START\s+pat\s`:          {"audit", "list"},
+		`RUN_START[^?]*drain-1`:             {"audit", "list", "--run", "drain-1", "-o", "json"},
+		`drain-1`:                           {"report", "show", "runs"},
 	} {
 		require.Equal(t, exitOK, r.run(t, args...), "%v: %s", args, r.errors)
 		require.Regexp(t, says, r.out, "%v", args)
 		require.Equal(t, 1, strings.Count(r.errors, controlLost), r.errors)
 	}
 	require.NotZero(t, calls.Load())
-	require.Equal(t, exitOK, r.run(t, "report"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "list"), r.errors)
 	require.NotContains(t, r.errors, controlLost, "the names are nobody's to ask")
 	require.Equal(t, exitFailed, r.run(t, "run", "show", "nobody"))
 	require.Contains(t, r.errors, `no run "nobody"`)
 
 	for _, args := range [][]string{
-		{"pause"}, {"resume"}, {"run", "start", "replay", "--here", "--all"}, {"run", "start", "drain"}, {"mark-committed", "a"},
+		{"flow", "pause"}, {"flow", "resume"}, {"run", "start", "--yes", "replay", "--here", "--all"}, {"run", "start", "--yes", "drain"}, {"document", "mark-committed", "a"},
 	} {
 		require.Equal(t, exitFailed, r.run(t, append(args, "--why", "x")...), "%v: %s", args, r.errors)
-		require.Regexp(t, `(?m)^sqlwriterctl: .*(control document|cosmos: )`, r.errors, "%v", args)
+		require.Regexp(t, `(?m)^error: .*(control document|Cosmos DB: )`, r.errors, "%v", args)
 		require.Empty(t, r.out)
 	}
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
@@ -151,8 +151,8 @@ func TestWatchingDuringACosmosOutageReportsItOnce(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, exitFailed, r.run(t, "run", "show", "drain-1", "--wait"), r.errors)
-	require.Contains(t, r.errors, "run drain-1 completed with failures: documents: 1 deferred (`run items drain-1 --outcome failed,deferred` lists them")
+	require.Equal(t, exitFailed, r.run(t, "run", "show", "drain-1", "--watch"), r.errors)
+	require.Contains(t, r.errors, "run drain-1 completed with failures: documents: 1 deferred\nhint: `sqlwriterctl run items drain-1 --outcome failed,deferred` lists them")
 	require.Equal(t, 1, strings.Count(r.errors, controlLost), r.errors)
 	require.Len(t, asked, 3)
 	require.Equal(t, asked[0], calls.Load(), "what failed stands for a few seconds")
@@ -161,9 +161,9 @@ func TestWatchingDuringACosmosOutageReportsItOnce(t *testing.T) {
 // The request to the API contains the values of the flags.
 func TestAuditsOverTheApp(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "pause", "--why", "index rebuild"), w.errors)
-	require.Equal(t, exitOK, w.run(t, "resume", "--why", "it is built"), w.errors)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "flow", "pause", "--why", "index rebuild"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "flow", "resume", "--why", "it is built"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 2, 2)
 	work(t, w.store, id, 1, false)
@@ -179,18 +179,18 @@ func TestAuditsOverTheApp(t *testing.T) {
 		{[]string{"--action", "BATCH_DONE"}, []string{"BATCH_DONE", "BATCH_DONE"}},
 		{[]string{"--run", "nobody"}, nil},
 	} {
-		require.Equal(t, exitOK, w.run(t, append([]string{"audits", "--json"}, c.args...)...), w.errors)
-		var audits []ops.Audit
+		require.Equal(t, exitOK, w.run(t, append([]string{"audit", "list", "-o", "json"}, c.args...)...), w.errors)
+		var audits ops.AuditPage
 		require.NoError(t, json.Unmarshal([]byte(w.out), &audits))
 		var actions []string
-		for _, a := range audits {
+		for _, a := range audits.Audits {
 			actions = append(actions, a.Action)
 		}
 		require.Equal(t, c.want, actions, "%v", c.args)
 	}
-	require.Equal(t, exitOK, w.run(t, "audits", "--action", "BATCH_DONE"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "BATCH_DONE"), w.errors)
 	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
-	require.Equal(t, exitOK, w.run(t, "audits", "--run", "nobody"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
 	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
 }
 
@@ -202,7 +202,7 @@ func TestAStoppedFlowIsSeenBeforeSQLIsRead(t *testing.T) {
 	}}, "")
 	require.NoError(t, err)
 	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
-	for _, args := range [][]string{{"audits"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "runs"}} {
+	for _, args := range [][]string{{"audit", "list"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "show", "runs"}} {
 		require.Equal(t, exitFailed, r.run(t, args...), "%v", args)
 		require.Contains(t, r.errors, "stopped since", "%v", args)
 		require.NotContains(t, r.errors, "SQLite", "%v", args)

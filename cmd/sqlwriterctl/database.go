@@ -83,26 +83,20 @@ func (s source) layout() (invoice.Layout, error) {
 // effectiveLayout is the layout of a command that needs no connection. It comes from the flag, else from the source that the
 // other commands use, else from the environment.
 func (a *app) effectiveLayout(ctx context.Context) (invoice.Layout, error) {
-	s := source{name: "flag --column-names", values: map[string]string{config.ColumnNames: a.flags.names}}
-	if a.flags.names == "" {
+	s := source{name: "flag --column-names", values: map[string]string{config.ColumnNames: a.Names}}
+	if a.Names == "" {
 		var err error
-		if s, err = a.baseSource(ctx); err != nil {
+		if s, err = a.baseSource(ctx, false); err != nil {
 			return invoice.Layout{}, err
 		}
-		if s.name == "" {
-			s.name, s.values[config.ColumnNames] = "the environment", a.env(config.ColumnNames)
+		if s.name == "" || s.app != "" {
+			s = source{name: "the environment", values: map[string]string{config.ColumnNames: a.env(config.ColumnNames)}}
 		}
 	}
 	if s.values[config.ColumnNames] != "" {
 		a.notef("column names: %s of %s", config.ColumnNames, s.name)
 	}
 	return s.layout()
-}
-
-// env returns an environment variable; empty if it is not set.
-func (a *app) env(name string) string {
-	v, _ := a.lookup(name)
-	return v
 }
 
 // readLedger reads the ledger row of a line; nil if the line has no row.

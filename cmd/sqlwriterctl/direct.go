@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,54 +24,6 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
-
-// Environment variables.
-const (
-	appVariable = "SQLWRITER_APP"
-	keyVariable = "SQLWRITER_KEY" //nolint:gosec // a name
-)
-
-// appFlags are the flags of the commands that an app can answer.
-type appFlags struct {
-	App string `help:"Use the Ops function of the app at this address instead of connecting to Cosmos DB and SQL. Also: SQLWRITER_APP." placeholder:"URL"`
-	Key string `help:"Key of the Ops function. Better set SQLWRITER_KEY: other users can see the command line." placeholder:"KEY"`
-}
-
-// operate calls use with an app's client or with a use case in this process, and names the source on stderr. The flag --app
-// comes first, then the connection flags, then SQLWRITER_APP, then the other sources of connections.
-func (f appFlags) operate(ctx context.Context, a *app, use func(opsapi.Caller) error) error {
-	return a.asTyped(f.reach(ctx, a, use))
-}
-
-func (f appFlags) reach(ctx context.Context, a *app, use func(opsapi.Caller) error) error {
-	address, source := f.App, "flag --app"
-	typed := a.flags != flags{}
-	if address != "" && typed {
-		return &usageError{errors.New("--app cannot be combined with flags for connections")}
-	}
-	if address == "" && !typed {
-		address, source = a.env(appVariable), appVariable
-	}
-	if address == "" {
-		if f.Key != "" {
-			return &usageError{errors.New("--key goes with --app, or with " + appVariable)}
-		}
-		return a.direct(ctx, use)
-	}
-	key, keySource := f.Key, "flag --key"
-	if key == "" {
-		key, keySource = a.env(keyVariable), keyVariable
-	}
-	if key == "" {
-		return &usageError{fmt.Errorf("the app (%s) requires a function key: set %s, or pass --key", source, keyVariable)}
-	}
-	client, err := opsapi.Remote(address, opsapi.Credential{Key: key}, nil)
-	if err != nil {
-		return &usageError{fmt.Errorf("%s: %w", source, err)}
-	}
-	a.notef("connections: the app's Ops function (%s, key of %s)", source, keySource)
-	return use(client)
-}
 
 // asTyped replaces the API member in a usage error by the flag that the operator typed.
 func (a *app) asTyped(err error) error {
@@ -96,7 +49,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 		return nil
 	}
 	names, other := map[string][]string{
-		"error_kind": {"kind"}, "from": {"since"}, "to": {"until"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+		"error_kind": {"kind"}, "error_code": {"code"}, "from": {"since"}, "to": {"until"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
 	}[member]
 	if !other {
 		names = []string{strings.ReplaceAll(member, "_", "-")}
@@ -111,8 +64,8 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 
 // direct makes the use case over the connections that it finds. It connects only when the use case needs to, so that usage
 // errors come first, and queries of SQL alone work during an outage of Cosmos DB.
-func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err error) {
-	documents, from, err := a.openDocuments(ctx)
+func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
+	documents, err := from.openContainer()
 	if err != nil {
 		return err
 	}
@@ -138,14 +91,14 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 		return db.CheckAdopted(ctx, "sqlwriterctl: open sql")
 	})
 	defer func() { err = errors.Join(err, sql.Close()) }()
-	log := zerolog.New(a.stderr).With().Timestamp().Logger()
+	log := a.log()
 	instance := fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid())
 	flow := open.Breaker(c, cosmos.NewControl(control, c.SysName), sql, breaker.Options{
-		Instance: instance, Log: log.Level(zerolog.ErrorLevel), Now: a.clock(), Wait: a.pause(),
+		Instance: instance, Log: log.Level(zerolog.ErrorLevel), Now: a.clock, Wait: a.pause(),
 	})
 	defer func() {
 		if flow.Seen().Lost {
-			a.notef("the control document is not available: the state of the app is unknown, and SQL was used without it")
+			a.tellf("the control document is not available: the state of the app is unknown, and SQL was used without it")
 		}
 	}()
 	o := ops.Options{SysName: c.SysName, Location: c.Location, AppVersion: toolBuild, Faults: open.Faults()}
@@ -163,7 +116,7 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 			return ops.Stores{}, missing
 		}
 		return db.Stores(run.Ports{Selection: documents.Selection(), Documents: documents, Commit: committer, Breaker: flow},
-			run.Options{SysName: c.SysName, Instance: instance, Log: log, Now: a.clock(), Wait: a.pause()}), nil
+			run.Options{SysName: c.SysName, Instance: instance, Log: log, Now: a.clock, Wait: a.pause()}), nil
 	}
 	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
@@ -171,6 +124,33 @@ func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err er
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		Search: documents, RunQueue: queue, Selection: documents.Selection(), Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
 	}, o), operatorName()))
+}
+
+// log writes log lines as they are with --verbose, otherwise the text of warnings and errors.
+func (a *app) log() zerolog.Logger {
+	if a.Verbose {
+		return zerolog.New(a.stderr).With().Timestamp().Logger()
+	}
+	return zerolog.New(logNotes{a}).Level(zerolog.WarnLevel)
+}
+
+// logNotes prints the text of log lines.
+type logNotes struct{ *app }
+
+// Write implements io.Writer.
+func (n logNotes) Write(line []byte) (int, error) {
+	var event struct{ Level, Message, Code, Reason string }
+	if err := json.Unmarshal(line, &event); err == nil {
+		text := event.Message
+		if event.Reason != "" {
+			text += ": " + event.Reason
+		}
+		if event.Code != "" {
+			text += " (" + event.Code + ")"
+		}
+		n.notef("%s: %s", event.Level, text)
+	}
+	return len(line), nil
 }
 
 // toolBuild stands where the app's version stands: in evidence and in the instance's name. The breaker here has no build, so
@@ -198,4 +178,29 @@ type missingEvidence struct {
 func (m missingEvidence) Keep(context.Context, string, []byte) error {
 	m.report()
 	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
+}
+
+// runQueue opens the queue of the runs' messages. Without a queue a run starts anyway, because the timer sends its message.
+func runQueue(c config.ServiceBus, from string) (queue run.Queue, closeFn func()) {
+	if c.RunsQueue == "" {
+		return missingQueue{from}, func() {}
+	}
+	namespace, err := open.ServiceBus(c)
+	if err != nil {
+		return missingQueue{from}, func() {}
+	}
+	return namespace.Queue(c.RunsQueue), namespace.Close
+}
+
+// missingQueue refuses every message.
+type missingQueue struct{ source string }
+
+// Send implements run.Queue.
+func (m missingQueue) Send(_ context.Context, messages []run.Outgoing) []error {
+	errs := make([]error, len(messages))
+	for i := range errs {
+		errs[i] = fault.New(fault.Infrastructure, "sqlwriterctl: queue", "settings", "%s names no valid Service Bus (%s, %s)",
+			m.source, config.ServiceBusConnection, config.RunsQueue)
+	}
+	return errs
 }

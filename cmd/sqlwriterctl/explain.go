@@ -10,11 +10,10 @@ import (
 )
 
 type explainCommand struct {
-	JSON bool     `name:"json" help:"Print JSON."`
-	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), or a kind. Without one, all codes."`
+	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), or a kind. Without one, all codes." suggest:"codes"`
 }
 
-// explained is one row and its consequence, the output of --json.
+// explained is one row and its consequence, the result for programs.
 type explained struct {
 	// Asked is the code that the operator gave; empty if none.
 	Asked     string          `json:"asked,omitempty"`
@@ -27,15 +26,20 @@ type explained struct {
 	Scope     fault.Scope     `json:"scope"`
 	Spends    string          `json:"spends"`
 	Next      string          `json:"next"`
-	Reason    string          `json:"reason"`
-	Source    string          `json:"source"`
+	// Do is what a person does about it, Page the section that says more.
+	Do   string `json:"do"`
+	Page string `json:"page"`
+
+	Reason string `json:"reason"`
+	Source string `json:"source"`
 }
 
 func explain(asked string, r fault.Row) explained {
-	consequence := r.Consequence()
+	consequence, advice := r.Consequence(), adviceOn(r)
 	return explained{
 		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Reason: r.Reason, Source: r.Source,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: advice.do, Page: advice.page,
+		Reason: r.Reason, Source: r.Source,
 	}
 }
 
@@ -46,7 +50,7 @@ func faults() []fault.Row { return open.Faults() }
 func (c *explainCommand) Run(a *app) error {
 	all := faults()
 	if len(c.Code) == 0 {
-		return printAll(a, all, c.JSON)
+		return printAll(a, all)
 	}
 	found := []explained{}
 	for _, code := range c.Code {
@@ -61,18 +65,17 @@ func (c *explainCommand) Run(a *app) error {
 			found = append(found, explain(code, r))
 		}
 	}
-	if c.JSON {
-		return printJSON(a, found)
-	}
-	for i, e := range found {
-		if i > 0 {
-			a.printf("")
+	return a.emit(found, idsOf(found, func(e explained) string { return e.Code }), func() error {
+		for i, e := range found {
+			if i > 0 {
+				a.printf("")
+			}
+			if err := e.print(a); err != nil {
+				return err
+			}
 		}
-		if err := e.print(a); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // lookUp finds the rows that a code may come from. Rows that name the code come first. If no row names it, rows for a range
@@ -138,10 +141,12 @@ func (e explained) print(a *app) error {
 	if e.About != "" {
 		rows = append(rows, []string{"  about", e.About})
 	}
-	return a.table(append(rows,
+	return a.facts(append(rows,
 		[]string{"  scope", string(e.Scope) + ": " + scopeMeaning(e.Scope)},
 		[]string{"  spends", e.Spends},
 		[]string{"  next", e.Next},
+		[]string{"  do", e.Do},
+		[]string{"  page", e.Page},
 		[]string{"  source", e.Source},
 	))
 }
@@ -159,22 +164,20 @@ func scopeMeaning(s fault.Scope) string {
 	return ""
 }
 
-func printAll(a *app, all []fault.Row, asJSON bool) error {
-	if asJSON {
-		list := make([]explained, len(all))
-		for i, r := range all {
-			list[i] = explain("", r)
-		}
-		return printJSON(a, list)
+func printAll(a *app, all []fault.Row) error {
+	list := make([]explained, len(all))
+	for i, r := range all {
+		list[i] = explain("", r)
 	}
-	rows := [][]string{{"ADAPTER", "CODE", "KIND", "SCOPE", "SPENDS", "MEANING"}}
-	for _, r := range all {
-		e := explain("", r)
-		meaning := e.Reason
-		if e.About != "" {
-			meaning += " (about " + e.About + ")"
+	return a.emit(list, codes(all), func() error {
+		rows := [][]string{{"ADAPTER", "CODE", "KIND", "SCOPE", "SPENDS", "MEANING"}}
+		for _, e := range list {
+			meaning := e.Reason
+			if e.About != "" {
+				meaning += " (about " + e.About + ")"
+			}
+			rows = append(rows, []string{e.Adapter, e.Code, string(e.Kind), string(e.Scope), e.Spends, meaning})
 		}
-		rows = append(rows, []string{e.Adapter, e.Code, string(e.Kind), string(e.Scope), e.Spends, meaning})
-	}
-	return a.table(rows)
+		return a.table(rows)
+	})
 }

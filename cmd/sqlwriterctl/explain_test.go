@@ -13,7 +13,7 @@ import (
 // explained runs explain --json and returns the rows.
 func (b *bench) explained(t *testing.T, codes ...string) []explained {
 	t.Helper()
-	require.Equal(t, exitOK, b.run(t, append([]string{"explain", "--json"}, codes...)...), b.errors)
+	require.Equal(t, exitOK, b.run(t, append([]string{"explain", "-o", "json"}, codes...)...), b.errors)
 	var found []explained
 	require.NoError(t, json.Unmarshal([]byte(b.out), &found), "stdout is JSON and nothing else")
 	return found

@@ -20,8 +20,8 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// ledgerCommand groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
-type ledgerCommand struct {
+// ledgerCommands groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
+type ledgerCommands struct {
 	Adopt  ledgerAdoptCommand  `cmd:"" help:"Write ledger rows for results that other programs committed. Continues where it was stopped. Never touches the user's tables."`
 	Status ledgerStatusCommand `cmd:"" help:"Show the progress of the adoption. Exit code 1 unless the app may commit."`
 	Reopen ledgerReopenCommand `cmd:"" help:"Record that another program writes again: the app does not commit until the next adopt."`
@@ -32,7 +32,6 @@ type ledgerAdoptCommand struct {
 	Empty  bool `help:"Record that no other program has written results. Refused if the container has committed documents."`
 	Rate   int  `help:"Read at most N documents a second." placeholder:"N"`
 	Yes    bool `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
-	JSON   bool `name:"json" help:"Print JSON."`
 }
 
 // maxSkipped is how many skipped documents are named.
@@ -74,7 +73,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		return err
 	}
 	if before.Adopted() && !c.Yes && !c.DryRun {
-		a.notef("adopted already: %s; --yes adopts again", describe(before))
+		a.notef("adopted already: %s; --yes adopts again", a.describeAdoption(before))
 		return c.print(a, before)
 	}
 	ledger := adopt.Ledger(db)
@@ -87,7 +86,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		ledger = adopt.Preview(db, scratch)
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
-		a.notef("continuing the adoption that %s started at %s: %s", before.By, formatUTC(before.Started), readUpTo(before.Watermark))
+		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started), a.readUpTo(before.Watermark))
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, ledger, adopt.Options{
@@ -98,7 +97,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		if c.DryRun {
 			return err
 		}
-		return fmt.Errorf("%w\nadopted documents stay adopted; the same command continues from there", err)
+		return &advisedError{err, "adopted documents stay adopted; the same command continues from there"}
 	}
 	return c.print(a, after)
 }
@@ -111,17 +110,17 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	}
 	switch {
 	case before.Adopted():
-		a.notef("nothing to do: %s", describe(before))
+		a.notef("nothing to do: %s", a.describeAdoption(before))
 		return nil
 	case before.Phase == adopt.Running:
-		return errors.New("an adoption has started: finish it with sqlwriterctl ledger adopt")
+		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
 	id, err := committed(ctx, documents, sysName)
 	if err != nil {
 		return err
 	}
 	if id != "" && !c.Yes {
-		return fmt.Errorf("the container has committed documents, such as %q: adopt them (sqlwriterctl ledger adopt), or add --yes "+
+		return fmt.Errorf("the container has committed documents, such as %q: adopt them (`sqlwriterctl ledger adopt`), or add --yes "+
 			"if their lines are not in this database", id)
 	}
 	if err := db.MarkEmpty(ctx, operatorName()); err != nil {
@@ -147,13 +146,10 @@ func committed(ctx context.Context, documents adopt.Documents, sysName string) (
 }
 
 func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {
-	if c.JSON {
-		return printJSON(a, receiptOf(s))
-	}
-	return receiptOf(s).print(a)
+	return a.emit(receiptOf(s), []string{string(s.Phase)}, func() error { return receiptOf(s).print(a) })
 }
 
-// receipt is the result of an adoption, the output of --json.
+// receipt is the result of an adoption, for programs.
 type receipt struct {
 	State    adopt.Phase `json:"state"`
 	By       string      `json:"who"`
@@ -219,7 +215,7 @@ func (w *adoptProgress) page(p adopt.Progress) {
 	}
 	w.last = now
 	rate := float64(p.Counts.Documents-w.first) / now.Sub(w.began).Seconds()
-	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines, formatUTC(p.Until), rate)
+	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines, w.a.time(p.Until), rate)
 }
 
 // skip names the first maxSkipped skipped documents.
@@ -235,9 +231,7 @@ func (w *adoptProgress) end() {
 	}
 }
 
-type ledgerStatusCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type ledgerStatusCommand struct{}
 
 // Run shows the state of the adoption. It changes nothing.
 func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
@@ -246,26 +240,23 @@ func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			err = printJSON(a, receiptOf(s))
-		} else {
-			a.printf("%s", describe(s))
-		}
+		err = a.emit(receiptOf(s), []string{string(s.Phase)}, func() error {
+			a.printf("%s", a.describeAdoption(s))
+			return nil
+		})
 		if err == nil && !s.Adopted() {
-			return errors.New("the app does not commit: run sqlwriterctl ledger adopt")
+			return &advisedError{errors.New("the app does not commit, because the database is not adopted"), "`sqlwriterctl ledger adopt` adopts it (docs/cutover.md)"}
 		}
 		return err
 	})
 }
 
-type ledgerReopenCommand struct {
-	Yes bool `help:"Confirm: an app that starts from now on does not commit until the next adopt."`
-}
+type ledgerReopenCommand struct{ yesFlag }
 
 // Run starts an adoption without progress; adopt continues it. It does not stop an app that is ready.
 func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
-	if !c.Yes {
-		return &usageError{errors.New("an app that starts from now on will not commit until the next adopt: stop the app and add --yes")}
+	if err := a.mayConfirm(c.Yes); err != nil {
+		return err
 	}
 	return a.withSQL(ctx, func(db *open.Database) error {
 		s, err := db.State(ctx)
@@ -273,8 +264,11 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if !s.Adopted() {
-			a.printf("nothing to do: %s", describe(s))
+			a.printf("nothing to do: %s", a.describeAdoption(s))
 			return nil
+		}
+		if err := a.confirm(c.Yes, "An app that starts from now on will not commit until the next adopt: stop the app first."); err != nil {
+			return err
 		}
 		if _, err := db.Begin(ctx, s, operatorName()); err != nil {
 			return err
@@ -284,31 +278,30 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func describe(s adopt.State) string {
+// describeAdoption says how far an adoption is.
+func (a *app) describeAdoption(s adopt.State) string {
 	switch s.Phase {
 	case adopt.Running:
-		return fmt.Sprintf("running: started %s by %s, %s", formatUTC(s.Started), s.By, readUpTo(s.Watermark))
+		return fmt.Sprintf("running: started %s by %s, %s", a.time(s.Started), s.By, a.readUpTo(s.Watermark))
 	case adopt.Done:
-		return fmt.Sprintf("done: adopted %s by %s, %d documents", formatUTC(s.Finished), s.By, s.Counts.Documents)
+		return fmt.Sprintf("done: adopted %s by %s, %d documents", a.time(s.Finished), s.By, s.Counts.Documents)
 	case adopt.Empty:
-		return fmt.Sprintf("empty: confirmed %s by %s", formatUTC(s.Finished), s.By)
+		return fmt.Sprintf("empty: confirmed %s by %s", a.time(s.Finished), s.By)
 	}
 	return "not adopted: it is unknown what other programs have written"
 }
 
 // readUpTo describes the progress of an adoption; watermark is in Unix seconds.
-func readUpTo(watermark int64) string {
+func (a *app) readUpTo(watermark int64) string {
 	switch at := time.Unix(watermark, 0); {
 	case watermark == 0:
 		return "nothing read yet"
 	case at.After(time.Now()):
 		return "read to the end"
 	default:
-		return "read up to " + formatUTC(at)
+		return "read up to " + a.time(at)
 	}
 }
-
-func formatUTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // operatorName returns the user and the machine, as USER@HOST.
 func operatorName() string {

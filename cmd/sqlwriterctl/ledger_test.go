@@ -57,7 +57,7 @@ func TestLedgerAdopt(t *testing.T) {
 
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--dry-run", "--json"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--dry-run", "-o", "json"), r.errors)
 	left, err := os.ReadDir(temporary)
 	require.NoError(t, err)
 	require.Empty(t, left, "a dry run leaves nothing behind")
@@ -67,7 +67,7 @@ func TestLedgerAdopt(t *testing.T) {
 	var dry, wet receipt
 	require.NoError(t, json.Unmarshal([]byte(r.out), &dry), "stdout is JSON and nothing else")
 
-	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--json"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "-o", "json"), r.errors)
 	require.NoError(t, json.Unmarshal([]byte(r.out), &wet))
 	dry.Started, dry.Finished = wet.Started, wet.Finished
 	require.Equal(t, wet, dry)
@@ -87,7 +87,7 @@ func TestLedgerAdopt(t *testing.T) {
 
 	require.Equal(t, exitOK, r.run(t, "ledger", "status"))
 	require.Contains(t, r.out, "done: adopted ")
-	require.Equal(t, exitOK, r.run(t, "show", newer))
+	require.Equal(t, exitOK, r.run(t, "document", "show", newer))
 
 	before := r.state(t)
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt"))
@@ -185,7 +185,7 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 	}()
 	require.NoError(t, r.server.WaitHeld(t.Context(), hold, 1))
 	cancel()
-	require.Equal(t, exitFailed, <-done)
+	require.Equal(t, exitInterrupted, <-done)
 	require.Contains(t, stderr.String(), "the same command continues from there")
 	r.server.RemoveFault(hold)
 	require.Positive(t, r.state(t).Watermark)
@@ -199,7 +199,7 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 func TestLedgerUsage(t *testing.T) {
 	r := newReal(t)
 	for _, args := range [][]string{
-		{"ledger"}, {"ledger", "adopt", "--empty", "--dry-run"}, {"ledger", "adopt", "--empty", "--rate=1"}, {"ledger", "adopt", "--rate=-1"}, {"ledger", "adopt", "x"},
+		{"ledger", "reopen"}, {"ledger", "adopt", "--empty", "--dry-run"}, {"ledger", "adopt", "--empty", "--rate=1"}, {"ledger", "adopt", "--rate=-1"}, {"ledger", "adopt", "x"},
 	} {
 		require.Equal(t, exitUsage, r.run(t, args...), args)
 	}

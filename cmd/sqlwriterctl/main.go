@@ -1,170 +1,180 @@
-// Command sqlwriterctl is the operators' command-line tool. It submits and shows documents, lists the columns, controls the
-// flow and runs, migrates this app's own tables, and adopts a database that another program has written to.
-//
-// Exit codes: 0 done, 1 not found or failed, 2 wrong usage.
+// Command sqlwriterctl is the operators' command-line tool. It shows the state of the app and of documents, controls the flow
+// and runs, submits documents, migrates this app's own tables, and adopts a database that another program has written to.
 package main
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-	"text/tabwriter"
-	"time"
 
 	"github.com/alecthomas/kong"
-
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/timer"
 )
 
+// The exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitAttention: `status --check` found something that a person must look at.
+	exitAttention = 3
+	// exitInterrupted is what shells expect after Ctrl-C.
+	exitInterrupted = 130
 )
 
+const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check); 130 interrupted."
+
+// globals are the flags of every command.
+type globals struct {
+	Output  string `short:"o" enum:"table,json,yaml" default:"table" help:"Format of the result: table, json or yaml." placeholder:"FORMAT" values:"outputs" group:"Global flags"`
+	Quiet   bool   `short:"q" help:"Print ids or names only, one a line, and no notes." group:"Global flags"`
+	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON and YAML always have RFC 3339." group:"Global flags"`
+	Verbose bool   `help:"Print the details of errors, and log lines." group:"Global flags"`
+
+	App       string `help:"Ask the app at this address (SQLWRITER_APP)." placeholder:"URL" group:"Connection"`
+	Key       string `help:"A function key of Ops. Better set SQLWRITER_KEY: other users can see the command line." placeholder:"KEY" group:"Connection"`
+	Audience  string `help:"Ask the app as the signed-in user of az or azd, with a token for this audience (SQLWRITER_AUDIENCE)." placeholder:"URI" group:"Connection"`
+	Context   string `help:"Use this context (SQLWRITER_CONTEXT)." placeholder:"NAME" values:"contexts" group:"Connection"`
+	Cosmos    string `help:"Cosmos DB connection string." placeholder:"CONNECTION" group:"Connection"`
+	Database  string `help:"Cosmos DB database." placeholder:"NAME" group:"Connection"`
+	Container string `help:"Container of the results." placeholder:"NAME" group:"Connection"`
+	SQL       string `name:"sql" help:"SQL database: sqlserver://... or sqlite:PATH." placeholder:"CONNECTION" group:"Connection"`
+	Schema    string `help:"Schema of the user's tables on SQL Server (dbo)." placeholder:"NAME" group:"Connection"`
+	Names     string `name:"column-names" help:"File of this deployment's column names." placeholder:"FILE" group:"Connection"`
+}
+
 type cli struct {
-	Cosmos    string `help:"Cosmos DB connection string." placeholder:"CONNECTION"`
-	Database  string `help:"Cosmos DB database." placeholder:"NAME"`
-	Container string `help:"Container of the results." placeholder:"NAME"`
-	SQL       string `name:"sql" help:"SQL database: sqlserver://... or sqlite:PATH." placeholder:"CONNECTION"`
-	Schema    string `help:"Schema of the user's tables on SQL Server (dbo)." placeholder:"NAME"`
-	Names     string `name:"column-names" help:"File of this deployment's column names." placeholder:"FILE"`
+	globals
 
-	Submit  submitCommand  `cmd:"" help:"Submit documents to the container, as the API does."`
-	Show    showCommand    `cmd:"" help:"Show a document's state, and the SQL rows and ledger rows of its lines."`
-	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
-	Explain explainCommand `cmd:"" help:"Explain an error code: its meaning, its cost and what happens next."`
+	Status   statusCommand    `cmd:"" help:"Show what needs attention, the flow, dependencies, runs and counts."`
+	Explain  explainCommand   `cmd:"" help:"Explain an error code: meaning, cost, what happens next, what to do."`
+	Document documentCommands `cmd:"" help:"Documents: find them, explain them, try them again."`
+	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: show, pause, resume."`
+	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex."`
+	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
+	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
+	Report   reportCommands   `cmd:"" help:"Monitoring queries."`
 
-	Status        statusCommand        `cmd:"" help:"Show the state of the flow, and how many documents wait or have failed."`
-	Why           whyCommand           `cmd:"" help:"Explain a document's status, and what happens next."`
-	Pause         pauseCommand         `cmd:"" help:"Stop the flow: nothing is sent to SQL, and documents wait."`
-	Resume        resumeCommand        `cmd:"" help:"Start the flow again, after a pause or an outage."`
-	MarkCommitted markCommittedCommand `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`
-	Audits        auditsCommand        `cmd:"" help:"List the actions of operators, with their reasons."`
+	Ledger  ledgerCommands  `cmd:"" help:"Adopt a database that another program has written to."`
+	Migrate migrateCommands `cmd:"" help:"This app's own tables and procedures."`
+	Column  columnCommands  `cmd:"" help:"The columns that documents are written to."`
 
-	RunGroup runCommands   `cmd:"" name:"run" help:"Runs over many documents: drain, replay, reindex."`
-	Batch    batchCommands `cmd:"" help:"The batches of runs."`
-	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
-
-	Migrate migrateCommand `cmd:"" help:"Migrate this app's own tables, or show what is pending."`
-	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that another program has written to."`
-}
-
-// environment holds the process's inputs and outputs. Tests replace it.
-type environment struct {
-	lookup func(string) (string, bool)
-	// dir is the folder of .local and local.settings.json.
-	dir            string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	// terminal means that stderr is a terminal: progress is then one line that is redrawn.
-	terminal bool
-	// now is the clock. wait sleeps unless the context ends first. Nil means the real ones.
-	now  func() time.Time
-	wait func(ctx context.Context, d time.Duration) error
-}
-
-func (e environment) clock() func() time.Time {
-	if e.now != nil {
-		return e.now
-	}
-	return time.Now
-}
-
-func (e environment) pause() func(context.Context, time.Duration) error {
-	if e.wait != nil {
-		return e.wait
-	}
-	return timer.Wait
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	ContextGroup contextCommands   `cmd:"" name:"context" help:"Named connections, so that the tool works from any folder."`
+	Completion   completionCommand `cmd:"" help:"Print the completion script of a shell."`
+	Version      versionCommand    `cmd:"" help:"Print version, commit, Go and platform."`
 }
 
 // app is the argument of every command.
 type app struct {
 	environment
-	flags flags
-	// command is the command that the operator typed.
+	globals
+	// parser is the tool's grammar, command the command that the operator typed.
+	parser  *kong.Kong
 	command *kong.Node
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], environment{lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)})
+	code := execute(ctx, os.Args[1:], processEnvironment())
 	stop()
 	os.Exit(code)
 }
 
 // execute parses and runs one command, and returns the exit code.
 func execute(ctx context.Context, args []string, env environment) int {
+	a := &app{environment: env}
 	var c cli
 	exited := -1
-	parser, err := kong.New(&c, kong.Name("sqlwriterctl"), kong.Description(
-		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
-			"Each of the last three is used as a whole, and stderr names it. The operators' commands (status to report) use an app's "+
-			"Ops function instead if --app or SQLWRITER_APP names an app."),
-		kong.Vars{"kinds": kindsHelp()}, kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
+	parser, err := newParser(&c, env, func(code int) { exited = code })
 	if err != nil {
-		env.notef("sqlwriterctl: %v", err)
-		return exitUsage
+		return a.fail(ctx, err)
+	}
+	a.parser = parser
+	if len(args) > 0 && args[0] == completeWord {
+		a.complete(args[1:])
+		return exitOK
+	}
+	if group := groupOf(parser.Model.Node, args); group != nil { // as gh and kubectl do
+		args = append(args, "--help")
 	}
 	parsed, err := parser.Parse(args)
+	a.globals = c.globals
 	if exited >= 0 { // --help
 		return exited
 	}
 	if err != nil {
-		env.notef("sqlwriterctl: %v (see sqlwriterctl --help)", err)
-		return exitUsage
+		a.command = typed(err)
+		return a.fail(ctx, &usageError{err})
 	}
-	a := &app{environment: env, command: parsed.Selected(), flags: flags{
-		cosmos: c.Cosmos, database: c.Database, container: c.Container, sql: c.SQL, schema: c.Schema, names: c.Names,
-	}}
+	a.command = parsed.Selected()
+	if err := checkValues(a, parsed); err != nil {
+		return a.fail(ctx, err)
+	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
-		env.notef("sqlwriterctl: %v", err)
-		if isUsage(err) {
-			return exitUsage
-		}
-		return exitFailed
+		return a.fail(ctx, err)
 	}
 	return exitOK
 }
 
-// printf writes a line of the result to stdout, notef a note to stderr. Both ignore a closed output.
-func (e environment) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(e.stdout, format+"\n", args...)
+// newParser makes the grammar. exit is called after --help.
+func newParser(c *cli, env environment, exit func(int)) (*kong.Kong, error) {
+	parser, err := kong.New(c, kong.Name("sqlwriterctl"), kong.Description(
+		"The operators' tool of the SQL Writer.\n\n"+
+			"Connections come from flags, else the environment, else the current context, else a running local stack, else "+
+			settingsFileName+". Each source is used as a whole, and stderr names it.\n\n"+exitCodes),
+		kong.Vars{"kinds": kindsHelp()}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}))
+	if err != nil {
+		return nil, err
+	}
+	return parser, addExamples(parser.Model.Node)
 }
 
-func (e environment) notef(format string, args ...any) {
-	_, _ = fmt.Fprintf(e.stderr, format+"\n", args...)
-}
-
-// table writes rows in aligned columns.
-func (e environment) table(rows [][]string) error {
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
-			return err
+// groupOf returns the group of commands that the arguments name, if they name nothing else.
+func groupOf(node *kong.Node, args []string) *kong.Node {
+	for _, arg := range args {
+		if node = child(node, arg); node == nil {
+			return nil
 		}
 	}
-	return w.Flush()
+	if node.Leaf() {
+		return nil
+	}
+	return node
 }
 
-// usageError is a mistake in the command line.
-type usageError struct{ error }
+// child returns the command of a node with a name; nil if there is none.
+func child(node *kong.Node, name string) *kong.Node {
+	for _, c := range node.Children {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
 
-// isGone reports whether a document does not exist.
-func isGone(err error) bool { return fault.Has(err, fault.Gone) }
+// typed returns the command, or group of commands, in which an error of the parser is.
+func typed(err error) *kong.Node {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return nil
+	}
+	for i := len(parse.Context.Path) - 1; i >= 0; i-- {
+		if node := parse.Context.Path[i].Node(); node != nil {
+			return node
+		}
+	}
+	return nil
+}
+
+// commandPath is the words of a command without those of its arguments.
+func commandPath(node *kong.Node) string {
+	var words []string
+	for ; node != nil; node = node.Parent {
+		words = append([]string{node.Name}, words...)
+	}
+	return strings.Join(words, " ")
+}

@@ -27,16 +27,20 @@ const example = "../../examples/01-plain-success.json"
 
 const exampleID = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
 
+// chicago is the operator's zone. Nobody who works on this project has to be there for the tests to pass.
+var chicago = time.FixedZone("", -6*60*60) //nolint:gochecknoglobals // constant
+
 // bench is an empty environment.
 type bench struct {
 	dir         string
 	env         map[string]string
 	stdin       string
 	out, errors string
-	// terminal, now and wait are as in environment.
-	terminal bool
-	now      func() time.Time
-	wait     func(context.Context, time.Duration) error
+	// terminal, asks, width, now and wait are as in environment.
+	terminal, asks bool
+	width          int
+	now            func() time.Time
+	wait           func(context.Context, time.Duration) error
 }
 
 func newBench(t *testing.T) *bench {
@@ -47,8 +51,8 @@ func newBench(t *testing.T) *bench {
 func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
-		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		terminal: b.terminal, now: b.now, wait: b.wait,
+		dir:    b.dir, configDir: filepath.Join(b.dir, "config"), stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
+		terminal: b.terminal, asks: b.asks, width: b.width, zone: chicago, now: b.now, wait: b.wait,
 	}
 }
 
@@ -60,10 +64,10 @@ func (b *bench) run(t *testing.T, args ...string) int {
 	return code
 }
 
-func (b *bench) source(t *testing.T, f flags) (source, error) {
+func (b *bench) source(t *testing.T, g globals) (source, error) {
 	t.Helper()
 	var out bytes.Buffer
-	return (&app{environment: b.environment(&out, &out), flags: f}).connections(t.Context())
+	return (&app{environment: b.environment(&out, &out), globals: g}).connections(t.Context())
 }
 
 func (b *bench) localSettings(t *testing.T, name string, values map[string]string) {
@@ -84,11 +88,13 @@ func (b *bench) stack(t *testing.T, pid int, started string) {
 
 func TestConnectionsComeFromTheFirstSourceThatHasAny(t *testing.T) {
 	b := newBench(t)
-	_, err := b.source(t, flags{})
-	require.ErrorContains(t, err, "make run", "it says what to do")
+	_, err := b.source(t, globals{})
+	var advised *advisedError
+	require.ErrorAs(t, err, &advised)
+	require.Contains(t, advised.advice, "make run", "it says what to do")
 
 	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file", "SQL_CONNECTION": "sqlite:../x.db"})
-	s, err := b.source(t, flags{})
+	s, err := b.source(t, globals{})
 	require.NoError(t, err)
 	require.Equal(t, settingsFileName, s.name)
 	require.Equal(t, "file", s.values["COSMOS_CONNECTION"])
@@ -98,19 +104,19 @@ func TestConnectionsComeFromTheFirstSourceThatHasAny(t *testing.T) {
 	me, err := stackfile.Started(t.Context(), os.Getpid())
 	require.NoError(t, err)
 	b.stack(t, os.Getpid(), me)
-	s, err = b.source(t, flags{})
+	s, err = b.source(t, globals{})
 	require.NoError(t, err)
 	require.Contains(t, s.name, "running local stack")
 	require.Equal(t, "stack", s.values["COSMOS_CONNECTION"])
 
 	b.env["COSMOS_CONNECTION__accountEndpoint"] = "https://x.documents.azure.com"
-	s, err = b.source(t, flags{})
+	s, err = b.source(t, globals{})
 	require.NoError(t, err)
 	require.Equal(t, "the environment", s.name)
 	require.Empty(t, s.values["COSMOS_CONNECTION"])
 	require.Empty(t, s.values["SQL_CONNECTION"], "a source is taken whole: never the SQL of another environment")
 
-	s, err = b.source(t, flags{cosmos: "typed"})
+	s, err = b.source(t, globals{Cosmos: "typed"})
 	require.NoError(t, err)
 	require.Equal(t, "flags --cosmos, the rest from the environment", s.name)
 	require.Equal(t, "typed", s.values["COSMOS_CONNECTION"])
@@ -118,7 +124,7 @@ func TestConnectionsComeFromTheFirstSourceThatHasAny(t *testing.T) {
 }
 
 func TestFlagsAloneAreEnough(t *testing.T) {
-	s, err := newBench(t).source(t, flags{cosmos: "c", sql: "sqlite:x.db", database: "d", container: "o"})
+	s, err := newBench(t).source(t, globals{Cosmos: "c", SQL: "sqlite:x.db", Database: "d", Container: "o"})
 	require.NoError(t, err)
 	require.Equal(t, "flags --cosmos --database --container --sql", s.name)
 	require.Empty(t, s.relative)
@@ -127,10 +133,10 @@ func TestFlagsAloneAreEnough(t *testing.T) {
 func TestAStackThatWasKilledIsNoSource(t *testing.T) {
 	b := newBench(t)
 	b.stack(t, os.Getpid(), "another boot")
-	_, err := b.source(t, flags{})
+	_, err := b.source(t, globals{})
 	require.Error(t, err)
 	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file"})
-	s, err := b.source(t, flags{})
+	s, err := b.source(t, globals{})
 	require.NoError(t, err)
 	require.Equal(t, settingsFileName, s.name)
 }
@@ -138,31 +144,31 @@ func TestAStackThatWasKilledIsNoSource(t *testing.T) {
 func TestAnEncryptedSettingsFileIsReported(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, settingsFileName), []byte(`{"IsEncrypted":true,"Values":{}}`), 0o600))
-	_, err := b.source(t, flags{})
+	_, err := b.source(t, globals{})
 	require.ErrorContains(t, err, "encrypted")
 }
 
 func TestWrongUsageIsTwo(t *testing.T) {
 	b := newBench(t)
-	for _, args := range [][]string{{}, {"nonsense"}, {"show"}, {"submit"}, {"columns", "--wat"}, {"show", "x"}} {
+	for _, args := range [][]string{{"nonsense"}, {"document", "show"}, {"document", "submit"}, {"column", "list", "--wat"}, {"document", "show", "x"}, {"status", "-o", "xml"}} {
 		require.Equal(t, exitUsage, b.run(t, args...), args)
 		require.NotEmpty(t, b.errors)
 	}
 	require.Equal(t, exitOK, b.run(t, "--help"))
-	require.Contains(t, b.out, "submit")
-	require.Equal(t, exitUsage, b.run(t, "--cosmos=AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;", "--database=d", "--sql=sqlserver://u:hunter2@h", "submit", "--wat"))
+	require.Contains(t, b.out, "document <command>")
+	require.Equal(t, exitUsage, b.run(t, "--cosmos=AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;", "--database=d", "--sql=sqlserver://u:hunter2@h", "document", "submit", "--wat"))
 	require.NotContains(t, b.errors+b.out, "hunter2")
 }
 
 func TestColumns(t *testing.T) {
 	b := newBench(t)
-	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	for _, c := range invoice.Columns() {
 		require.Contains(t, b.out, c.Name)
 	}
 	require.Contains(t, b.out, "decimal(5,4) 0..1")
 	require.Contains(t, b.out, "(parent)")
-	require.Equal(t, exitOK, b.run(t, "columns", "--json"))
+	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
 	require.Equal(t, invoice.Columns(), all)
@@ -180,36 +186,36 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	write(scriptRoot+"/names.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_FILE"}}`)
 
 	b.localSettings(t, settingsFileName, map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
-	require.Equal(t, exitOK, b.run(t, "columns"), b.errors)
+	require.Equal(t, exitOK, b.run(t, "column", "list"), b.errors)
 	require.Contains(t, b.out, "OF_THE_FILE", "relative to the script root, as the handler has it")
 	require.NotContains(t, b.out, "RQST_TS")
 	require.Contains(t, b.errors, "column names: COLUMN_NAMES of local.settings.json")
 
 	b.env["SQL_CONNECTION"] = "sqlite:y.db"
-	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	require.Contains(t, b.out, "RQST_TS", "a source is taken whole")
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
-	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	require.Contains(t, b.out, "OF_THE_ENVIRONMENT")
 	require.Regexp(t, `IVCE_TRKG_MSTR\s+DTL_ID\s+key`, b.out)
 	require.Regexp(t, `IVCE_DTL\s+IVCE_DTL_UID\s+key`, b.out)
 
-	require.Equal(t, exitOK, b.run(t, "--column-names", filepath.Join(b.dir, "typed.json"), "columns", "--json"))
+	require.Equal(t, exitOK, b.run(t, "--column-names", filepath.Join(b.dir, "typed.json"), "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
 	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "TYPED" }))
 
 	delete(b.env, "SQL_CONNECTION")
 	require.NoError(t, os.Remove(filepath.Join(b.dir, settingsFileName)))
-	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	require.Contains(t, b.out, "OF_THE_ENVIRONMENT", "no connection is needed")
 
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "nowhere.json")
-	require.Equal(t, exitFailed, b.run(t, "columns"))
+	require.Equal(t, exitFailed, b.run(t, "column", "list"))
 	require.Contains(t, b.errors, "COLUMN_NAMES")
 	write("environment.json", `{"IVCE_DTL": {"UPC_CD": "UPC"}}`)
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
-	require.Equal(t, exitFailed, b.run(t, "columns"))
+	require.Equal(t, exitFailed, b.run(t, "column", "list"))
 	require.Contains(t, b.errors, "IVCE_DTL.UPC_CD")
 }
 
@@ -266,56 +272,56 @@ func (r *real) commit(t *testing.T, id string) {
 
 func TestSubmit(t *testing.T) {
 	r := newReal(t)
-	require.Equal(t, exitOK, r.run(t, "submit", example), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "submit", example), r.errors)
 	require.Contains(t, r.out, exampleID)
 	require.Contains(t, r.errors, "connections: the environment")
 	require.NotContains(t, r.errors+r.out, "AccountKey")
 
-	require.Equal(t, exitFailed, r.run(t, "submit", example))
+	require.Equal(t, exitFailed, r.run(t, "document", "submit", example))
 	require.Contains(t, r.errors, "exists; --replace")
-	require.Equal(t, exitOK, r.run(t, "submit", "--replace", example))
+	require.Equal(t, exitOK, r.run(t, "document", "submit", "--replace", example))
 
 	for name, text := range map[string]string{"not JSON": `{`, "a list": `[]`, "no id": `{"request_details":{}}`} {
 		r.stdin = text
-		require.Equal(t, exitFailed, r.run(t, "submit", "-"), name)
+		require.Equal(t, exitFailed, r.run(t, "document", "submit", "-"), name)
 		require.Contains(t, r.errors, "not a document")
 	}
 	r.stdin = `{"id":"deep","request_details":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`
-	require.Equal(t, exitFailed, r.run(t, "submit", "-"))
+	require.Equal(t, exitFailed, r.run(t, "document", "submit", "-"))
 	require.Contains(t, r.errors, "document.too_deep")
-	require.Equal(t, exitFailed, r.run(t, "show", "deep"))
+	require.Equal(t, exitFailed, r.run(t, "document", "show", "deep"))
 	require.Contains(t, r.errors, "no document has the id")
-	require.Equal(t, exitFailed, r.run(t, "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
+	require.Equal(t, exitFailed, r.run(t, "document", "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
 	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
-	require.Contains(t, r.out, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")
-	require.Contains(t, r.out, "process_output.part_number")
+	require.Contains(t, r.errors, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")
+	require.Contains(t, r.errors, "process_output.part_number")
 }
 
 func TestShowAMissingDocument(t *testing.T) {
 	r := newReal(t)
-	require.Equal(t, exitFailed, r.run(t, "show", "nobody"))
+	require.Equal(t, exitFailed, r.run(t, "document", "show", "nobody"))
 	require.Contains(t, r.errors, `no document has the id "nobody"`)
 }
 
 func TestShowBeforeAndAfter(t *testing.T) {
 	r := newReal(t)
-	require.Equal(t, exitOK, r.run(t, "submit", example))
-	require.Equal(t, exitOK, r.run(t, "show", exampleID), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
+	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID), r.errors)
 	require.Contains(t, r.out, "the line has no row in IVCE_DTL")
 
 	r.line(t, 1421549)
-	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
 	require.Contains(t, r.out, "no result was written to this line yet")
 	require.Regexp(t, `≠\s+IVCE_DTL.CLN_MFR_AI_NM\s+"THOMAS & BETTS"\s+"OLD"`, r.out)
 
 	r.commit(t, exampleID)
-	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
 	require.Contains(t, r.out, "the row equals the document")
-	require.Contains(t, r.out, "version   2025-12-17 16:30:00.000000Z, from the id")
+	require.Contains(t, r.out, "version   2025-12-17 10:30:00.000000-06:00, from the id")
 	require.Contains(t, r.out, "ledger: applied by "+exampleID)
 	require.NotContains(t, r.out, "≠")
 
-	require.Equal(t, exitOK, r.run(t, "show", "--json", exampleID))
+	require.Equal(t, exitOK, r.run(t, "document", "show", "-o", "json", exampleID))
 	var s shown
 	require.NoError(t, json.Unmarshal([]byte(r.out), &s), "stdout is JSON and nothing else")
 	require.Equal(t, invoice.Committed, s.Writer.Status)
@@ -325,19 +331,19 @@ func TestShowBeforeAndAfter(t *testing.T) {
 
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1'`)
 	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
 	require.Contains(t, r.out, "1 values have changed since")
 }
 
 func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
 	r := newReal(t)
 	r.line(t, 1421570)
-	require.Equal(t, exitOK, r.run(t, "submit", "../../examples/05-newer-result.json", "../../examples/06-stale-result.json", "../../examples/08-unreadable.json"))
+	require.Equal(t, exitOK, r.run(t, "document", "submit", "../../examples/05-newer-result.json", "../../examples/06-stale-result.json", "../../examples/08-unreadable.json"))
 	r.commit(t, "2025-12-17 11:20:00.000000-06:00-0007-1421570")
-	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:52:00.000000-06:00-0005-1421570"))
+	require.Equal(t, exitOK, r.run(t, "document", "show", "2025-12-17 10:52:00.000000-06:00-0005-1421570"))
 	require.Contains(t, r.out, "the row contains another document: 2025-12-17 11:20:00.000000-06:00-0007-1421570")
 
-	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:54:00.000000-06:00-0008-nothing"))
+	require.Equal(t, exitOK, r.run(t, "document", "show", "2025-12-17 10:54:00.000000-06:00-0008-nothing"))
 	require.Contains(t, r.out, "problem   document")
 	require.Contains(t, r.out, "lines     none can be read")
 }
@@ -346,32 +352,32 @@ func TestShowReadsTheColumnsByTheirNamesHere(t *testing.T) {
 	r := newReal(t)
 	r.env["COLUMN_NAMES"] = filepath.Join(r.dir, "names.json")
 	require.NoError(t, os.WriteFile(r.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
-	require.Equal(t, exitOK, r.run(t, "submit", example))
+	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
 	r.line(t, 1421549)
 	r.commit(t, exampleID)
-	require.Equal(t, exitFailed, r.run(t, "show", exampleID), "the table has the old name still")
+	require.Equal(t, exitFailed, r.run(t, "document", "show", exampleID), "the table has the old name still")
 	_, err := r.store.Writer().ExecContext(t.Context(), `ALTER TABLE IVCE_TRKG_MSTR RENAME COLUMN RQST_TS TO REQUEST_TIME`)
 	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "show", exampleID), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID), r.errors)
 	require.Regexp(t, `IVCE_TRKG_MSTR.REQUEST_TIME\s+"2025-12-17T16:30:00.000000Z"`, r.out)
 	require.Contains(t, r.out, "the row equals the document")
 }
 
 func TestShowNeverMakesADatabase(t *testing.T) {
 	r := newReal(t)
-	require.Equal(t, exitOK, r.run(t, "submit", example))
+	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
 	nowhere := filepath.Join(r.dir, "nowhere.db")
-	require.Equal(t, exitFailed, r.run(t, "--sql=sqlite:"+nowhere, "show", exampleID))
+	require.Equal(t, exitFailed, r.run(t, "--sql=sqlite:"+nowhere, "document", "show", exampleID))
 	require.NoFileExists(t, nowhere)
-	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h", "show", exampleID))
+	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h", "document", "show", exampleID))
 	require.Contains(t, r.errors, "no database")
 	require.NotContains(t, r.errors, "hunter2")
-	require.Equal(t, exitFailed, r.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d&encrypt=disable", "show", exampleID))
+	require.Equal(t, exitFailed, r.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d&encrypt=disable", "document", "show", exampleID))
 	require.NotContains(t, r.errors, "hunter2")
-	require.Equal(t, exitUsage, r.run(t, "--sql=server=db;password=hunter2", "show", exampleID))
+	require.Equal(t, exitUsage, r.run(t, "--sql=server=db;password=hunter2", "document", "show", exampleID))
 	require.Contains(t, r.errors, "expected sqlserver://... or sqlite:PATH")
 	require.NotContains(t, r.errors, "hunter2", "a connection string without a scheme is not repeated as one")
 	delete(r.env, "SQL_CONNECTION")
-	require.Equal(t, exitUsage, r.run(t, "show", exampleID))
+	require.Equal(t, exitUsage, r.run(t, "document", "show", exampleID))
 	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
 }

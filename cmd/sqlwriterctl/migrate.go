@@ -16,8 +16,8 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// migrateCommand groups the commands about this app's own tables. They never touch the user's tables.
-type migrateCommand struct {
+// migrateCommands groups the commands about this app's own tables. They never touch the user's tables.
+type migrateCommands struct {
 	Up     migrateUpCommand     `cmd:"" help:"Run the pending migrations."`
 	Status migrateStatusCommand `cmd:"" help:"Show the migrations of the database. Exit code 1 if one is missing."`
 	Script migrateScriptCommand `cmd:"" help:"Print the SQL of all migrations, for a database administrator to run."`
@@ -85,11 +85,9 @@ func procedureState(ctx context.Context, db *open.Database) (*sqlserver.Procedur
 	return &state, err
 }
 
-type migrateStatusCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type migrateStatusCommand struct{}
 
-// shownMigration is one migration, as --json prints it.
+// shownMigration is one migration, as programs see it.
 type shownMigration struct {
 	Number int              `json:"number"`
 	Name   string           `json:"name"`
@@ -98,7 +96,7 @@ type shownMigration struct {
 	At *time.Time `json:"at"`
 }
 
-// shownSchema is the output of --json.
+// shownSchema is the result for programs.
 type shownSchema struct {
 	Migrations []shownMigration `json:"migrations"`
 	// Procedures is nil for an engine without procedures.
@@ -136,39 +134,38 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return errors.New(strings.Join(procedures.Owners, "\n"))
 		}
 		if procedures != nil && len(procedures.Missing) > 0 {
-			return errors.New("some procedures that this build calls are missing")
+			return &advisedError{errors.New("some procedures that this build calls are missing"), "`sqlwriterctl migrate up` installs them"}
 		}
 		return nil
 	})
 }
 
 func (c *migrateStatusCommand) print(a *app, states []migration.State, procedures *sqlserver.ProcedureState) error {
-	list := make([]shownMigration, 0, len(states))
+	shown := shownSchema{Migrations: []shownMigration{}}
 	rows := [][]string{{"NUMBER", "NAME", "STATUS", "AT"}}
 	for _, s := range states {
-		m, at := shownMigration{Number: s.Number, Name: s.Name, Status: s.Status}, "-"
-		if !s.At.IsZero() {
-			utc := s.At.UTC()
-			m.At, at = &utc, utc.Format("2006-01-02 15:04:05Z")
+		shown.Migrations = append(shown.Migrations, shownMigration{Number: s.Number, Name: s.Name, Status: s.Status, At: utc(s.At)})
+		rows = append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), a.time(s.At)})
+	}
+	if p := procedures; p != nil {
+		shown.Procedures = &shownProcedures{Hash: p.Hash, Installed: len(p.Missing) == 0, At: utc(p.At), Latest: p.Latest, Differs: p.Differs}
+	}
+	return a.emit(shown, idsOf(states, func(s migration.State) string { return s.Name }), func() error {
+		if err := a.table(rows); err != nil || procedures == nil {
+			return err
 		}
-		list, rows = append(list, m), append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), at})
+		a.printf("%s", a.says(procedures.Describe()))
+		return nil
+	})
+}
+
+// utc is a time for programs; nil for the zero time.
+func utc(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
 	}
-	if c.JSON {
-		shown := shownSchema{Migrations: list}
-		if p := procedures; p != nil {
-			shown.Procedures = &shownProcedures{Hash: p.Hash, Installed: len(p.Missing) == 0, Latest: p.Latest, Differs: p.Differs}
-			if !p.At.IsZero() {
-				utc := p.At.UTC()
-				shown.Procedures.At = &utc
-			}
-		}
-		return printJSON(a, shown)
-	}
-	if err := a.table(rows); err != nil || procedures == nil {
-		return err
-	}
-	a.printf("%s", procedures.Describe())
-	return nil
+	t = t.UTC()
+	return &t
 }
 
 // behind is an error unless the database has all migrations of this build. Migrations of a newer build do no harm.
@@ -177,18 +174,18 @@ func behind(states []migration.State) error {
 		return fmt.Errorf("%d migrations were run from other files than this build's: a migration must not change after it was run", n)
 	}
 	if n := migration.Count(states, migration.Pending); n > 0 {
-		return fmt.Errorf("%d migrations are pending: run sqlwriterctl migrate up", n)
+		return &advisedError{fmt.Errorf("%d migrations are pending", n), "`sqlwriterctl migrate up` runs them"}
 	}
 	return nil
 }
 
 type migrateScriptCommand struct {
-	Engine string `enum:"sqlserver,sqlite," default:"" help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME"`
+	Engine string `help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME" values:"engines"`
 }
 
 // Run prints the script without connecting. Column names and schema come from the settings.
 func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
-	s, err := a.settings(ctx)
+	s, err := a.source(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -219,9 +216,8 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 func (a *app) withSQL(ctx context.Context, f func(*open.Database) error) (err error) {
 	s, err := a.connections(ctx)
 	if err != nil {
-		return &usageError{err}
+		return err
 	}
-	a.notef("connections: %s", s.name)
 	db, err := connectSQL(ctx, s)
 	if err != nil {
 		return err

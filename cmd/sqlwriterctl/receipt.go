@@ -82,24 +82,24 @@ func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(con
 		return fmt.Errorf("receipt: %w", err)
 	}
 	counts, total := map[string]int{}, 0
-	for q := (ops.ItemQuery{Run: p.ID, Limit: receiptPage}); ; {
-		found, err := page(ctx, q)
+	for next := ""; ; {
+		got, err := page(ctx, ops.ItemQuery{Run: p.ID, Page: next, Limit: receiptPage})
 		if err != nil {
 			return err
 		}
-		for _, i := range found.Items {
+		for _, i := range got.Items {
 			counts[outcomeName(i.Outcome)]++
 			total++
 			if err := lines.Encode(receiptLine{i.Document, outcomeName(i.Outcome), i.Code, i.Number}); err != nil {
 				return fmt.Errorf("receipt: %w", err)
 			}
 		}
-		if q.Page = found.Next; q.Page == "" {
+		if next = got.Next; next == "" {
 			break
 		}
 	}
 	if total != p.Documents || !maps.Equal(counts, head.Counts) {
-		return fmt.Errorf("receipt: the run has %d documents (%s), but %d were found (%s): it changed meanwhile, try again with `run show %s --receipt FILE`",
+		return fmt.Errorf("receipt: the run has %d documents (%s), but %d were found (%s): it changed meanwhile, try again with `sqlwriterctl run show %s --receipt FILE`",
 			p.Documents, orDash(counted(head.Counts)), total, orDash(counted(counts)), p.ID)
 	}
 	return r.finish(out)

@@ -35,7 +35,7 @@ func (b *Breaker) Resume(ctx context.Context, by, why string) error {
 }
 
 // Risk tells operators what a forced resume does.
-const Risk = "A forced resume (`resume --force`) accepts this database as it is: what was written to the one before since this one was " +
+const Risk = "A forced resume (`flow resume --force`) accepts this database as it is: what was written to the one before since this one was " +
 	"copied is missing here and is not written again by itself, although its documents say committed; the one before is refused from then on"
 
 // Force is Resume that also accepts a database that is not the one last written to. The database's heartbeat gets a new

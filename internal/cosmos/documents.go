@@ -105,7 +105,7 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 	return next, nil
 }
 
-// Submit writes a whole document, as the API of the user's system does (sqlwriterctl submit). An existing document is
+// Submit writes a whole document, as the API of the user's system does (sqlwriterctl document submit). An existing document is
 // refused with code "409". With replace it is replaced whole, sql_writer included.
 //
 // Errors by kind:

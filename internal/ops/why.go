@@ -196,7 +196,7 @@ func (w why) failed(e *Explanation) {
 	if code := w.doc.State.LastErrorCode; code != "" {
 		e.Summary += ": " + w.doc.State.LastErrorKind + " " + code
 	}
-	e.Next = "nothing by itself: fix the cause and `run start replay`, or repair by hand and `mark-committed`"
+	e.Next = "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`"
 	e.Evidence = w.o.o.SysName + "/" + commit.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
 }
 

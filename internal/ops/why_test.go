@@ -139,7 +139,7 @@ func TestWhy(t *testing.T) {
 		},
 		"failed": {
 			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
-			next: "nothing by itself: fix the cause and `run start replay`, or repair by hand and `mark-committed`",
+			next: "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`",
 		},
 		"applied": {
 			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,

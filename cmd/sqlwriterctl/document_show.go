@@ -12,14 +12,14 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 )
 
-type showCommand struct {
-	JSON bool   `name:"json" help:"Print JSON."`
-	ID   string `arg:"" help:"The document's id."`
+type documentShowCommand struct {
+	ID string `arg:"" help:"The document's id."`
 }
 
-// shown is the output of --json.
+// shown is the result for programs.
 type shown struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
@@ -62,8 +62,11 @@ type shownValue struct {
 	Differs  bool          `json:"differs"`
 }
 
+// exactTime is shownTime with the microseconds of a version.
+const exactTime = "2006-01-02 15:04:05.000000Z07:00"
+
 // Run reads the document and the rows of its lines.
-func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
+func (c *documentShowCommand) Run(ctx context.Context, a *app) (err error) {
 	documents, from, err := a.openDocuments(ctx)
 	if err != nil {
 		return err
@@ -71,12 +74,12 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 	defer documents.Close()
 	raw, err := documents.Read(ctx, c.ID)
 	if isGone(err) {
-		return fmt.Errorf("no document has the id %q", c.ID)
+		return &ops.RequestError{Refusal: ops.NotFound, Message: fmt.Sprintf("no document has the id %q", c.ID)}
 	}
 	if err != nil {
 		return err
 	}
-	doc, err := invoice.Read(raw, time.Now())
+	doc, err := invoice.Read(raw, a.clock())
 	if err != nil {
 		return err
 	}
@@ -89,10 +92,7 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(a, s)
-	}
-	return s.print(a)
+	return a.emit(s, []string{s.ID}, func() error { return s.print(a) })
 }
 
 // compare compares a document with its rows.
@@ -179,7 +179,7 @@ func (l shownLine) meaning(doc invoice.Document) string {
 func (s shown) print(a *app) error {
 	a.printf("document  %s", s.ID)
 	a.printf("sys_name  %s", s.SysName)
-	a.printf("version   %s, from %s", s.Version.Format("2006-01-02 15:04:05.000000Z07:00"), s.VersionFrom)
+	a.printf("version   %s, from %s", s.Version.In(a.location()).Format(exactTime), s.VersionFrom)
 	if s.Writer.Status == "" {
 		a.printf("status    never offered (it has no sql_writer.status)")
 	} else {
@@ -211,7 +211,7 @@ func (l shownLine) print(a *app) error {
 	a.printf("\nline %d (%s): %s", l.Line, what, l.Meaning)
 	if l.Ledger != nil {
 		a.printf("  ledger: %s by %s, version %s, at %s", l.Ledger.Outcome, l.Ledger.DocumentID,
-			l.Ledger.Version.Format("2006-01-02 15:04:05.000000Z07:00"), l.Ledger.AppliedAt)
+			l.Ledger.Version.In(a.location()).Format(exactTime), a.says(l.Ledger.AppliedAt))
 	}
 	if len(l.Values) == 0 {
 		return nil
@@ -232,11 +232,4 @@ func text(s *string) string {
 		return "NULL"
 	}
 	return strconv.Quote(*s)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -41,6 +41,9 @@ type watcher struct {
 	out  io.Writer
 	// redraw redraws one line; otherwise each state is a line of its own.
 	redraw bool
+	// quiet shows no progress. shown formats a time.
+	quiet bool
+	shown func(time.Time) string
 	// exists means that the run is known to exist: from then on a lost reply does not end the watching.
 	exists bool
 
@@ -86,7 +89,10 @@ func (w *watcher) every() time.Duration {
 
 // stopped is the error when the operator stops watching.
 func (w *watcher) stopped() error {
-	return fmt.Errorf("watching stopped, the run continues: `run show %s --wait` watches it again, `run cancel %s --why TEXT` ends it", w.run, w.run)
+	return &advisedError{
+		errors.New("watching stopped, the run continues"),
+		fmt.Sprintf("`sqlwriterctl run watch %s` watches it again, `sqlwriterctl run cancel %s --why TEXT` ends it", w.run, w.run),
+	}
 }
 
 // retry repeats a request until there is a reply. A refusal is a reply.
@@ -130,16 +136,19 @@ func (w *watcher) show(p ops.RunProgress) {
 // line prints a line, or redraws the last one on a terminal.
 func (w *watcher) line(text string) {
 	text = oneLine(text)
-	if w.redraw {
+	switch {
+	case w.quiet:
+		return
+	case w.redraw:
 		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s", ops.Truncate(text, lineWidth)) // a closed output is ignored
 		return
 	}
-	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.now().Format("15:04:05"), text)
+	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.shown(w.now()), text)
 }
 
 // endLine ends the redrawn line.
 func (w *watcher) endLine() {
-	if w.redraw {
+	if w.redraw && !w.quiet {
 		_, _ = fmt.Fprintln(w.out)
 	}
 }

@@ -19,7 +19,7 @@ func printStarted(a *app, s ops.Started) error {
 	matched := atLeast(s.Matched, s.AtLeast)
 	if s.Run != "" {
 		a.printf("run %s: %s documents, in batches of %d, pattern %s", s.Run, matched, run.BatchSize, s.Pattern)
-		a.printf("sqlwriterctl run show %s --wait watches it", s.Run)
+		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
 		return nil
 	}
 	a.printf("%s documents match a %s", matched, s.Kind)
@@ -27,15 +27,15 @@ func printStarted(a *app, s ops.Started) error {
 		return nil
 	}
 	a.printf("in batches of %d, pattern %s", run.BatchSize, s.Pattern)
-	if err := printFailures(a, s.Failures); err != nil {
-		return err
+	failures := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
+	for _, f := range s.Failures {
+		failures = append(failures, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
 	}
-	a.printf("")
-	rows := [][]string{{"FAILED OR CHANGED", "STATUS", "KIND", "CODE", "DOCUMENT"}}
+	first := [][]string{{"DOCUMENT", "STATUS", "KIND", "CODE", "FAILED OR CHANGED"}}
 	for _, m := range s.First {
-		rows = append(rows, []string{clock(m.FailedAt), orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), m.ID})
+		first = append(first, []string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
 	}
-	if err := a.table(rows); err != nil {
+	if err := a.tables(failures, first); err != nil {
 		return err
 	}
 	if more := s.Matched - len(s.First); more > 0 {
@@ -48,13 +48,13 @@ func printStarted(a *app, s ops.Started) error {
 func verdict(p ops.RunProgress) error {
 	switch {
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
-		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` resumes it", p.ID, p.Status, p.ID)
+		return &advisedError{fmt.Errorf("run %s is %s", p.ID, p.Status), fmt.Sprintf("`sqlwriterctl run resume %s --why TEXT` resumes it", p.ID)}
 	case p.Status == run.RunCompletedWithFailures:
-		return fmt.Errorf("run %s completed with failures: %s", p.ID, failuresOf(p))
+		return failing(p, "completed with failures")
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
 	case p.Stats.Batches[run.Failed] > 0:
-		return fmt.Errorf("run %s is running with failures: %s", p.ID, failuresOf(p))
+		return failing(p, "is running with failures")
 	}
 	return nil
 }
@@ -67,9 +67,9 @@ func executed(p ops.RunProgress) error {
 	return verdict(p)
 }
 
-// failuresOf describes the failures of a run, with the commands that retry them.
-func failuresOf(p ops.RunProgress) string {
-	var parts []string
+// failing is the error of a run with failures, with the commands that list and retry them.
+func failing(p ops.RunProgress, is string) error {
+	var parts, advice []string
 	documents := map[string]int{}
 	for _, o := range []run.Outcome{run.DocFailed, run.DocDeferred} {
 		if n := p.Stats.Outcomes[o]; n > 0 {
@@ -77,14 +77,23 @@ func failuresOf(p ops.RunProgress) string {
 		}
 	}
 	if len(documents) > 0 {
-		parts = append(parts, fmt.Sprintf("documents: %s (`run items %s --outcome failed,deferred` lists them, `run start replay --run %s --why TEXT` tries them again)",
-			counted(documents), p.ID, p.ID))
+		parts = append(parts, "documents: "+counted(documents))
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, `sqlwriterctl run start replay --run %s --why TEXT` tries them again", p.ID, p.ID))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` shows the errors, `batch requeue --run %s --why TEXT` sends them again)",
-			batches(n), p.ID, p.ID))
+		parts = append(parts, batches(n)+" failed")
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl batch list %s --status failed` shows the errors, `sqlwriterctl batch requeue --run %s --why TEXT` sends them again", p.ID, p.ID))
 	}
-	return strings.Join(parts, "; ")
+	return &advisedError{fmt.Errorf("run %s %s: %s", p.ID, is, strings.Join(parts, "; ")), strings.Join(advice, "; ")}
+}
+
+// counted formats counts by name.
+func counted(counts map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // outcomesOf formats the documents of a run by outcome, in the order of its kind.
@@ -112,17 +121,20 @@ func batches(n int) string {
 // printRun prints a run with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
 	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Batches)}}
+	if p.Says != "" {
+		rows = append(rows, []string{"now", a.says(p.Says)})
+	}
 	if p.Error != "" {
-		rows = append(rows, []string{"error", p.Error})
+		rows = append(rows, []string{"error", a.says(p.Error)})
 	}
 	if p.LostManagers > 0 {
 		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
 	}
-	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
+	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
-		handOff = "done " + clock(p.HandedOffAt)
+		handOff = "done " + a.time(p.HandedOffAt)
 	}
 	handOff += ", pattern " + p.Pattern
 	for _, bound := range []struct {
@@ -135,9 +147,9 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	rows = append(rows,
 		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Batches))},
-		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", clock(p.EndedAt)},
+		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
 	)
-	return a.table(rows)
+	return a.facts(rows)
 }
 
 // progressWords describes the progress of a run.
@@ -159,14 +171,14 @@ func filterWords(filter json.RawMessage) string {
 
 // printRuns prints a list of runs.
 func printRuns(a *app, runs []ops.RunSummary) error {
-	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
+	rows := [][]string{{"RUN", "STATUS", "STATE", "DOCUMENTS", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
 	for _, s := range runs {
 		documents := strconv.Itoa(s.Documents)
 		if s.HandedOffAt.IsZero() {
 			documents += " of " + known(s.Run)
 		}
 		rows = append(rows, []string{
-			s.ID, runStatus(s.Run, s.Batches), documents + " handed off", orDash(batchCounts(s.Batches)), clock(s.StartedAt), clock(s.EndedAt),
+			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents + " handed off", orDash(batchCounts(s.Batches)), a.time(s.StartedAt), a.time(s.EndedAt),
 			s.RequestedBy, oneLine(s.Why),
 		})
 	}
@@ -174,16 +186,15 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 }
 
 // printActed prints the result of an action on a run.
-func printActed(a *app, p ops.RunProgress, err error, asJSON bool, result string) error {
+func printActed(a *app, p ops.RunProgress, err error, result string) error {
 	if err != nil {
 		return err
 	}
 	if p.Note != "" {
-		a.notef("%s", p.Note)
+		a.notef("%s", a.says(p.Note))
 	}
-	if asJSON {
-		return printJSON(a, p)
-	}
-	a.printf("%s: %s", p.ID, result)
-	return nil
+	return a.emit(p, []string{p.ID}, func() error {
+		a.printf("%s: %s", p.ID, result)
+		return nil
+	})
 }

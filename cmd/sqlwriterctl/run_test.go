@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -159,7 +158,7 @@ func TestARunIsExecutedHere(t *testing.T) {
 	w := newWorking(t, 130)
 	w.queue.Always(inmem.QueueDown())
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--limit", "120", "--here", "--why", "x", "--wait", "--receipt", file), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--here", "--why", "x", "--watch", "--receipt", file), w.errors)
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 deferred")
 	head, all := readReceipt(t, file)
@@ -167,7 +166,7 @@ func TestARunIsExecutedHere(t *testing.T) {
 	require.Len(t, all, 120)
 	require.Zero(t, w.queue.Sends())
 
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--here", "--why", "x"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--here", "--why", "x"), w.errors)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `documents\s+10 of 10 \(100%\)`, w.out)
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"))
@@ -176,7 +175,7 @@ func TestARunIsExecutedHere(t *testing.T) {
 
 func TestARunningRunIsResumedHere(t *testing.T) {
 	w := newWorking(t, 3)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	_, claimed, err := w.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001"}, time.Minute)
@@ -194,8 +193,8 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--dry-run"), w.errors)
 	require.Contains(t, w.out, "30 documents match a replay\nin batches of 100, pattern two_phase\n")
 	require.Contains(t, w.out, "and 10 more")
-	require.Equal(t, exitOK, w.run(t, "run", "list", "--json"), w.errors)
-	require.Equal(t, "[]\n", w.out)
+	require.Equal(t, exitOK, w.run(t, "run", "list", "-o", "json"), w.errors)
+	require.JSONEq(t, `{"runs":[]}`, w.out)
 
 	steps := 0
 	w.wait = func(context.Context, time.Duration) error { // the workers run during the wait
@@ -213,11 +212,11 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 		return nil
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--code", "2628", "--rate", "600", "--why", "column widened", "--wait", "--receipt", file), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--code", "2628", "--rate", "600", "--why", "column widened", "--watch", "--receipt", file), w.errors)
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "run "+id+": 30 documents\n")
 	require.Contains(t, w.errors, id+": running, 10 of 30 documents (33%)")
-	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred (`run items "+id)
+	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `filter\s+{"code":"2628"}\n`, w.out)
 	require.Regexp(t, `hand-off\s+done .*, pattern two_phase, 600 documents a minute\n`, w.out)
@@ -232,19 +231,19 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Equal(t, receiptLine{"doc-2-0", "deferred", "2628", 2}, all["doc-2-0"])
 	require.Equal(t, receiptLine{"doc-3-9", "committed", "", 3}, all["doc-3-9"])
 
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--json"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "-o", "json"), w.errors)
 	var p ops.RunProgress
 	require.NoError(t, json.Unmarshal([]byte(w.out), &p))
 	require.Equal(t, []any{id, 30, run.RunCompletedWithFailures}, []any{p.ID, p.Done, p.Status})
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, id+`\s+completed with failures\s+30 handed off\s+3 completed\s`, w.out)
+	require.Regexp(t, id+`\s+completed with failures\s+\S+\s+30 handed off\s+3 completed\s`, w.out)
 	require.Equal(t, exitOK, w.run(t, "batch", "show", id+"/2"), w.errors)
 	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+1420\s+doc-2-0\s+too long`, w.out)
 }
 
 func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	w := newWorking(t, 30)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 3, 10)
 	for n := range 3 {
@@ -256,20 +255,21 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 		require.Regexp(t, line, w.out)
 	}
 	require.Equal(t, 4, strings.Count(w.out, "\n"), w.out)
-	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "2", "--json"), w.errors)
-	var items []run.ItemOutcome
-	require.NoError(t, json.Unmarshal([]byte(w.out), &items))
-	require.Len(t, items, 2)
-	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "30", "--after", items[1].Document), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "2", "-o", "json"), w.errors)
+	require.Contains(t, w.errors, "there are more: --page")
+	var page ops.ItemPage
+	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
+	require.Len(t, page.Items, 2)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "30", "--page", page.Next), w.errors)
 	require.Equal(t, 1+28, strings.Count(w.out, "\n"))
 	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
-	require.Contains(t, w.errors, `outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
+	require.Contains(t, w.errors, `--outcome: unknown value "bogus"; expected one of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual`)
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "547", "--dry-run"), w.errors)
 	require.Contains(t, w.out, "0 documents match a replay")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "2628", "--why", "column widened", "--json"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--run", id, "--code", "2628", "--why", "column widened", "-o", "json"), w.errors)
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 	row, there, err := w.store.Run(t.Context(), started.Run)
@@ -282,7 +282,7 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 
 func TestAReceiptHasMorePages(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 25, 100)
 	for n := range 25 {
@@ -290,7 +290,7 @@ func TestAReceiptHasMorePages(t *testing.T) {
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--receipt", file))
-	require.Contains(t, w.errors, "is running: --wait writes its receipt when it has ended")
+	require.Contains(t, w.errors, "is running, and a receipt is of an ended one")
 	require.NoFileExists(t, file)
 	complete(t, w.store, id)
 	require.NoError(t, os.WriteFile(file, []byte("an older one"), 0o600))
@@ -319,8 +319,8 @@ func TestAReceiptThatDoesNotAddUpIsAnError(t *testing.T) {
 
 func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
-	require.Contains(t, w.out, "1 documents, in batches of 100, pattern two_phase\nsqlwriterctl run show replay-")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
+	require.Contains(t, w.out, "1 documents, in batches of 100, pattern two_phase\n`sqlwriterctl run watch replay-")
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 30, 2)
 	for n := range 30 {
@@ -330,10 +330,10 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
 	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
-	require.Contains(t, w.errors, "run "+id+" is running with failures: documents: 29 deferred (")
-	require.Contains(t, w.errors, "1 batch failed (`batch list "+id)
+	require.Contains(t, w.errors, "run "+id+" is running with failures: documents: 29 deferred; 1 batch failed\nhint: ")
+	require.Contains(t, w.errors, "`sqlwriterctl batch list "+id)
 	complete(t, w.store, id)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Contains(t, w.out, "1 BATCH FAILED, completed with failures")
 
@@ -341,20 +341,21 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	lines := strings.Split(w.out, "\n")
 	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1], "before those with a lower number")
 	require.Len(t, lines, 22)
-	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "--json"), w.errors)
-	var jobs []run.Batch
-	require.NoError(t, json.Unmarshal([]byte(w.out), &jobs))
+	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "-o", "json"), w.errors)
+	var page ops.BatchPage
+	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
+	jobs := page.Batches
 	require.Len(t, jobs, 1)
 	require.Equal(t, exitOK, w.run(t, "batch", "show", jobs[0].ID))
-	require.Contains(t, w.errors, "`batch requeue "+id+"/29 --why TEXT` sends it again")
+	require.Contains(t, w.errors, "`sqlwriterctl batch requeue "+id+"/29 --why TEXT` sends it again")
 
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/29"))
 	require.Contains(t, w.errors, "--why: expected the reason")
 	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", id+"/1", "--why", "x"))
 	require.Contains(t, w.errors, "the batch is completed")
-	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--run", id, "--why", "mended"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--yes", "--run", id, "--why", "mended"), w.errors)
 	require.Equal(t, "the timer will send 1 batch again\n", w.out)
-	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", "--run", id, "--why", "again"))
+	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", "--yes", "--run", id, "--why", "again"))
 	require.Contains(t, w.errors, "no batch of run")
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", "--why", "x"))
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/1", "--run", id, "--why", "x"))
@@ -363,7 +364,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 
 func TestCancelAndResumeARun(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--json"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x", "-o", "json"), w.errors)
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 	id := started.Run
@@ -373,13 +374,13 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
 	require.Contains(t, w.out, id+": ends after the running batches")
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, `running, to be cancelled\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
+	require.Regexp(t, `running, to be cancelled\s+\S+\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
 	require.Regexp(t, `filter\s+all\n`, w.out)
 	require.Regexp(t, `documents\s+0 of 1 \(0%\), 0 a second on average\n`, w.out)
 	complete(t, w.store, id)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
-	require.Contains(t, w.errors, "run "+id+" is cancelled: `run resume "+id)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
+	require.Contains(t, w.errors, "run "+id+" is cancelled\nhint: `sqlwriterctl run resume "+id)
 	w.queue.Always(inmem.QueueDown())
 	require.Equal(t, exitOK, w.run(t, "run", "resume", id, "--why", "it was right"), w.errors)
 	require.Contains(t, w.out, id+": resumed")
@@ -389,7 +390,7 @@ func TestCancelAndResumeARun(t *testing.T) {
 
 func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	for died := range 3 {
 		_, ok, err := w.store.ClaimRun(t.Context(), id, died, -1, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
@@ -401,7 +402,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 		} else {
 			require.Regexp(t, fmt.Sprintf(`lost managers\s+%d in a row, without another hand-off\n`, died), w.out)
 		}
-		require.Equal(t, exitOK, w.run(t, "run", "show", id, "--json"), w.errors)
+		require.Equal(t, exitOK, w.run(t, "run", "show", id, "-o", "json"), w.errors)
 		var p map[string]any
 		require.NoError(t, json.Unmarshal([]byte(w.out), &p))
 		require.Equal(t, died > 0, p["lost_managers"] == float64(died), w.out)
@@ -413,10 +414,10 @@ func TestTheEndOfWatchingNamesTheCommandThatEndsTheRun(t *testing.T) {
 	w.wait = func(context.Context, time.Duration) error { return context.Canceled }
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	w.terminal = true
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", file))
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x", "--watch", "--receipt", file))
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "\r\x1b[K[")
-	require.Contains(t, w.errors, "\nsqlwriterctl: watching stopped, the run continues: `run show "+id+" --wait` watches it again, `run cancel "+id)
+	require.Contains(t, w.errors, "\nerror: watching stopped, the run continues\nhint: `sqlwriterctl run watch "+id+"` watches it again, `sqlwriterctl run cancel "+id)
 	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -427,7 +428,7 @@ func TestTheEndOfWatchingNamesTheCommandThatEndsTheRun(t *testing.T) {
 
 func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 1, 2)
 	asked := 0
@@ -450,7 +451,7 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 		return nil
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait", "--receipt", file), "one was deferred")
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch", "--receipt", file), "one was deferred")
 	require.Equal(t, 3, strings.Count(w.errors, "trying again: the app answers 502"), w.errors)
 	readReceipt(t, file)
 }
@@ -464,35 +465,35 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
-		"an unknown kind":         {[]string{"run", "start", "reconcile", "--all", "--why", "x"}, `kind: expected drain, replay or reindex, found "reconcile"`},
-		"an unknown kind, error":  {[]string{"run", "start", "replay", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure"},
-		"no time":                 {[]string{"run", "start", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected a time with its offset"},
-		"no other time":           {[]string{"run", "start", "replay", "--until", "2026-01-01", "--why", "x"}, "--until: expected a time with its offset"},
-		"no filter":               {[]string{"run", "start", "replay", "--why", "x"}, "--all: expected a filter"},
-		"no reason":               {[]string{"run", "start", "replay", "--all"}, "why: expected the reason"},
-		"no pattern":              {[]string{"run", "start", "replay", "--all", "--why", "x", "--pattern", "z"}, "--pattern: expected two_phase"},
-		"no file":                 {[]string{"run", "start", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
-		"a file without ids":      {[]string{"run", "start", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
-		"a receipt of the future": {[]string{"run", "start", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt requires --wait"},
-		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run starts nothing"},
-		"a receipt nowhere":       {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
-		"a receipt that is a dir": {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", w.dir}, "found a folder"},
-		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
+		"an unknown kind":         {[]string{"run", "start", "--yes", "reconcile", "--all", "--why", "x"}, `kind: unknown value "reconcile"; expected one of drain, replay, reindex`},
+		"an unknown kind, error":  {[]string{"run", "start", "--yes", "replay", "--kind", "documents", "--why", "x"}, "--kind: unknown value \"documents\"; did you mean document?"},
+		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
+		"no other time":           {[]string{"run", "start", "--yes", "replay", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
+		"no filter":               {[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter"},
+		"no reason":               {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
+		"no pattern":              {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--pattern", "z"}, `--pattern: unknown value "z"; expected one of two_phase`},
+		"no file":                 {[]string{"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
+		"a file without ids":      {[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
+		"a receipt of the future": {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt requires --watch"},
+		"a dry wait":              {[]string{"run", "start", "--yes", "replay", "--all", "--dry-run", "--watch"}, "--dry-run starts nothing"},
+		"a receipt nowhere":       {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--watch", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
+		"a receipt that is a dir": {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--watch", "--receipt", w.dir}, "found a folder"},
+		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, `--status: unknown value "done"; expected one of pending_queue`},
 		"too many runs":           {[]string{"run", "list", "--limit", "1001"}, "--limit: expected 1 to 1000"},
 		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
 		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 to 1000, found -3"},
-		"fewer than no documents": {[]string{"run", "start", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
-		"back in time":            {[]string{"run", "start", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
-		"an empty period":         {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
-		"no report":               {[]string{"report", "sales"}, `report: expected one of runs, batch-progress,`},
+		"fewer than no documents": {[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
+		"back in time":            {[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
+		"an empty period":         {[]string{"run", "start", "--yes", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
+		"no report":               {[]string{"report", "show", "sales"}, `name: unknown value "sales"; expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
-		"no id, entries":          {[]string{"audits", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
-		"fewer than no entries":   {[]string{"audits", "--limit=-1"}, "--limit: expected "},
-		"an action of a novel":    {[]string{"audits", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
+		"no id, entries":          {[]string{"audit", "list", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
+		"fewer than no entries":   {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
+		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: unknown value "},
 		"a run for a batch":       {[]string{"batch", "show", "drain-1"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "drain-1"`},
-		"no document":             {[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
-		"lines of a replay":       {[]string{"run", "start", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
-		"lines and no documents":  {[]string{"run", "start", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},
+		"no document":             {[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
+		"lines of a replay":       {[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
+		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},
 		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
@@ -501,7 +502,7 @@ func TestUsageErrors(t *testing.T) {
 	all, err := w.store.ListRuns(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, all)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))
+	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--watch"))
 	require.Contains(t, w.errors, `no run "nobody"`)
 	require.Equal(t, exitFailed, w.run(t, "batch", "list", "nobody"))
 }
@@ -509,7 +510,7 @@ func TestUsageErrors(t *testing.T) {
 // The permissions of a rewrite reach the run, by the command line and by the app's Ops function.
 func TestThePermissionsOfARewriteReachTheRun(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0", "--overwrite-edits", "7,8",
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0", "--overwrite-edits", "7,8",
 		"--overwrite-edits", "9", "--not-comparable", "--why", "x"), w.errors)
 	row, _, err := w.store.Run(t.Context(), w.onlyRun(t))
 	require.NoError(t, err)
@@ -524,7 +525,7 @@ func TestIDsOfAFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	w.stdin = text
 	for _, from := range []string{file, "-"} {
-		require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--ids-file", from, "--id", id(2), "--dry-run", "--json"), w.errors)
+		require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--ids-file", from, "--id", id(2), "--dry-run", "-o", "json"), w.errors)
 		var started ops.Started
 		require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 		require.Equal(t, 3, started.Matched)
@@ -534,14 +535,14 @@ func TestIDsOfAFile(t *testing.T) {
 		many.WriteString(id(n) + "\n")
 	}
 	require.NoError(t, os.WriteFile(file, []byte(many.String()), 0o600))
-	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--ids-file", file, "--why", "x"))
+	require.Equal(t, exitUsage, w.run(t, "run", "start", "--yes", "replay", "--ids-file", file, "--why", "x"))
 	require.Contains(t, w.errors, "--id, --ids-file: expected at most 10000, found 10001")
 }
 
 func TestNothingToDoIsReported(t *testing.T) {
 	w := newWorking(t, 0)
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "drain", "--why", "x", "--wait", "--receipt", file), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "drain", "--why", "x", "--watch", "--receipt", file), w.errors)
 	require.Equal(t, "0 documents match a drain\n", w.out)
 	require.Contains(t, w.errors, "no run was started and no receipt was written")
 	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
@@ -551,17 +552,17 @@ func TestNothingToDoIsReported(t *testing.T) {
 
 func TestReportsOnTheCommandLine(t *testing.T) {
 	w := newWorking(t, 0)
-	require.Equal(t, exitOK, w.run(t, "report"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "report", "list"), w.errors)
 	for _, n := range shared.ReportNames() {
 		require.Regexp(t, n.Name+`\s+`+regexp.QuoteMeta(n.Meaning)+`\n`, w.out)
 	}
-	require.Equal(t, exitOK, w.run(t, "report", "--json"), w.errors)
-	var names []run.ReportName
-	require.NoError(t, json.Unmarshal([]byte(w.out), &names))
-	require.Equal(t, shared.ReportNames(), names)
-	require.Equal(t, exitOK, w.run(t, "report", "workers"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "report", "list", "-o", "json"), w.errors)
+	var list ops.ReportList
+	require.NoError(t, json.Unmarshal([]byte(w.out), &list))
+	require.Equal(t, shared.ReportNames(), list.Reports)
+	require.Equal(t, exitOK, w.run(t, "report", "show", "workers"), w.errors)
 	require.Regexp(t, `^kind\s+active\s+per_second\s+since\nmanager\s+1000000\s+2.5\s+-\n$`, w.out)
-	require.Equal(t, exitOK, w.run(t, "report", "workers", "--json"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "report", "show", "workers", "-o", "json"), w.errors)
 	var answer run.Table
 	require.NoError(t, json.Unmarshal([]byte(w.out), &answer))
 	require.Equal(t, []string{"kind", "active", "per_second", "since"}, answer.Columns)
@@ -573,8 +574,8 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
-	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--why", "x"))
-	require.Contains(t, b.errors, "the run may have started anyway: see `run list` before you start another")
+	require.Equal(t, exitFailed, b.run(t, "run", "start", "--yes", "drain", "--why", "x"))
+	require.Contains(t, b.errors, "the run may have started anyway\nhint: see `sqlwriterctl run list` before you start another")
 	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--dry-run"))
 	require.NotContains(t, b.errors, "all the same")
 }
@@ -584,9 +585,9 @@ func TestARunDirectly(t *testing.T) {
 	r := operated(t)
 	first := r.failed(t, 1, "2628")
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "runs"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "show", "runs"), r.errors)
 	require.Contains(t, r.errors, "no rows")
-	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--id", first, "--why", "column widened", "--json"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--id", first, "--why", "column widened", "-o", "json"), r.errors)
 	require.Contains(t, r.errors, "names no valid Service Bus (SERVICEBUS_CONNECTION, RUNS_QUEUE)")
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
@@ -598,7 +599,7 @@ func TestARunDirectly(t *testing.T) {
 	work(t, store, id, 2, true)
 	complete(t, store, id)
 	file := filepath.Join(r.dir, "receipt.jsonl")
-	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--wait", "--receipt", file))
+	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--watch", "--receipt", file))
 	require.Regexp(t, `status\s+1 BATCH FAILED, completed with failures\n`, r.out)
 	head, _ := readReceipt(t, file)
 	require.Equal(t, map[string]int{"committed": 2, "deferred": 1, "none": 3}, head.Counts)
@@ -606,8 +607,8 @@ func TestARunDirectly(t *testing.T) {
 	require.Regexp(t, id+`/2\s+FAILED`, strings.Split(r.out, "\n")[1])
 	require.Equal(t, exitOK, r.run(t, "batch", "requeue", id+"/2", "--why", "x"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "run", "cancel", id, "--why", "x"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "batch-progress"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "runs"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "show", "batch-progress"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "show", "runs"), r.errors)
 	require.Contains(t, r.out, id, "the reports are about this environment")
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Contains(t, r.out, id)
@@ -618,7 +619,7 @@ func TestARunStartedDirectlySendsAMessageToTheManager(t *testing.T) {
 	first := r.failed(t, 1, "2628")
 	bus := servicebustest.Start(t, servicebus.Queue{Name: "runs", RequiresDuplicateDetection: true})
 	r.env["SERVICEBUS_CONNECTION"], r.env["RUNS_QUEUE"] = bus.ConnectionString(), "runs"
-	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--id", first, "--why", "x", "--json"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "reindex", "--id", first, "--why", "x", "-o", "json"), r.errors)
 	require.NotContains(t, r.errors, "could not be sent")
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
@@ -627,12 +628,4 @@ func TestARunStartedDirectlySendsAMessageToTheManager(t *testing.T) {
 	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, []any{started.Run, "web", started.Run + ":0:0"}, []any{notice.RunID, notice.SysName, messages[0].MessageID})
-}
-
-func TestATerminalIsNoFile(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, file.Close()) })
-	require.False(t, isTerminal(file))
-	require.False(t, isTerminal(&bytes.Buffer{}))
 }

@@ -32,7 +32,7 @@ type watched struct {
 func newWatched(redraw bool, answers ...func() (ops.RunProgress, error)) *watched {
 	w := &watched{clock: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), answers: answers}
 	w.watcher = watcher{
-		run: "r", redraw: redraw, out: &w.out, now: func() time.Time { return w.clock },
+		run: "r", redraw: redraw, out: &w.out, shown: func(t time.Time) string { return t.Format("15:04:05") }, now: func() time.Time { return w.clock },
 		ask: func(context.Context, string) (ops.RunProgress, error) {
 			answer := w.answers[0]
 			w.answers = w.answers[1:]
@@ -195,7 +195,9 @@ func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {
 		}
 		_, err := w.watch(t.Context())
 		require.ErrorContains(t, err, "the run continues", name)
-		require.ErrorContains(t, err, "`run cancel r --why TEXT` ends it", name)
+		var advised *advisedError
+		require.ErrorAs(t, err, &advised)
+		require.Contains(t, advised.advice, "`sqlwriterctl run cancel r --why TEXT` ends it", name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w := newWatched(true, going(1, 2), func() (ops.RunProgress, error) { cancel(); return ops.RunProgress{}, &opsapi.LostError{Err: ctx.Err()} })
@@ -221,9 +223,9 @@ func TestTheVerdictOnARun(t *testing.T) {
 	}{
 		"all is well":     {run.RunCompleted, 0, ""},
 		"it goes on":      {run.RunRunning, 0, ""},
-		"batches failed":  {run.RunCompletedWithFailures, 2, "2 batches failed (`batch list r --status failed` shows the errors, `batch requeue --run r"},
+		"batches failed":  {run.RunCompletedWithFailures, 2, "2 batches failed"},
 		"and it goes on":  {run.RunRunning, 1, "1 batch failed"},
-		"it failed":       {run.RunFailed, 0, "run r is failed: `run resume r"},
+		"it failed":       {run.RunFailed, 0, "run r is failed"},
 		"it is cancelled": {run.RunCancelled, 3, "run r is cancelled"},
 	} {
 		p, _ := going(1, 2, ended(c.status, c.failed))()

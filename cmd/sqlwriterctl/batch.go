@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
+)
+
+type batchCommands struct {
+	List    batchListCommand    `cmd:"" help:"List the batches of a run, failed ones first; or the latest batches of all runs."`
+	Show    batchShowCommand    `cmd:"" help:"Show a batch and the errors of its documents."`
+	Requeue batchRequeueCommand `cmd:"" help:"Send a failed batch again, or all failed batches of a run."`
+}
+
+type batchListCommand struct {
+	pageFlags
+
+	Status string `help:"Only batches with this status." placeholder:"STATUS" values:"batch-statuses"`
+	ID     string `arg:"" optional:"" name:"run" help:"The run's id."`
+}
+
+// Run lists the batches.
+func (c *batchListCommand) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.BatchList, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit, Page: c.Page})
+		if err != nil {
+			return err
+		}
+		a.more(page.Next)
+		return a.emit(page, idsOf(page.Batches, batchName), func() error {
+			rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
+			for _, b := range page.Batches {
+				rows = append(rows, []string{
+					batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success), strconv.Itoa(b.Failure),
+					a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt), orDash(a.says(batchError(b))),
+				})
+			}
+			return a.table(rows)
+		})
+	})
+}
+
+// batchName is the short name of a batch. Package ops accepts it in place of the id.
+func batchName(b run.Batch) string { return b.Run + "/" + strconv.Itoa(b.Number) }
+
+// batchStatus is a status as it is listed. Capitals make a failure stand out.
+func batchStatus(s run.BatchStatus) string {
+	if s == run.Failed {
+		return "FAILED"
+	}
+	return string(s)
+}
+
+// batchError is the error of a failed batch, or the last error of the queue.
+func batchError(b run.Batch) string {
+	if b.Error == "" && b.LastQueueError != "" && b.Status.Open() {
+		return "queue: " + b.LastQueueError
+	}
+	return b.Error
+}
+
+type batchShowCommand struct {
+	ID string `arg:"" name:"batch" help:"RUN/NUMBER, or the batch's id."`
+}
+
+// Run shows the batch.
+func (c *batchShowCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		b, err := opsapi.Do(ctx, o, opsapi.BatchShow, opsapi.Batch{Batch: c.ID})
+		if err != nil {
+			return err
+		}
+		err = a.emit(b, []string{batchName(b.Batch)}, func() error { return printBatch(a, b) })
+		if err == nil && b.Status == run.Failed {
+			a.notef("batch %s failed: `sqlwriterctl batch requeue %s --why TEXT` sends it again", batchName(b.Batch), batchName(b.Batch))
+		}
+		return err
+	})
+}
+
+func printBatch(a *app, b ops.BatchDetail) error {
+	rows := [][]string{{"batch", batchName(b.Batch)}, {"id", b.ID}, {"status", batchStatus(b.Status)}}
+	if b.Error != "" {
+		rows = append(rows, []string{"error", oneLine(b.Error)})
+	}
+	rows = append(rows, []string{"documents", fmt.Sprintf("%d: %d success, %d failure", b.Total, b.Success, b.Failure)})
+	queue := fmt.Sprintf("attempt %d, refused %d times", b.Attempt, b.QueueAttempts)
+	if b.LastQueueError != "" {
+		queue += ", last error: " + oneLine(b.LastQueueError)
+	}
+	rows = append(rows,
+		[]string{"message", queue}, []string{"worker", orDash(b.Owner)}, []string{"created", a.time(b.CreatedAt)}, []string{"queued", a.time(b.QueuedAt)},
+		[]string{"started", a.time(b.StartedAt)}, []string{"heartbeat", a.time(b.HeartbeatAt)}, []string{"ended", a.time(b.EndedAt)},
+	)
+	if err := a.facts(rows); err != nil {
+		return err
+	}
+	rows = [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "LINE", "DOCUMENT", "MESSAGE"}}
+	for _, e := range b.Errors {
+		again, line := "no", "-"
+		if e.Retryable {
+			again = "yes"
+		}
+		if e.EntityID != 0 {
+			line = strconv.FormatInt(e.EntityID, 10)
+		}
+		rows = append(rows, []string{a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line, e.Document, a.says(e.Message)})
+	}
+	return a.tables(rows)
+}
+
+type batchRequeueCommand struct {
+	whyFlag
+	yesFlag
+
+	RunID string `name:"run" help:"All failed batches of this run." placeholder:"RUN"`
+	ID    string `arg:"" optional:"" name:"batch" help:"RUN/NUMBER, or the batch's id."`
+}
+
+// Run requeues the batches. It asks before it requeues those of a run.
+func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
+	switch {
+	case c.ID == "" && c.RunID == "":
+		return &usageError{errors.New("which batches? expected a batch (RUN/NUMBER), or --run RUN for all failed batches of a run")}
+	case c.ID != "" && c.RunID != "":
+		return &usageError{errors.New("expected a batch or --run RUN, not both")}
+	case c.RunID != "":
+		if err := a.mayConfirm(c.Yes); err != nil {
+			return err
+		}
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		if c.RunID != "" && !c.Yes {
+			p, err := opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: c.RunID})
+			if err != nil {
+				return err
+			}
+			if n := p.Stats.Batches[run.Failed]; n > 0 { // the call itself refuses a run without any
+				if err := a.confirm(c.Yes, fmt.Sprintf("%s of run %s will be sent again.", batches(n), c.RunID)); err != nil {
+					return err
+				}
+			}
+		}
+		done, err := opsapi.Do(ctx, o, opsapi.BatchRequeue, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, Why: c.Why})
+		if err != nil {
+			return err
+		}
+		if done.Note != "" {
+			a.notef("%s", a.says(done.Note))
+		}
+		return a.emit(done, nil, func() error {
+			a.printf("the timer will send %s again", batches(done.Batches))
+			return nil
+		})
+	})
+}

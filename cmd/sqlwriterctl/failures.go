@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+)
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// advisedError is an error with what to do about it.
+type advisedError struct {
+	error
+	advice string
+}
+
+func (e *advisedError) Unwrap() error { return e.error }
+
+// attentionError is the error of `status --check`.
+type attentionError struct{ error }
+
+// fail prints an error, what to do about it and, with --verbose, its details. It returns the exit code.
+func (a *app) fail(ctx context.Context, err error) int {
+	what, advice := a.describe(err)
+	if !isUsage(err) { // which may show how times are typed
+		what = a.says(what)
+	}
+	a.tellf("error: %s", what)
+	if advice != "" {
+		a.tellf("hint: %s", advice)
+	}
+	if a.Verbose {
+		a.tellf("details: %s", oneLine(err.Error()))
+	}
+	var attention *attentionError
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case isUsage(err):
+		return exitUsage
+	case errors.As(err, &attention):
+		return exitAttention
+	}
+	return exitFailed
+}
+
+// describe says in one sentence what happened, and in one what to do.
+func (a *app) describe(err error) (what, advice string) {
+	var advised *advisedError
+	classified := fault.As(err)
+	switch {
+	case errors.As(err, &advised):
+		what, _ = a.describe(errors.Unwrap(advised))
+		return what, advised.advice
+	case isUsage(err):
+		return err.Error(), fmt.Sprintf("see `%s --help`", a.helpFor())
+	case errors.Is(err, context.Canceled):
+		return "interrupted", ""
+	case classified != nil:
+		advice = "details are shown with --verbose"
+		if lookUp(faults(), classified.Code) != nil {
+			advice = fmt.Sprintf("`sqlwriterctl explain %s` says what it means and what to do", classified.Code)
+		}
+		return reason(err, classified), advice
+	}
+	return err.Error(), ""
+}
+
+// reason describes a classified error. What was said in front of it stays; its cause, a text of a driver, goes.
+func reason(err error, e *fault.Error) string {
+	front, _, _ := strings.Cut(err.Error(), e.Error())
+	adapter, _, _ := strings.Cut(e.Op, ":")
+	name, known := map[string]string{
+		"cosmos": "Cosmos DB", "sqlserver": "SQL Server", "sqlite": "SQLite", "blob": "blob storage", "servicebus": "Service Bus",
+	}[adapter]
+	text := e.Reason
+	if known {
+		text = name + ": " + text
+	}
+	return fmt.Sprintf("%s%s (%s, code %s)", front, text, e.Kind, e.Code)
+}
+
+// helpFor is the command whose help describes what was typed.
+func (a *app) helpFor() string {
+	if a.command == nil {
+		return "sqlwriterctl"
+	}
+	return commandPath(a.command)
+}
+
+// isUsage reports whether an error is a mistake in the command line.
+func isUsage(err error) bool {
+	var usage *usageError
+	var request *ops.RequestError
+	return errors.As(err, &usage) || (errors.As(err, &request) && request.Refusal == ops.Usage)
+}
+
+// isGone reports whether a document does not exist.
+func isGone(err error) bool { return fault.Has(err, fault.Gone) }

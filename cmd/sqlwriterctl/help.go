@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are one or two for each command. A test parses them, and that each command has some.
+func examples() map[string][]string {
+	return map[string][]string{
+		"status":                  {"sqlwriterctl status --watch", "sqlwriterctl status --check || echo somebody must look"},
+		"explain":                 {"sqlwriterctl explain 2628", "sqlwriterctl explain quota"},
+		"document show":           {`sqlwriterctl document show "2025-12-17 10:30:00.000000-06:00-0001-1421549"`},
+		"document why":            {"sqlwriterctl document why ID"},
+		"document retry":          {"sqlwriterctl document retry --code 2628 --dry-run", `sqlwriterctl document retry --code 2628 --why "column widened"`},
+		"document submit":         {"sqlwriterctl document submit --replace examples/01-plain-success.json", "sqlwriterctl document submit - < result.json"},
+		"document mark-committed": {`sqlwriterctl document mark-committed ID --why "typed in from the invoice"`},
+		"flow show":               {"sqlwriterctl flow show"},
+		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
+		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`},
+		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --watch --receipt replay.jsonl`},
+		"run list":                {"sqlwriterctl run list --limit 5"},
+		"run show":                {"sqlwriterctl run show RUN -o yaml"},
+		"run watch":               {"sqlwriterctl run watch RUN --receipt run.jsonl"},
+		"run items":               {"sqlwriterctl run items RUN --outcome failed,deferred"},
+		"run cancel":              {`sqlwriterctl run cancel RUN --why "wrong filter"`},
+		"run resume":              {`sqlwriterctl run resume RUN --here --why "it was killed"`},
+		"batch list":              {"sqlwriterctl batch list RUN --status failed"},
+		"batch show":              {"sqlwriterctl batch show RUN/3"},
+		"batch requeue":           {`sqlwriterctl batch requeue RUN/3 --why "queue is back"`, `sqlwriterctl batch requeue --run RUN --why "queue is back"`},
+		"audit list":              {"sqlwriterctl audit list --limit 50", "sqlwriterctl audit list --action FLOW_PAUSED"},
+		"report list":             {"sqlwriterctl report list"},
+		"report show":             {"sqlwriterctl report show queue-lag"},
+		"ledger adopt":            {"sqlwriterctl ledger adopt --dry-run", "sqlwriterctl ledger adopt --empty"},
+		"ledger status":           {"sqlwriterctl ledger status"},
+		"ledger reopen":           {"sqlwriterctl ledger reopen"},
+		"migrate up":              {"sqlwriterctl migrate up"},
+		"migrate status":          {"sqlwriterctl migrate status"},
+		"migrate script":          {"sqlwriterctl migrate script > migrate.sql"},
+		"column list":             {"sqlwriterctl column list"},
+		"context add": {
+			"sqlwriterctl context add prod --app https://NAME.azurewebsites.net --key-env PROD_KEY",
+			"sqlwriterctl context add test --settings local.settings.json",
+		},
+		"context use":    {"sqlwriterctl context use prod"},
+		"context list":   {"sqlwriterctl context list"},
+		"context remove": {"sqlwriterctl context remove prod"},
+		"completion":     {"source <(sqlwriterctl completion bash)", "sqlwriterctl completion fish > ~/.config/fish/completions/sqlwriterctl.fish"},
+		"version":        {"sqlwriterctl version -o json"},
+	}
+}
+
+// addExamples puts the examples into the help of the commands.
+func addExamples(root *kong.Node) error {
+	all := examples()
+	for _, node := range root.Leaves(true) {
+		lines, ok := all[node.Path()]
+		if !ok {
+			return fmt.Errorf("the command %q has no example", node.Path())
+		}
+		node.Detail = "Examples:\n\n  " + strings.Join(lines, "\n  ")
+	}
+	return nil
+}

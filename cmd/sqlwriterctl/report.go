@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
+)
+
+type reportCommands struct {
+	List reportListCommand `cmd:"" help:"List the monitoring queries with their meaning."`
+	Show reportShowCommand `cmd:"" help:"Run a monitoring query."`
+}
+
+type reportListCommand struct{}
+
+// Run lists the reports.
+func (c *reportListCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		list, err := opsapi.Do(ctx, o, opsapi.ReportList, opsapi.None{})
+		if err != nil {
+			return err
+		}
+		return a.emit(list, idsOf(list.Reports, func(n run.ReportName) string { return n.Name }), func() error {
+			rows := [][]string{{"REPORT", "ANSWERS"}}
+			for _, n := range list.Reports {
+				rows = append(rows, []string{n.Name, n.Meaning})
+			}
+			return a.table(rows)
+		})
+	})
+}
+
+type reportShowCommand struct {
+	Name string `arg:"" name:"name" help:"The report's name." values:"reports"`
+}
+
+// Run runs the report.
+func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		t, err := opsapi.Do(ctx, o, opsapi.ReportShow, opsapi.Report{Name: c.Name})
+		if err != nil {
+			return err
+		}
+		if len(t.Rows) == 0 {
+			a.notef("no rows")
+		}
+		rows := [][]string{t.Columns}
+		for _, values := range t.Rows {
+			row := make([]string, len(values))
+			for i, v := range values {
+				row[i] = a.reportCell(v)
+			}
+			rows = append(rows, row)
+		}
+		return a.emit(t, idsOf(rows[1:], func(row []string) string { return row[0] }), func() error { return a.table(rows) })
+	})
+}
+
+// reportCell formats a value of a report: a text, a number or nil.
+func (a *app) reportCell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "-"
+	case string:
+		return orDash(a.says(v))
+	case float64: // JSON gives whole numbers as float64, too
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}

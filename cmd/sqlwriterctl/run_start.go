@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
+)
+
+// yesFlag confirms what changes more than one document.
+type yesFlag struct {
+	Yes bool `short:"y" help:"Do not ask. Required where there is no terminal to ask on."`
+}
+
+type runStartCommand struct {
+	receiptFlag
+	whyFlag
+	yesFlag
+
+	What    string   `arg:"" name:"kind" help:"${kinds}." values:"run-kinds"`
+	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
+	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
+	Since   string   `help:"Only documents that failed (replay) or changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	Until   string   `help:"Only documents that failed or changed before." placeholder:"TIME"`
+	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
+	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay); can be combined with --code." placeholder:"RUN"`
+	All     bool     `help:"All documents; without it a replay or a reindex without a filter is refused."`
+	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
+	Limit   int      `help:"At most N documents." placeholder:"N"`
+	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME" values:"patterns"`
+
+	OverwriteEdits []int64 `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
+	NotComparable  bool    `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+
+	DryRun bool `help:"Count and list, and change nothing."`
+	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
+	Watch  bool `short:"w" help:"Watch it until it has ended, as run watch. Ctrl-C ends the watching, not the run; with --here it also ends the execution in this process."`
+}
+
+// Run counts the documents, asks, starts the run, and watches it with --watch.
+func (c *runStartCommand) Run(ctx context.Context, a *app) error {
+	r, err := c.request(a)
+	if err != nil {
+		return err
+	}
+	many := !c.DryRun && len(r.IDs) != 1
+	if many {
+		if err := a.mayConfirm(c.Yes); err != nil {
+			return err
+		}
+	}
+	file, err := c.newReceipt()
+	if err != nil {
+		return err
+	}
+	defer file.discard()
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		if many && !c.Yes {
+			counting := r
+			counting.DryRun = true
+			counted, err := opsapi.Do(ctx, o, opsapi.RunStart, counting)
+			if err != nil {
+				return err
+			}
+			if proceed, err := askForRun(a, counted, c.Yes); !proceed {
+				return err
+			}
+		}
+		started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
+		if err != nil {
+			return mayHaveStarted(err, r.DryRun)
+		}
+		if c.Watch && started.Run != "" && (started.Progress == nil || ctx.Err() == nil) {
+			if started.Note != "" {
+				a.notef("%s", a.says(started.Note))
+			}
+			a.notef("run %s: %s documents", started.Run, atLeast(started.Matched, started.AtLeast))
+			w := newWatcher(a, o, started.Run)
+			w.exists = true
+			return c.watch(ctx, a, o, w, file)
+		}
+		if c.Receipt != "" {
+			a.notef("no document matches: no run was started and no receipt was written")
+		}
+		if c.Here {
+			return printExecution(a, started, nil)
+		}
+		return emitStarted(a, started)
+	})
+}
+
+// askForRun shows what would be taken, and asks. It does not ask when nothing would.
+func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) {
+	if kind, _ := run.Kinds().Find(counted.Kind); len(kind.Passes) > 0 {
+		return true, nil // it has no documents to count
+	}
+	if counted.Matched == 0 && !counted.AtLeast {
+		return false, emitStarted(a, counted)
+	}
+	for _, f := range counted.Failures {
+		a.tellf("  %d %s %s %s", f.Documents, f.Status, orDash(f.Kind), orDash(f.Code))
+	}
+	question := fmt.Sprintf("A %s takes %s documents.", counted.Kind, atLeast(counted.Matched, counted.AtLeast))
+	err = a.confirm(yes, question)
+	return err == nil, err
+}
+
+// mayHaveStarted says of a lost reply that the run may have started.
+func mayHaveStarted(err error, dryRun bool) error {
+	var lost *opsapi.LostError
+	if dryRun || !errors.As(err, &lost) {
+		return err
+	}
+	return &advisedError{fmt.Errorf("%w; the run may have started anyway", err), "see `sqlwriterctl run list` before you start another"}
+}
+
+// printExecution prints a run that was executed in the process that was asked.
+func printExecution(a *app, started ops.Started, err error) error {
+	if err != nil {
+		return mayHaveStarted(err, false)
+	}
+	if p := started.Progress; p != nil {
+		if started.Note != "" {
+			a.notef("%s", a.says(started.Note))
+		}
+		return errors.Join(emitRun(a, *p), executed(*p))
+	}
+	err = emitStarted(a, started)
+	if started.Run != "" { // SQL went away meanwhile: its progress is not known
+		err = errors.Join(err, fmt.Errorf("run %s is not over", started.Run))
+	}
+	return err
+}
+
+func emitStarted(a *app, s ops.Started) error {
+	if s.Note != "" {
+		a.notef("%s", a.says(s.Note))
+	}
+	ids := []string{s.Run}
+	if s.Run == "" {
+		ids = idsOf(s.First, func(m ops.Match) string { return m.ID })
+	}
+	return a.emit(s, ids, func() error { return printStarted(a, s) })
+}
+
+func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
+	switch {
+	case c.DryRun && (c.Watch || c.Receipt != ""):
+		return r, &usageError{errors.New("--dry-run starts nothing: it cannot be combined with --watch or --receipt")}
+	case c.Receipt != "" && !c.Watch:
+		return r, &usageError{errors.New("--receipt requires --watch, because the run must have ended (`run show RUN --receipt FILE` writes it later)")}
+	}
+	r = ops.StartRequest{
+		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
+		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
+	}
+	if r.From, r.To, err = a.period(c.Since, c.Until); err != nil {
+		return r, err
+	}
+	if c.IDsFile == "" {
+		return r, nil
+	}
+	ids, err := a.idsInFile(c.IDsFile)
+	if err != nil {
+		return r, &usageError{fmt.Errorf("--ids-file: %w", err)}
+	}
+	r.IDs = append(r.IDs, ids...)
+	return r, nil
+}
+
+// maxIDsRead is how many ids of a file are read. It is more than a run may have, so that the error can name the number.
+const maxIDsRead = 1_000_000
+
+// idsInFile reads a file of ids, one a line. It ignores blank lines, spaces around an id, and repeated ids.
+func (e environment) idsInFile(path string) ([]string, error) {
+	in := e.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	var ids []string
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() && len(ids) < maxIDsRead {
+		id := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if id == "" || seen[id] {
+			continue
+		}
+		seen[id] = true
+		ids = append(ids, id)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: expected one id a line: %w", path, err)
+	}
+	if len(ids) == 0 { // an empty list would mean no filter
+		return nil, fmt.Errorf("%s: expected one id a line, found none", path)
+	}
+	return ids, nil
+}

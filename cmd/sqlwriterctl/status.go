@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+)
+
+type statusCommand struct {
+	watchFlag
+
+	Check bool `help:"Print only what needs attention; exit code 3 if anything does, for monitors."`
+}
+
+// Run prints the status.
+func (c *statusCommand) Run(ctx context.Context, a *app) error {
+	if c.Check && c.Watch {
+		return &usageError{errors.New("--check, --watch: cannot be combined")}
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		return c.watch(ctx, a, func(ctx context.Context, out *app) (key any, err error) {
+			s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
+			if err != nil {
+				return nil, err
+			}
+			return statusKey(s), c.print(out, s)
+		})
+	})
+}
+
+// statusKey is what is the same as long as nothing happens.
+func statusKey(s ops.Status) any {
+	key := []any{idsOf(s.Attention, func(at ops.Attention) string { return at.Code }), s.Flow.State, s.Flow.Code}
+	for _, d := range s.Dependencies {
+		key = append(key, d.Name, d.State, d.Code)
+	}
+	for _, r := range s.Runs {
+		key = append(key, r.ID, r.State, r.Done)
+	}
+	if s.Counts != nil {
+		key = append(key, s.Counts.Depth)
+	}
+	return key
+}
+
+func (c *statusCommand) print(a *app, s ops.Status) error {
+	codes := idsOf(s.Attention, func(at ops.Attention) string { return at.Code })
+	if !c.Check {
+		return a.emit(s, codes, func() error { return printStatus(a, s) })
+	}
+	err := a.emit(s.Attention, codes, func() error { return a.facts(attentionRows(a, s)) })
+	if err == nil && len(codes) > 0 {
+		err = &attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))}
+	}
+	return err
+}
+
+func attentionRows(a *app, s ops.Status) (rows [][]string) {
+	for _, at := range s.Attention {
+		text := a.says(at.Says)
+		if at.Page != "" {
+			text += " (runbook: " + at.Page + ")"
+		}
+		rows = append(rows, []string{"ATTENTION", text})
+	}
+	if len(rows) == 0 {
+		rows = [][]string{{"attention", "nothing"}}
+	}
+	return rows
+}
+
+func printStatus(a *app, s ops.Status) error {
+	rows := append(attentionRows(a, s), flowRows(a, s.Flow)...)
+	for _, m := range s.MassFailures {
+		rows = append(rows, []string{"mass failure", fmt.Sprintf("%d documents fail with %s since %s; others go on", m.Documents, m.Code, a.time(m.Since))})
+	}
+	if m := s.FeedMissed; m != nil {
+		sample := m.Sample
+		if m.Code != "" {
+			sample += " (" + m.Code + ")"
+		}
+		rows = append(rows, []string{"feed missed", fmt.Sprintf("it did not bring %d documents that were due, the oldest of %s, found %s, such as %s",
+			m.Documents, a.time(m.Oldest), a.time(m.At), sample)})
+	}
+	rows = append(rows, []string{"environment", s.SysName + ", at " + a.time(s.At)})
+	if s.Feed != nil {
+		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
+	}
+	rows = append(rows, []string{"app version", orDash(s.AppVersion)})
+	if s.RunsUnknown != "" {
+		rows = append(rows, []string{"runs", "unknown: " + a.says(s.RunsUnknown)})
+	}
+	if s.CountsUnknown != "" {
+		rows = append(rows, []string{"counts", a.says(s.CountsUnknown)})
+	}
+	if s.Counts != nil {
+		rows = append(rows, countRows(a, s)...)
+	}
+	if err := a.facts(rows); err != nil {
+		return err
+	}
+	return a.tables(dependencyRows(a, s), runStateRows(a, s), skippedRows(a, s), queueRows(s), groupRows(a, s))
+}
+
+// tables writes the tables that have rows beside their head, each after an empty line.
+func (a *app) tables(all ...[][]string) error {
+	for _, rows := range all {
+		if len(rows) < 2 {
+			continue
+		}
+		a.printf("")
+		if err := a.table(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flowRows(a *app, f ops.FlowView) [][]string {
+	rows := [][]string{{"flow", a.says(f.Says)}}
+	if f.CutOff {
+		rows = append(rows, []string{"cut off", "only this instance cannot reach SQL: it leaves its documents to the others"})
+	}
+	if f.Lost {
+		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
+	}
+	return rows
+}
+
+func countRows(a *app, s ops.Status) (rows [][]string) {
+	c := s.Counts
+	rows = append(rows, []string{"counted", fmt.Sprintf("%s, %s ago", a.time(c.At), seconds(int64(s.At.Sub(c.At).Seconds())))})
+	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
+		n := c.Depth[status]
+		text := atLeast(n.Documents, n.AtLeast)
+		if status == invoice.RetryScheduled && n.Documents > 0 {
+			text += fmt.Sprintf(" (%d due, %d put off, %d postponed)", c.Due, c.PutOff, c.Postponed)
+		}
+		rows = append(rows, []string{string(status), text})
+	}
+	if o := c.Oldest; o != nil {
+		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since))})
+	}
+	return append(rows, []string{"poison messages", fmt.Sprintf("%d in the last 60 minutes", c.PoisonLastHour)})
+}
+
+func dependencyRows(a *app, s ops.Status) [][]string {
+	rows := [][]string{{"DEPENDENCY", "STATE", "SINCE", "CODE", "REASON"}}
+	for _, d := range s.Dependencies {
+		code := d.Code
+		if d.Kind != "" {
+			code = string(d.Kind) + " " + d.Code
+		}
+		rows = append(rows, []string{d.Name, d.State, a.time(d.Since), orDash(code), orDash(a.says(d.Reason))})
+	}
+	return rows
+}
+
+func runStateRows(a *app, s ops.Status) [][]string {
+	rows := [][]string{{"RUN", "STATE", "DOCUMENTS", "SAYS"}}
+	for _, r := range s.Runs {
+		rows = append(rows, []string{r.ID, r.State, fmt.Sprintf("%d of %d", r.Done, r.Known), a.says(r.Says)})
+	}
+	return rows
+}
+
+func skippedRows(a *app, s ops.Status) [][]string {
+	rows := [][]string{{"SKIPPED SYS_NAME", "DOCUMENTS", "SINCE", "LAST", "SAMPLE"}}
+	for _, k := range s.Skipped {
+		rows = append(rows, []string{orDash(k.SysName), strconv.Itoa(k.Documents), a.time(k.Since), a.time(k.LastAt), k.Sample})
+	}
+	return rows
+}
+
+func queueRows(s ops.Status) [][]string {
+	rows := [][]string{{"QUEUE", "ACTIVE", "DEAD-LETTERED"}}
+	if s.Counts == nil {
+		return rows
+	}
+	for _, q := range s.Counts.Queues {
+		if q.Unknown != "" {
+			rows = append(rows, []string{q.Queue, "unknown", q.Unknown})
+			continue
+		}
+		rows = append(rows, []string{q.Queue, atLeast(q.Active.Documents, q.Active.AtLeast), atLeast(q.DeadLettered.Documents, q.DeadLettered.AtLeast)})
+	}
+	return rows
+}
+
+func groupRows(a *app, s ops.Status) [][]string {
+	rows := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS", "LAST", "LINE", "RETRY"}}
+	if s.Counts == nil {
+		return rows
+	}
+	for _, g := range s.Counts.Groups {
+		line := "-"
+		if g.Line != 0 {
+			line = strconv.FormatInt(g.Line, 10)
+		}
+		rows = append(rows, []string{
+			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast), a.time(g.Last), line, orDash(g.Retry),
+		})
+	}
+	return rows
+}
+
+func atLeast(n int, more bool) string {
+	if more {
+		return "at least " + strconv.Itoa(n)
+	}
+	return strconv.Itoa(n)
+}

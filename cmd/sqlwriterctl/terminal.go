@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/timer"
+)
+
+// environment holds the process's inputs and outputs. Tests replace it.
+type environment struct {
+	lookup func(string) (string, bool)
+	// dir is the folder of .local and local.settings.json; configDir that of the contexts.
+	dir, configDir string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	// terminal means that stderr is a terminal: progress is then one line that is redrawn. asks means that stdin is one, too.
+	terminal, asks bool
+	// width is the width of the terminal that stdout is; 0 if it is none, and then no line is cut.
+	width int
+	// zone is the operator's time zone; nil means the process's.
+	zone *time.Location
+	// now is the clock. wait sleeps unless the context ends first. Nil means the real ones.
+	now  func() time.Time
+	wait func(ctx context.Context, d time.Duration) error
+}
+
+func processEnvironment() environment {
+	config, err := os.UserConfigDir()
+	if err != nil { // without a home there are no contexts
+		config = ""
+	}
+	width := 0
+	if stdout := int(os.Stdout.Fd()); term.IsTerminal(stdout) {
+		if w, _, err := term.GetSize(stdout); err == nil {
+			width = w
+		}
+	}
+	terminal := term.IsTerminal(int(os.Stderr.Fd()))
+	return environment{
+		lookup: os.LookupEnv, dir: ".", configDir: config, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		terminal: terminal, asks: terminal && term.IsTerminal(int(os.Stdin.Fd())), width: width,
+	}
+}
+
+func (e environment) clock() time.Time {
+	if e.now != nil {
+		return e.now()
+	}
+	return time.Now()
+}
+
+func (e environment) pause() func(context.Context, time.Duration) error {
+	if e.wait != nil {
+		return e.wait
+	}
+	return timer.Wait
+}
+
+// env returns an environment variable; empty if it is not set.
+func (e environment) env(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+// print writes a part of the result to stdout. It ignores a closed output.
+func (a *app) print(text string) { _, _ = io.WriteString(a.stdout, text) }
+
+// printf writes a line of the result to stdout.
+func (a *app) printf(format string, args ...any) { a.print(fmt.Sprintf(format+"\n", args...)) }
+
+// notef writes a note to stderr, unless -q asks for none.
+func (a *app) notef(format string, args ...any) {
+	if !a.Quiet {
+		a.tellf(format, args...)
+	}
+}
+
+// tellf writes a line to stderr.
+func (a *app) tellf(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+const (
+	columnGap = 2
+	// minWrapped is the narrowest last column that facts wraps.
+	minWrapped = 20
+)
+
+// table writes rows in aligned columns. The first row is the head. On a terminal long lines are cut.
+func (a *app) table(rows [][]string) error {
+	lines, err := aligned(rows)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if a.width > 0 {
+			line = ops.Truncate(line, a.width)
+		}
+		a.printf("%s", line)
+	}
+	return nil
+}
+
+// facts writes rows of names and values. On a terminal long values are wrapped.
+func (a *app) facts(rows [][]string) error {
+	names := 0
+	for _, row := range rows {
+		names = max(names, utf8.RuneCountInString(row[0]))
+	}
+	room := a.width - names - columnGap
+	for _, row := range rows {
+		value := row[1]
+		if a.width > 0 && room >= minWrapped {
+			value = strings.Join(wrapped(value, room), "\n"+strings.Repeat(" ", names+columnGap))
+		}
+		a.printf("%-*s%s", names+columnGap, row[0], value)
+	}
+	return nil
+}
+
+func aligned(rows [][]string) ([]string, error) {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, columnGap, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), nil
+}
+
+// wrapped divides a text into lines of at most width characters, between words.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}
+
+// confirm asks on a terminal whether to go on. Elsewhere --yes is required, so that no script waits for an answer.
+func (a *app) confirm(yes bool, question string) error {
+	switch {
+	case yes:
+		return nil
+	case !a.asks:
+		return unconfirmed()
+	}
+	_, _ = fmt.Fprintf(a.stderr, "%s Continue? [y/N] ", question) // a closed output is no consent
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("no answer could be read: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was done: the answer was not yes")
+}
+
+// mayConfirm refuses, before anything is connected, a command that could not ask.
+func (a *app) mayConfirm(yes bool) error {
+	if yes || a.asks {
+		return nil
+	}
+	return unconfirmed()
+}
+
+func unconfirmed() error {
+	return &usageError{errors.New("this may change many documents, and there is no terminal to ask on: add --yes to confirm")}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// shownTime is the format of times in tables: it always says the zone.
+const shownTime = "2006-01-02 15:04:05Z07:00"
+
+// location is the zone of times that are shown or typed without one.
+func (a *app) location() *time.Location {
+	switch {
+	case a.UTC:
+		return time.UTC
+	case a.zone != nil:
+		return a.zone
+	}
+	return time.Local
+}
+
+// time formats a time; "-" for the zero time.
+func (a *app) time(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.In(a.location()).Format(shownTime)
+}
+
+var stampInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// says shows the times of a sentence as all others are shown.
+func (a *app) says(sentence string) string {
+	return stampInText.ReplaceAllStringFunc(oneLine(sentence), func(stamp string) string {
+		t, err := time.Parse(time.RFC3339, stamp)
+		if err != nil {
+			return stamp
+		}
+		return a.time(t)
+	})
+}
+
+// period reads --since and --until.
+func (a *app) period(since, until string) (from, to time.Time, err error) {
+	if from, err = a.moment("--since", since); err != nil {
+		return from, to, err
+	}
+	if to, err = a.moment("--until", until); err != nil {
+		return from, to, err
+	}
+	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		return from, to, &usageError{fmt.Errorf("--until: expected a time after --since (%s), found %s", a.time(from), a.time(to))}
+	}
+	return from, to, nil
+}
+
+var daysAgo = regexp.MustCompile(`^(\d{1,4})([dw])$`)
+
+// moment reads a time, a local date, or a duration before now. "" gives the zero time.
+func (a *app) moment(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	now := a.clock()
+	if m := daysAgo.FindStringSubmatch(text); m != nil {
+		const week = 7
+		n, _ := strconv.Atoi(m[1]) // digits
+		if m[2] == "w" {
+			n *= week
+		}
+		return now.AddDate(0, 0, -n), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, shownTime, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, a.location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, &usageError{fmt.Errorf("%s: expected so long ago (90m, 1d, 2w), a date (2026-01-31) or a time (2026-01-31T15:04:05-06:00), found %q", flag, text)}
+}
+
+// seconds formats a number of seconds.
+func seconds(n int64) string { return (time.Duration(n) * time.Second).String() }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"sqlwriter/internal/invoice"
+)
+
+// What changes many documents asks on a terminal, and is refused elsewhere unless --yes says so.
+func TestManyDocumentsAreConfirmed(t *testing.T) {
+	r := operated(t)
+	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
+	retry := []string{"document", "retry", "--code", "2628", "--why", "x"}
+	require.Equal(t, exitUsage, r.run(t, retry...))
+	require.Contains(t, r.errors, "add --yes")
+	require.NotContains(t, r.errors, "connections:", "nothing is connected before")
+	for _, args := range [][]string{
+		{"run", "start", "drain", "--why", "x"},
+		{"batch", "requeue", "--run", "r", "--why", "x"},
+		{"flow", "resume", "--force", "--why", "x"},
+		{"ledger", "reopen"},
+	} {
+		require.Equal(t, exitUsage, r.run(t, args...), args)
+		require.Contains(t, r.errors, "add --yes", args)
+	}
+
+	r.asks = true
+	for _, answer := range []string{"n\n", "\n", "", "yep\n"} {
+		r.stdin = answer
+		require.Equal(t, exitFailed, r.run(t, retry...), answer)
+		require.Contains(t, r.errors, "2 failed document 2628", "it counts first")
+		require.Contains(t, r.errors, "A replay takes 2 documents. Continue? [y/N] ")
+		require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
+	}
+	r.stdin = "y\n"
+	require.Equal(t, exitOK, r.run(t, retry...), r.errors)
+	require.Regexp(t, `outcomes\s+2 committed\n`, r.out)
+	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
+	require.Equal(t, exitOK, r.run(t, retry...), "there is nothing to ask about")
+	require.Contains(t, r.out, "0 documents match")
+
+	r.asks = false
+	third := r.failed(t, 3, "2628")
+	require.Equal(t, exitOK, r.run(t, "document", "retry", third, "--why", "one is not many"), r.errors)
+	require.Equal(t, invoice.Committed, r.writerState(t, third).Status)
+}
+
+func TestTheSameResultInEachFormat(t *testing.T) {
+	r := operated(t)
+	id := r.failed(t, 1, "2628")
+	require.Equal(t, exitOK, r.run(t, "document", "why", id, "-o", "json"), r.errors)
+	var fromJSON, fromYAML map[string]any
+	require.NoError(t, json.Unmarshal([]byte(r.out), &fromJSON))
+	require.Equal(t, exitOK, r.run(t, "document", "why", id, "-o", "yaml"), r.errors)
+	require.NoError(t, yaml.Unmarshal([]byte(r.out), &fromYAML))
+	require.True(t, strings.HasPrefix(r.out, "id: "), "members are in their order, and it is no JSON: %s", r.out)
+	require.Equal(t, fromJSON["id"], fromYAML["id"])
+	require.Len(t, fromYAML, len(fromJSON))
+	require.Equal(t, exitOK, r.run(t, "document", "why", id, "-q"), r.errors)
+	require.Equal(t, id+"\n", r.out)
+	require.Empty(t, r.errors, "-q prints no notes")
+}
+
+func TestATerminalIsNotExceeded(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "explain"))
+	long := strings.Count(b.out, "\n")
+	b.width = 60
+	require.Equal(t, exitOK, b.run(t, "explain"))
+	require.Equal(t, long, strings.Count(b.out, "\n"), "lines of a list are cut")
+	for line := range strings.Lines(b.out) {
+		require.LessOrEqual(t, len([]rune(line)), 60+1)
+	}
+	require.Equal(t, exitOK, b.run(t, "explain", "2628"))
+	wrapped := b.out
+	for line := range strings.Lines(wrapped) {
+		require.LessOrEqual(t, len([]rune(line)), 60+1)
+	}
+	b.width = 0
+	require.Equal(t, exitOK, b.run(t, "explain", "2628"))
+	require.Equal(t, strings.Fields(b.out), strings.Fields(wrapped), "nothing of an answer is lost")
+}
+
+func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		args       []string
+		what, hint string
+	}{
+		{[]string{"run", "stat"}, `unexpected argument stat, did you mean "start"?`, "see `sqlwriterctl run --help`"},
+		{[]string{"run", "start"}, `expected "<kind>"`, "see `sqlwriterctl run start --help`"},
+		{[]string{"status", "--wat"}, "unknown flag --wat", "see `sqlwriterctl status --help`"},
+		{[]string{"status"}, "there is nothing to connect to", "make run"},
+		{[]string{"batch", "requeue"}, "which batches? expected a batch (RUN/NUMBER), or --run RUN", "see `sqlwriterctl batch requeue --help`"},
+		{[]string{"document", "retry", "--code", "validation.too_lang"}, `--code: unknown value "validation.too_lang"; did you mean validation.too_long`, "document retry --help"},
+		{[]string{"report", "show", "queue-lags"}, "did you mean queue-lag?", "report show --help"},
+		{[]string{"completion", "tcsh"}, "did you mean bash, fish, zsh?", "completion --help"},
+		{[]string{"status", "--check", "--watch"}, "--check", "status --help"},
+	} {
+		require.Equal(t, exitUsage, b.run(t, c.args...), c.args)
+		lines := strings.Split(strings.TrimSpace(b.errors), "\n")
+		require.Len(t, lines, 2, b.errors)
+		require.Contains(t, lines[0], "error: ")
+		require.Contains(t, lines[0], c.what)
+		require.Contains(t, lines[1], "hint: ")
+		require.Contains(t, lines[1], c.hint)
+	}
+}
+
+// A failing dependency is one sentence and one hint; the driver's words come with --verbose.
+func TestTheTextsOfDriversAreDetails(t *testing.T) {
+	r := operated(t)
+	r.env["COSMOS_CONNECTION"] = "AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;"
+	require.Equal(t, exitFailed, r.run(t, "document", "show", "x"))
+	require.Regexp(t, `(?m)^error: Cosmos DB: [^:]+ \(infrastructure, code \w+\)\nhint: .sqlwriterctl explain `, r.errors)
+	require.NotContains(t, r.errors, "127.0.0.1")
+	require.NotContains(t, r.errors, `"level"`)
+	require.Equal(t, exitFailed, r.run(t, "document", "show", "x", "--verbose"))
+	require.Contains(t, r.errors, "\ndetails: ")
+}
+
+func TestCtrlCIs130(t *testing.T) {
+	r := operated(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.wait = func(context.Context, time.Duration) error { cancel(); return context.Canceled }
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitInterrupted, execute(ctx, []string{"status", "--watch"}, r.environment(&stdout, &stderr)))
+	require.Contains(t, stdout.String(), "flow  ")
+}
+
+// With --watch a terminal is redrawn; elsewhere each change is printed once.
+func TestWatchingPrintsChangesOnly(t *testing.T) {
+	r := operated(t)
+	waits := 0
+	var then func()
+	r.wait = func(context.Context, time.Duration) error {
+		if waits++; waits == 2 && then != nil {
+			then()
+		}
+		if waits == 4 {
+			return context.Canceled
+		}
+		return nil
+	}
+	then = func() { r.failed(t, 1, "2628") }
+	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
+	require.Equal(t, 2, strings.Count(r.out, "environment  "), r.out)
+	require.NotContains(t, r.out, "\x1b")
+	waits, then, r.width = 0, nil, 200
+	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
+	require.Equal(t, 4, strings.Count(r.out, clearScreen))
+}
+
+func TestStatusCheckIsForMonitors(t *testing.T) {
+	r := operated(t)
+	require.Equal(t, exitOK, r.run(t, "status", "--check"), r.errors)
+}
+
+func TestVersion(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "version"))
+	require.Regexp(t, `version\s+\S+\ncommit\s+\S.*\ngo\s+go1\.\S+\nplatform\s+\w+/\w+\n`, b.out)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
+)
+
+// Tags of flags and arguments. Both are completed with the values of a list; a value outside of the list of valuesTag is refused.
+const (
+	valuesTag  = "values"
+	suggestTag = "suggest"
+)
+
+// valuesOf returns a list that a tag names.
+func (a *app) valuesOf(list string) []string {
+	switch list {
+	case "outputs":
+		return []string{"table", "json", "yaml"}
+	case "engines":
+		return []string{string(config.SQLServer), string(config.SQLite)}
+	case "kinds":
+		return idsOf(fault.Rules(), func(r fault.Rule) string { return string(r.Kind) })
+	case "codes":
+		return codes(faults())
+	case "run-kinds":
+		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
+	case "batch-statuses":
+		return words(run.BatchStatuses())
+	case "outcomes":
+		return words(run.Outcomes())
+	case "patterns":
+		return idsOf(run.Patterns(), func(p run.Pattern) string { return p.Name })
+	case "reports":
+		return idsOf(shared.ReportNames(), func(n run.ReportName) string { return n.Name })
+	case "actions":
+		return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(run.Codes())),
+			ops.FlowStopped, ops.FlowRunning, ops.FlowPaused, ops.FlowResumed, ops.FlowForced, "mark-committed")))
+	case "contexts":
+		f, err := a.readContexts()
+		if err != nil {
+			return nil
+		}
+		return slices.Sorted(maps.Keys(f.Contexts))
+	case "shells":
+		return slices.Sorted(maps.Keys(completionScripts))
+	}
+	return nil
+}
+
+func words[T ~string](all []T) []string {
+	list := make([]string, len(all))
+	for i, one := range all {
+		list[i] = string(one)
+	}
+	return list
+}
+
+// codes are the codes of the tables of errors, and their names.
+func codes(all []fault.Row) (list []string) {
+	for _, r := range all {
+		for _, word := range []string{r.Code, r.Name} {
+			if word != "" && !r.Rest && !slices.Contains(list, word) {
+				list = append(list, word)
+			}
+		}
+	}
+	return list
+}
+
+// checkValues refuses values that are not in their list.
+func checkValues(a *app, parsed *kong.Context) error {
+	for _, p := range parsed.Path {
+		value, name := p.Positional, ""
+		switch {
+		case p.Flag != nil:
+			value, name = p.Flag.Value, "--"+p.Flag.Name
+		case value != nil:
+			name = value.Name
+		default:
+			continue
+		}
+		list := value.Tag.Get(valuesTag)
+		if list == "" {
+			continue
+		}
+		known := a.valuesOf(list)
+		for _, text := range textsOf(value.Target) {
+			if text == "" || slices.Contains(known, text) || (list == "codes" && len(lookUp(faults(), text)) > 0) {
+				continue
+			}
+			return &usageError{unknownValue(name, text, known)}
+		}
+	}
+	return nil
+}
+
+// textsOf are the texts of a flag: itself, or the parts of a list.
+func textsOf(value reflect.Value) []string {
+	if value.Kind() == reflect.Slice {
+		var all []string
+		for i := range value.Len() {
+			all = append(all, textsOf(value.Index(i))...)
+		}
+		return all
+	}
+	return strings.Split(value.String(), ",")
+}
+
+// maxListed is how many values an error lists.
+const maxListed = 20
+
+// unknownValue is the error for a value outside of its list: the nearest ones, else a short list as a whole.
+func unknownValue(name, value string, known []string) error {
+	near := nearest(known, value)
+	switch {
+	case len(near) > 0:
+		return fmt.Errorf("%s: unknown value %q; did you mean %s?", name, value, strings.Join(near, ", "))
+	case len(known) == 0:
+		return fmt.Errorf("%s: unknown value %q; there is none", name, value)
+	case len(known) <= maxListed:
+		return fmt.Errorf("%s: unknown value %q; expected one of %s", name, value, strings.Join(known, ", "))
+	}
+	return fmt.Errorf("%s: unknown value %q", name, value)
+}
+
+// maxSuggestions is how many similar words are named.
+const maxSuggestions = 5
+
+// nearest returns words similar to a mistyped one: first those that contain it, then those that differ by a few letters.
+func nearest(all []string, typed string) []string {
+	typed = strings.ToLower(typed)
+	var containing, close []string
+	for _, own := range all {
+		lower := strings.ToLower(own)
+		last := lower[strings.Index(lower, ".")+1:] // too_long of validation.too_long
+		switch {
+		case len(typed) >= 3 && strings.Contains(lower, typed):
+			containing = append(containing, own)
+		case min(distance(lower, typed), distance(last, typed)) <= 1+len(typed)/4:
+			close = append(close, own)
+		}
+	}
+	near := slices.Concat(containing, close)
+	return near[:min(len(near), maxSuggestions)]
+}
+
+// distance is the Levenshtein distance of two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
