@@ -392,3 +392,27 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "run", "resume", begun, "--here", "--why", "x"), r.errors)
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 }
+
+// A list finds documents by each filter, and its ids go into other commands.
+func TestDocumentsAreListed(t *testing.T) {
+	r := operated(t)
+	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "547")
+	for want, args := range map[string][]string{
+		first + "\n" + second:      {"--status", "failed"},
+		first:                      {"--code", "2628"},
+		second:                     {"--line", "2"},
+		second + "\n" + first + "": {"--kind", "document", "--since", "1d"},
+		"":                         {"--status", "pending"},
+	} {
+		require.Equal(t, exitOK, r.run(t, append([]string{"document", "list", "-q"}, args...)...), r.errors)
+		require.ElementsMatch(t, strings.Fields(strings.ReplaceAll(want, " ", "_")), strings.Fields(strings.ReplaceAll(r.out, " ", "_")), args)
+	}
+	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1"), r.errors)
+	require.Regexp(t, `^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
+	next := regexp.MustCompile(`there are more: --page "([^"]+)" continues`).FindStringSubmatch(r.errors)
+	require.NotNil(t, next, r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1", "--page", next[1]), r.errors)
+	require.Equal(t, exitUsage, r.run(t, "document", "list", "--status", "faild"))
+	require.Contains(t, r.errors, "did you mean failed?")
+	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))
+}

@@ -29,6 +29,8 @@ func (a *app) valuesOf(list string) []string {
 		return []string{"table", "json", "yaml"}
 	case "engines":
 		return []string{string(config.SQLServer), string(config.SQLite)}
+	case "statuses":
+		return words(ops.DocumentStatuses())
 	case "kinds":
 		return idsOf(fault.Rules(), func(r fault.Rule) string { return string(r.Kind) })
 	case "codes":
