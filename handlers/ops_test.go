@@ -40,7 +40,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Executor: executor}, nil

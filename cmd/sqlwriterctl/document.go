@@ -101,13 +101,17 @@ func positive(n int) string {
 }
 
 type documentWhyCommand struct {
-	ID string `arg:"" help:"The document's id."`
+	ID   string `arg:"" optional:"" help:"The document's id."`
+	Line int64  `help:"In place of an id: the newest result that names this invoice line, and the others." placeholder:"LINE"`
 }
 
 // Run prints the explanation.
 func (c *documentWhyCommand) Run(ctx context.Context, a *app) error {
+	if (c.ID == "") == (c.Line == 0) {
+		return &usageError{errors.New("expected either a document's id or --line LINE")}
+	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		e, err := opsapi.Do(ctx, o, opsapi.DocumentWhy, opsapi.Document{ID: c.ID})
+		e, err := opsapi.Do(ctx, o, opsapi.DocumentWhy, ops.WhyQuery{ID: c.ID, Line: c.Line})
 		if err != nil {
 			return err
 		}

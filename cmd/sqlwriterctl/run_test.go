@@ -60,7 +60,7 @@ func newWorking(t *testing.T, documents int) *working {
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor), ReportNames: shared.ReportNames(),
-		RunQueue: w.queue, Selection: docs.Selection(1000),
+		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL

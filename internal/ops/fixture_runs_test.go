@@ -54,9 +54,9 @@ func (r *runs) renew() {
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Executor: r.executor()}, nil
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor()}, nil
 		},
-		RunQueue: r.queue, Selection: r.search,
+		RunQueue: r.queue, Selection: r.search, Search: r.docs,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 

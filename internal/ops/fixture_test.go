@@ -95,7 +95,7 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 }
 
 func (w *world) stores(context.Context) (ops.Stores, error) {
-	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}}, nil
+	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}, Ledger: fakeLedger{w.sink}}, nil
 }
 
 // flow is the breaker's state in the control document.
@@ -304,6 +304,14 @@ func (s *spySink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 		return breaker.Heartbeat{}, s.fails
 	}
 	return s.Sink.Heartbeat(ctx, known)
+}
+
+// fakeLedger reads the sink's ledger, and fails with it.
+type fakeLedger struct{ sink *spySink }
+
+func (l fakeLedger) LedgerLine(_ context.Context, line int64) (ops.LedgerLine, bool, error) {
+	e, known := l.sink.Entry(line)
+	return ops.LedgerLine{Document: e.DocumentID, SysName: e.SysName, Outcome: e.Outcome}, known && l.sink.fails == nil, l.sink.fails
 }
 
 // fakeAuditLog counts calls and can fail.

@@ -183,7 +183,7 @@ func TestMarkCommitted(t *testing.T) {
 	require.Equal(t, []any{5, 2, 1, `{"a":1}`}, []any{s.RetryCount, s.ReprocessCount, len(s.Attempts), string(s.Extra["theirs"])}, "the history stays, and what is not ours")
 	require.Len(t, w.audits(), 3)
 	require.Zero(t, w.sink.applies, "neither lines nor ledger")
-	e, err := w.ops.Why(t.Context(), id(1))
+	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	require.Equal(t, "committed by hand 10:00 by kim: typed it in", e.Summary)
 
@@ -303,7 +303,7 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	s, err := early.Status(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, s.RunsUnknown, "refused: nothing listens there")
-	_, err = early.Why(t.Context(), id(1))
+	_, err = early.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
 		"mark": func() error {

@@ -40,6 +40,7 @@ type Stores struct {
 	Audit   AuditLog
 	Runs    RunStore
 	Reports run.Reports
+	Ledger  Ledger
 	// Executor executes runs in this process.
 	Executor Executor
 }

@@ -51,7 +51,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	r.put(result(1, tooLong(), ""))
 	r.poison(1)
 	first := r.evidence.Files()
-	e, err := r.ops.Why(t.Context(), id(1))
+	e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	require.Contains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json", "why names the folder that there is")
 
@@ -65,7 +65,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	for name, content := range first {
 		require.Equal(t, content, second[name])
 	}
-	e, err = r.ops.Why(t.Context(), id(1))
+	e, err = r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	require.Contains(t, second, strings.TrimPrefix(e.Evidence, "web/")+"/error.json")
 	require.NotContains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json")

@@ -48,6 +48,8 @@ type Explanation struct {
 	Warning string `json:"warning,omitempty"`
 	// Marked says who marked it as committed; nil when no person did.
 	Marked *Mark `json:"marked,omitempty"`
+	// Line is about the line that was asked for; nil for a document that was asked for by its id.
+	Line *AboutLine `json:"line,omitempty"`
 	// Flow describes the flow in words.
 	Flow string `json:"flow"`
 }
@@ -69,8 +71,8 @@ type Mark struct {
 	At  string `json:"at"`
 }
 
-// Why explains one document, without SQL. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
-func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
+// whyDocument explains one document, without SQL. Errors as Why.
+func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if err := checkDocumentID(id); err != nil {
 		return Explanation{}, err
 	}

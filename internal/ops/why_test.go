@@ -175,7 +175,7 @@ func TestWhy(t *testing.T) {
 				c.flow(w)
 			}
 			w.clock = start().Add(6 * time.Second)
-			e, err := w.ops.Why(t.Context(), id(1))
+			e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 			require.NoError(t, err)
 			require.Equal(t, c.summary, e.Summary)
 			require.Equal(t, c.next, e.Next)
@@ -191,7 +191,7 @@ func TestWhy(t *testing.T) {
 func TestWhyListsTheAttempts(t *testing.T) {
 	w := newWorld(t)
 	w.put(result(1, tooLong(), scheduled(start().Add(20*time.Minute))))
-	e, err := w.ops.Why(t.Context(), id(1))
+	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 5}, []int{e.RetriesUsed, e.Retries})
 	require.Len(t, e.Attempts, 2)
@@ -211,7 +211,7 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 		w.run(id(1))
 	}
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
-	e, err := w.ops.Why(t.Context(), id(1))
+	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	require.Contains(t, e.Summary, "1 of 5 retries used; postponed: nothing was applied since it failed")
 }
@@ -223,7 +223,7 @@ func TestWhyNamesADocumentThatIsTooDeepForTheFeed(t *testing.T) {
 		nested := `"notes":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `,"sql_writer"`
 		doc := strings.Replace(result(1, "x", `{"status":"committed","outcome":"applied"}`), `"sql_writer"`, nested, 1)
 		w.put(doc)
-		e, err := w.ops.Why(t.Context(), id(1))
+		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 		require.NoError(t, err)
 		require.Equal(t, levels == 63, strings.HasPrefix(e.Warning, "document.too_deep: "), "%d levels in one: %q", levels, e.Warning)
 	}
@@ -231,10 +231,10 @@ func TestWhyNamesADocumentThatIsTooDeepForTheFeed(t *testing.T) {
 
 func TestWhyOfAMissingDocument(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.ops.Why(t.Context(), "nobody")
+	_, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: "nobody"})
 	require.Equal(t, ops.NotFound, refusal(err))
 	for _, id := range []string{"", "a/b", string(make([]byte, 1024))} {
-		_, err = w.ops.Why(t.Context(), id)
+		_, err = w.ops.Why(t.Context(), ops.WhyQuery{ID: id})
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 }

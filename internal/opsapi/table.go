@@ -43,8 +43,7 @@ var (
 		func(o *ops.Ops, ctx context.Context, _ None) (ops.Status, error) { return o.Status(ctx) })
 
 	DocumentList = reads("document.list", "documents", "List documents, the latest change first.", (*ops.Ops).Documents)
-	DocumentWhy  = reads("document.why", "documents/why", "Explain a document's status, and what happens next.",
-		func(o *ops.Ops, ctx context.Context, q Document) (ops.Explanation, error) { return o.Why(ctx, q.ID) })
+	DocumentWhy = reads("document.why", "documents/why", "Explain a document's status, by its id or by a line, and what happens next.", (*ops.Ops).Why)
 	DocumentMarkCommitted = acts("document.mark-committed", "documents/mark-committed",
 		"Mark a document as committed after its lines were repaired by hand.", (*ops.Ops).MarkCommitted)
 

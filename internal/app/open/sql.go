@@ -81,7 +81,19 @@ func (d *Database) Connect(ctx context.Context) error {
 // Stores returns the stores of the environment that o names. p are the ports of runs; p.Store is set here.
 func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 	p.Store = d.RunStore(o.SysName)
-	return ops.Stores{Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Executor: run.NewExecutor(p, o)}
+	return ops.Stores{Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d}, Executor: run.NewExecutor(p, o)}
+}
+
+// ledger implements ops.Ledger.
+type ledger struct{ rows adopt.Reader }
+
+// LedgerLine implements ops.Ledger.
+func (l ledger) LedgerLine(ctx context.Context, line int64) (ops.LedgerLine, bool, error) {
+	rows, err := l.rows.Rows(ctx, []int64{line})
+	if err != nil || len(rows) == 0 {
+		return ops.LedgerLine{}, false, err
+	}
+	return ops.LedgerLine{Document: rows[0].DocumentID, SysName: rows[0].SysName, Outcome: string(rows[0].Outcome)}, true, nil
 }
 
 // CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one
