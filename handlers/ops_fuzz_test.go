@@ -172,7 +172,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 func changed(t testing.TB, o *ops.Ops, store *inmem.RunStore) any {
 	flow, err := o.Status(t.Context())
 	require.NoError(t, err)
-	why, err := o.Why(t.Context(), failedID)
+	why, err := o.Why(t.Context(), ops.WhyQuery{ID: failedID})
 	require.NoError(t, err)
 	return []any{len(store.Audits()), flow.Flow, why.Status}
 }

@@ -211,7 +211,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 			}
 			require.Empty(t, found, "nothing else is to look at")
 			require.Contains(t, s.Flow.Says, c.flow)
-			e, err := r.ops.Why(t.Context(), id(1))
+			e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 			require.NoError(t, err)
 			require.Contains(t, strings.Join([]string{e.Summary, e.Next, e.Problem}, "\n"), c.why)
 		})

@@ -320,7 +320,7 @@ func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 	require.NoError(t, err)
 	s, err := r.ops.Status(t.Context())
 	require.NoError(t, err)
-	e, err := r.ops.Why(t.Context(), id(1))
+	e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	for _, text := range []string{s.Flow.Says, s.Flow.Reason, s.Attention[0].Says, e.Next, e.Flow} {
 		require.Less(t, len(text), 400)
