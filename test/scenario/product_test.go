@@ -59,7 +59,7 @@ func newProduct(i *instance) product {
 		breaker: b, commit: committer, recover: commit.NewRecover(committer, w.docs),
 		manager: run.NewManager(ports, o), workers: run.NewWorkers(ports, o), recovery: run.NewRecovery(ports, o),
 		ops: ops.New(ops.Ports{
-			Documents: documentsSpy{w.docs, i}, Backlog: w.docs, Breaker: b, RunQueue: w.runs, Selection: w.docs.Selection(0),
+			Documents: documentsSpy{w.docs, i}, Backlog: w.docs, Breaker: b, RunQueue: w.runs, Selection: w.docs.Selection(0), Search: w.docs,
 			Stores: func(context.Context) (ops.Stores, error) {
 				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}}, nil
 			},
