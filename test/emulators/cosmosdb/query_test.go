@@ -399,3 +399,17 @@ func TestReadManyItems(t *testing.T) {
 		})
 	}
 }
+
+// A limit that no continuation fits is refused, as the service does (docs/facts.md F109).
+func TestQueryContinuationLimit(t *testing.T) {
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 })
+	seed(t, run.Container(t, "db", "logs", "/pk"), 20, 20)
+	for limit, want := range map[string]int{"": 200, "1": 200, "0": 400, "-1": 400, "x": 400} {
+		code, header, _ := onDocs("POST", map[string]string{
+			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-query-enablecrosspartition": "True", "x-ms-max-item-count": "1",
+			"x-ms-documentdb-responsecontinuationtokenlimitinkb": limit,
+		}, `{"query":"SELECT VALUE c.n FROM c"}`).do(t, run)
+		require.Equal(t, want, code, limit)
+		require.LessOrEqual(t, len(header.Get("x-ms-continuation")), 1024)
+	}
+}
