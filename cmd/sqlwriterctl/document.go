@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
-	"sqlwriter/internal/run"
 )
 
 type documentCommands struct {
@@ -73,15 +71,19 @@ func printDocuments(a *app, page ops.DocumentPage) error {
 	}
 	a.more(page.Next)
 	return a.emit(page, idsOf(page.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {
-		rows := [][]string{{"DOCUMENT", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"}}
-		for _, d := range page.Documents {
-			rows = append(rows, []string{
-				d.ID, orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code), strconv.Itoa(d.Retries),
-				a.time(d.ChangedAt), a.time(d.FailedAt), a.time(d.RetryAt),
-			})
-		}
-		return a.table(rows)
+		return a.table(documentRows(a, page.Documents))
 	})
+}
+
+func documentRows(a *app, documents []ops.DocumentRow) [][]string {
+	rows := [][]string{{"DOCUMENT", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"}}
+	for _, d := range documents {
+		rows = append(rows, []string{
+			d.ID, orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code), strconv.Itoa(d.Retries),
+			a.time(d.ChangedAt), a.time(d.FailedAt), a.time(d.RetryAt),
+		})
+	}
+	return rows
 }
 
 func present(r ops.RequestCount) string {
@@ -121,6 +123,9 @@ func (c *documentWhyCommand) Run(ctx context.Context, a *app) error {
 
 func printWhy(a *app, e ops.Explanation) error {
 	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", a.says(e.Summary)}, {"next", a.says(e.Next)}, {"flow", a.says(e.Flow)}}
+	if e.Line != nil {
+		rows = append(rows, []string{"line", fmt.Sprintf("%d: %s", e.Line.Line, a.says(e.Line.Says))})
+	}
 	if e.LastError != nil {
 		rows = append(rows, []string{"last error", fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code, oneLine(e.LastError.Error))})
 	}
@@ -132,32 +137,58 @@ func printWhy(a *app, e ops.Explanation) error {
 	if err := a.facts(rows); err != nil {
 		return err
 	}
-	rows = [][]string{{"ATTEMPT", "KIND", "CODE", "NEXT TRY"}}
+	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "NEXT TRY"}}
 	for _, t := range e.Attempts {
-		rows = append(rows, []string{a.time(t.At), t.Kind, orDash(t.Code), a.time(t.NextTry)})
+		attempts = append(attempts, []string{a.time(t.At), t.Kind, orDash(t.Code), a.time(t.NextTry)})
 	}
-	return a.tables(rows)
+	var others []ops.DocumentRow
+	if e.Line != nil {
+		others = e.Line.Others
+	}
+	return a.tables(attempts, documentRows(a, others))
 }
 
 type documentRetryCommand struct {
+	documentFilter
 	whyFlag
 	yesFlag
 
 	IDs    []string `arg:"" optional:"" name:"id" help:"Documents, in place of a filter."`
-	Kind   string   `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
-	Code   string   `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
-	Since  string   `help:"Only documents that failed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
-	Until  string   `help:"Only documents that failed before." placeholder:"TIME"`
+	Limit  int      `help:"At most N documents." placeholder:"N"`
 	DryRun bool     `help:"Count and list, and change nothing."`
 }
 
 // Run counts the documents, asks, and tries them again.
 func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
-	failed := slices.IndexFunc(run.Kinds(), func(k run.KindRow) bool { return k.ByFailure })
-	return (&runStartCommand{
-		whyFlag: c.whyFlag, yesFlag: c.yesFlag, What: string(run.Kinds()[failed].Kind), ID: c.IDs, Kind: c.Kind, Code: c.Code, Since: c.Since, Until: c.Until,
-		DryRun: c.DryRun, Here: true,
-	}).Run(ctx, a)
+	r := ops.RetryRequest{IDs: c.IDs, Limit: c.Limit, Why: c.Why}
+	var err error
+	if r.DocumentFilter, err = c.query(a); err != nil {
+		return err
+	}
+	many := len(c.IDs) != 1
+	if many && !c.DryRun {
+		if err := a.mayConfirm(c.Yes); err != nil {
+			return err
+		}
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		if c.DryRun || (many && !c.Yes) {
+			r.DryRun = true
+			counted, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
+			if err != nil {
+				return err
+			}
+			if c.DryRun {
+				return emitStarted(a, counted)
+			}
+			if proceed, err := askForRun(a, counted, c.Yes); !proceed {
+				return err
+			}
+			r.DryRun = false
+		}
+		started, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
+		return printExecution(a, started, err)
+	})
 }
 
 type documentMarkCommand struct {
