@@ -94,7 +94,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, ops.Count{Documents: 2}, s.Counts.Depth[invoice.Failed])
 
 	require.Equal(t, exitOK, r.run(t, "document", "why", first), r.errors)
-	require.Contains(t, r.out, "failed 2025-12-18 09:00 after 5 of 5 retries: document 2628", "in TIME_ZONE")
+	require.Contains(t, r.out, "failed 2025-12-18 09:00:00-06:00 after 5 of 5 retries: document 2628", "in TIME_ZONE")
 	require.Contains(t, r.out, "web/failed/1/")
 	require.Equal(t, exitFailed, r.run(t, "document", "why", "nobody"))
 	require.Contains(t, r.errors, `no document has the id "nobody"`)

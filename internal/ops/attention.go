@@ -52,7 +52,7 @@ func alarms() []alarm {
 				}
 				since := ""
 				if !d.Since.IsZero() {
-					since = " since " + o.clock(d.Since, s.At)
+					since = " since " + o.clock(d.Since)
 				}
 				all = append(all, fmt.Sprintf("%s fails%s (%s %s): %s", d.Name, since, d.Kind, d.Code, d.Reason))
 			}
@@ -76,11 +76,11 @@ func alarms() []alarm {
 				sample += " (" + s.FeedMissed.Code + ")"
 			}
 			return []string{fmt.Sprintf("the feed did not bring %d documents that were due, the oldest of %s, such as %s; a lease may be stuck",
-				s.FeedMissed.Documents, o.clock(s.FeedMissed.Oldest, s.At), sample)}
+				s.FeedMissed.Documents, o.clock(s.FeedMissed.Oldest), sample)}
 		}},
 		{"mass_failure", "The flow", func(o *Ops, s Status, _ breaker.View) (all []string) {
 			for _, m := range s.MassFailures {
-				all = append(all, fmt.Sprintf("%d documents began to fail with %s since %s; others go on", m.Documents, m.Code, o.clock(m.Since, s.At)))
+				all = append(all, fmt.Sprintf("%d documents began to fail with %s since %s; others go on", m.Documents, m.Code, o.clock(m.Since)))
 			}
 			return all
 		}},
@@ -120,12 +120,12 @@ func alarms() []alarm {
 				return nil
 			}
 			lag := time.Duration(s.Feed.LagSeconds) * time.Second
-			return when(lag >= lagging, fmt.Sprintf("the feed was %s behind at %s", ago(lag), o.clock(s.Feed.At, s.At)))
+			return when(lag >= lagging, fmt.Sprintf("the feed was %s behind at %s", ago(lag), o.clock(s.Feed.At)))
 		}},
 		{"skipped", "Documents of another environment", func(o *Ops, s Status, _ breaker.View) (all []string) {
 			for _, k := range s.Skipped {
 				all = append(all, when(s.At.Sub(k.Since) < skippedNew, fmt.Sprintf("%d documents name the environment %q, and this app is %q: it leaves them alone since %s, such as %s",
-					k.Documents, k.SysName, s.SysName, o.clock(k.Since, s.At), k.Sample))...)
+					k.Documents, k.SysName, s.SysName, o.clock(k.Since), k.Sample))...)
 			}
 			return all
 		}},

@@ -71,9 +71,9 @@ func planted() map[string]struct {
 					}}
 				})
 			},
-			attention: map[string]string{"dependency_failing": "sql fails since 12:00 (infrastructure refused): the server refuses the connection"},
-			flow:      "running; SQL fails since 12:00 (infrastructure refused): the flow stops after five failures in a row",
-			why:       "SQL fails since 12:00 (infrastructure refused: the server refuses the connection): it is tried again when SQL answers",
+			attention: map[string]string{"dependency_failing": "sql fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the server refuses the connection"},
+			flow:      "running; SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the flow stops after five failures in a row",
+			why:       "SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused: the server refuses the connection): it is tried again when SQL answers",
 		},
 		"SQL off": {
 			plant:     func(r *runs) { r.sink.fails = down(); require.Error(r.t, r.breaker.Tick(r.t.Context())) },
@@ -90,9 +90,9 @@ func planted() map[string]struct {
 		"timer off": {
 			plant: func(r *runs) { r.clock = r.clock.Add(10*time.Minute + time.Second) },
 			attention: map[string]string{
-				"timer_silent": "the timer is silent since 12:00: retries, postponed documents and what the feed missed wait for it",
+				"timer_silent": "the timer is silent since 2025-12-18T12:00:00-06:00: retries, postponed documents and what the feed missed wait for it",
 			},
-			why: "the recovery timer takes it up at its next tick, but the timer is silent since 12:00",
+			why: "the recovery timer takes it up at its next tick, but the timer is silent since 2025-12-18T12:00:00-06:00",
 		},
 		"stuck range": {
 			plant: func(r *runs) {
@@ -100,15 +100,15 @@ func planted() map[string]struct {
 					c.Missed = breaker.Missed{Documents: 26, Oldest: r.clock.Add(-time.Hour), At: r.clock, Sample: "x", Code: invoice.CodeTooDeep}
 				})
 			},
-			attention: map[string]string{"feed_missed": "the feed did not bring 26 documents that were due, the oldest of 11:00, such as x (document.too_deep)"},
+			attention: map[string]string{"feed_missed": "the feed did not bring 26 documents that were due, the oldest of 2025-12-18T11:00:00-06:00, such as x (document.too_deep)"},
 			why:       "the change feed stands still: it did not bring 26 documents that were due; the recovery timer takes it up after 10 min",
 		},
 		"lag": {
 			plant: func(r *runs) {
 				r.known(func(c *breaker.Control) { c.Feed = breaker.FeedLag{Seconds: 400, At: r.clock} })
 			},
-			attention: map[string]string{"feed_lag": "the feed was 6 min behind at 12:00"},
-			why:       "(it was 6 min behind at 12:00)",
+			attention: map[string]string{"feed_lag": "the feed was 6 min behind at 2025-12-18T12:00:00-06:00"},
+			why:       "(it was 6 min behind at 2025-12-18T12:00:00-06:00)",
 		},
 		"wrong sys_name": {
 			plant: func(r *runs) {
@@ -120,7 +120,7 @@ func planted() map[string]struct {
 				})
 				r.put(documentOf(id(1), "WEB", 1, "x", ""))
 			},
-			attention: map[string]string{"skipped": `3 documents name the environment "WEB", and this app is "web": it leaves them alone since 11:00, such as a`},
+			attention: map[string]string{"skipped": `3 documents name the environment "WEB", and this app is "web": it leaves them alone since 2025-12-18T11:00:00-06:00, such as a`},
 			why:       `it belongs to the environment "WEB", this app is "web"`,
 		},
 		"poison message": {
@@ -145,8 +145,8 @@ func planted() map[string]struct {
 				r.clock = r.clock.Add(6 * time.Second)
 				r.tick()
 			},
-			attention: map[string]string{"mass_failure": "25 documents began to fail with missing_detail_row since 12:00; others go on"},
-			why:       "25 documents began to fail with missing_detail_row since 12:00",
+			attention: map[string]string{"mass_failure": "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00; others go on"},
+			why:       "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00",
 		},
 		"too-long text": {
 			plant: func(r *runs) {
@@ -250,7 +250,7 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 		"its manager works: 0 documents handed off":                             {ops.RunWorks, func(r *runs, id string) { r.claim(id) }},
 		"manager silent for 95 s, taken over at 120 s":                          {ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(95 * time.Second) }},
 		"manager silent for 300 s: another takes it over with the next message": {ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(5 * time.Minute) }},
-		"deferred until 10:05 by its rate, 2 documents handed off": {ops.RunDeferred, func(r *runs, id string) {
+		"deferred until 2025-12-18T10:05:00-06:00 by its rate, 2 documents handed off": {ops.RunDeferred, func(r *runs, id string) {
 			lease := r.claim(id)
 			require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), lease, run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Initial: run.Queued, Wait: 5 * time.Minute}))
 			require.NoError(r.t, r.runStore.ReleaseRun(r.t.Context(), lease))

@@ -185,7 +185,7 @@ func TestMarkCommitted(t *testing.T) {
 	require.Zero(t, w.sink.applies, "neither lines nor ledger")
 	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
-	require.Equal(t, "committed by hand 10:00 by kim: typed it in", e.Summary)
+	require.Equal(t, "committed by hand 2025-12-18T10:00:00-06:00 by kim: typed it in", e.Summary)
 
 	for name, c := range map[string]struct {
 		r    ops.MarkRequest

@@ -106,7 +106,7 @@ func (o *Ops) handOffState(r run.Run) (state, says string) {
 	case r.Owner != "" && r.Silent > beats:
 		return RunSilent, fmt.Sprintf("manager silent for %.0f s, taken over at %.0f s", silent.Seconds(), run.ManagerStale.Seconds())
 	case r.NextIn > 0:
-		return RunDeferred, fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn), o.o.Now()), handedOff)
+		return RunDeferred, fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn)), handedOff)
 	case r.Owner != "":
 		return RunWorks, "its manager works: " + handedOff
 	case len(kind.Passes) > 0:

@@ -184,7 +184,7 @@ func (o *Ops) timerView(c Counts, err error, now time.Time) DependencyView {
 	case c.At.IsZero():
 		return DependencyView{Name: DepTimer, State: DepSilent, Reason: "the timer has never counted"}
 	case now.Sub(c.At) > silentAfter:
-		v.State, v.Reason = DepSilent, "the timer is silent since "+o.clock(c.At, now)
+		v.State, v.Reason = DepSilent, "the timer is silent since "+o.clock(c.At)
 		return v
 	default:
 		v.State, v.Since = DepOK, time.Time{}

@@ -172,7 +172,7 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	w.clock = start().Add(2 * time.Minute) // 10:02, another hour of the clock
 	s := w.tick()
 	require.Equal(t, &ops.Oldest{ID: id(1), Status: invoice.RetryScheduled, Since: start().Add(-3 * time.Hour).In(s.At.Location()), AgeSeconds: 3*3600 + 120}, s.Counts.Oldest)
-	require.Equal(t, 2, s.Counts.PoisonLastHour, "at 09:05 and 09:59")
+	require.Equal(t, 2, s.Counts.PoisonLastHour, "at 2025-12-18T09:05:00-06:00 and 09:59")
 	at := func(ago time.Duration) time.Time { return start().Add(-ago).In(s.At.Location()) }
 	require.Equal(t, []ops.Group{
 		{

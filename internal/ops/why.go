@@ -166,7 +166,7 @@ func (w why) explain(e *Explanation) {
 func (w why) committed(e *Explanation) {
 	at := ""
 	if t := w.o.stamp(w.doc.State.CommittedAt); !t.IsZero() {
-		at = " " + w.o.clock(t, w.now)
+		at = " " + w.o.clock(t)
 	}
 	e.Next = "nothing: it is done"
 	switch e.Outcome {
@@ -192,7 +192,7 @@ func (w why) committed(e *Explanation) {
 func (w why) failed(e *Explanation) {
 	at := ""
 	if t := w.o.stamp(w.doc.State.FailedAt); !t.IsZero() {
-		at = " " + w.o.clock(t, w.now)
+		at = " " + w.o.clock(t)
 	}
 	e.Summary = fmt.Sprintf("failed%s after %s", at, used(w.doc.State))
 	if code := w.doc.State.LastErrorCode; code != "" {
@@ -207,7 +207,7 @@ func (w why) scheduled(e *Explanation) {
 	e.Summary = used(w.doc.State) + " used" + w.uncounted()
 	for _, m := range w.control.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
-			e.Summary += fmt.Sprintf("; %d documents began to fail with %s since %s, so the cause is hardly this one", m.Documents, m.Code, w.o.clock(m.Since, w.now))
+			e.Summary += fmt.Sprintf("; %d documents began to fail with %s since %s, so the cause is hardly this one", m.Documents, m.Code, w.o.clock(m.Since))
 		}
 	}
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
@@ -220,7 +220,7 @@ func (w why) scheduled(e *Explanation) {
 		}
 		e.Summary += "; due"
 		if w.doc.State.RetryAfter > 0 {
-			e.Summary += " since " + w.o.clock(due, w.now)
+			e.Summary += " since " + w.o.clock(due)
 		}
 		e.Next = w.timerTakesUp("at its next tick")
 		if failing := w.sqlFails(); failing != "" {
@@ -236,8 +236,8 @@ func (w why) scheduled(e *Explanation) {
 		due = w.flow.NextProbe()
 	}
 	e.NextTry = w.o.in(due)
-	e.Summary += "; next try " + w.o.clock(due, w.now)
-	e.Next = w.timerTakesUp("at its first tick after " + w.o.clock(due, w.now))
+	e.Summary += "; next try " + w.o.clock(due)
+	e.Next = w.timerTakesUp("at its first tick after " + w.o.clock(due))
 	if w.doc.State.Postponed {
 		e.Next += ", or when another document was applied at least 60 s after the failure"
 	}
@@ -270,7 +270,7 @@ func (w why) processing(e *Explanation) {
 		return
 	}
 	e.NextTry = w.o.in(since.Add(invoice.OrphanAge))
-	e.Next = "the old writer may be at it; " + w.timerTakesUp("after "+w.o.clock(since.Add(invoice.OrphanAge), w.now))
+	e.Next = "the old writer may be at it; " + w.timerTakesUp("after "+w.o.clock(since.Add(invoice.OrphanAge)))
 }
 
 func (w why) pending(e *Explanation) {
@@ -302,7 +302,7 @@ func (w why) pending(e *Explanation) {
 	}
 	lag := ""
 	if !feed.At.IsZero() {
-		lag = fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(feed.Seconds)*time.Second), w.o.clock(feed.At, w.now))
+		lag = fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(feed.Seconds)*time.Second), w.o.clock(feed.At))
 	}
 	e.Next = "the change feed brings it" + lag + "; if not within 10 min, or twice its lag, " + w.timerTakesUp("")
 	if w.now.Sub(since) > invoice.OrphanAge {
@@ -316,7 +316,7 @@ func (w why) sqlFails() string {
 	if sql.State != DepFailing {
 		return ""
 	}
-	return fmt.Sprintf("SQL fails since %s (%s %s: %s): it is tried again when SQL answers, and this spends no retry", w.o.clock(sql.Since, w.now), sql.Kind, sql.Code, sql.Reason)
+	return fmt.Sprintf("SQL fails since %s (%s %s: %s): it is tried again when SQL answers, and this spends no retry", w.o.clock(sql.Since), sql.Kind, sql.Code, sql.Reason)
 }
 
 // timerTakesUp says when the recovery timer takes the document up, and that it does not while the timer is silent.
@@ -346,7 +346,7 @@ func (w why) stopped(e *Explanation, since time.Time) {
 		probe = w.now
 	}
 	e.NextTry = w.o.in(probe)
-	e.Summary += "; next try " + w.o.clock(probe, w.now)
+	e.Summary += "; next try " + w.o.clock(probe)
 	e.Next += ": when a probe succeeds, it is taken up"
 }
 
@@ -363,14 +363,8 @@ func (o *Ops) stamp(text string) time.Time {
 	return o.in(t)
 }
 
-// clock formats a time: hour and minute for today, otherwise with the date.
-func (o *Ops) clock(t, now time.Time) string {
-	t, now = t.In(o.o.Location), now.In(o.o.Location)
-	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return t.Format("15:04")
-	}
-	return t.Format("2006-01-02 15:04")
-}
+// clock formats a time in a sentence: RFC 3339 says the zone, and its reader can show it in another one.
+func (o *Ops) clock(t time.Time) string { return o.in(t).Format(time.RFC3339) }
 
 func ago(d time.Duration) string {
 	switch d = max(0, d); {

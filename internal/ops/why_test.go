@@ -47,22 +47,22 @@ func TestWhy(t *testing.T) {
 			next:    "the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
 		},
 		"not due": {
-			state: scheduled(ten.Add(20 * time.Minute)), summary: "3 of 5 retries used; next try 10:20",
-			next: "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
+			state: scheduled(ten.Add(20 * time.Minute)), summary: "3 of 5 retries used; next try 2025-12-18T10:20:00-06:00",
+			next: "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due today": {
-			state: scheduled(ten.Add(20 * time.Hour)), summary: "3 of 5 retries used; next try 2025-12-19 06:00",
-			next: "the recovery timer takes it up at its first tick after 2025-12-19 06:00", nextTry: "2025-12-19T06:00:00-06:00",
+			state: scheduled(ten.Add(20 * time.Hour)), summary: "3 of 5 retries used; next try 2025-12-19T06:00:00-06:00",
+			next: "the recovery timer takes it up at its first tick after 2025-12-19T06:00:00-06:00", nextTry: "2025-12-19T06:00:00-06:00",
 		},
 		"due": {
-			state: scheduled(ten.Add(-3 * time.Minute)), summary: "3 of 5 retries used; due since 09:57",
+			state: scheduled(ten.Add(-3 * time.Minute)), summary: "3 of 5 retries used; due since 2025-12-18T09:57:00-06:00",
 			next: "the recovery timer takes it up at its next tick",
 		},
 		"due, no time": {
 			state: `{"status":"Retry_Scheduled","retry_count":1}`, summary: "1 of 5 retries used; due", next: "the recovery timer takes it up at its next tick",
 		},
 		"due, in milliseconds": {
-			state: scheduled(ten.Add(20_000 * time.Hour)), summary: "3 of 5 retries used; due since 10:00", next: "the recovery timer takes it up at its next tick",
+			state: scheduled(ten.Add(20_000 * time.Hour)), summary: "3 of 5 retries used; due since 2025-12-18T10:00:06-06:00", next: "the recovery timer takes it up at its next tick",
 		},
 		"in milliseconds, paused": {
 			state: scheduled(ten.Add(20_000 * time.Hour)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
@@ -71,25 +71,25 @@ func TestWhy(t *testing.T) {
 		},
 		"postponed": {
 			state:   `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
-			summary: "5 of 5 retries used; postponed: nothing was applied since it failed, so that failure is not counted yet; next try 10:20",
-			next:    "the recovery timer takes it up at its first tick after 10:20, or when another document was applied at least 60 s after the failure",
+			summary: "5 of 5 retries used; postponed: nothing was applied since it failed, so that failure is not counted yet; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00, or when another document was applied at least 60 s after the failure",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
-			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 10:20",
+			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"long due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
-			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 10:20",
+			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due, flow stopped for longer": {
 			state: scheduled(ten.Add(5 * time.Minute)), flow: func(w *world) { w.openSince(fault.Quota, "9002", time.Minute, time.Hour) },
-			summary: "3 of 5 retries used; next try 11:00", next: "the recovery timer takes it up at its first tick after 11:00",
+			summary: "3 of 5 retries used; next try 2025-12-18T11:00:00-06:00", next: "the recovery timer takes it up at its first tick after 2025-12-18T11:00:00-06:00",
 			nextTry: "2025-12-18T11:00:00-06:00",
 		},
 		"due, paused": {
@@ -99,7 +99,7 @@ func TestWhy(t *testing.T) {
 		},
 		"pending, flow stopped": {
 			state: `{"status":"pending"}`, flow: func(w *world) { w.openSince(fault.Throttled, "40501", time.Hour, time.Minute) },
-			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 10:01",
+			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 2025-12-18T10:01:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T15:00:00Z (throttled 40501: set by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
 		},
 		"pending, ramping up": {
@@ -111,39 +111,39 @@ func TestWhy(t *testing.T) {
 		},
 		"due, ramping up": {
 			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5}) },
-			summary: "3 of 5 retries used; due since 09:57",
+			summary: "3 of 5 retries used; due since 2025-12-18T09:57:00-06:00",
 			next:    "the recovery timer takes it up at its next tick; the flow is ramping up, at most 5 in one request",
 		},
 		"put off": {
 			state:   `{"status":"retry_scheduled","retry_count":2,"retry_after":1766074800,"postponed":true,"last_error_kind":"contention","last_error_code":"1222"}`,
-			summary: "2 of 5 retries used; put off: it was tried and not judged (contention 1222), so nothing was counted; next try 10:20",
-			next:    "the recovery timer takes it up at its first tick after 10:20, or when another document was applied at least 60 s after the failure",
+			summary: "2 of 5 retries used; put off: it was tried and not judged (contention 1222), so nothing was counted; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00, or when another document was applied at least 60 s after the failure",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"spent": {
 			state:   `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
-			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, once its evidence can be kept; next try 10:20",
-			next:    "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
+			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, once its evidence can be kept; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"spent, at the hour's limit": {
 			state: `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
 			flow: func(w *world) {
 				w.note(func(c *breaker.Control) { c.Poison = breaker.PoisonCount{Hour: start(), Count: 100} })
 			},
-			summary: "5 of 5 retries used, and it failed again: it would be a poison message, but this hour's number of them is reached; next try 10:20",
-			next:    "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
+			summary: "5 of 5 retries used, and it failed again: it would be a poison message, but this hour's number of them is reached; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"processing": {
 			state: `{"status":"processing"}`, summary: "the old writer took it up 6 s ago",
-			next: "the old writer may be at it; the recovery timer takes it up after 10:10", nextTry: "2025-12-18T10:10:00-06:00",
+			next: "the old writer may be at it; the recovery timer takes it up after 2025-12-18T10:10:00-06:00", nextTry: "2025-12-18T10:10:00-06:00",
 		},
 		"failed": {
-			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
+			state: failed(5, fault.Document, "2628"), summary: "failed 2025-12-18T09:05:00-06:00 after 5 of 5 retries: document 2628",
 			next: "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`",
 		},
 		"applied": {
 			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,
-			summary: "committed 2025-12-17 10:30: its lines were written", next: "nothing: it is done",
+			summary: "committed 2025-12-17T10:30:15-06:00: its lines were written", next: "nothing: it is done",
 		},
 		"unchanged":  {state: `{"status":"committed","outcome":"unchanged"}`, summary: "committed: its lines held this very content already", next: "nothing: it is done"},
 		"superseded": {state: `{"status":"committed","outcome":"superseded","superseded_by":"newer"}`, summary: "committed: a newer result holds its lines: newer", next: "nothing: it is done"},

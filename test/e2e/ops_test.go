@@ -61,7 +61,7 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	require.Equal(t, map[string]any{"documents": 1.0}, counts["depth"].(map[string]any)["failed"])
 	status, answer = s.ops(http.MethodGet, "documents/why?id="+url.QueryEscape(id), "", functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
-	require.Equal(t, "failed 2025-12-17 12:00 after 5 of 5 retries: document 2628", answer["summary"])
+	require.Equal(t, "failed 2025-12-17T12:00:00-06:00 after 5 of 5 retries: document 2628", answer["summary"])
 
 	status, answer = s.ops(http.MethodPost, "flow/pause", `{"why":"index rebuild"}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
