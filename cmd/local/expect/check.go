@@ -52,7 +52,8 @@ type Input struct {
 	// Before are the tables before the first document. Rows of lines without a document, and columns that no document
 	// sets, must not have changed. Nil skips that check.
 	Before Tables
-	// Redelivered allows `unchanged` in place of `applied`: after a crash a document may be delivered twice.
+	// Redelivered allows `unchanged` in place of `applied`, because after a crash a document may be delivered twice, and
+	// `failed` in place of `retry_scheduled`, because an earlier run may have spent its retries.
 	Redelivered bool
 }
 
@@ -104,9 +105,14 @@ func Compare(now Tables, in Input) Result {
 	}
 	c.documents()
 	for _, line := range c.lines() {
-		if d, won := c.winners[line]; won {
+		d, won := c.winners[line]
+		switch failed, marked := c.marked(line); {
+		case marked && (!won || failed.versions.newerThan(d.versions)):
+			c.row(failed.name, Detail, line, Row{"IVCE_LNE_STAT": just("AI-ERROR")}, false)
+		case won && d.writer["outcome"] == "manual": // a person wrote its rows
+		case won:
 			c.written(d, line)
-		} else {
+		default:
 			c.untouched(line)
 		}
 	}
@@ -160,7 +166,8 @@ func (c *checker) end(d document, want Want) {
 	differ := func(name, wanted string) {
 		c.differ(Difference{Document: d.name, Column: "sql_writer." + name, Want: wanted, Got: orNull(just(member(name)))})
 	}
-	if member("status") != want.Status {
+	later := c.in.Redelivered && want.Status == "retry_scheduled" && member("status") == "failed"
+	if member("status") != want.Status && !later {
 		differ("status", want.Status)
 	}
 	if want.Exception() {
@@ -185,7 +192,7 @@ func (c *checker) end(d document, want Want) {
 func (c *checker) documents() {
 	for _, d := range c.read {
 		if outcome, _ := d.writer["outcome"].(string); outcome == "" && !c.reindexed(d) {
-			continue // not offered, or not committed by the app
+			continue // not offered, or not committed
 		}
 		if !d.hasTime && d.versions.us == 0 {
 			c.differ(Difference{Document: d.name, Column: "sql_writer.version", Want: "a version: the id has no time", Got: "none"})
@@ -207,13 +214,30 @@ func (c *checker) documents() {
 	}
 }
 
-// reindexed reports whether a reindex has written a document that another program had committed. It leaves the document as it is,
-// so only the ledger tells. The rows are compared with the document then.
+// reindexed reports whether a reindex wrote a document that the old writer had committed. It records no outcome in the
+// document, so the ledger is asked.
 func (c *checker) reindexed(d document) bool {
-	return c.in.Redelivered && d.writer["status"] == "committed" && slices.ContainsFunc(d.lines, func(line int64) bool {
-		id := c.now[Ledger][line]["document_id"]
-		return id != nil && *id == d.id
+	status, _ := d.writer["status"].(string)
+	return status == "committed" && slices.ContainsFunc(d.lines, func(line int64) bool {
+		by := c.now[Ledger][line]["document_id"]
+		return by != nil && *by == d.id
 	})
+}
+
+// marked returns the poison message whose mark a line has, by the ledger.
+func (c *checker) marked(line int64) (document, bool) {
+	row := c.now[Ledger][line]
+	if row == nil || orNull(row["outcome"]) != `"failed"` {
+		return document{}, false
+	}
+	at := slices.IndexFunc(c.read, func(d document) bool {
+		status, _ := d.writer["status"].(string)
+		return orNull(row["document_id"]) == strconv.Quote(d.id) && status == "failed" && slices.Contains(d.lines, line)
+	})
+	if at < 0 {
+		return document{}, false
+	}
+	return c.read[at], true
 }
 
 // lines returns the sorted ids of all lines in a table or in a committed document.

@@ -291,6 +291,45 @@ func TestAfterARedeliveryUnchangedIsRightToo(t *testing.T) {
 	require.True(t, check(t, db, in).Exact())
 }
 
+// A reindex writes what the old writer had committed, and records no outcome in the document.
+func TestADocumentWithoutAnOutcomeIsComparedIfTheLedgerNamesIt(t *testing.T) {
+	db, in := fixture(t)
+	old := json.RawMessage(swap(`"outcome": "applied", `, ``)(full))
+	in.Documents[0].Submitted, in.Documents[0].Stored, in.Documents[0].Want = old, old, &Want{}
+	require.True(t, check(t, db, in).Exact())
+	exec(t, db, `UPDATE IVCE_DTL SET UPC_CD = 'x' WHERE IVCE_DTL_UID = 1421549`)
+	require.Len(t, check(t, db, in).Differences, 1)
+	exec(t, db, `DELETE FROM sqlwriter_ledger`)
+	require.NotEmpty(t, check(t, db, in).Differences, "no document wrote the rows")
+}
+
+// A stack that stays up turns the documents that fail into poison messages.
+func TestAPoisonMessageOfAnEarlierRunIsRight(t *testing.T) {
+	db, in := fixture(t)
+	poison := strings.NewReplacer(`"status": "committed", "outcome": "applied"`, `"status": "failed", "last_error_kind": "document", "last_error": "too long"`,
+		"2025-12-17 10:30", "2025-12-17 10:31").Replace(full)
+	in.Documents = append(in.Documents, Document{Name: "poison", Stored: json.RawMessage(poison), Want: &Want{Status: "retry_scheduled", Kind: "document"}})
+	d, err := read("poison", json.RawMessage(poison))
+	require.NoError(t, err)
+	exec(t, db, `UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL, document_id = ?, version_us = ?, document_key = ?`, d.id, d.versions.us, d.versions.key)
+	exec(t, db, `UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'AI-ERROR' WHERE IVCE_DTL_UID <> ?`, otherLine)
+	require.Len(t, check(t, db, in).Differences, 1, "the status is too early for a first run")
+	in.Redelivered = true
+	require.Empty(t, check(t, db, in).Differences)
+	exec(t, db, `UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'RC-AI'`)
+	require.Len(t, check(t, db, in).Differences, 3, "both lines lack the mark, and another line was touched")
+}
+
+// A person repaired the rows by hand and said so: nothing says what must be in them.
+func TestALineThatAPersonRepairedIsNotCompared(t *testing.T) {
+	db, in := fixture(t)
+	in.Documents[0].Stored = json.RawMessage(swap(`"outcome": "applied"`, `"outcome": "manual"`)(full))
+	in.Documents[0].Want, in.Before = nil, nil
+	exec(t, db, `UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL`)
+	exec(t, db, `UPDATE IVCE_DTL SET UPC_CD = 'x'`)
+	require.Empty(t, check(t, db, in).Differences)
+}
+
 func TestADocumentThatIsGoneIsADifference(t *testing.T) {
 	db, in := fixture(t)
 	in.Documents[0].Stored = nil
