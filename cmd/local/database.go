@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
@@ -25,8 +26,11 @@ type database interface {
 	pool() *sql.DB
 	// read reads the three tables completely.
 	read(ctx context.Context) (expect.Tables, error)
-	// connection is SQL_CONNECTION for the handler. String names the database without a secret.
+	// connection is SQL_CONNECTION. String names the database without a secret.
 	connection() string
+	// behindSwitch returns a switch, and SQL_CONNECTION for a handler whose SQL it takes away. The switch is nil if there can
+	// be none.
+	behindSwitch(ctx context.Context) (outage.Switch, string, error)
 	String() string
 	close() error
 }
@@ -107,4 +111,9 @@ func (f *sqliteFile) read(ctx context.Context) (expect.Tables, error) {
 
 func (f *sqliteFile) connection() string { return sqlite.Scheme + f.path }
 func (f *sqliteFile) String() string     { return f.path }
-func (f *sqliteFile) close() error       { return f.db.Close() }
+
+func (f *sqliteFile) behindSwitch(context.Context) (outage.Switch, string, error) {
+	return outage.NewFile(f.path, f.db.Writer), f.connection(), nil
+}
+
+func (f *sqliteFile) close() error { return f.db.Close() }

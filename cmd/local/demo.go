@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +10,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/internal/term"
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
@@ -28,6 +29,7 @@ import (
 
 // demoCommand breaks the running local stack on purpose. It works on no other stack.
 type demoCommand struct {
+	State       string          `help:"Folder of the stack's state (default .local)." placeholder:"DIR"`
 	SQLOff      demoSQLOff      `cmd:"" name:"sql-off" help:"Switch SQL off for a while and watch the flow."`
 	KillHandler demoKillHandler `cmd:"" name:"kill-handler" help:"Kill the handler process with SIGKILL; the host starts another."`
 	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Submit a document whose line does not exist, and show the result."`
@@ -40,16 +42,19 @@ type demo struct {
 	config config.Config
 }
 
-// findStack finds the running stack of `make run`.
-func findStack(ctx context.Context) (*demo, error) {
+// find finds the running stack of `make run`.
+func (c *demoCommand) find(ctx context.Context) (*demo, error) {
+	if c.State != "" {
+		return findStack(ctx, c.State)
+	}
 	root, err := repositoryRoot()
 	if err != nil {
 		return nil, err
 	}
-	return findStackIn(ctx, filepath.Join(root, stackfile.Dir))
+	return findStack(ctx, filepath.Join(root, stackfile.Dir))
 }
 
-func findStackIn(ctx context.Context, dir string) (*demo, error) {
+func findStack(ctx context.Context, dir string) (*demo, error) {
 	stack, running, err := stackfile.Read(ctx, dir)
 	if err != nil || !running || stack.Functions == "" {
 		return nil, errors.New("demo needs the local stack: start it with make run")
@@ -62,28 +67,32 @@ type demoSQLOff struct {
 	For time.Duration `arg:"" optional:"" default:"10s" help:"How long, such as 30s."`
 }
 
-// Run switches SQL off, prints changes of the flow, and switches SQL on again, also after an interruption.
-func (c *demoSQLOff) Run(ctx context.Context) (err error) {
-	d, err := findStack(ctx)
+// Run asks the stack to switch SQL off, and prints changes of the flow. The stack switches it on again after the time, and
+// when this process ends.
+func (c *demoSQLOff) Run(ctx context.Context, of *demoCommand) error {
+	d, err := of.find(ctx)
 	if err != nil {
 		return err
 	}
-	db, err := openSQL(d.config.SQL.Connection.Reveal())
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/sql-off?for=%s", d.Control, c.For), http.NoBody)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	on, err := outage.Off(ctx, db.Writer, db.Engine)
+	off, err := http.DefaultClient.Do(request) // until its end, also that of this process, SQL is off
 	if err != nil {
 		return err
 	}
-	d.out.Linef("SQL is off for %v; documents that arrive now wait. In another terminal: bin/sqlwriterctl status --watch", c.For)
-	watch := d.watchFlow(ctx, time.Now().Add(c.For))
-	if err := on(context.WithoutCancel(ctx)); err != nil {
-		return errors.Join(watch, err)
+	defer func() { _ = off.Body.Close() }()
+	if off.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(off.Body, 1<<10))
+		return errors.New(string(bytes.TrimSpace(said)))
 	}
-	if watch != nil {
-		return watch
+	d.out.Linef("SQL is off for %v: connections are refused, and documents that arrive now wait. In another terminal: bin/sqlwriterctl status", c.For)
+	if err := d.watchFlow(ctx, time.Now().Add(c.For)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, off.Body); err != nil {
+		return fmt.Errorf("the stack ended: %w", err)
 	}
 	d.out.Linef("SQL is on again; a stopped flow lets one probe through within a minute")
 	return d.waitForFlow(ctx)
@@ -141,6 +150,7 @@ func (d *demo) flow(ctx context.Context) string {
 			State, Kind, Code string
 			NextProbe         time.Time `json:"next_probe"`
 		}
+		Dependencies map[string]struct{ State, Kind, Code string }
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&health); err != nil {
 		return "the handler does not answer"
@@ -149,24 +159,21 @@ func (d *demo) flow(ctx context.Context) string {
 	if health.Flow.State == string(breaker.StoppedFlow) {
 		line += fmt.Sprintf(" (%s %s), next probe %s", health.Flow.Kind, health.Flow.Code, health.Flow.NextProbe.Local().Format(time.TimeOnly))
 	}
+	if sql := health.Dependencies["sql"]; sql.State == "failing" {
+		line += fmt.Sprintf("; sql failing (%s %s)", sql.Kind, sql.Code)
+	}
 	return line
 }
 
 type demoKillHandler struct{}
 
 // Run kills the handler and waits until another one is ready.
-func (*demoKillHandler) Run(ctx context.Context) error {
-	d, err := findStack(ctx)
+func (*demoKillHandler) Run(ctx context.Context, of *demoCommand) error {
+	d, err := of.find(ctx)
 	if err != nil {
 		return err
 	}
-	host := 0
-	for _, p := range d.Servers {
-		if p.Name == "functions" {
-			host = p.PID
-		}
-	}
-	pid, err := childOf(host)
+	pid, err := d.handler()
 	if err != nil {
 		return err
 	}
@@ -178,12 +185,15 @@ func (*demoKillHandler) Run(ctx context.Context) error {
 	if err := handler.Kill(); err != nil {
 		return fmt.Errorf("kill the handler (process %d): %w", pid, err)
 	}
-	d.out.Linef("handler process %d killed; the host gives up after three failures in half an hour, as in Azure", pid)
+	d.out.Linef("handler process %d killed; a host gives up at the third failure in half an hour, and another host starts, as in Azure", pid)
 	const timeout = time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no other handler was ready within %v", timeout))
 	defer cancel()
 	for {
-		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(d.flow(ctx), "flow: ") {
+		if again, err := of.find(ctx); err == nil { // another host is another process
+			d.Stack = again.Stack
+		}
+		if now, err := d.handler(); err == nil && now != pid && strings.HasPrefix(d.flow(ctx), "flow: ") {
 			d.out.Linef("process %d is ready %.1f s later; the host offers the open batches again, and written rows do not change", now, time.Since(killed).Seconds())
 			return nil
 		}
@@ -191,6 +201,15 @@ func (*demoKillHandler) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// handler returns the handler's process id.
+func (d *demo) handler() (int, error) {
+	at := slices.IndexFunc(d.Servers, func(p stackfile.Process) bool { return p.Name == functionsName })
+	if at < 0 {
+		return 0, errors.New("the stack has no host now")
+	}
+	return childOf(d.Servers[at].PID)
 }
 
 // childOf finds the only child of a process in the process table of Linux.
@@ -217,8 +236,8 @@ func childOf(parent int) (int, error) {
 type demoBadDocument struct{}
 
 // Run submits an invalid document, waits until it is processed, and shows its state.
-func (*demoBadDocument) Run(ctx context.Context) error {
-	d, err := findStack(ctx)
+func (*demoBadDocument) Run(ctx context.Context, of *demoCommand) error {
+	d, err := of.find(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // The demo works on the local stack only.
 func TestDemoWantsARunningStack(t *testing.T) {
 	dir := t.TempDir()
-	_, err := findStackIn(t.Context(), dir)
+	_, err := findStack(t.Context(), dir)
 	require.EqualError(t, err, "demo needs the local stack: start it with make run")
 
 	settings := filepath.Join(dir, "settings.json")
@@ -24,12 +24,12 @@ func TestDemoWantsARunningStack(t *testing.T) {
 	require.NoError(t, err)
 	stack := stackfile.Stack{Runner: runner, Settings: settings, Functions: "http://127.0.0.1:7071", Since: time.Now()}
 	require.NoError(t, stackfile.Write(dir, stack))
-	d, err := findStackIn(t.Context(), dir)
+	d, err := findStack(t.Context(), dir)
 	require.NoError(t, err)
 	require.Equal(t, "sqlite:x.db", d.config.SQL.Connection.Reveal())
 
 	stack.Runner.Started = "another boot"
 	require.NoError(t, stackfile.Write(dir, stack))
-	_, err = findStackIn(t.Context(), dir)
+	_, err = findStack(t.Context(), dir)
 	require.ErrorContains(t, err, "demo needs the local stack", "it was killed")
 }

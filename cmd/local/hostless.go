@@ -20,7 +20,7 @@ type serversCommand struct {
 func (c *serversCommand) Run(ctx context.Context) (err error) {
 	ctx, cancel := withParent(ctx)
 	defer cancel()
-	s := &stack{out: term.New(os.Stdout), hostless: true, began: time.Now()}
+	s := &stack{out: term.New(os.Stdout), hostless: true, began: time.Now(), pauses: map[string]time.Duration{}}
 	if err := s.prepare(ctx, runCommand{Fresh: c.Fresh, SQL: c.SQL, State: c.State}); err != nil {
 		return err
 	}
@@ -31,5 +31,5 @@ func (c *serversCommand) Run(ctx context.Context) (err error) {
 	s.out.Linef("\nthe servers are running; Ctrl-C ends them. In another terminal:\n" +
 		"  make stage && cd .stage && func start\n" +
 		"  make ctl && bin/sqlwriterctl document submit --replace examples/01-plain-success.json")
-	return s.stay(ctx)
+	return s.race(ctx, s.stay)
 }

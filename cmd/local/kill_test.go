@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,15 +57,76 @@ func TestKillOfTheWholeStack(t *testing.T) {
 	require.Contains(t, second.output(), "EXACT")
 	requireNoLineTwice(t, store.Reader())
 
-	// A killed host leaves no handler behind, and the runner ends the other servers.
-	require.NotEmpty(t, handlers(t, state))
+	// A killed host leaves no handler behind.
+	left := handlers(t, state)
+	require.NotEmpty(t, left)
+	killServer(t, state, functionsName)
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(handlers(t, state), func(pid int) bool { return slices.Contains(left, pid) })
+	},
+		time.Minute, 10*time.Millisecond)
+	second.waitFor(t, "the host ended (signal: killed)")
+	require.NoError(t, second.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, exitOK, second.exit(t, time.Minute))
+}
+
+// killServer sends SIGKILL to one server of the stack.
+func killServer(t *testing.T, state, name string) {
+	t.Helper()
 	for _, p := range everybody(t, state) {
-		if p.Name == "functions" {
+		if p.Name == name {
 			require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
 		}
 	}
-	require.Eventually(t, func() bool { return len(handlers(t, state)) == 0 }, time.Minute, 10*time.Millisecond)
-	require.Equal(t, exitFailed, second.exit(t, time.Minute))
+}
+
+// TestTheStackGoesOn is what operators do to `make run`: six kills of the handler in a row, so two hosts give up; each server is
+// killed; SQL goes away, and the process that asked for that is killed. Afterwards documents arrive, and after a restart
+// everything is exact.
+func TestTheStackGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the whole stack")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("finds the handler by /proc")
+	}
+	if err := prerequisites(); err != nil {
+		t.Skip(err)
+	}
+	state := t.TempDir()
+	stack := start(t, "run", "--no-outage", "--state="+state)
+	stack.waitFor(t, "the stack is running")
+	for range 6 {
+		kill := start(t, "demo", "--state="+state, "kill-handler")
+		require.Equal(t, exitOK, kill.exit(t, 2*time.Minute), kill.output())
+	}
+	require.Equal(t, 2, strings.Count(stack.output(), "the host ended (exit status 1), as in Azure after the third failure"), stack.output())
+
+	off := start(t, "demo", "--state="+state, "sql-off", "10m")
+	off.waitFor(t, "SQL is off for 10m0s")
+	again := start(t, "demo", "--state="+state, "sql-off", "1s")
+	require.Equal(t, exitFailed, again.exit(t, time.Minute))
+	require.Contains(t, again.output(), "SQL is off already")
+	bad := start(t, "demo", "--state="+state, "bad-document")
+	off.waitFor(t, "sql failing (infrastructure 14)")
+	require.NoError(t, off.cmd.Process.Kill())
+	stack.waitFor(t, "SQL is on again")
+	require.Equal(t, exitOK, bad.exit(t, 2*time.Minute), bad.output())
+
+	for _, name := range []string{"cosmosdb", "azurite", "servicebus", functionsName} {
+		killServer(t, state, name)
+		stack.waitFor(t, map[bool]string{true: "the host", false: name}[name == functionsName]+" ended (signal: killed)")
+	}
+	require.Eventually(t, func() bool {
+		one := start(t, "demo", "--state="+state, "bad-document")
+		return one.exit(t, 2*time.Minute) == exitOK
+	}, 5*time.Minute, time.Second, stack.output())
+	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, exitOK, stack.exit(t, time.Minute))
+
+	stack = start(t, "run", "--no-outage", "--state="+state)
+	stack.waitFor(t, "the stack is running")
+	require.Contains(t, stack.output(), "EXACT")
 }
 
 // requireNoLineTwice checks that no line was written more often than it has results.

@@ -3,7 +3,7 @@
 //
 //	go run ./cmd/local run                start, show one line, drain the samples, show an outage, check every row, stay up
 //	go run ./cmd/local servers            start the servers without a host, for `func start`, and stay up
-//	go run ./cmd/local demo sql-off 30s   break the running stack on purpose, and watch; also kill-handler, bad-document
+//	go run ./cmd/local demo sql-off 30s   break the running stack on purpose, and watch; also kill-handler, bad-document (`make demo`)
 //
 // These environment variables change `run`, the last two also `servers`:
 //

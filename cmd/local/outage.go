@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/internal/config"
 	"sqlwriter/internal/timer"
 )
 
@@ -38,17 +36,21 @@ func outageSamples() []sample.Document {
 // outage switches SQL off while documents arrive, and prints the effect.
 func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
 	if len(docs) == 0 {
-		d.out.Linef("\nthe outage was shown by an earlier run: go run ./cmd/local demo sql-off 10s shows it again")
+		d.out.Linef("\nthe outage was shown by an earlier run: make demo DO='sql-off 10s' shows it again")
 		return nil
 	}
-	on, err := outage.Off(ctx, d.db.pool(), config.EngineOf(d.db.connection()))
+	on, err := d.switchOff(ctx)
+	if errors.Is(err, errNoSwitch) {
+		d.out.Linef("\nno outage: %v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	off := true
-	defer func() { // the ledger must be restored in any case
+	defer func() {
 		if off {
-			err = errors.Join(err, on(context.WithoutCancel(ctx)))
+			err = errors.Join(err, on())
 		}
 	}()
 	began := time.Now()
@@ -62,10 +64,10 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := on(ctx); err != nil {
+	off = false
+	if err := on(); err != nil {
 		return err
 	}
-	off = false
 	back := time.Now()
 	d.out.Linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
 	last := back

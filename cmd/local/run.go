@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +19,7 @@ import (
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/internal/term"
+	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"
 )
@@ -45,6 +49,14 @@ type stack struct {
 	file              stackfile.Stack
 	group             proc.Group
 
+	// sql takes SQL away from the handler and gives it back; nil if it cannot. outage is held meanwhile.
+	sql     outage.Switch
+	outage  sync.Mutex
+	control *http.Server
+	// isUp is set once every server was ready: from then on one that ends is started again.
+	isUp   atomic.Bool
+	pauses map[string]time.Duration
+
 	settings  map[string]string
 	documents *cosmos.Container
 	db        database
@@ -59,7 +71,7 @@ type stack struct {
 func (c *runCommand) Run(ctx context.Context) (err error) {
 	ctx, cancel := withParent(ctx)
 	defer cancel()
-	s := &stack{out: term.New(os.Stdout), once: c.Once, outages: c.Outage, began: time.Now()}
+	s := &stack{out: term.New(os.Stdout), once: c.Once, outages: c.Outage, began: time.Now(), pauses: map[string]time.Duration{}}
 	if err := s.prepare(ctx, *c); err != nil {
 		return err
 	}
@@ -67,19 +79,21 @@ func (c *runCommand) Run(ctx context.Context) (err error) {
 	if err := s.up(ctx); err != nil {
 		return s.explain(ctx, err)
 	}
-	sampleCtx, done := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not finished within %v", c.Timeout))
-	exact, err := s.samples(sampleCtx)
-	done()
-	switch {
-	case err != nil:
-		return s.explain(ctx, err)
-	case c.Once && !exact:
-		return &reportedError{errors.New("not exact")}
-	case c.Once:
-		return nil
-	}
-	s.hints()
-	return s.stay(ctx)
+	return s.race(ctx, func(ctx context.Context) error {
+		sampleCtx, done := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not finished within %v", c.Timeout))
+		exact, err := s.samples(sampleCtx)
+		done()
+		switch {
+		case err != nil:
+			return s.explain(ctx, err)
+		case c.Once && !exact:
+			return &reportedError{errors.New("not exact")}
+		case c.Once:
+			return nil
+		}
+		s.hints()
+		return s.stay(ctx)
+	})
 }
 
 // prepare finds the folders, checks the prerequisites, claims the state folder, and opens the database.
@@ -189,7 +203,7 @@ func (s *stack) end() error {
 	if s.documents != nil {
 		s.documents.Close()
 	}
-	var errs []error
+	errs := []error{s.endControl()}
 	if err := s.group.Stop(stopWithin); err != nil {
 		errs = append(errs, err)
 	}
@@ -203,15 +217,11 @@ func (s *stack) end() error {
 	return errors.Join(errs...)
 }
 
-// stay waits for Ctrl-C, or for a server that fails.
+// stay waits for Ctrl-C.
 func (s *stack) stay(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		s.out.Linef("\nending everything ...")
-		return nil
-	case f := <-s.group.Failed():
-		return f
-	}
+	<-ctx.Done()
+	s.out.Linef("\nending everything ...")
+	return nil
 }
 
 // explain adds the end of the log to an error, unless the run was interrupted.
@@ -253,21 +263,53 @@ func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// race runs part until it ends or a server fails. The server's failure is then the error, because it is the cause.
+// race runs part until it ends. A server that ends meanwhile is started again, or, before all were ready, ends the part: its
+// failure is then the error, because it is the cause.
 func (s *stack) race(ctx context.Context, part func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	done := make(chan struct{})
+	ctx, over := context.WithCancel(ctx)
 	g.Go(func() error {
-		defer close(done)
+		defer over()
 		return part(ctx)
 	})
 	g.Go(func() error {
-		select {
-		case <-done:
-			return nil
-		case f := <-s.group.Failed():
-			return f
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case f := <-s.group.Failed():
+				if !s.isUp.Load() {
+					return f
+				}
+				if err := s.restart(ctx, f); err != nil {
+					return err
+				}
+			}
 		}
 	})
 	return g.Wait()
+}
+
+// A server starts again after firstPause. The pause doubles up to longestPause while the server keeps ending within calm.
+const (
+	firstPause, longestPause = time.Second, 30 * time.Second
+	calm                     = time.Minute
+)
+
+// restart starts a server again, on its state. A host that gave up is started by the platform in Azure (docs/facts.md F22).
+func (s *stack) restart(ctx context.Context, f *proc.Failure) error {
+	pause := min(2*s.pauses[f.Name], longestPause)
+	if pause == 0 || f.Lived > calm {
+		pause = firstPause
+	}
+	s.pauses[f.Name] = pause
+	what := f.Name + " ended (%v) and starts again in %v with the state that it stored; log: %s"
+	if f.Name == functionsName {
+		what = "the host ended (%v), as in Azure after the third failure of the handler within half an hour; another starts in %v; log: %s"
+	}
+	s.out.Linef(what, f.Err, pause, f.Log)
+	if timer.Wait(ctx, pause) != nil {
+		return nil //nolint:nilerr // the stack ends
+	}
+	return s.launch(ctx, f.Spec)
 }

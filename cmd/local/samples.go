@@ -59,19 +59,14 @@ func (s *stack) samples(ctx context.Context) (exact bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = s.race(ctx, func(ctx context.Context) error {
-		g, ctx := errgroup.WithContext(ctx)
-		ctx, stop := context.WithCancel(ctx)
-		g.Go(follow)
-		g.Go(func() error {
-			defer stop()
-			defer cancel() // ends follow
-			exact, err = d.run(ctx)
-			return err
-		})
-		return g.Wait()
+	g, running := errgroup.WithContext(ctx)
+	g.Go(follow)
+	g.Go(func() (err error) {
+		defer cancel() // ends follow
+		exact, err = d.run(running)
+		return err
 	})
-	return exact, err
+	return exact, g.Wait()
 }
 
 func (d *drain) run(ctx context.Context) (exact bool, err error) {

@@ -1,20 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/internal/term"
+	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
@@ -370,6 +375,50 @@ func (d *server) read(ctx context.Context) (expect.Tables, error) {
 }
 
 func (d *server) connection() string { return d.dsn }
+
+// sqlPort is the preferred port of the proxy before the server.
+const sqlPort = 14330
+
+func (d *server) behindSwitch(ctx context.Context) (outage.Switch, string, error) {
+	address := addressOf(d.dsn)
+	if address == "" {
+		return nil, d.dsn, nil
+	}
+	port, err := proc.Port(ctx, sqlPort)
+	if err != nil {
+		return nil, "", err
+	}
+	proxy, err := outage.NewProxy(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), address)
+	if err != nil {
+		return nil, "", err
+	}
+	return proxy, through(d.dsn, proxy.Address()), nil
+}
+
+// addressOf returns the HOST:PORT of a connection string. It is empty where a proxy does not work: an instance without a port
+// is asked for its port by UDP, and Azure SQL finds the server by the name that the client connects to.
+func addressOf(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil || (u.Port() == "" && strings.Trim(u.Path, "/") != "") || strings.HasSuffix(strings.ToLower(u.Hostname()), ".windows.net") {
+		return ""
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "1433"))
+}
+
+// through returns the connection string with another address. The server's certificate is still checked for its own name.
+func through(dsn, address string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn // the adapter reports the error
+	}
+	if parameter(u, "hostNameInCertificate") == "" {
+		q := u.Query()
+		q.Set("hostNameInCertificate", u.Hostname())
+		u.RawQuery = q.Encode()
+	}
+	u.Host = address
+	return u.String()
+}
 
 // String names database and server, without user and password.
 func (d *server) String() string {

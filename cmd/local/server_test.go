@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,7 +177,13 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.True(t, running)
 	values, err := readSettings(s.Settings)
 	require.NoError(t, err)
-	require.Equal(t, dsn, values[config.SQLConnection])
+	require.Equal(t, through(dsn, "127.0.0.1:"+portOf(t, values[config.SQLConnection])), values[config.SQLConnection])
+	off := start(t, "demo", "--state="+state, "sql-off", "10m")
+	off.waitFor(t, "SQL is off for 10m0s")
+	_, err = net.Dial("tcp", "127.0.0.1:"+portOf(t, values[config.SQLConnection]))
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.NoError(t, off.cmd.Process.Kill())
+	first.waitFor(t, "SQL is on again")
 	requireExact(t, dsn, values)
 
 	other := start(t, "run", "--once", "--no-outage", "--sql="+dsn)
@@ -186,6 +195,8 @@ func TestTheStackOnAServer(t *testing.T) {
 	again := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
 	again.waitFor(t, "the stack is running")
 	require.Contains(t, again.output(), "from an earlier run: 518 documents")
+	values, err = readSettings(s.Settings) // another stack may have its ports now
+	require.NoError(t, err)
 	requireExact(t, dsn, values)
 	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, again.exit(t, time.Minute), again.output())
@@ -194,6 +205,13 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.Equal(t, exitFailed, file.exit(t, time.Minute))
 	require.Contains(t, file.output(), "belong to a database on a server")
 	require.NoFileExists(t, filepath.Join(state, "sqlwriter.db"))
+}
+
+func portOf(t *testing.T, dsn string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	require.NoError(t, err)
+	return u.Port()
 }
 
 // requireExact reads every document and every row and compares them.

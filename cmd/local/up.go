@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,6 @@ import (
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/internal/proc"
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -82,6 +82,7 @@ func (s *stack) up(ctx context.Context) error {
 			return err
 		}
 	}
+	s.isUp.Store(true)
 	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
 	s.out.Linef("  functions %s   Cosmos %s   blob %s   Service Bus %s   SQL %s", cmp.Or(s.file.Functions, "none"), s.file.Cosmos, s.file.Blob, s.file.ServiceBus, s.db)
 	return nil
@@ -109,7 +110,16 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 		s.file.Functions = "http://" + hosts[4]
 	}
 	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
-	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, hosts[2], s.db.connection()); err != nil {
+	connection := s.db.connection()
+	if !s.hostless {
+		if s.sql, connection, err = s.db.behindSwitch(ctx); err != nil {
+			return "", err
+		}
+		if err := s.serveControl(ctx); err != nil {
+			return "", err
+		}
+	}
+	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, hosts[2], connection); err != nil {
 		return "", err
 	}
 	if err := writeSettings(s.file.Settings, s.settings); err != nil {
@@ -135,7 +145,7 @@ func (s *stack) launch(ctx context.Context, spec proc.Spec) error {
 func (s *stack) record(p stackfile.Process) error {
 	s.took.mu.Lock() // servers start side by side
 	defer s.took.mu.Unlock()
-	s.file.Servers = append(s.file.Servers, p)
+	s.file.Servers = append(slices.DeleteFunc(s.file.Servers, func(old stackfile.Process) bool { return old.Name == p.Name }), p)
 	return stackfile.Write(s.dir, s.file)
 }
 
@@ -203,12 +213,9 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	return err
 }
 
-// startSQL creates the tables and the detail rows that the samples need, and records their state.
+// startSQL creates the tables and the detail rows that the samples need, and records what is in them.
 func (s *stack) startSQL(ctx context.Context) (err error) {
 	if err := s.db.make(ctx); err != nil {
-		return err
-	}
-	if err := outage.Mend(ctx, s.db.pool(), config.EngineOf(s.db.connection())); err != nil {
 		return err
 	}
 	docs, err := allSamples()
@@ -226,9 +233,12 @@ func (s *stack) startSQL(ctx context.Context) (err error) {
 	return err
 }
 
+// functionsName is the name of the host's process.
+const functionsName = "functions"
+
 // startFunctions starts the host on the staged root and waits until the handler is ready.
 func (s *stack) startFunctions(ctx context.Context, exe, address string) error {
-	err := s.launch(ctx, proc.Spec{Name: "functions", Path: exe, Args: []string{
+	err := s.launch(ctx, proc.Spec{Name: functionsName, Path: exe, Args: []string{
 		"funchost", "--listen", address, "--root", s.stage, "--settings", s.file.Settings,
 	}})
 	if err != nil {

@@ -34,6 +34,8 @@ type Stack struct {
 	// ServiceBus is amqp://HOST:PORT. ServiceBusControl is the address of the emulator's control API.
 	ServiceBus        string `json:"service_bus,omitempty"`
 	ServiceBusControl string `json:"service_bus_control,omitempty"`
+	// Control is the address at which the runner takes SQL away on demand; empty without a host.
+	Control string `json:"control,omitempty"`
 	// Settings is the path of the handler's app settings, in the form of a local.settings.json.
 	Settings string `json:"settings,omitempty"`
 	// Since is the time of the start.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ import (
 
 // Spec describes a process to start.
 type Spec struct {
-	// Name identifies the process in messages.
+	// Name identifies the process in messages, and in a Group.
 	Name string
 	// Path and Args are the program. Dir is its working directory; empty means the runner's. Env is added to the runner's
 	// environment.
@@ -39,7 +40,9 @@ type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	done  chan struct{}
-	err   error
+	// err and ended are set before done is closed.
+	err            error
+	started, ended time.Time
 }
 
 // Start starts a process. The end of ctx does not end the process; Stop does.
@@ -60,9 +63,9 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	p := &Process{spec: s, cmd: cmd, stdin: stdin, done: make(chan struct{})}
+	p := &Process{spec: s, cmd: cmd, stdin: stdin, done: make(chan struct{}), started: time.Now()}
 	go func() {
-		p.err = cmd.Wait()
+		p.err, p.ended = cmd.Wait(), time.Now()
 		close(p.done)
 	}()
 	return p, nil
@@ -70,6 +73,15 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+func (p *Process) gone() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // Stop asks the process to end by closing its standard input, and kills it after grace. It returns an error only if it had to
 // kill the process.
@@ -90,6 +102,9 @@ func (p *Process) Stop(grace time.Duration) error {
 // Failure is the error of a process that ended without Stop.
 type Failure struct {
 	Name string
+	// Spec starts the process again, Lived is how long it ran.
+	Spec  Spec
+	Lived time.Duration
 	// Log is the path of the log file, Tail its last lines.
 	Log, Tail string
 	Err       error
@@ -107,7 +122,7 @@ func (p *Process) Failure() *Failure {
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return &Failure{Name: p.spec.Name, Log: p.spec.Log, Tail: Tail(p.spec.Log, 15), Err: err}
+	return &Failure{Name: p.spec.Name, Spec: p.spec, Lived: p.ended.Sub(p.started), Log: p.spec.Log, Tail: Tail(p.spec.Log, 15), Err: err}
 }
 
 // Group is a set of processes that are stopped together. The zero value is an empty group.
@@ -129,7 +144,12 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.all = append(g.all, p)
+	// One that takes the place of another is stopped when that would have been.
+	if at := slices.IndexFunc(g.all, func(old *Process) bool { return old.spec.Name == s.Name && old.gone() }); at >= 0 {
+		g.all[at] = p
+	} else {
+		g.all = append(g.all, p)
+	}
 	failed := g.failures()
 	go func() {
 		<-p.done
@@ -138,7 +158,7 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 		if !g.stopping {
 			select {
 			case failed <- p.Failure():
-			default: // one failure is enough to end everything
+			default: // nobody restarts processes, and one failure ends everything
 			}
 		}
 	}()
@@ -147,12 +167,15 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 
 func (g *Group) failures() chan *Failure {
 	if g.failed == nil {
-		g.failed = make(chan *Failure, 1)
+		g.failed = make(chan *Failure, mostFailures)
 	}
 	return g.failed
 }
 
-// Failed returns a channel that receives the first process that ends without Stop.
+// mostFailures is how many failures wait for a reader of Failed.
+const mostFailures = 16
+
+// Failed returns a channel that receives each process that ends without Stop.
 func (g *Group) Failed() <-chan *Failure {
 	g.mu.Lock()
 	defer g.mu.Unlock()

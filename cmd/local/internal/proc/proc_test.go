@@ -130,6 +130,22 @@ func TestAProcessThatEndsByItselfIsAFailureWithItsLastLines(t *testing.T) {
 	require.NoError(t, g.Stop(time.Minute))
 }
 
+// A process that takes the place of one that ended is stopped when that would have been.
+func TestEachEndIsAFailureAndTheNextTakesItsPlace(t *testing.T) {
+	var g proc.Group
+	s := spec(t, "failing")
+	for range 3 {
+		_, err := g.Start(t.Context(), s)
+		require.NoError(t, err)
+		f := <-g.Failed()
+		require.Equal(t, s.Name, f.Spec.Name)
+		require.Positive(t, f.Lived)
+		s = f.Spec
+	}
+	require.Equal(t, 1, g.Len())
+	require.NoError(t, g.Stop(time.Minute))
+}
+
 func TestWhenTheRunnerIsKilledItsProcessesEnd(t *testing.T) {
 	s, child := spec(t, "runner"), filepath.Join(t.TempDir(), "child.log")
 	s.Env = append(s.Env, "PROC_TEST_LOG="+child)
