@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -62,9 +63,30 @@ func TestNothingIsInstalledTwice(t *testing.T) {
 	now := time.Now()
 	require.NoError(t, os.Chtimes(lock, now, now.Add(-time.Second)))
 	t.Setenv("PATH", t.TempDir()) // npm cannot be found
-	require.NoError(t, installNPM(t.Context(), root, azuriteDir, &phases{}))
+	require.NoError(t, installNPM(t.Context(), root, azuriteDir, "80 MB", &phases{}))
 	require.NoError(t, os.Chtimes(lock, now, now.Add(time.Hour)))
-	require.ErrorContains(t, installNPM(t.Context(), root, azuriteDir, &phases{}), "npm ci", "another lock file means another installation")
+	require.ErrorContains(t, installNPM(t.Context(), root, azuriteDir, "80 MB", &phases{}), "npm ci", "another lock file means another installation")
+}
+
+func TestALongStartSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p phases
+		var said []string
+		stop := p.say(func(after time.Duration, running string) { said = append(said, after.String()+" "+running) })
+		require.NoError(t, p.time("npm", func() error {
+			return p.time("build", func() error {
+				time.Sleep(7 * time.Second)
+				return nil
+			})
+		}))
+		require.NoError(t, p.time("host", func() error {
+			time.Sleep(4 * time.Second)
+			return nil
+		}))
+		stop()
+		synctest.Wait()
+		require.Equal(t, []string{"5s npm, build", "10s host"}, said)
+	})
 }
 
 func TestPercentilesAreOfTheNearestRank(t *testing.T) {

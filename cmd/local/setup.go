@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,14 +62,47 @@ func prerequisites() error {
 type phases struct {
 	mu    sync.Mutex
 	parts []string
+	// running are the parts that have not ended.
+	running []string
 }
 
 // time runs one part.
 func (p *phases) time(name string, part func() error) error {
 	start := time.Now()
+	p.mu.Lock()
+	p.running = append(p.running, name)
+	p.mu.Unlock()
 	err := part()
 	p.note(fmt.Sprintf("%s %.1f s", name, time.Since(start).Seconds()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = slices.Delete(p.running, slices.Index(p.running, name), slices.Index(p.running, name)+1)
 	return err
+}
+
+// sayEvery is the interval of the lines that show a long start.
+const sayEvery = 5 * time.Second
+
+// say calls line with the running parts until the caller calls stop.
+func (p *phases) say(line func(after time.Duration, running string)) (stop func()) {
+	start, ticker, stopped := time.Now(), time.NewTicker(sayEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-ticker.C:
+				p.mu.Lock()
+				running := strings.Join(p.running, ", ")
+				p.mu.Unlock()
+				line(time.Since(start), running)
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(stopped)
+	}
 }
 
 func (p *phases) note(text string) {
@@ -84,8 +118,8 @@ func (p *phases) String() string {
 }
 
 // installNPM runs npm ci unless the folder matches the lock file already. npm writes its own copy of the lock file last, so
-// that copy shows a complete installation.
-func installNPM(ctx context.Context, root, folder string, p *phases) error {
+// that copy shows a complete installation. size is about what npm downloads.
+func installNPM(ctx context.Context, root, folder, size string, p *phases) error {
 	dir := filepath.Join(root, folder)
 	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
@@ -95,7 +129,7 @@ func installNPM(ctx context.Context, root, folder string, p *phases) error {
 	if err == nil && !done.ModTime().Before(lock.ModTime()) {
 		return nil
 	}
-	err = p.time("npm ci in "+filepath.Base(folder), func() error {
+	err = p.time("npm ci in "+folder+" ("+size+")", func() error {
 		return command(ctx, dir, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
 	})
 	if err != nil {

@@ -50,19 +50,22 @@ func (s *stack) up(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
+	defer s.took.say(func(after time.Duration, running string) {
+		s.out.Linef("  %.0f s: %s", after.Seconds(), running)
+	})()
 	err = s.race(ctx, func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
 		if !s.hostless {
 			g.Go(func() error { return buildHandler(ctx, s.root, s.stage, &s.took) })
 		}
 		g.Go(func() error {
-			if err := installNPM(ctx, s.root, azuriteDir, &s.took); err != nil {
+			if err := installNPM(ctx, s.root, azuriteDir, "80 MB", &s.took); err != nil {
 				return err
 			}
 			return s.took.time("Azurite", func() error { return s.startBlob(ctx) })
 		})
 		g.Go(func() error {
-			if err := installNPM(ctx, s.root, busDir, &s.took); err != nil {
+			if err := installNPM(ctx, s.root, busDir, "1 MB", &s.took); err != nil {
 				return err
 			}
 			return s.took.time("Service Bus", func() error { return s.startBus(ctx) })
