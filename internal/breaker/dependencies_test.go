@@ -211,6 +211,25 @@ func TestAFailureThatComesBackStaysForAMinute(t *testing.T) {
 	})
 }
 
+// The first good answer is no end of a failure: what fails soon after the start ends with the next answer.
+func TestAFailureSoonAfterTheStartEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &store{}
+		a := openSkewed(st, "a", 0)
+		a.View(t.Context())
+		a.NoteDependency(t.Context(), "sql", nil)
+		a.BeganToFail(t.Context(), "2628")
+		a.Note(t.Context(), breaker.FeedLag{})
+		require.Equal(t, breaker.DependencyOK, st.noted("sql").State)
+		time.Sleep(10 * time.Second)
+		a.NoteDependency(t.Context(), "sql", infra())
+		require.Equal(t, breaker.DependencyFailing, st.noted("sql").State)
+		time.Sleep(10 * time.Second)
+		a.NoteDependency(t.Context(), "sql", nil)
+		require.Equal(t, breaker.DependencyOK, st.noted("sql").State)
+	})
+}
+
 func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}
@@ -337,7 +356,7 @@ func TestDependenciesNeverHideAFailureNorFlap(t *testing.T) {
 					}
 				}
 				writes = append(writes, st.version)
-				if n := st.version - writes[max(0, second-60)]; n > 5 {
+				if n := st.version - writes[max(0, second-60)]; n > 6 {
 					wrong = fmt.Sprintf("second %d: %d writes within a minute", second, n)
 					return
 				}

@@ -196,7 +196,11 @@ func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
 	for name, d := range c.Dependencies {
-		if !d.sameNote(s.control.Dependencies[name]) {
+		old, known := s.control.Dependencies[name]
+		if !known && d.State == DependencyOK {
+			continue // the first good answer ends no failure
+		}
+		if !d.sameNote(old) {
 			s.changed[name] = s.now()
 		}
 	}

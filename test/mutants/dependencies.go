@@ -27,6 +27,7 @@ func dependenciesTable() []mutant {
 		{"nobody takes a failure over", deps, "due = unchanged >= silentAfter", "due = !fails && unchanged >= silentAfter", pkg, "TestAnotherInstanceCarriesOnTheFailure"},
 		{"a failure that another carries on begins anew", deps, "		if next.State == noted.State {\n			next.Since = noted.Since\n		}\n", "", pkg, "TestAnotherInstanceCarriesOnTheFailure"},
 		{"a failure that comes back ends at once", deps, "				is.keptUntil = now.Add(flapping)\n", "", pkg, back},
+		{"the first good answer is the end of a failure", pkg + "/shared.go", "!known && d.State == DependencyOK", "!known && d.State == DependencyFailing", pkg, "TestAFailureSoonAfterTheStartEndsAtOnce"},
 		{"a failure that comes back ends with its own dependency only", deps, "		case !fails && mine:\n", "		case !fails && mine && name == latest:\n", pkg, back},
 		{"an old failure is written again", deps, "		case name != latest:\n", "		case name != latest && !fails:\n", pkg, "TestAnOldFailureIsNotNotedAgain"},
 		{"without the control document the old copy is shown", deps, "known && available && !fresh", "known && !fresh", pkg, alone},
