@@ -37,7 +37,7 @@ servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL 
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local servers
 
 ctl: ## Build bin/sqlwriterctl, the operators' tool (docs/cli.md): some seconds after `make run`.
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
 
 compiled:
 	@GO='$(GO)' sh cmd/local/compile.sh

@@ -38,7 +38,7 @@ func explain(asked string, r fault.Row) explained {
 	consequence, advice := r.Consequence(), adviceOn(r)
 	return explained{
 		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: advice.do, Page: advice.page,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(advice.do, "CODE", r.Code), Page: advice.page,
 		Reason: r.Reason, Source: r.Source,
 	}
 }

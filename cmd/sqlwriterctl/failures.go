@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 )
 
 // usageError is a mistake in the command line.
@@ -54,6 +55,8 @@ func (a *app) fail(ctx context.Context, err error) int {
 // describe says in one sentence what happened, and in one what to do.
 func (a *app) describe(err error) (what, advice string) {
 	var advised *advisedError
+	var lost *opsapi.LostError
+	var denied *opsapi.DeniedError
 	classified := fault.As(err)
 	switch {
 	case errors.As(err, &advised):
@@ -63,6 +66,11 @@ func (a *app) describe(err error) (what, advice string) {
 		return err.Error(), fmt.Sprintf("see `%s --help`", a.helpFor())
 	case errors.Is(err, context.Canceled):
 		return "interrupted", ""
+	case errors.As(err, &lost):
+		what, _, _ = strings.Cut(err.Error(), ":") // behind it are the network's words
+		return what, "check the address, the network and `sqlwriterctl context list`; --verbose prints the details"
+	case errors.As(err, &denied):
+		return err.Error(), "check the key and its environment variable, or sign in again with `az login`"
 	case classified != nil:
 		advice = "details are shown with --verbose"
 		if lookUp(faults(), classified.Code) != nil {

@@ -118,7 +118,7 @@ func mayHaveStarted(err error, dryRun bool) error {
 	if dryRun || !errors.As(err, &lost) {
 		return err
 	}
-	return &advisedError{fmt.Errorf("%w; the run may have started anyway", err), "see `sqlwriterctl run list` before you start another"}
+	return &advisedError{fmt.Errorf("no answer came, and the run may have started anyway: %w", err), "see `sqlwriterctl run list` before you start another"}
 }
 
 // printExecution prints a run that was executed in the process that was asked.

@@ -185,5 +185,5 @@ func (a *app) mayConfirm(yes bool) error {
 }
 
 func unconfirmed() error {
-	return &usageError{errors.New("this may change many documents, and there is no terminal to ask on: add --yes to confirm")}
+	return &usageError{errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes")}
 }

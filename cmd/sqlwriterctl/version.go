@@ -5,36 +5,28 @@ import (
 	"runtime/debug"
 )
 
+// version and revision are set by the linker (make ctl). They are empty without git.
+//
+//nolint:gochecknoglobals // the linker can set nothing else
+var version, revision string
+
 type versionCommand struct{}
 
 // shownVersion identifies this build.
 type shownVersion struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
-	Modified bool   `json:"modified"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
 // Run prints the version. It needs no connection.
 func (c *versionCommand) Run(a *app) error {
-	v := shownVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	v := shownVersion{Version: version, Commit: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && v.Version == "" {
 		v.Version = info.Main.Version
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Commit = s.Value
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			}
-		}
-	}
-	commit := orDash(v.Commit)
-	if v.Modified {
-		commit += ", with changes"
 	}
 	return a.emit(v, []string{v.Version}, func() error {
-		return a.facts([][]string{{"version", v.Version}, {"commit", commit}, {"go", v.Go}, {"platform", v.Platform}})
+		return a.facts([][]string{{"version", v.Version}, {"commit", orDash(v.Commit)}, {"go", v.Go}, {"platform", v.Platform}})
 	})
 }
