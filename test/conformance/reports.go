@@ -252,7 +252,7 @@ func reportBatchSuccess(r *reportsTest) {
 	// The first and the last millisecond of a day.
 	r.batch("b", "pending_queue", row{"created_at": before.Truncate(24 * time.Hour), "queue_attempt_count": 1})
 	r.batch("b", "queued", row{"created_at": before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond), "queue_attempt_count": 2})
-	r.batch("old", "completed", row{"created_at": r.ago(40 * 24 * time.Hour)})
+	r.batch("old", "completed", row{"created_at": r.ago(8 * 24 * time.Hour)})
 	r.rows("batch-success",
 		row{
 			"created_on": noon.Format(time.DateOnly), "total_batches": 7, "handed_off_batches": 4, "successful_batches": 2, "failed_batches": 1,
@@ -349,12 +349,12 @@ func reportBatchProgress(r *reportsTest) {
 		r.batch("a", status, row{"process_end_time": ended})
 		r.batch("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
-	r.batch("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
-	r.batch("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // not ended
-	r.batch("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.batch("old", "failed", row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
+	r.batch("old", "queued", row{"created_at": r.ago(8 * 24 * time.Hour), "total_count": 3}) // not ended
+	r.batch("b", "failed", row{"process_end_time": r.ago(6 * 24 * time.Hour)})
 	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
-	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
-	r.batch("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(6 * 24 * time.Hour)})
+	r.batch("old", "completed", row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
 	var want []row
 	for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
 		w := row{"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour), "oldest_seconds": time.Hour}
@@ -363,9 +363,6 @@ func reportBatchProgress(r *reportsTest) {
 		}
 		if status == "failed" {
 			w["batches"], w["documents"] = 3, 201
-		}
-		if status == "completed" || status == "failed" { // their last change is their end
-			w["oldest_change"], w["oldest_seconds"] = r.ago(29*24*time.Hour), 29*24*time.Hour
 		}
 		if status == "queued" {
 			w["batches"], w["documents"] = 3, 104

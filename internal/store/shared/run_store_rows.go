@@ -153,7 +153,7 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 		if !text.Valid {
 			stats.Outcomes[""] += documents
 		} else if err := json.Unmarshal([]byte(text.String), &each); err != nil {
-			return fault.Wrap(fault.Internal, "store: run stats", "outcomes", "the outcomes of batches of run "+id+" are not what was written", err)
+			return fault.Wrap(fault.Internal, "store: run stats", "counts", "the outcomes of batches of run "+id+" are not what was written", err)
 		}
 		for outcome, n := range each {
 			stats.Outcomes[outcome] += n * batches

@@ -80,7 +80,7 @@ func reportBounds() map[string]reportBound {
 		"runs": {"the newest 100 runs, from the end of the table", []string{
 			"SCAN r", "SEARCH j USING INDEX sqlite_autoindex_sqlwriter_job_2 (run_id=?)", "SEARCH r USING INDEX sqlite_autoindex_sqlwriter_run_1 (run_id=?)",
 		}},
-		"batch-progress":  {"what is open, and 30 days of what has ended", []string{status, strings.Replace(ended, "INDEX", "COVERING INDEX", 1)}},
+		"batch-progress":  {"what is open, and 7 days of what has ended", []string{status, ended}},
 		"performance":     {"7 days", []string{ended + " LEFT-JOIN"}},
 		"workers":         {"running workers, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
 		"dead-workers":    {"running workers", []string{running}},
@@ -89,7 +89,7 @@ func reportBounds() map[string]reportBound {
 		"pending-retries": {"what is to be sent again", []string{status}},
 		"queue-depth":     {"what waits", []string{status}},
 		"queue-lag":       {"an hour", []string{created}},
-		"batch-success":   {"30 days", []string{created}},
+		"batch-success":   {"7 days", []string{created}},
 		"error-codes":     {"7 days, and 10,000 failures", []string{details, sample}},
 		"error-types":     {"7 days, and 10,000 failures", []string{details, sample}},
 		"audit-errors": {"the latest 100 of each level, from its end of the index", []string{

@@ -1,5 +1,5 @@
 -- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
--- batches count for 30 days, because their number grows without end.
+-- batches count for 7 days, because their number grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,
@@ -13,11 +13,11 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.process_end_time AS updated_at
+        b.updated_at
     FROM {{.Batch}} AS b
     WHERE
         {{.NoIndex}}b.batch_status IN ('completed', 'failed')
-        AND b.process_end_time > {{.Ago 2592000}}
+        AND b.process_end_time > {{.Ago 604800}}
         AND {{.OwnRuns "b.run_id"}}
 )
 

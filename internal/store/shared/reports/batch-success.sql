@@ -1,4 +1,4 @@
--- Results of the batches of each of the last 30 days (docs/requirements.md R85). In the original a queued batch is
+-- Results of the batches of each of the last 7 days (docs/requirements.md R85). In the original a queued batch is
 -- successful. Here handed_off counts the batches that were queued, and the percentage is of those that ended.
 WITH days AS (
     SELECT
@@ -11,7 +11,7 @@ WITH days AS (
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
     FROM {{.Batch}} AS b
     WHERE
-        b.created_at > {{.Ago 2592000}}
+        b.created_at > {{.Ago 604800}}
         AND {{.OwnRuns "b.run_id"}}
     GROUP BY {{.Day "b.created_at"}}
 )

@@ -65,11 +65,12 @@ CREATE TABLE sqlwriter_job (
     UNIQUE (run_id, number)
 );
 -- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
--- this index. Lists of an operator without a status use the unique (run_id, number).
+-- this index. Only this index changes with every status. Lists of an operator without a status use the unique
+-- (run_id, number).
 CREATE INDEX sqlwriter_ix_job_status ON sqlwriter_job (status, run_id, number);
--- Reports read the last days. They read many batches that have ended, and those from the index alone.
+-- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
 CREATE INDEX sqlwriter_ix_job_created ON sqlwriter_job (created_at);
-CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time, status, run_id, total_count);
+CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time);
 CREATE TABLE sqlwriter_batch_item (
     run_id TEXT NOT NULL,
     document_key TEXT NOT NULL CHECK (length(document_key) = 64),

@@ -70,11 +70,12 @@ CREATE TABLE sqlwriter.job (
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
 -- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
--- this index. Lists of an operator without a status use the unique (run_id, number).
+-- this index. Only this index changes with every status. Lists of an operator without a status use the unique
+-- (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
--- Reports read the last days. They read many batches that have ended, and those from the index alone.
+-- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
 CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
-CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time) INCLUDE (status, run_id, total_count);
+CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
 CREATE TABLE sqlwriter.batch_item (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,

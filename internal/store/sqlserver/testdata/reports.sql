@@ -55,7 +55,7 @@ GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
--- batches count for 30 days, because their number grows without end.
+-- batches count for 7 days, because their number grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,
@@ -69,11 +69,11 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.process_end_time AS updated_at
+        b.updated_at
     FROM sqlwriter.batch AS b
     WHERE
         b.batch_status IN ('completed', 'failed')
-        AND b.process_end_time > CAST(DATEADD(SECOND, -2592000, SYSUTCDATETIME()) AS datetime2(3))
+        AND b.process_end_time > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )
 
@@ -329,7 +329,7 @@ ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC;
 GO
 -- batch-success
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Results of the batches of each of the last 30 days (docs/requirements.md R85). In the original a queued batch is
+-- Results of the batches of each of the last 7 days (docs/requirements.md R85). In the original a queued batch is
 -- successful. Here handed_off counts the batches that were queued, and the percentage is of those that ended.
 WITH days AS (
     SELECT
@@ -342,7 +342,7 @@ WITH days AS (
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
     FROM sqlwriter.batch AS b
     WHERE
-        b.created_at > CAST(DATEADD(SECOND, -2592000, SYSUTCDATETIME()) AS datetime2(3))
+        b.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
     GROUP BY CONVERT(char(10), b.created_at, 23)
 )
