@@ -43,7 +43,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Executor: executor}, nil
+			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor}, nil
 		},
 	}, ops.Options{SysName: "web", Now: clock}), store
 }
@@ -362,4 +362,11 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 		got = opsCall{method: "GET", path: "api/v1/status", identities: ann, headers: c.headers}.call(t, UI(opened(o), true))
 		require.Equal(t, "200", got.Status, "a read changes nothing")
 	}
+}
+
+// noLedger is a ledger without rows.
+type noLedger struct{}
+
+func (noLedger) LedgerLine(context.Context, int64) (ops.LedgerLine, bool, error) {
+	return ops.LedgerLine{}, false, nil
 }

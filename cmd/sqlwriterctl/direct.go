@@ -122,7 +122,8 @@ func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
 	defer closeQueue()
 	return use(opsapi.Direct(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
-		Search: documents, RunQueue: queue, Selection: documents.Selection(), Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
+		RunQueue: queue, Selection: documents.Selection(), Search: documents,
+		Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
 	}, o), operatorName()))
 }
 

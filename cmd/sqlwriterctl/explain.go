@@ -124,7 +124,7 @@ func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.
 
 // unknownCode is the error for an unknown code, with similar codes.
 func unknownCode(all []fault.Row, code string) error {
-	near := fault.Near(all, code)
+	near := fault.Near(fault.Codes(all), code)
 	if len(near) == 0 {
 		return fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)
 	}
@@ -169,7 +169,7 @@ func printAll(a *app, all []fault.Row) error {
 	for i, r := range all {
 		list[i] = explain("", r)
 	}
-	return a.emit(list, codes(all), func() error {
+	return a.emit(list, fault.Codes(all), func() error {
 		rows := [][]string{{"ADAPTER", "CODE", "KIND", "SCOPE", "SPENDS", "MEANING"}}
 		for _, e := range list {
 			meaning := e.Reason

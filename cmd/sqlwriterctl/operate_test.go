@@ -169,8 +169,8 @@ func TestWhatTheFeedMissedIsNamed(t *testing.T) {
 	}}, "")
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
-	require.Regexp(t, `feed missed\s+it did not bring 26 documents that were due, the oldest of 2025-12-18 10:00:00-06:00, found 2025-12-18 10:11:00-06:00, such as deep `+
-		`\(document.too_deep\)`, r.out)
+	require.Regexp(t, `ATTENTION\s+the feed did not bring 26 documents that were due, the oldest of .*, such as deep \(document.too_deep\); a lease may be stuck `+
+		`\(runbook: The feed stands still\)`, r.out)
 	require.Equal(t, exitOK, r.run(t, "document", "why", "deep"), r.errors)
 	require.Regexp(t, `warning\s+document.too_deep: it has 64 levels or more`, r.out)
 	require.Equal(t, exitOK, r.run(t, "explain", "document.too_deep"), r.errors)

@@ -77,17 +77,6 @@ func attentionRows(a *app, s ops.Status) (rows [][]string) {
 
 func printStatus(a *app, s ops.Status) error {
 	rows := append(attentionRows(a, s), flowRows(a, s.Flow)...)
-	for _, m := range s.MassFailures {
-		rows = append(rows, []string{"mass failure", fmt.Sprintf("%d documents fail with %s since %s; others go on", m.Documents, m.Code, a.time(m.Since))})
-	}
-	if m := s.FeedMissed; m != nil {
-		sample := m.Sample
-		if m.Code != "" {
-			sample += " (" + m.Code + ")"
-		}
-		rows = append(rows, []string{"feed missed", fmt.Sprintf("it did not bring %d documents that were due, the oldest of %s, found %s, such as %s",
-			m.Documents, a.time(m.Oldest), a.time(m.At), sample)})
-	}
 	rows = append(rows, []string{"environment", s.SysName + ", at " + a.time(s.At)})
 	if s.Feed != nil {
 		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
@@ -124,9 +113,6 @@ func (a *app) tables(all ...[][]string) error {
 
 func flowRows(a *app, f ops.FlowView) [][]string {
 	rows := [][]string{{"flow", a.says(f.Says)}}
-	if f.CutOff {
-		rows = append(rows, []string{"cut off", "only this instance cannot reach SQL: it leaves its documents to the others"})
-	}
 	if f.Lost {
 		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
 	}

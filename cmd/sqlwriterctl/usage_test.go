@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 )
 
 // What changes many documents asks on a terminal, and is refused elsewhere unless --yes says so.
@@ -150,18 +152,38 @@ func TestWatchingPrintsChangesOnly(t *testing.T) {
 		}
 		return nil
 	}
-	then = func() { r.failed(t, 1, "2628") }
+	then = func() { r.counted(t) }
 	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
-	require.Equal(t, 2, strings.Count(r.out, "environment  "), r.out)
+	require.Equal(t, 2, strings.Count(r.out, "environment "), r.out)
 	require.NotContains(t, r.out, "\x1b")
 	waits, then, r.width = 0, nil, 200
 	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
 	require.Equal(t, 4, strings.Count(r.out, clearScreen))
 }
 
+// counted writes counts, as the recovery timer does each tick.
+func (r *real) counted(t *testing.T) {
+	t.Helper()
+	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, cosmos.NewCounts(c, "web", false).StoreCounts(t.Context(), ops.Counts{
+		At: time.Now(), EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Failed: {Documents: 3}},
+		Groups: []ops.Group{{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}}},
+	}))
+}
+
 func TestStatusCheckIsForMonitors(t *testing.T) {
 	r := operated(t)
-	require.Equal(t, exitOK, r.run(t, "status", "--check"), r.errors)
+	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
+	require.Regexp(t, `^ATTENTION\s+\S`, r.out)
+	require.Contains(t, r.errors, "error: needs attention: timer_silent")
+	require.Equal(t, exitAttention, r.run(t, "status", "--check", "-q"))
+	require.Equal(t, "timer_silent\n", r.out)
+	require.Equal(t, exitOK, r.run(t, "status"), "without --check it is an answer like others")
+	r.counted(t)
+	require.Equal(t, exitOK, r.run(t, "status", "--check"), r.out)
+	require.Regexp(t, `^attention\s+nothing\n$`, r.out)
 }
 
 func TestVersion(t *testing.T) {

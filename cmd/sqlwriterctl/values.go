@@ -34,7 +34,7 @@ func (a *app) valuesOf(list string) []string {
 	case "kinds":
 		return idsOf(fault.Rules(), func(r fault.Rule) string { return string(r.Kind) })
 	case "codes":
-		return codes(faults())
+		return fault.Codes(faults())
 	case "run-kinds":
 		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
 	case "batch-statuses":
@@ -64,18 +64,6 @@ func words[T ~string](all []T) []string {
 	list := make([]string, len(all))
 	for i, one := range all {
 		list[i] = string(one)
-	}
-	return list
-}
-
-// codes are the codes of the tables of errors, and their names.
-func codes(all []fault.Row) (list []string) {
-	for _, r := range all {
-		for _, word := range []string{r.Code, r.Name} {
-			if word != "" && !r.Rest && !slices.Contains(list, word) {
-				list = append(list, word)
-			}
-		}
 	}
 	return list
 }
@@ -124,7 +112,7 @@ const maxListed = 20
 
 // unknownValue is the error for a value outside of its list: the nearest ones, else a short list as a whole.
 func unknownValue(name, value string, known []string) error {
-	near := nearest(known, value)
+	near := fault.Near(known, value)
 	switch {
 	case len(near) > 0:
 		return fmt.Errorf("%s: unknown value %q; did you mean %s?", name, value, strings.Join(near, ", "))
@@ -134,46 +122,4 @@ func unknownValue(name, value string, known []string) error {
 		return fmt.Errorf("%s: unknown value %q; expected one of %s", name, value, strings.Join(known, ", "))
 	}
 	return fmt.Errorf("%s: unknown value %q", name, value)
-}
-
-// maxSuggestions is how many similar words are named.
-const maxSuggestions = 5
-
-// nearest returns words similar to a mistyped one: first those that contain it, then those that differ by a few letters.
-func nearest(all []string, typed string) []string {
-	typed = strings.ToLower(typed)
-	var containing, close []string
-	for _, own := range all {
-		lower := strings.ToLower(own)
-		last := lower[strings.Index(lower, ".")+1:] // too_long of validation.too_long
-		switch {
-		case len(typed) >= 3 && strings.Contains(lower, typed):
-			containing = append(containing, own)
-		case min(distance(lower, typed), distance(last, typed)) <= 1+len(typed)/4:
-			close = append(close, own)
-		}
-	}
-	near := slices.Concat(containing, close)
-	return near[:min(len(near), maxSuggestions)]
-}
-
-// distance is the Levenshtein distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -124,7 +124,7 @@ func Table() []Row {
 		{Panic, problem, "a panic: a mistake of the app, whose other work goes on", "report it with the stack", slices.Concat(document, []string{"stack"})},
 
 		{DocumentCommitted, debug, "the document is committed", "", []string{"document", "line", "outcome"}},
-		{DocumentRetryScheduled, warn, "the document was not written: it is tried again", "nothing, or `sqlwriterctl why ID`", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
+		{DocumentRetryScheduled, warn, "the document was not written: it is tried again", "nothing, or `sqlwriterctl document why ID`", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
 		{DocumentError, problem, "the document was not written because of a mistake of the app: it is tried again", "report it with the line", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
 		{DocumentFailed, problem, "the document is given up", "[Try failed documents again](runbook.md#try-failed-documents-again)", slices.Concat(document, []string{"line", "status", "retry_count"})},
 		{DocumentLeft, problem, "the outcome could not be recorded: left to the recovery timer", "read the code; the rows are right, the document does not say so yet", document},

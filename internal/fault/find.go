@@ -20,24 +20,33 @@ func Known(rows []Row, code string) (string, bool) {
 	return "", false
 }
 
-// maxSuggestions is how many similar codes are named.
+// maxSuggestions is how many similar words are named.
 const maxSuggestions = 5
 
-// Near returns codes similar to a mistyped one: first those that contain it, then those that differ by a few letters.
-func Near(rows []Row, code string) []string {
-	code = strings.ToLower(code)
-	var containing, close []string
+// Codes returns the codes and vendors' names of rows, each once.
+func Codes(rows []Row) (all []string) {
 	for _, r := range rows {
 		for _, own := range []string{r.Code, r.Name} {
-			lower := strings.ToLower(own)
-			_, last, _ := strings.Cut(lower, ".") // too_long of validation.too_long
-			switch {
-			case own == "" || r.Rest || slices.Contains(containing, own) || slices.Contains(close, own):
-			case len(code) >= 3 && strings.Contains(lower, code):
-				containing = append(containing, own)
-			case min(distance(lower, code), distance(last, code)) <= 1+len(code)/4:
-				close = append(close, own)
+			if own != "" && !r.Rest && !slices.Contains(all, own) {
+				all = append(all, own)
 			}
+		}
+	}
+	return all
+}
+
+// Near returns words similar to a mistyped one: first those that contain it, then those that differ by a few letters.
+func Near(words []string, typed string) []string {
+	typed = strings.ToLower(typed)
+	var containing, close []string
+	for _, own := range words {
+		lower := strings.ToLower(own)
+		last := lower[strings.Index(lower, ".")+1:] // too_long of validation.too_long
+		switch {
+		case len(typed) >= 3 && strings.Contains(lower, typed):
+			containing = append(containing, own)
+		case min(distance(lower, typed), distance(last, typed)) <= 1+len(typed)/4:
+			close = append(close, own)
 		}
 	}
 	near := slices.Concat(containing, close)

@@ -172,13 +172,9 @@ func (o *Ops) code(parameter, code string) (string, error) {
 	if known, ok := fault.Known(o.o.Faults, code); ok {
 		return known, nil
 	}
-	near := fault.Near(o.o.Faults, code)
+	near := fault.Near(fault.Codes(o.o.Faults), code)
 	if len(near) == 0 {
-		for _, r := range o.o.Faults {
-			near = append(near, r.Code)
-		}
-		slices.Sort(near)
-		near = slices.Compact(near)
+		near = fault.Codes(o.o.Faults)
 	}
 	return "", refuse(Usage, "%s: expected a number or one of %s, found %q", parameter, strings.Join(near, ", "), Truncate(code, MaxKind))
 }
