@@ -156,13 +156,18 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// confirm asks on a terminal whether to go on. Elsewhere --yes is required, so that no script waits for an answer.
-func (a *app) confirm(yes bool, question string) error {
-	switch {
-	case yes:
+// mayConfirm refuses, before anything is connected, a command that could not ask: no script must wait for an answer.
+func (a *app) mayConfirm(yes bool) error {
+	if yes || a.asks {
 		return nil
-	case !a.asks:
-		return unconfirmed()
+	}
+	return &usageError{errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes")}
+}
+
+// confirm asks whether to go on. mayConfirm has found that there is a terminal.
+func (a *app) confirm(yes bool, question string) error {
+	if yes {
+		return nil
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s Continue? [y/N] ", question) // a closed output is no consent
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
@@ -174,16 +179,4 @@ func (a *app) confirm(yes bool, question string) error {
 		return nil
 	}
 	return errors.New("nothing was done: the answer was not yes")
-}
-
-// mayConfirm refuses, before anything is connected, a command that could not ask.
-func (a *app) mayConfirm(yes bool) error {
-	if yes || a.asks {
-		return nil
-	}
-	return unconfirmed()
-}
-
-func unconfirmed() error {
-	return &usageError{errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes")}
 }
