@@ -30,7 +30,7 @@ func advices() []advice {
 		{kind: fault.Quota, page: runbook + "the-flow", do: "make room, then `sqlwriterctl flow resume --why TEXT` probes at once"},
 		{kind: fault.Contention, page: runbook + "why-is-this-document-where-it-is", do: "nothing; if it lasts, find out what holds the locks"},
 		{kind: fault.Document, page: runbook + "try-failed-documents-again", do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again"},
-		{kind: fault.Internal, page: runbook + "error-lines", do: "keep the log line with its stack and report it: it is a bug of the SQL Writer"},
+		{kind: fault.Internal, page: runbook + "mistakes-of-the-app", do: "keep the log line with its stack and report it: it is a bug of the SQL Writer"},
 	}
 }
 
