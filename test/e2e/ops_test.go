@@ -83,5 +83,9 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	require.Len(t, answer["runs"], 1)
 	status, answer = s.ops(http.MethodGet, "audits", "", functionKey)
 	require.Equal(t, http.StatusOK, status)
-	require.Len(t, answer["audits"], 3)
+	actions := map[string]bool{} // the timer may write a transition of the flow a second time
+	for _, a := range answer["audits"].([]any) {
+		actions[a.(map[string]any)["action"].(string)] = true
+	}
+	require.Equal(t, map[string]bool{"FLOW_PAUSED": true, "FLOW_RESUMED": true, "RUN_START": true}, actions)
 }

@@ -102,7 +102,7 @@ func (b *standstill) requireTold(documents int, deep string) {
 	require.Equal(b.t, handlers.StatusReady, report.Status)
 	_, status := b.ops(http.MethodGet, "status", "", functionKey)
 	require.Equal(b.t, map[string]any{"documents": float64(documents), "sample": deep, "code": "document.too_deep"}, only(status["feed_missed"], "documents", "sample", "code"))
-	_, why := b.ops(http.MethodGet, "why?id="+strings.NewReplacer(" ", "%20").Replace(deep), "", functionKey)
+	_, why := b.ops(http.MethodGet, "documents/why?id="+strings.NewReplacer(" ", "%20").Replace(deep), "", functionKey)
 	require.Contains(b.t, why["warning"], "document.too_deep")
 }
 

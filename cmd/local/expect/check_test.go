@@ -100,21 +100,6 @@ func TestCorrectRowsAreExact(t *testing.T) {
 	require.Greater(t, r.Values, 2*(14+19+4))
 }
 
-// A reindex writes what another program committed, too. Then the rows must equal that document.
-func TestAReindexedDocumentOfAnotherProgramIsCompared(t *testing.T) {
-	db, in := fixture(t)
-	d := &in.Documents[0]
-	d.Stored = json.RawMessage(strings.Replace(full, `"outcome": "applied", `, "", 1))
-	d.Submitted, d.Want = d.Stored, &Want{}
-	require.NotEmpty(t, check(t, db, in).Differences, "no run has been on a stack that is new")
-	in.Before, in.Redelivered = nil, true
-	r := check(t, db, in)
-	require.True(t, r.Exact(), "%v", r.Differences)
-	require.Equal(t, 2, r.Written)
-	exec(t, db, `UPDATE IVCE_DTL SET UNSPSC_CD = '1' WHERE IVCE_DTL_UID = ?`, mainLine)
-	require.Len(t, check(t, db, in).Differences, 1)
-}
-
 // TestEveryColumnIsCompared changes one value of one column at a time, for the main line and the duplicate, in all three
 // tables, to another text and to NULL (or from NULL to a text).
 func TestEveryColumnIsCompared(t *testing.T) {
