@@ -158,6 +158,20 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, []string{"mark-committed", run.CodeRunCancel, ops.FlowResumed, run.CodeRunStart, ops.FlowPaused, run.CodeRunStart}, actions)
 }
 
+// A terminal does not cut the command of a group, and as it stands it takes the group's documents.
+func TestTheCommandOfAGroupTakesThatGroup(t *testing.T) {
+	r := operated(t)
+	first := r.failed(t, 1, "2628")
+	r.failed(t, 2, "547")
+	r.count(t)
+	r.width = 80
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	line := regexp.MustCompile(`(?m)^sqlwriterctl (.* --code 2628 .*)$`).FindStringSubmatch(r.out)
+	require.NotNil(t, line, r.out)
+	require.Equal(t, exitOK, r.run(t, append(shellWords(line[1]), "--dry-run", "-q")...), r.errors)
+	require.Equal(t, first+"\n", r.out)
+}
+
 // A range that stands still, and the document at which it stands, are named by status and why.
 func TestWhatTheFeedMissedIsNamed(t *testing.T) {
 	r := operated(t)

@@ -94,7 +94,15 @@ func printStatus(a *app, s ops.Status) error {
 	if err := a.facts(rows); err != nil {
 		return err
 	}
-	return a.tables(dependencyRows(a, s), runStateRows(a, s), skippedRows(a, s), queueRows(s), groupRows(a, s))
+	err := a.tables(dependencyRows(a, s), runStateRows(a, s), skippedRows(a, s), queueRows(s), groupRows(a, s))
+	if s.Counts != nil {
+		for _, g := range s.Counts.Groups {
+			if g.Retry != "" { // whole, because it is to be copied
+				a.printf("%s", g.Retry)
+			}
+		}
+	}
+	return err
 }
 
 // tables writes the tables that have rows beside their head, each after an empty line.
@@ -180,7 +188,7 @@ func queueRows(s ops.Status) [][]string {
 }
 
 func groupRows(a *app, s ops.Status) [][]string {
-	rows := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS", "LAST", "LINE", "RETRY"}}
+	rows := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS", "FIRST", "LAST", "LINE", "SAMPLE"}}
 	if s.Counts == nil {
 		return rows
 	}
@@ -190,7 +198,7 @@ func groupRows(a *app, s ops.Status) [][]string {
 			line = strconv.FormatInt(g.Line, 10)
 		}
 		rows = append(rows, []string{
-			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast), a.time(g.Last), line, orDash(g.Retry),
+			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast), a.time(g.First), a.time(g.Last), line, g.Sample,
 		})
 	}
 	return rows

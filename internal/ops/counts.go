@@ -3,9 +3,9 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -109,7 +109,7 @@ type Group struct {
 	// Sample is the id of the latest, Line its main line; 0 when it names none.
 	Sample string `json:"sample"`
 	Line   int64  `json:"line,omitempty"`
-	// Retry is the command that retries the group; empty when nothing is to retry.
+	// Retry is the command that retries the group; empty when nothing is to retry, or when no filter selects the group alone.
 	Retry string `json:"retry,omitempty"`
 }
 
@@ -161,7 +161,7 @@ func (o *Ops) count(ctx context.Context, now time.Time) (Counts, error) {
 		}
 	}
 	for _, g := range groups {
-		g.Documents.AtLeast, g.Retry = c.Depth[g.Status].AtLeast, g.retry()
+		g.Documents.AtLeast, g.Retry = c.Depth[g.Status].AtLeast, o.retry(g)
 		c.Groups = append(c.Groups, *g)
 	}
 	slices.SortFunc(c.Groups, func(a, b Group) int {
@@ -251,29 +251,13 @@ func (g *Group) add(doc commit.PendingDoc, at time.Time) {
 	}
 }
 
-// retry is the command that retries the group. Only failed documents need one: the recovery timer retries the others.
-func (g *Group) retry() string {
-	if g.Status != invoice.Failed {
-		return ""
+// retry is the command that retries the group and no other. Only failed documents need one: the recovery timer retries the others.
+func (o *Ops) retry(g *Group) string {
+	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, Code: g.Code})
+	if g.Status != invoice.Failed || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
+		return "" // a filter cannot ask for no code, and refuses one that another program wrote
 	}
-	command := "sqlwriterctl document retry --status failed"
-	switch {
-	case g.Code != "":
-		command += " --code " + shellWord(g.Code)
-	case g.Kind != "":
-		command += " --kind " + shellWord(g.Kind)
-	}
-	return command + ` --why "..."`
-}
-
-// shellWord quotes a text for a shell if necessary: codes may come from anywhere.
-func shellWord(text string) string {
-	if text != "" && strings.IndexFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:-/", r)
-	}) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --code %s --why "..."`, g.Status, g.Kind, g.Code)
 }
 
 // deferred reports whether a document's last error, by its kind, did not count as a try.

@@ -155,6 +155,7 @@ func TestCountingStopsAtItsDeadline(t *testing.T) {
 }
 
 // What many retries change every few minutes waits since its first failure. Oldest failures are many, and do not hide the latest.
+// The command of a group takes no other group, so one without a kind or with an unknown code has none.
 func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	w := newWorld(t)
 	w.clock = start().Add(-50 * time.Hour)
@@ -163,11 +164,11 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	}
 	w.clock = start().Add(-time.Minute)
 	w.put(
-		result(1, "x", `{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"document","last_error_code":"it's; rm","last_error_at":"2025-12-18 09:59:00.000000-06:00",
+		result(1, "x", `{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"document","last_error_code":"2628","last_error_at":"2025-12-18 09:59:00.000000-06:00",
 			"attempts":[{"at":"2025-12-18 07:00:00.000000-06:00","kind":"document","error":"x"}]}`),
 		result(2, "x", `{"status":"pending"}`),
 		result(3, "x", failed(1, fault.Document, "547")), result(4, "x", failed(59, fault.Document, "547")),
-		result(5, "x", failed(5, fault.Internal, "")), result(6, "x", `{"status":"failed"}`),
+		result(5, "x", failed(5, fault.Internal, "")), result(6, "x", `{"status":"failed"}`), result(7, "x", failed(1, fault.Document, "it's; rm")),
 	)
 	w.clock = start().Add(2 * time.Minute) // 10:02, another hour of the clock
 	s := w.tick()
@@ -177,18 +178,22 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	require.Equal(t, []ops.Group{
 		{
 			Status: invoice.Failed, Kind: "document", Code: "547", Documents: ops.Count{Documents: 5}, First: at(50 * time.Hour), Last: at(time.Minute),
-			Sample: id(4), Line: 4, Retry: `sqlwriterctl document retry --status failed --code 547 --why "..."`,
+			Sample: id(4), Line: 4, Retry: `sqlwriterctl document retry --status failed --kind document --code 547 --why "..."`,
 		},
 		{
 			Status: invoice.Failed, Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
-			Sample: id(6), Line: 6, Retry: `sqlwriterctl document retry --status failed --why "..."`,
+			Sample: id(6), Line: 6,
+		},
+		{
+			Status: invoice.Failed, Kind: "document", Code: "it's; rm", Documents: ops.Count{Documents: 1}, First: at(59 * time.Minute), Last: at(59 * time.Minute),
+			Sample: id(7), Line: 7,
 		},
 		{
 			Status: invoice.Failed, Kind: "internal", Documents: ops.Count{Documents: 1}, First: at(55 * time.Minute), Last: at(55 * time.Minute),
-			Sample: id(5), Line: 5, Retry: `sqlwriterctl document retry --status failed --kind internal --why "..."`,
+			Sample: id(5), Line: 5,
 		},
 		{
-			Status: invoice.RetryScheduled, Kind: "document", Code: "it's; rm", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
+			Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
 			Sample: id(1), Line: 1,
 		},
 	}, s.Counts.Groups)
