@@ -133,7 +133,7 @@ type RunSummary struct {
 	// State is one of the RunStates; Says describes it.
 	State string `json:"state"`
 	Says  string `json:"says"`
-	// Batches counts batches by status; null beyond the latest hundred runs.
+	// Batches counts batches by status; null of an ended run beyond the latest hundred.
 	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }
 
@@ -168,7 +168,7 @@ func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error)
 		for i, row := range rows {
 			summary := RunSummary{Run: o.localRun(row)}
 			summary.Why = short(row.Why)
-			if i < maxRunsCounted {
+			if i < maxRunsCounted || row.Status == run.RunRunning { // its state needs them
 				if summary.Batches, err = s.Runs.BatchCounts(ctx, row.ID); err != nil {
 					return err
 				}

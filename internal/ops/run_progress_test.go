@@ -222,8 +222,16 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, all.Runs, 103)
+	ended := all.Runs[100].ID
+	done, err := r.runStore.CancelRun(t.Context(), ended, run.Audit{})
+	require.True(t, err == nil && done)
+	_, err = r.runStore.CompleteRun(t.Context(), ended, time.Hour, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
+	require.NoError(t, err)
+	all, err = r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
+	require.NoError(t, err)
 	require.NotNil(t, all.Runs[99].Batches)
 	require.Nil(t, all.Runs[100].Batches, "the batches of the latest hundred are counted")
+	require.NotNil(t, all.Runs[101].Batches, "a running run without them would look as if all had ended")
 	q, ids := ops.RunQuery{Limit: 40}, []string(nil)
 	for range 3 {
 		page, err := r.ops.RunList(t.Context(), q)
