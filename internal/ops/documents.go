@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// defaultDocuments is the length of a page.
-	defaultDocuments = 50
 	// maxRequestID is the longest request_details.id that is searched, in bytes.
 	maxRequestID = 1023
 	// notOffered stands for the status of a document without one.
@@ -39,7 +37,7 @@ type DocumentFilter struct {
 // DocumentQuery asks for a page of a list.
 type DocumentQuery struct {
 	DocumentFilter
-	// Limit is at most 1,000; 0 means 50.
+	// Limit is at most 1,000; 0 means 20.
 	Limit int `json:"limit,omitempty"`
 	// Page is DocumentPage.Next of the page before; empty begins.
 	Page string `json:"page,omitempty"`
@@ -102,9 +100,6 @@ func DocumentStatuses() []invoice.Status {
 //
 // Errors by kind: *RequestError (usage; conflict when the container has forgotten the page); infrastructure, throttled.
 func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentPage, error) {
-	if q.Limit == 0 {
-		q.Limit = defaultDocuments
-	}
 	limit, err := checkLimit(q.Limit)
 	if err != nil {
 		return DocumentPage{}, err

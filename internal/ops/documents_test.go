@@ -314,3 +314,14 @@ func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation 
 	docs, next := f(q, continuation)
 	return docs, next, nil
 }
+
+func TestAPageHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {
+	w := newWorld(t)
+	for line := range int64(21) {
+		w.put(result(line+1, "x", `{"status":"failed"}`))
+	}
+	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
+	require.NoError(t, err)
+	require.Len(t, p.Documents, 20, "as every list (docs/api.md)")
+	require.NotEmpty(t, p.Next)
+}
