@@ -213,6 +213,9 @@ func statusOf(err error, leaveToTimer bool) (int, errorDetail) {
 func (m *mount) tell(ctx context.Context, mounted Mounted, status int, err error, reply Reply, begin time.Time) {
 	is, f := mounted.Event, reply.Fields
 	f.MS = m.o.Now().Sub(begin).Milliseconds()
+	if f.HTTPStatus == http.StatusInternalServerError { // an operator's call: the caller has the answer, and the alert needs the line
+		is = events.InvocationFailed
+	}
 	if err != nil {
 		d := describe(err)
 		f.HTTPStatus, f.Kind, f.Code, f.Reason = status, fault.Kind(d.Kind), d.Code, d.Reason

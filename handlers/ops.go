@@ -52,6 +52,9 @@ func (f operators) mounted() Mounted {
 			if err != nil {
 				p := problem(err)
 				note.HTTPStatus, note.Kind, note.Code = p.Status, fault.Kind(p.Kind), p.Code
+				if p.Kind != opsapi.KindRequest {
+					note.Reason = p.Detail
+				}
 				reply = &HTTPReply{Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType}}
 				if p.Status == http.StatusMethodNotAllowed {
 					reply.Headers["Allow"] = strings.Join(p.Known, ", ")
