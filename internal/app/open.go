@@ -75,7 +75,7 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
 		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
 		for _, name := range []string{c.ServiceBus.RunsQueue, c.ServiceBus.BatchesQueue} {
-			m.queues = append(m.queues, ops.NamedQueue{Name: name, Messages: namespace.Queue(name)})
+			m.queues = append(m.queues, ops.NamedQueue{Name: name, Messages: watchedMessages{namespace.Queue(name), seen}})
 		}
 		m.closers = append(m.closers, namespace.Close)
 	}

@@ -19,7 +19,7 @@ const (
 	depBlob   = "blob"
 	// depLeases has problems only, and no state: this process does not use it.
 	depLeases = "leases"
-	// depServiceBus gets its state from sent messages only.
+	// depServiceBus gets its state from sent messages, and from the recovery timer's look into the queues.
 	depServiceBus = "servicebus"
 
 	// stateUnknown is that of a dependency that no instance has asked.

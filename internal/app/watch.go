@@ -6,7 +6,9 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 )
 
 // watchedDocuments reports the result of every call of Cosmos DB to the status.
@@ -87,4 +89,19 @@ func (w watchedEvidence) Keep(ctx context.Context, name string, content []byte) 
 	err := w.inner.Keep(ctx, name, content)
 	w.seen(ctx, depBlob, err)
 	return err
+}
+
+// watchedMessages reports to the status how Service Bus answers the recovery timer: an idle app sends no message.
+type watchedMessages struct {
+	ops.Messages
+	seen func(ctx context.Context, dependency string, err error)
+}
+
+// Count implements ops.Messages. Without the right to look nothing is known of sending.
+func (w watchedMessages) Count(ctx context.Context, most int) (active, deadLettered ops.Count, err error) {
+	active, deadLettered, err = w.Messages.Count(ctx, most)
+	if fault.CodeOf(err) != "unauthorized" {
+		w.seen(ctx, depServiceBus, err)
+	}
+	return active, deadLettered, err
 }

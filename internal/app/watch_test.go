@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
 	"sqlwriter/test/inmem"
 )
 
@@ -73,4 +74,27 @@ func TestTheWindowsOfTheTimerAreAnswersOfCosmos(t *testing.T) {
 		require.Equal(t, want == breaker.DependencyOK, err == nil, "%v", err)
 		require.Equal(t, want, a.status.report().Dependencies[depCosmos].State)
 	}
+}
+
+// The recovery timer's look into the queues is all that an idle app asks Service Bus.
+func TestALookIntoAQueueIsAnAnswerOfServiceBus(t *testing.T) {
+	_, a, _ := sharing(t)
+	look := func(err error) {
+		_, _, got := watchedMessages{silentQueue{err}, a.status.seen}.Count(t.Context(), 1)
+		require.Equal(t, err, got)
+	}
+	state := func() string { return a.status.report().Dependencies[depServiceBus].State }
+	look(fault.New(fault.Infrastructure, "test", "unauthorized", "no right to listen"))
+	require.Equal(t, stateUnknown, state())
+	look(fault.New(fault.Infrastructure, "test", "refused", "nobody listens"))
+	require.Equal(t, breaker.DependencyFailing, state())
+	look(nil)
+	require.Equal(t, breaker.DependencyOK, state())
+}
+
+// silentQueue is a queue that answers with an error.
+type silentQueue struct{ err error }
+
+func (q silentQueue) Count(context.Context, int) (active, deadLettered ops.Count, err error) {
+	return ops.Count{}, ops.Count{}, q.err
 }
