@@ -37,8 +37,9 @@ type source struct {
 	// relative is the base folder of a relative SQLite path, namesRelative that of the file of column names.
 	// Both are the script root, unless a flag gives the value.
 	relative, namesRelative string
-	// app is the address of an app, in place of settings. key or audience opens it; both are empty when none was found.
-	app, key, audience string
+	// app is the address of an app, in place of settings. key or audience opens it; both are empty when none was found. keyEnv is the
+	// environment variable that a context names for the key.
+	app, key, keyEnv, audience string
 }
 
 const settingsFileName = "local.settings.json"
@@ -140,7 +141,9 @@ func (a *app) baseSource(ctx context.Context, wantApp bool) (source, error) {
 		return settingsSource("context "+chosen, named.Settings)
 	}
 	if chosen != "" {
-		return source{name: "context " + chosen, app: named.App, key: cmp.Or(a.Key, a.env(named.KeyEnv)), audience: cmp.Or(a.Audience, named.Audience)}, nil
+		return source{
+			name: "context " + chosen, app: named.App, key: cmp.Or(a.Key, a.env(named.KeyEnv)), keyEnv: named.KeyEnv, audience: cmp.Or(a.Audience, named.Audience),
+		}, nil
 	}
 	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -287,6 +290,8 @@ func (s source) caller() (caller opsapi.Caller, how string, err error) {
 	case s.audience != "":
 		caller, err = signedIn(s.app, s.audience)
 		how = "as the signed-in user"
+	case s.keyEnv != "":
+		err = fmt.Errorf("the app of %s needs a function key, and the environment variable %s is not set", s.name, s.keyEnv)
 	default:
 		err = fmt.Errorf("the app of %s needs a function key (%s) or a sign-in (--audience, %s)", s.name, keyVariable, audienceVariable)
 	}

@@ -23,6 +23,10 @@ func TestAContextIsUsedFromAnyFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
+	b.env["SQLWRITER_KEY"] = "key-marker"
+	require.Equal(t, exitUsage, b.run(t, "status"), "a context has a key of its own")
+	require.Contains(t, b.errors, "the environment variable PROD_KEY is not set")
+	delete(b.env, "SQLWRITER_KEY")
 	b.env["PROD_KEY"] = "key-marker"
 	require.Equal(t, exitOK, b.run(t, "status"), b.errors)
 	require.Contains(t, b.errors, "connections: the app of context prod, with a function key")
