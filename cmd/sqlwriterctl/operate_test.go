@@ -113,7 +113,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Contains(t, r.out, "0 documents match")
 
 	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--code", "2628", "--why", "column widened"), r.errors)
-	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
+	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Regexp(t, `replay-\S+\s+completed\s+\S+\s+1 handed off\s+1 completed\s.*column widened`, r.out)

@@ -121,7 +121,7 @@ func batches(n int) string {
 // printRun prints a run with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
 	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Batches)}}
-	if p.Says != "" {
+	if p.State != ops.RunEnded { // its status says it
 		rows = append(rows, []string{"now", a.says(p.Says)})
 	}
 	if p.Error != "" {
