@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -175,6 +176,10 @@ func (r *real) counted(t *testing.T) {
 
 func TestStatusCheckIsForMonitors(t *testing.T) {
 	r := operated(t)
+	require.Equal(t, exitOK, r.run(t, "status", "--check"), "a new stack waits for its first tick: %s", r.errors)
+	known := breaker.Dependency{State: breaker.DependencyOK, Since: time.Now().Add(-11 * time.Minute)}
+	_, err := r.control(t).Store(t.Context(), breaker.Control{Dependencies: map[string]breaker.Dependency{"sql": known}}, "")
+	require.NoError(t, err)
 	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
 	require.Regexp(t, `^ATTENTION\s+\S`, r.out)
 	require.Contains(t, r.errors, "error: needs attention: timer_silent")

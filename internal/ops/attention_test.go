@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // hours lets two hours pass with a tick every five minutes, as in an app where all is well.
@@ -47,6 +48,15 @@ type unreachableControl struct{ breaker.ControlStore }
 
 func (unreachableControl) Load(context.Context) (breaker.Control, string, error) {
 	return breaker.Control{}, "", fault.New(fault.Infrastructure, "test: load control", "refused", "nothing listens there")
+}
+
+// firstSeen notes the first answers of a new deployment, of which one failed and recovered.
+func firstSeen(at time.Time) func(*breaker.Control) {
+	return func(c *breaker.Control) {
+		c.Dependencies = map[string]breaker.Dependency{
+			"sql": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "b"}, "cosmos": {State: breaker.DependencyOK, Since: at.Add(5 * time.Minute), SeenAt: at, By: "b"},
+		}
+	}
 }
 
 // planted are faults, and what the status and `why` of line 1, a pending document, say of each.
@@ -86,6 +96,24 @@ func planted() map[string]struct {
 				r.renew()
 			},
 			attention: map[string]string{"dependency_failing": "cosmos fails (infrastructure control): the control document is not available"},
+		},
+		"the timer's first tick is to come": {
+			plant: func(r *runs) {
+				r.counts = &inmem.Counts{}
+				r.renew()
+				r.known(firstSeen(r.clock))
+				r.clock = r.clock.Add(10*time.Minute - 6*time.Second)
+			},
+		},
+		"the timer is off since the beginning": {
+			plant: func(r *runs) {
+				r.counts = &inmem.Counts{}
+				r.renew()
+				r.known(firstSeen(r.clock))
+				r.clock = r.clock.Add(10*time.Minute - 5*time.Second)
+			},
+			attention: map[string]string{"timer_silent": "the timer has never counted: retries, postponed documents and what the feed missed wait for it"},
+			why:       "the timer has never counted",
 		},
 		"timer off": {
 			plant: func(r *runs) { r.clock = r.clock.Add(10*time.Minute + time.Second) },

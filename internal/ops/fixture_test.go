@@ -33,7 +33,7 @@ type world struct {
 	docs     *spyDocuments
 	sink     *spySink
 	control  *inmem.Control
-	counts   *inmem.Counts
+	counts   ops.CountsStore
 	evidence *inmem.Evidence
 	// store and audit share their tables.
 	store   *inmem.RunStore

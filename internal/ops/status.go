@@ -140,7 +140,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(ctx, view)
 	counts, countsErr := o.loadCounts(ctx, view)
-	timer := o.timerView(counts, countsErr, now)
+	timer := o.timerView(counts, countsErr, view, now)
 	if countsErr == nil && !counts.At.IsZero() {
 		shown := o.countsView(counts, now)
 		s.Counts = &shown
@@ -175,19 +175,30 @@ func (o *Ops) loadCounts(ctx context.Context, view breaker.View) (Counts, error)
 	return o.p.Counts.LoadCounts(ctx)
 }
 
-// timerView is the state of the recovery timer, as its counts show it.
-func (o *Ops) timerView(c Counts, err error, now time.Time) DependencyView {
-	silentAfter := 2 * time.Duration(c.EverySeconds) * time.Second
-	switch v := (DependencyView{Name: DepTimer, Since: o.in(c.At), SeenAt: o.in(c.At)}); {
+// timerView is the state of the recovery timer, as its counts show it. One that never counted is silent when it had two ticks of the
+// documented schedule to do so: an answer of a dependency is noted that is older.
+func (o *Ops) timerView(c Counts, err error, view breaker.View, now time.Time) DependencyView {
+	every := time.Duration(c.EverySeconds) * time.Second
+	since, reason := c.At, "the timer is silent since "+o.clock(c.At)
+	if c.At.IsZero() {
+		every, reason = minTick, "the timer has never counted"
+		for _, d := range view.Control.Dependencies {
+			if since.IsZero() || d.Since.Before(since) {
+				since = d.Since
+			}
+		}
+	}
+	switch v := (DependencyView{Name: DepTimer, SeenAt: o.in(c.At)}); {
 	case err != nil:
 		return DependencyView{Name: DepTimer, State: DepUnknown, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Reason: errorText(err)}
+	case !since.IsZero() && now.Sub(since) > 2*every:
+		v.State, v.Reason, v.Since = DepSilent, reason, o.in(since)
+		return v
 	case c.At.IsZero():
-		return DependencyView{Name: DepTimer, State: DepSilent, Reason: "the timer has never counted"}
-	case now.Sub(c.At) > silentAfter:
-		v.State, v.Reason = DepSilent, "the timer is silent since "+o.clock(c.At)
+		v.State, v.Reason = DepUnknown, "the timer has not counted yet"
 		return v
 	default:
-		v.State, v.Since = DepOK, time.Time{}
+		v.State = DepOK
 		return v
 	}
 }

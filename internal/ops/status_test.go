@@ -261,7 +261,7 @@ func TestTheTimerIsSilentAfterTwoTicks(t *testing.T) {
 	}
 	timer := func(s ops.Status) ops.DependencyView { return s.Dependencies[len(s.Dependencies)-1] }
 	s := show()
-	require.Equal(t, []any{ops.DepSilent, "unknown: the timer has never counted", true}, []any{timer(s).State, s.CountsUnknown, s.Counts == nil})
+	require.Equal(t, []any{ops.DepUnknown, "unknown: the timer has not counted yet", true}, []any{timer(s).State, s.CountsUnknown, s.Counts == nil})
 	for _, every := range []time.Duration{5 * time.Minute, 15 * time.Minute, 20 * time.Second} {
 		w.clock = w.clock.Add(10 * time.Hour) // such a pause makes no slow timer
 		w.tick()

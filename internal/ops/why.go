@@ -102,7 +102,7 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	}
 	counts, countsErr := o.loadCounts(ctx, view)
 	w := why{
-		o: o, doc: doc, now: now, flow: flow, control: view.Control, timer: o.timerView(counts, countsErr, now), mayPoison: o.p.Breaker.MayPoison(ctx),
+		o: o, doc: doc, now: now, flow: flow, control: view.Control, timer: o.timerView(counts, countsErr, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
 	w.explain(&e)
 	return e, nil
