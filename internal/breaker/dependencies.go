@@ -13,6 +13,8 @@ import (
 // What one instance sees, all learn from the control document (docs/adr/0034-what-every-instance-sees.md).
 
 const (
+	// controlIn is the dependency that keeps the control document.
+	controlIn = "cosmos"
 	// seenEvery is how often the instance that noted a failure notes that it goes on.
 	seenEvery = time.Minute
 	// silentAfter is when a failure that nobody notes again is no longer believed: its instance may be gone.
@@ -62,13 +64,11 @@ func (b *Breaker) NoteDependency(ctx context.Context, name string, err error) {
 // answered remembers an answer and reports whether it is a failure.
 func (b *Breaker) answered(name string, err error) (failing bool) {
 	now := b.o.Now().UTC().Round(0)
-	is := Dependency{State: DependencyOK, Since: now, SeenAt: now, By: b.o.Instance}
+	is := Dependency{State: DependencyOK, Since: now, SeenAt: now}
 	if failing = fault.IsDependency(err); failing {
-		is.State, is.Kind, is.Code = DependencyFailing, fault.KindOf(err), fault.CodeOf(err)
-		if e := fault.As(err); e != nil {
-			is.Reason = fault.TruncateLine(e.Reason, fault.MaxForeign)
-		}
+		is = failure(err, now, now)
 	}
+	is.By = b.o.Instance
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := b.answers[name]
@@ -77,6 +77,15 @@ func (b *Breaker) answered(name string, err error) (failing bool) {
 	}
 	b.answers[name] = answer{is, last.keptUntil}
 	return failing
+}
+
+// failure is a dependency that fails with an error.
+func failure(err error, since, now time.Time) Dependency {
+	d := Dependency{State: DependencyFailing, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Since: since, SeenAt: now}
+	if e := fault.As(err); e != nil {
+		d.Reason = fault.TruncateLine(e.Reason, fault.MaxForeign)
+	}
+	return d
 }
 
 // noteAnswers enters this instance's answers into c and reports whether that is worth a write. latest is the dependency that
@@ -144,7 +153,7 @@ func (d Dependency) sameNote(other Dependency) bool {
 }
 
 // merged is what all instances noted, with this instance's own failures of the last two minutes. Without the control document
-// it is what this instance saw.
+// it is what this instance saw, and what keeps the document fails.
 func (b *Breaker) merged(noted map[string]Dependency, available bool) map[string]Dependency {
 	now := b.o.Now()
 	b.mu.Lock()
@@ -162,6 +171,13 @@ func (b *Breaker) merged(noted map[string]Dependency, available bool) map[string
 			all = map[string]Dependency{}
 		}
 		all[name] = is.Dependency
+	}
+	if lost, is := b.shared.whyLost(); is && all[controlIn].State != DependencyFailing {
+		if all == nil {
+			all = map[string]Dependency{}
+		}
+		lost.By = b.o.Instance
+		all[controlIn] = lost
 	}
 	return all
 }

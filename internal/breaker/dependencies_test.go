@@ -234,17 +234,17 @@ func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}
 		a := openSkewed(st, "a", 0)
-		openSkewed(st, "gone", 0).NoteDependency(t.Context(), "cosmos", infra())
+		openSkewed(st, "gone", 0).NoteDependency(t.Context(), "blob", infra())
 		a.View(t.Context())
 		before := st.control.Dependencies
 		st.away = true
 		time.Sleep(time.Minute)
-		a.NoteDependency(t.Context(), "cosmos", infra())
+		a.NoteDependency(t.Context(), "blob", infra())
 		v := a.View(t.Context())
 		require.True(t, v.Lost)
-		require.Equal(t, breaker.DependencyFailing, v.Control.Dependencies["cosmos"].State)
-		a.NoteDependency(t.Context(), "cosmos", nil)
-		require.Equal(t, breaker.DependencyOK, a.Seen().Control.Dependencies["cosmos"].State, "nobody else's view counts")
+		require.Equal(t, breaker.DependencyFailing, v.Control.Dependencies["blob"].State)
+		a.NoteDependency(t.Context(), "blob", nil)
+		require.Equal(t, breaker.DependencyOK, a.Seen().Control.Dependencies["blob"].State, "nobody else's view counts")
 		require.Equal(t, before, st.control.Dependencies)
 
 		a.NoteDependency(t.Context(), "sql", infra())
@@ -254,6 +254,29 @@ func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 		require.Empty(t, st.noted("sql").State)
 		a.NoteDependency(t.Context(), "sql", infra())
 		require.Equal(t, breaker.DependencyFailing, st.noted("sql").State, "the next answer is written")
+	})
+}
+
+// Who cannot read the control document sees Cosmos DB fail, whoever asks it for anything else.
+func TestAnUnreadableControlDocumentIsAFailureOfCosmos(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &store{}
+		a := openSkewed(st, "a", 0)
+		require.NotContains(t, a.View(t.Context()).Control.Dependencies, "cosmos")
+		st.away = true
+		time.Sleep(time.Minute)
+		begin := time.Now()
+		for range 3 {
+			v := a.View(t.Context())
+			require.True(t, v.Lost)
+			require.Equal(t, breaker.Dependency{
+				State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "503", Reason: "away", Since: begin, SeenAt: time.Now(), By: "a",
+			}, v.Control.Dependencies["cosmos"])
+			require.Equal(t, v, a.Seen(), "Health says the same")
+			time.Sleep(6 * time.Second)
+		}
+		st.away = false
+		require.NotContains(t, a.View(t.Context()).Control.Dependencies, "cosmos")
 	})
 }
 

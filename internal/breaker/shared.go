@@ -36,6 +36,8 @@ type shared struct {
 	// unavailable: it could not be read or written. readOnly: it could be read but not written. unread: the last read
 	// failed.
 	unavailable, readOnly, unread bool
+	// lost is why it is unavailable.
+	lost Dependency
 }
 
 // cached returns the document as last seen and whether it is available.
@@ -43,6 +45,13 @@ func (s *shared) cached() (Control, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.control, !s.unavailable
+}
+
+// whyLost is the failure that made the document unavailable; false while it is available.
+func (s *shared) whyLost() (Dependency, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost, s.unavailable
 }
 
 func (s *shared) isUnread() bool {
@@ -183,8 +192,12 @@ func (s *shared) refresh(ctx context.Context) {
 // markUnavailable marks the control document as not available and logs it once.
 func (s *shared) markUnavailable(ctx context.Context, err error) {
 	s.mu.Lock()
-	was := s.unavailable
-	s.unavailable, s.loaded = true, s.now()
+	was, now := s.unavailable, s.now()
+	s.unavailable, s.loaded = true, now
+	if !was {
+		s.lost.Since = now
+	}
+	s.lost = failure(err, s.lost.Since, now)
 	s.mu.Unlock()
 	if !was {
 		events.For(ctx, s.log).Write(events.ControlUnavailable, events.Fields{}.Of(err))

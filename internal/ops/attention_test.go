@@ -50,6 +50,13 @@ func (unreachableControl) Load(context.Context) (breaker.Control, string, error)
 	return breaker.Control{}, "", fault.New(fault.Infrastructure, "test: load control", "refused", "nothing listens there")
 }
 
+// unreachableCounts are in such an account.
+type unreachableCounts struct{ ops.CountsStore }
+
+func (unreachableCounts) LoadCounts(context.Context) (ops.Counts, error) {
+	return ops.Counts{}, fault.New(fault.Infrastructure, "test: load counts", "refused", "nothing listens there")
+}
+
 // firstSeen notes the first answers of a new deployment, of which one failed and recovered.
 func firstSeen(at time.Time) func(*breaker.Control) {
 	return func(c *breaker.Control) {
@@ -95,7 +102,13 @@ func planted() map[string]struct {
 				r.breaker = breaker.New(unreachableControl{}, breaker.Options{Now: func() time.Time { return r.clock }})
 				r.renew()
 			},
-			attention: map[string]string{"dependency_failing": "cosmos fails (infrastructure control): the control document is not available"},
+			attention: map[string]string{"dependency_failing": "cosmos fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): nothing listens there"},
+		},
+		"Cosmos away for the counts": {
+			plant: func(r *runs) { r.counts = unreachableCounts{r.counts}; r.renew() },
+			attention: map[string]string{
+				"dependency_failing": "cosmos fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): nothing listens there",
+			},
 		},
 		"the timer's first tick is to come": {
 			plant: func(r *runs) {

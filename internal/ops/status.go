@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -126,20 +127,27 @@ type MassFailure struct {
 	Since     time.Time `json:"since"`
 }
 
-// statusWithin bounds each of the two reads of Status: of the runs and of the counts.
-const statusWithin = 5 * time.Second
+const (
+	// statusWithin bounds each read of Status: of the runs and of the counts. The control document has its own bound of the same length.
+	statusWithin = 5 * time.Second
+	// wholeStatus bounds Status where Cosmos DB and SQL are both silent: it leaves a second for the runs.
+	wholeStatus = statusWithin + time.Second
+)
 
 // Status describes the flow, the dependencies, the runs and the counts. What cannot be read is said so in its place: Status itself fails
 // never, and takes a few seconds at most.
 func (o *Ops) Status(ctx context.Context) (Status, error) {
 	now := o.o.Now()
+	within, cancel := context.WithTimeout(ctx, wholeStatus)
+	defer cancel()
+	counted := o.loadCounts(within)
 	view := o.p.Breaker.View(ctx)
 	s := Status{
 		SysName: o.o.SysName, At: o.in(now), Version: o.o.AppVersion, AppVersion: view.Control.AppVersion,
 		Flow: o.flowView(view),
 	}
-	s.Runs, s.RunsUnknown = o.openRuns(ctx, view)
-	counts, countsErr := o.loadCounts(ctx, view)
+	s.Runs, s.RunsUnknown = o.openRuns(within, view)
+	counts, countsErr := counted(view)
 	timer := o.timerView(counts, countsErr, view, now)
 	if countsErr == nil && !counts.At.IsZero() {
 		shown := o.countsView(counts, now)
@@ -148,7 +156,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	if timer.State != DepOK {
 		s.CountsUnknown = "unknown: " + timer.Reason
 	}
-	s.Dependencies = append(o.dependencies(view), timer)
+	s.Dependencies = append(o.dependencies(view, countsErr), timer)
 	for _, m := range view.Control.MassFailures(now) {
 		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})
 	}
@@ -165,14 +173,24 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// loadCounts reads the stored counts. While the control document cannot be read, it does not ask the same container again.
-func (o *Ops) loadCounts(ctx context.Context, view breaker.View) (Counts, error) {
-	if view.Lost {
-		return Counts{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
-	}
+// loadCounts begins to read the stored counts. The returned function waits for them, but not while the control document is not
+// available: both are in one container.
+func (o *Ops) loadCounts(ctx context.Context) (wait func(breaker.View) (Counts, error)) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
-	defer cancel()
-	return o.p.Counts.LoadCounts(ctx)
+	var counts Counts
+	var err error
+	var reading sync.WaitGroup
+	reading.Go(func() { counts, err = o.p.Counts.LoadCounts(ctx) })
+	return func(view breaker.View) (Counts, error) {
+		defer cancel()
+		if view.Lost {
+			cancel()
+			reading.Wait()
+			return Counts{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
+		}
+		reading.Wait()
+		return counts, err
+	}
 }
 
 // timerView is the state of the recovery timer, as its counts show it. One that never counted is silent when it had two ticks of the
@@ -218,9 +236,9 @@ func (o *Ops) countsView(c Counts, now time.Time) Counts {
 	return c
 }
 
-// dependencies describes the external services. What the breaker knows counts, too: it stopped because SQL failed, and the control
-// document is in Cosmos DB.
-func (o *Ops) dependencies(view breaker.View) []DependencyView {
+// dependencies describes the external services. Two more things count: the breaker stopped because SQL failed, and the counts, which are
+// in Cosmos DB, could not be read just now.
+func (o *Ops) dependencies(view breaker.View, countsErr error) []DependencyView {
 	var all []DependencyView
 	for _, name := range []string{DepCosmos, DepSQL, DepServiceBus, DepBlob} {
 		v := DependencyView{Name: name, State: DepUnknown}
@@ -232,9 +250,9 @@ func (o *Ops) dependencies(view breaker.View) []DependencyView {
 		flow := view.Control.Breaker
 		switch {
 		case v.State == DepFailing:
-		case name == DepCosmos && view.Lost:
-			v.State, v.Kind, v.Code, v.Reason = DepFailing, fault.Infrastructure, breaker.CodeControl, "the control document is not available"
-			v.Since, v.SeenAt, v.By = time.Time{}, time.Time{}, ""
+		case name == DepCosmos && fault.IsDependency(countsErr) && fault.CodeOf(countsErr) != "unreadable":
+			e, at := fault.As(countsErr), o.in(o.o.Now())
+			v = DependencyView{Name: name, State: DepFailing, Kind: e.Kind, Code: e.Code, Reason: e.Reason, Since: at, SeenAt: at}
 		case name == DepSQL && flow.Name == breaker.Open:
 			v.State, v.Kind, v.Code, v.Reason, v.By = DepFailing, flow.Kind, flow.Code, flow.Reason, flow.HeldBy
 			v.Since, v.SeenAt = o.in(flow.Since), o.in(flow.ChangedAt)

@@ -315,6 +315,49 @@ func TestAStatusWaitsShortlyForSQL(t *testing.T) {
 	})
 }
 
+// Cosmos DB and SQL, of which neither answers, hold a status up for six seconds together.
+func TestAStatusWaitsShortlyForBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(ctx context.Context) error {
+			<-ctx.Done()
+			return fault.Wrap(fault.Infrastructure, "test: ask", "timeout", "no answer", ctx.Err())
+		}
+		flow := breaker.New(silentControl{ask: silent}, breaker.Options{})
+		o := ops.New(ops.Ports{
+			Breaker: flow, Counts: silentCounts{ask: silent},
+			Stores: func(ctx context.Context) (ops.Stores, error) { return ops.Stores{}, silent(ctx) },
+		}, ops.Options{SysName: "web"})
+		begin := time.Now()
+		s, err := o.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 6*time.Second, time.Since(begin))
+		require.Equal(t, []string{ops.DepFailing, "timeout"}, []string{s.Dependencies[0].State, s.Dependencies[0].Code})
+		require.Equal(t, "test: ask: infrastructure timeout: no answer", s.RunsUnknown)
+	})
+}
+
+// silentControl and silentCounts are in an account that answers nothing. The adapter bounds each read.
+type (
+	silentControl struct {
+		breaker.ControlStore
+		ask func(context.Context) error
+	}
+	silentCounts struct {
+		ops.CountsStore
+		ask func(context.Context) error
+	}
+)
+
+func (c silentControl) Load(ctx context.Context) (breaker.Control, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return breaker.Control{}, "", c.ask(ctx)
+}
+
+func (c silentCounts) LoadCounts(ctx context.Context) (ops.Counts, error) {
+	return ops.Counts{}, c.ask(ctx)
+}
+
 // An operator's words of any length leave room for the rest.
 func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 	r := newRuns(t)

@@ -100,7 +100,7 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if tooDeep {
 		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
 	}
-	counts, countsErr := o.loadCounts(ctx, view)
+	counts, countsErr := o.loadCounts(ctx)(view)
 	w := why{
 		o: o, doc: doc, now: now, flow: flow, control: view.Control, timer: o.timerView(counts, countsErr, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
