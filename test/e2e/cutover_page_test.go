@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,9 +117,14 @@ func (r *rehearsal) ctl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// ctlBuild is held by the test that builds sqlwriterctl.
+var ctlBuild sync.Mutex
+
 // ctlBinary builds sqlwriterctl beside the staged script root, once.
 func ctlBinary(t *testing.T) string {
 	t.Helper()
+	ctlBuild.Lock()
+	defer ctlBuild.Unlock()
 	path := filepath.Join(filepath.Dir(scriptRoot), "sqlwriterctl")
 	if _, err := os.Stat(path); err == nil {
 		return path

@@ -15,6 +15,9 @@ import (
 // functionKey opens the host's functions of authLevel function.
 const functionKey = "function-key-marker"
 
+// masterKey opens the host's admin paths, too.
+const masterKey = "master-key-marker"
+
 // readerKey is a key whose name begins with reader.
 const readerKey = "reader-key-marker"
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,12 +68,61 @@ func (s *stack) requireTold(dependency string, codes []string, first time.Time) 
 	status := s.waitStatus("that "+dependency+" fails", func(o ops.Status) bool { return find(o, dependency).State == ops.DepFailing })
 	s.handler.waitHealth("that "+dependency+" fails", func(h handlers.HealthReport) bool { return h.Dependencies[dependency].State == "failing" })
 	took, d := time.Since(first), find(status, dependency)
-	s.t.Logf("%s after the first failure at the latest: %s", took.Round(10*time.Millisecond), status.Attention)
 	require.Less(s.t, took, toldWithin)
 	require.Equal(s.t, fault.Infrastructure, d.Kind)
 	require.Contains(s.t, codes, d.Code)
 	require.Equal(s.t, "dependency_failing", status.Attention[0].Code)
-	require.Contains(s.t, status.Attention[0].Says, dependency+" fails")
+	s.requireAlarm(took, "dependency_failing", "^"+dependency+" fails since ")
+}
+
+// sqlwriterctl runs the real tool with the app's address and a key.
+func (s *stack) sqlwriterctl(args ...string) (out string, exit int) {
+	s.t.Helper()
+	return s.sqlwriterctlWith(map[string]string{"SQLWRITER_APP": "http://" + s.host.Address(), "SQLWRITER_KEY": functionKey}, args...)
+}
+
+// sqlwriterctlWith runs the real tool with this environment.
+func (s *stack) sqlwriterctlWith(env map[string]string, args ...string) (out string, exit int) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), ctlBinary(s.t), args...)
+	cmd.Dir = s.t.TempDir()
+	cmd.Env = []string{"HOME=" + cmd.Dir}
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var notes strings.Builder
+	cmd.Stderr = &notes
+	text, err := cmd.Output()
+	var ended *exec.ExitError
+	if err != nil {
+		require.ErrorAs(s.t, err, &ended, notes.String())
+	}
+	require.NotEqual(s.t, 2, cmd.ProcessState.ExitCode(), notes.String())
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// requireAlarm requires that one command of the real tool names the cause: the line of status that has the code.
+func (s *stack) requireAlarm(took time.Duration, code, says string) {
+	s.t.Helper()
+	out, exit := s.sqlwriterctl("status", "--check", "-o", "json")
+	require.Equal(s.t, 3, exit, "what a monitor sees")
+	var all []ops.Attention
+	require.NoError(s.t, json.Unmarshal([]byte(out), &all))
+	at := slices.IndexFunc(all, func(a ops.Attention) bool { return a.Code == code })
+	require.GreaterOrEqual(s.t, at, 0, "%v", all)
+	require.Regexp(s.t, says, all[at].Says)
+	s.t.Logf("PLANTED %s after %s: %s", code, took.Round(10*time.Millisecond), all[at].Says)
+}
+
+// waitAlarm waits until the status has a code, requires it of the tool, and requires that operators were told in time.
+func (s *stack) waitAlarm(planted time.Time, code, says string) {
+	s.t.Helper()
+	s.waitStatus(code, func(o ops.Status) bool {
+		return slices.ContainsFunc(o.Attention, func(a ops.Attention) bool { return a.Code == code })
+	})
+	took := time.Since(planted)
+	require.Less(s.t, took, toldWithin)
+	s.requireAlarm(took, code, says)
 }
 
 // requireWell waits until status and Health tell that a dependency answers.
@@ -137,7 +187,9 @@ func TestPlantedCosmosIsAway(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Off(t.Context()) })
 	s.submit(jsons(docs[:20])...)
-	s.handler = s.launch("e2e", map[string]string{"COSMOS_CONNECTION": strings.ReplaceAll(s.cosmos.ConnectionString, server, proxy.Address())})
+	settings := s.settings()
+	settings["COSMOS_CONNECTION"] = strings.ReplaceAll(s.cosmos.ConnectionString, server, proxy.Address())
+	s.handler = s.launch("e2e", settings)
 	s.host = s.handler.Host
 	s.waitUntilQuiet(20)
 	s.requireWell("cosmos")
@@ -146,8 +198,17 @@ func TestPlantedCosmosIsAway(t *testing.T) {
 	s.submit(jsons(docs[20:])...)
 	first := time.Now()
 	require.Equal(t, ops.DepFailing, find(s.status(), ops.DepCosmos).State, "who asks sees it himself")
-	require.Less(t, time.Since(first), answersWithin)
+	took := time.Since(first)
+	require.Less(t, took, answersWithin)
 	s.requireTold(ops.DepCosmos, []string{"refused", "reset", "eof"}, first)
+
+	begin := time.Now()
+	out, exit := s.sqlwriterctlWith(settings, "status", "--check")
+	directly := time.Since(begin)
+	require.Equal(t, 3, exit)
+	require.Regexp(t, "^ATTENTION +cosmos fails since .*nothing listens at the account's address", out)
+	require.Less(t, directly, answersWithin, "a tool that connects by itself")
+	t.Logf("PLANTED cosmos: the app's status took %s, the tool's own %s", took.Round(10*time.Millisecond), directly.Round(10*time.Millisecond))
 	require.NoError(t, proxy.On(t.Context()))
 
 	s.waitUntilQuiet(len(docs))
@@ -182,7 +243,7 @@ func TestPlantedTheTimerIsOff(t *testing.T) {
 	require.Equal(t, ops.DepSilent, find(status, ops.DepTimer).State)
 	require.Contains(t, status.CountsUnknown, "unknown: the timer is silent since")
 	require.NotNil(t, status.Counts, "the last ones are still told")
-	require.Equal(t, "timer_silent", status.Attention[0].Code)
+	s.requireAlarm(10*time.Minute, "timer_silent", "^the timer is silent since ")
 }
 
 // ageCounts sets back the time of the timer's last counts.
@@ -230,7 +291,7 @@ func TestPlantedTheManagerIsDead(t *testing.T) {
 	status = s.status()
 	require.Equal(t, ops.RunSilent, status.Runs[0].State)
 	require.Regexp(t, `^manager silent for (9[5-9]|1\d\d) s, taken over at 120 s$`, status.Runs[0].Says)
-	require.Contains(t, status.Attention, ops.Attention{Code: "run_without_manager", Says: "run " + id + ": " + status.Runs[0].Says, Page: "Runs"})
+	s.requireAlarm(95*time.Second, "run_without_manager", "^run "+id+": manager silent for ")
 
 	s.ageManager(id, 10*time.Minute)
 	s.team(1)

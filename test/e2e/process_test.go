@@ -45,7 +45,7 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 	}
 	p := &process{t: s.t}
 	p.Host = funchost.New(funchost.Options{
-		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(), Keys: funchost.Keys{Host: functionKey, Named: map[string]string{"reader-monitor": readerKey}},
+		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(), Keys: funchost.Keys{Master: masterKey, Host: functionKey, Named: map[string]string{"reader-monitor": readerKey}},
 		OnConsole: func(l funchost.ConsoleLine) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
