@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -90,7 +91,7 @@ func (b *standstill) waitCommitted(within time.Duration, ids ...string) {
 }
 
 // requireTold waits until the log and Health tell so many documents, and the log the one at which the feed stops.
-func (b *standstill) requireTold(documents int, deep string) {
+func (b *standstill) requireTold(documents int, deep string, stopped time.Time) {
 	b.t.Helper()
 	b.handler.waitForLine("what the feed missed", func(l logLine) bool {
 		return l.Level == "error" && l.Event == "feed_missed" && l.Document == deep && l.Code == "document.too_deep"
@@ -104,6 +105,7 @@ func (b *standstill) requireTold(documents int, deep string) {
 	require.Equal(b.t, map[string]any{"documents": float64(documents), "sample": deep, "code": "document.too_deep"}, only(status["feed_missed"], "documents", "sample", "code"))
 	_, why := b.ops(http.MethodGet, "documents/why?id="+strings.NewReplacer(" ", "%20").Replace(deep), "", functionKey)
 	require.Contains(b.t, why["warning"], "document.too_deep")
+	b.requireAlarm(time.Since(stopped), "feed_missed", fmt.Sprintf(`^the feed did not bring %d documents that were due, .* such as %s \(document\.too_deep\)`, documents, regexp.QuoteMeta(deep)))
 }
 
 // only gives these members of an object.
@@ -141,9 +143,10 @@ func TestADocumentTooDeepForTheFeed(t *testing.T) {
 	b.stop()
 	b.back.Store(int64(11 * time.Minute))
 	ids, deep, line := b.fifty()
+	begin := time.Now()
 	b.back.Store(0)
 	b.waitCommitted(patience, ids...)
-	b.requireTold(1, deep)
+	b.requireTold(1, deep, begin)
 	b.mend(line)
 	b.handler.requireNeverRestarted()
 }
@@ -164,7 +167,7 @@ func TestCampaignADocumentTooDeepForTheFeed(t *testing.T) {
 	b.waitCommitted(15*time.Minute, ids...)
 	took := time.Since(begin)
 	require.GreaterOrEqual(t, took, 9*time.Minute, "nobody else could bring them")
-	b.requireTold(len(ids), deep)
+	b.requireTold(len(ids), deep, begin)
 	t.Logf("%d documents behind one too deep were committed after %s", len(ids), took.Round(time.Second))
 	b.mend(line)
 }
