@@ -57,6 +57,8 @@ type DocumentRow struct {
 	ID string `json:"id"`
 	// SysName is its environment; empty when it names none.
 	SysName string `json:"sys_name"`
+	// Foreign says that it is not the environment of the app that answers.
+	Foreign bool `json:"foreign,omitempty"`
 	// Line is the main line's id; 0 when it is unreadable.
 	Line    int64  `json:"line"`
 	Request string `json:"request,omitempty"`
@@ -176,7 +178,7 @@ func (o *Ops) code(parameter, code string) (string, error) {
 
 func (o *Ops) documentRow(doc found) DocumentRow {
 	row := DocumentRow{
-		ID: doc.ID, SysName: doc.SysName, Line: doc.Main, Request: doc.request, Status: doc.State.StatusFound,
+		ID: doc.ID, SysName: doc.SysName, Foreign: doc.SysName != o.o.SysName, Line: doc.Main, Request: doc.request, Status: doc.State.StatusFound,
 		Kind: doc.State.LastErrorKind, Code: doc.State.LastErrorCode, Retries: min(doc.State.RetryCount, commit.MaxRetries),
 		ChangedAt: o.in(time.Unix(doc.TS, 0)),
 	}

@@ -48,7 +48,7 @@ type AboutLine struct {
 }
 
 // Why explains one document: why it is in its state, and what happens next. By a line it explains the newest result of this environment that
-// names it, otherwise of any, and lists the others. By an id it does without SQL; by a line it goes on without an answer of the ledger.
+// names it, otherwise of any, and lists the others. A newer result of another environment comes first in the summary. By an id it does without SQL; by a line it goes on without an answer of the ledger.
 // Errors by kind: *RequestError (usage; not found, which says what the ledger knows of the line); infrastructure, throttled.
 func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 	switch {
@@ -74,16 +74,31 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 		}
 		return 0
 	}
+	newest := slices.MaxFunc(l.docs, func(a, b found) int { return cmp.Or(a.Version.Compare(b.Version), ours(a)-ours(b)) })
 	slices.SortFunc(l.docs, func(a, b found) int { return cmp.Or(ours(b)-ours(a), b.Version.Compare(a.Version)) })
 	e, err := o.whyDocument(ctx, l.docs[0].ID)
 	if err != nil {
 		return e, err
+	}
+	if newest.ID != e.ID { // a wrong sys_name must not hide behind an older result
+		row := o.documentRow(newest)
+		e.Summary = fmt.Sprintf("a newer result names this line but belongs to %s, and this app is %q, so it never takes it: %s (%s). The newest of this environment: %s",
+			environmentOf(row.SysName), o.o.SysName, row.ID, row.Status, e.Summary)
+		e.Next = fmt.Sprintf("for the newer one nothing: if its request_details.sys_name is a mistake, correct it; for this one: %s", e.Next)
 	}
 	for _, doc := range l.docs[1:] {
 		about.Others = append(about.Others, o.documentRow(doc))
 	}
 	e.Line = &about
 	return e, nil
+}
+
+// environmentOf names the environment of a document in words.
+func environmentOf(sysName string) string {
+	if sysName == "" {
+		return "no environment"
+	}
+	return fmt.Sprintf("the environment %q", sysName)
 }
 
 // askLedger asks the ledger about a line. An error is a part of the answer.

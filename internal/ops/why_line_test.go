@@ -36,12 +36,28 @@ func TestWhyByLine(t *testing.T) {
 		others = append(others, row.ID+" "+row.SysName+" "+row.Status)
 	}
 	require.Equal(t, []string{id(1) + " web committed", older + " web pending", theirs + " wbe pending"}, others)
+	require.True(t, e.Line.Others[2].Foreign)
+	require.False(t, e.Line.Others[0].Foreign)
+	require.Regexp(t, `^a newer result names this line but belongs to the environment "wbe", and this app is "web", so it never takes it: `+theirs+
+		` \(pending\)\. The newest of this environment: pending; waiting`, e.Summary)
+	require.Contains(t, e.Next, "if its request_details.sys_name is a mistake, correct it; for this one: the change feed brings it")
 
 	w.sink.fails = fault.New(fault.Infrastructure, "test: ledger", "refused", "set by the test")
 	e, err = w.ops.Why(t.Context(), line)
 	require.NoError(t, err, "it goes on without SQL")
 	require.Nil(t, e.Line.Ledger)
 	require.Contains(t, e.Line.Says, "the ledger cannot be asked: test: ledger: infrastructure refused")
+}
+
+// What another environment has of a line is no news when this one has a newer result.
+func TestWhyByALineWithAnOlderResultOfAnotherEnvironment(t *testing.T) {
+	w := newWorld(t, 1)
+	w.put(result(1, "a", ""), documentOf("2025-12-17 09:00:00.000000-06:00-0001-9", "wbe", 1, "old", ""))
+	e, err := w.ops.Why(t.Context(), ops.WhyQuery{Line: 1})
+	require.NoError(t, err)
+	require.Equal(t, id(1), e.ID)
+	require.Regexp(t, "^pending", e.Summary)
+	require.NotContains(t, e.Next, "sys_name")
 }
 
 // A wrong sys_name is one reason why nothing is written.
