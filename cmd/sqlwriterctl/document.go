@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"sqlwriter/internal/commit"
@@ -27,7 +27,7 @@ type documentFilter struct {
 	Status  string `help:"Only documents with this status." placeholder:"STATUS" values:"statuses"`
 	Kind    string `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
 	Code    string `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
-	Request string `help:"Only documents of this request (request_details.id)." placeholder:"ID"`
+	Request string `help:"Only documents of this request: the whole request_details.id." placeholder:"ID"`
 	Line    int64  `help:"Only documents that name this invoice line, as main line or as duplicate." placeholder:"LINE"`
 	Since   string `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	Until   string `help:"Only documents that changed before." placeholder:"TIME"`
@@ -52,6 +52,9 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
+		if c.Request == "" && c.Line == 0 {
+			a.notef("documents of other environments are left out: --line and --request find them too")
+		}
 		return c.watch(ctx, a, func(ctx context.Context, out *app) (key any, err error) {
 			page, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit, Page: c.Page})
 			if err != nil {
@@ -64,7 +67,7 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 
 func printDocuments(a *app, page ops.DocumentPage) error {
 	if r := page.Request; r != nil {
-		a.notef("request %s: %s of %s", r.ID, present(*r), cmp.Or(positive(r.Expected), "an unknown number"))
+		a.notef("%s", requestCounted(*r))
 	}
 	if len(page.Documents) == 0 && page.Next == "" {
 		a.notef("no document matches")
@@ -76,20 +79,37 @@ func printDocuments(a *app, page ops.DocumentPage) error {
 }
 
 func documentRows(a *app, documents []ops.DocumentRow) [][]string {
-	rows := [][]string{{"DOCUMENT", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"}}
+	foreign := slices.ContainsFunc(documents, func(d ops.DocumentRow) bool { return d.Foreign })
+	rows := [][]string{{"DOCUMENT", "SYS_NAME", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"}}
 	for _, d := range documents {
 		rows = append(rows, []string{
-			d.ID, orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code), strconv.Itoa(d.Retries),
+			d.ID, orDash(d.SysName), orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code), strconv.Itoa(d.Retries),
 			a.time(d.ChangedAt), a.time(d.FailedAt), a.time(d.RetryAt),
 		})
+	}
+	if !foreign {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 1, 2) // SYS_NAME
+		}
 	}
 	return rows
 }
 
-func present(r ops.RequestCount) string {
-	text := fmt.Sprintf("%s lines present in %s documents", atLeast(r.Present, r.AtLeast), atLeast(r.Documents, r.AtLeast))
+// requestCounted says how much of a request is there.
+func requestCounted(r ops.RequestCount) string {
+	if r.Documents+r.Foreign == 0 {
+		return fmt.Sprintf("no document belongs to the request %q: an id is the whole request_details.id, such as %s", r.ID, sampleRequest)
+	}
+	lines := ops.Plural(r.Present, "line", "lines")
+	text := fmt.Sprintf("request %s: %s %s present in %s %s", r.ID, atLeast(r.Present, r.AtLeast), lines,
+		atLeast(r.Documents, r.AtLeast), ops.Plural(r.Documents, "document", "documents"))
+	if r.Expected > 0 {
+		text += fmt.Sprintf(", of %d that it has", r.Expected)
+	} else {
+		text += "; no document says how many it has"
+	}
 	if r.Foreign > 0 {
-		text += fmt.Sprintf(" (and %d documents that name another environment or none)", r.Foreign)
+		text += fmt.Sprintf("; %d more %s another environment or none", r.Foreign, ops.Plural(r.Foreign, "document names", "documents name"))
 	}
 	return text
 }

@@ -430,3 +430,40 @@ func TestDocumentsAreListed(t *testing.T) {
 	require.Contains(t, r.errors, "did you mean failed?")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))
 }
+
+// foreign submits a document of another environment.
+func (r *real) foreign(t *testing.T, id, request string, line int64) {
+	t.Helper()
+	text := fmt.Sprintf(`{"id":%q,"request_details":{"id":%q,"sys_name":"wbe"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"sql_writer":{"status":"pending"}}`, id, request, line)
+	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(text), true))
+}
+
+// A wrong sys_name hides a document from lists. What looks for one line or one request shows it, and says whose it is.
+func TestDocumentsOfOtherEnvironmentsAreNamed(t *testing.T) {
+	r := operated(t)
+	ours := r.failed(t, 1, "2628")
+	theirs := "2025-12-18 10:00:00.000000-06:00-0001-1"
+	r.foreign(t, theirs, "2025-12-18 10:00:00.000000-06:00-0001", 1)
+
+	const leftOut = "documents of other environments are left out: --line and --request find them too"
+	require.Equal(t, exitOK, r.run(t, "document", "list"), r.errors)
+	require.Contains(t, r.errors, leftOut)
+	require.NotContains(t, r.out, "wbe")
+	require.NotContains(t, r.out, "SYS_NAME", "the same in each row")
+
+	require.Equal(t, exitOK, r.run(t, "document", "list", "--line", "1"), r.errors)
+	require.NotContains(t, r.errors, leftOut)
+	require.Regexp(t, `^DOCUMENT\s+SYS_NAME\s+LINE\s`, r.out)
+	require.Regexp(t, theirs+`\s+wbe\s+1\s+pending`, r.out)
+	require.Regexp(t, ours+`\s+web\s+1\s+failed`, r.out)
+	require.Equal(t, exitOK, r.run(t, "document", "list", "--request", "2025-12-18 10:00:00.000000-06:00-0001"), r.errors)
+	require.Contains(t, r.errors, "request 2025-12-18 10:00:00.000000-06:00-0001: 0 lines present in 0 documents; no document says how many it has; 1 more document names another environment or none")
+
+	require.Equal(t, exitOK, r.run(t, "document", "list", "--request", "0001"), r.errors)
+	require.Contains(t, r.errors, `no document belongs to the request "0001": an id is the whole request_details.id, such as 2025-12-17 10:45:00.250000-06:00-0002`)
+	require.NotContains(t, r.errors, "unknown number")
+
+	require.Equal(t, exitOK, r.run(t, "document", "why", "--line", "1"), r.errors)
+	require.Regexp(t, `why\s+a newer result names this line but belongs to the environment "wbe"`, r.out)
+	require.Regexp(t, theirs+`\s+wbe\s+1\s+pending`, r.out)
+}
