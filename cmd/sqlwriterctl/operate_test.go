@@ -431,6 +431,23 @@ func TestDocumentsAreListed(t *testing.T) {
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))
 }
 
+// An operator who knows a code finds the documents that wait for a retry, too.
+func TestARunTakesAStatus(t *testing.T) {
+	r := operated(t)
+	first := r.failed(t, 1, "2628")
+	raw, err := r.documents.Read(t.Context(), first)
+	require.NoError(t, err)
+	waiting := strings.Replace(string(raw), `"status":"failed"`, `"status":"retry_scheduled"`, 1)
+	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(waiting), true))
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--code", "2628", "--dry-run"), r.errors)
+	require.Contains(t, r.out, "0 documents match a replay")
+	require.Contains(t, r.errors, "--status retry_scheduled, or `document retry`, which takes both")
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--code", "2628", "--status", "failed,retry_scheduled", "--dry-run"), r.errors)
+	require.Contains(t, r.out, first)
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "replay", "--status", "committed", "--dry-run"))
+	require.Contains(t, r.errors, "--status: a replay takes failed, retry_scheduled, found committed")
+}
+
 // foreign submits a document of another environment.
 func (r *real) foreign(t *testing.T, id, request string, line int64) {
 	t.Helper()

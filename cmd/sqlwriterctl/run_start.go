@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -24,6 +25,7 @@ type runStartCommand struct {
 	yesFlag
 
 	What    string   `arg:"" name:"kind" help:"${kinds}." values:"run-kinds"`
+	Status  []string `help:"Only documents with one of these statuses, separated by commas. A replay takes failed alone, or also retry_scheduled." placeholder:"STATUSES" values:"statuses"`
 	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
 	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
 	Since   string   `help:"Only documents that failed (replay) or changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
@@ -160,6 +162,9 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
 		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
+	}
+	for _, status := range c.Status {
+		r.Statuses = append(r.Statuses, invoice.Status(status))
 	}
 	if r.From, r.To, err = a.period(c.Since, c.Until); err != nil {
 		return r, err

@@ -117,6 +117,22 @@ func TestADryRunFindsTheStatusesThatItNames(t *testing.T) {
 			found = append(found, m.ID)
 		}
 		require.ElementsMatch(t, c.want, found, name)
+		require.Empty(t, res.Note, name)
+	}
+	for _, c := range []struct {
+		request ops.StartRequest
+		want    string
+	}{
+		{ops.StartRequest{Kind: run.Replay, Filter: run.Filter{Code: "547"}}, "whose status is failed alone. Those that wait for a retry: --status retry_scheduled, or `document retry`"},
+		{ops.StartRequest{Kind: run.Replay, Filter: run.Filter{Code: "547", Statuses: []invoice.Status{invoice.Failed}}}, ""},
+		{ops.StartRequest{Kind: run.Drain}, ""},
+	} {
+		c.request.DryRun = true
+		res, err := r.ops.StartRun(t.Context(), c.request)
+		require.NoError(t, err)
+		require.Zero(t, res.Matched)
+		require.Contains(t, res.Note, c.want)
+		require.Equal(t, c.want == "", res.Note == "")
 	}
 	for _, request := range []ops.StartRequest{
 		{Kind: run.Reindex, Filter: run.Filter{Statuses: []invoice.Status{invoice.Failed}}},

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -97,10 +98,22 @@ func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest) 
 	if res.AtLeast {
 		res.Matched = min(res.Matched, maxPreviewed)
 	}
+	if res.Matched == 0 {
+		res.Note = othersToTake(kind, r.Filter)
+	}
 	if res.Pattern == "" {
 		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
 	}
 	return res, nil
+}
+
+// othersToTake says how a search that found nothing finds documents with other statuses; empty when it does not.
+func othersToTake(kind run.KindRow, f run.Filter) string {
+	if len(kind.TakeOverNamed) == 0 || len(f.Statuses)+len(f.IDs) > 0 || f.Run != "" {
+		return ""
+	}
+	return fmt.Sprintf("a %s takes documents whose status is %s alone. Those that wait for a retry: --status %s, or `document retry`, which takes both",
+		kind.Kind, joined(kind.Statuses), joined(kind.TakeOverNamed))
 }
 
 // previewFound searches.
