@@ -10,37 +10,48 @@ import (
 )
 
 type explainCommand struct {
-	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), or a kind. Without one, all codes." suggest:"codes"`
+	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), a kind, or what needs attention in status (timer_silent). Without one, all codes of errors." suggest:"explained"`
 }
 
-// explained is one row and its consequence, the result for programs.
+// explained is one row and its consequence, or a code of attention, the result for programs.
 type explained struct {
 	// Asked is the code that the operator gave; empty if none.
 	Asked     string          `json:"asked,omitempty"`
 	Adapter   string          `json:"adapter"`
 	Code      string          `json:"code"`
 	Name      string          `json:"name,omitempty"`
-	Kind      fault.Kind      `json:"kind"`
+	Kind      fault.Kind      `json:"kind,omitempty"`
 	Condition fault.Condition `json:"condition,omitempty"`
 	About     string          `json:"about,omitempty"`
-	Scope     fault.Scope     `json:"scope"`
-	Spends    string          `json:"spends"`
-	Next      string          `json:"next"`
+	Scope     fault.Scope     `json:"scope,omitempty"`
+	Spends    string          `json:"spends,omitempty"`
+	Next      string          `json:"next,omitempty"`
 	// Do is what a person does about it, Page the section that says more.
 	Do   string `json:"do"`
 	Page string `json:"page"`
 
 	Reason string `json:"reason"`
-	Source string `json:"source"`
+	Source string `json:"source,omitempty"`
 }
 
 func explain(asked string, r fault.Row) explained {
 	consequence, advice := r.Consequence(), adviceOn(r)
 	return explained{
 		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(advice.do, "CODE", r.Code), Page: advice.page,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(advice.do, "CODE", codeOfDocuments(asked, r)), Page: advice.page,
 		Reason: r.Reason, Source: r.Source,
 	}
+}
+
+// codeOfDocuments is a row's code as documents have it. A row for several codes stands for the one that was asked for, else for none.
+func codeOfDocuments(asked string, r fault.Row) string {
+	switch {
+	case r.Covers == nil && !r.Rest:
+		return r.Code
+	case r.Rest && fault.IsNumber(asked), !r.Rest && r.StandsFor(asked):
+		return asked
+	}
+	return "CODE"
 }
 
 // faults are the tables of all adapters.
@@ -55,10 +66,17 @@ func (c *explainCommand) Run(a *app) error {
 	found := []explained{}
 	for _, code := range c.Code {
 		rows := lookUp(all, code)
-		if len(rows) == 0 {
+		alarm, isAlarm := explainAlarm(code)
+		if len(rows) == 0 && !isAlarm {
 			return &usageError{unknownCode(all, code)}
 		}
-		if rows[0].Rest {
+		if isAlarm {
+			found = append(found, alarm)
+		}
+		if of := adaptersOf(rows); len(of) > 1 && !isKind(code) {
+			a.notef("%s may come from several: %s", code, strings.Join(of, ", "))
+		}
+		if len(rows) > 0 && rows[0].Rest {
 			a.notef("%s is in no table: an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher", code)
 		}
 		for _, r := range rows {
@@ -81,7 +99,7 @@ func (c *explainCommand) Run(a *app) error {
 // lookUp finds the rows that a code may come from. Rows that name the code come first. If no row names it, rows for a range
 // with the code count, and for a number also the rows for the rest. A kind matches all its rows.
 func lookUp(all []fault.Row, code string) []fault.Row {
-	if slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool { return strings.EqualFold(string(r.Kind), code) }) {
+	if isKind(code) {
 		return slices.DeleteFunc(slices.Clone(all), func(r fault.Row) bool { return !strings.EqualFold(string(r.Kind), code) })
 	}
 	named, several, status := map[string]bool{}, map[string]bool{}, false
@@ -115,16 +133,35 @@ func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.
 		if first || r.Names(code) {
 			found = append(found, r)
 		}
-		if r.Covers == nil || r.Covers(code) {
+		if r.Covers == nil || r.Covers(code) || strings.EqualFold(r.Code, code) || strings.EqualFold(r.Name, code) {
 			decided[[2]string{r.Adapter, r.About}] = true
 		}
 	}
 	return found
 }
 
+// adaptersOf lists where rows come from, each once, in words.
+func adaptersOf(rows []fault.Row) []string {
+	var all []string
+	for _, r := range rows {
+		words, known := map[string]string{
+			"sqlserver": "SQL Server", "sqlite": "the local database SQLite", "cosmos": "Cosmos DB", "blob": "blob storage", "servicebus": "Service Bus",
+		}[r.Adapter]
+		if text := r.Adapter + " is " + words; known && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// isKind reports whether a text is a kind of error.
+func isKind(text string) bool {
+	return slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool { return strings.EqualFold(string(r.Kind), text) })
+}
+
 // unknownCode is the error for an unknown code, with similar codes.
 func unknownCode(all []fault.Row, code string) error {
-	near := fault.Near(fault.Codes(all), code)
+	near := fault.Near(append(fault.Codes(all), alarmCodes()...), code)
 	if len(near) == 0 {
 		return fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)
 	}
@@ -136,8 +173,12 @@ func (e explained) print(a *app) error {
 	if e.Name != "" {
 		title += " (" + e.Name + ")"
 	}
-	a.printf("%s, %s: %s", e.Adapter, title, e.Kind)
 	rows := [][]string{{"  means", e.Reason}}
+	if e.Adapter == ofAttention {
+		a.printf("%s, %s", e.Adapter, title)
+		return a.facts(append(rows, []string{"  do", e.Do}, []string{"  page", e.Page}))
+	}
+	a.printf("%s, %s: %s", e.Adapter, title, e.Kind)
 	if e.About != "" {
 		rows = append(rows, []string{"  about", e.About})
 	}

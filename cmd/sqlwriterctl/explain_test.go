@@ -99,6 +99,32 @@ func TestExplainAnUnknownCode(t *testing.T) {
 	require.Empty(t, b.out, "a wrong code answers nothing")
 }
 
+// What --check of status names has an explanation, as codes of errors have.
+func TestExplainWhatNeedsAttention(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "explain", "skipped"), b.errors)
+	require.Regexp(t, `^attention, skipped\n  means  documents of another environment came`, b.out)
+	require.Contains(t, b.out, "docs/runbook.md#documents-of-another-environment")
+	require.NotContains(t, b.out, "spends")
+	require.Equal(t, "attention", b.explained(t, "Timer_Silent")[0].Adapter)
+	require.Equal(t, exitUsage, b.run(t, "explain", "timer_silnet"))
+	require.Contains(t, b.errors, "timer_silent")
+}
+
+// A command that an answer prints can be run: a row for many codes has the code that was asked for.
+func TestExplainPrintsACodeThatCanBeTyped(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "explain", "14"), b.errors)
+	require.NotContains(t, b.out, "any other number", "SQLITE_CANTOPEN has a row of its own")
+	require.Empty(t, b.errors)
+	require.Equal(t, exitOK, b.run(t, "explain", "1811"), b.errors)
+	require.Contains(t, b.out, "document retry --code 1811 --dry-run")
+	require.Contains(t, b.errors, "1811 may come from several: sqlite is the local database SQLite, sqlserver is SQL Server")
+	require.Equal(t, exitOK, b.run(t, "explain", "document"), b.errors)
+	require.Contains(t, b.out, "document retry --code 2628 --dry-run")
+	require.NotRegexp(t, `retry --code \S*( other|\*|-)`, b.out)
+}
+
 func TestExplainAKindAndEverything(t *testing.T) {
 	b := newBench(t)
 	quota := b.explained(t, "quota")

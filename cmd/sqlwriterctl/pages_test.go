@@ -155,6 +155,15 @@ func TestExplainCitesWhatIsThere(t *testing.T) {
 		}
 		return headings[path]
 	}
+	require.Len(t, alarmWords(), len(alarmCodes()), "words for a code that is not there")
+	for _, code := range alarmCodes() {
+		e, known := explainAlarm(code)
+		require.True(t, known)
+		require.NotEmpty(t, e.Reason, code)
+		require.NotEmpty(t, e.Do, code)
+		path, anchor, _ := strings.Cut(e.Page, "#")
+		require.Contains(t, anchors(path), anchor, code)
+	}
 	for _, r := range faults() {
 		e := explain("", r)
 		require.NotEmpty(t, e.Do, r.Code)

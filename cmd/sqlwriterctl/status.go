@@ -56,7 +56,10 @@ func (c *statusCommand) print(a *app, s ops.Status) error {
 	}
 	err := a.emit(s.Attention, codes, func() error { return a.facts(attentionRows(a, s)) })
 	if err == nil && len(codes) > 0 {
-		err = &attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))}
+		err = &advisedError{
+			&attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))},
+			fmt.Sprintf("`sqlwriterctl explain %s` says what it means and what to do", codes[0]),
+		}
 	}
 	return err
 }

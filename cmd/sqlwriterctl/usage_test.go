@@ -181,6 +181,7 @@ func TestStatusCheckIsForMonitors(t *testing.T) {
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Dependencies: map[string]breaker.Dependency{"sql": known}}, "")
 	require.NoError(t, err)
 	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
+	require.Regexp(t, "hint: `sqlwriterctl explain [a-z_]+` says what it means and what to do", r.errors)
 	require.Regexp(t, `^ATTENTION\s+\S`, r.out)
 	require.Contains(t, r.errors, "error: needs attention: timer_silent")
 	require.Equal(t, exitAttention, r.run(t, "status", "--check", "-q"))

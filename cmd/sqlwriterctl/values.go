@@ -35,6 +35,8 @@ func (a *app) valuesOf(list string) []string {
 		return idsOf(fault.Rules(), func(r fault.Rule) string { return string(r.Kind) })
 	case "codes":
 		return fault.Codes(faults())
+	case "explained":
+		return append(fault.Codes(faults()), alarmCodes()...)
 	case "run-kinds":
 		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
 	case "batch-statuses":
