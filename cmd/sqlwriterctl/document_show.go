@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
@@ -16,7 +16,8 @@ import (
 )
 
 type documentShowCommand struct {
-	ID string `arg:"" help:"The document's id."`
+	ID  string `arg:"" help:"The document's id."`
+	Raw bool   `help:"Print the document as it is stored, without SQL: to correct it in a file and submit it with --replace."`
 }
 
 // shown is the result for programs.
@@ -31,6 +32,8 @@ type shown struct {
 	// Problem is the reason why the document cannot be written; empty if it can.
 	Problem string      `json:"problem,omitempty"`
 	Lines   []shownLine `json:"lines"`
+	// LinesUnknown says why the rows could not be read; empty if they were.
+	LinesUnknown string `json:"lines_unknown,omitempty"`
 }
 
 // shownLine is one line of the document.
@@ -65,7 +68,7 @@ type shownValue struct {
 // exactTime is shownTime with the microseconds of a version.
 const exactTime = "2006-01-02 15:04:05.000000Z07:00"
 
-// Run reads the document and the rows of its lines.
+// Run reads the document and the rows of its lines. What the document says is printed without SQL, too.
 func (c *documentShowCommand) Run(ctx context.Context, a *app) (err error) {
 	documents, from, err := a.openDocuments(ctx)
 	if err != nil {
@@ -79,24 +82,30 @@ func (c *documentShowCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Raw {
+		var text bytes.Buffer
+		if err := json.Indent(&text, raw, "", "  "); err != nil {
+			return err
+		}
+		a.printf("%s", text.String())
+		return nil
+	}
 	doc, err := invoice.Read(raw, a.clock())
 	if err != nil {
 		return err
 	}
-	db, err := connectSQL(ctx, from)
-	if err != nil {
-		return err
+	s := shownOf(doc)
+	if doc.Main != 0 {
+		if s.Lines, err = readLines(ctx, doc, from); err != nil {
+			s.Lines = []shownLine{}
+			s.LinesUnknown, _ = a.describe(err)
+		}
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := compare(ctx, doc, db)
-	if err != nil {
-		return err
-	}
-	return a.emit(s, []string{s.ID}, func() error { return s.print(a) })
+	return errors.Join(a.emit(s, []string{s.ID}, func() error { return s.print(a) }), err)
 }
 
-// compare compares a document with its rows.
-func compare(ctx context.Context, doc invoice.Document, db *open.Database) (shown, error) {
+// shownOf describes a document without its rows.
+func shownOf(doc invoice.Document) shown {
 	s := shown{
 		ID: doc.ID, SysName: doc.SysName, Version: time.UnixMicro(doc.Version.US).UTC(), Writer: doc.State,
 		VersionFrom: "the id", Lines: []shownLine{},
@@ -111,24 +120,31 @@ func compare(ctx context.Context, doc invoice.Document, db *open.Database) (show
 	if errors.As(doc.Problem, &invalid) {
 		s.Problem = invalid.Error()
 	}
-	if doc.Main == 0 {
-		return s, nil
+	return s
+}
+
+// readLines compares a document with its rows.
+func readLines(ctx context.Context, doc invoice.Document, from source) (lines []shownLine, err error) {
+	db, err := connectSQL(ctx, from)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	// A preview writes nothing. Its "before" values are the rows' current values.
 	outcomes, err := db.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Preview, breaker.Heartbeat{})
 	if err != nil {
-		return shown{}, err
+		return nil, err
 	}
 	for _, row := range outcomes[0].Rows {
 		l := shownLine{Line: row.DetailID, Duplicate: row.DetailID != doc.Main, HasRow: row.Before != nil, Values: []shownValue{}}
 		if l.Ledger, err = readLedger(ctx, db, row.DetailID); err != nil {
-			return shown{}, err
+			return nil, err
 		}
 		l.Values = values(doc, row, db.Layout)
 		l.Meaning = l.meaning(doc)
-		s.Lines = append(s.Lines, l)
+		lines = append(lines, l)
 	}
-	return s, nil
+	return lines, nil
 }
 
 // values lists each column with the value of the document and that of the row.
@@ -192,7 +208,10 @@ func (s shown) print(a *app) error {
 	if s.Problem != "" {
 		a.printf("problem   %s", s.Problem)
 	}
-	if len(s.Lines) == 0 {
+	switch {
+	case s.LinesUnknown != "":
+		a.printf("rows      unknown, SQL does not answer: %s", a.says(s.LinesUnknown))
+	case len(s.Lines) == 0:
 		a.printf("lines     none can be read")
 	}
 	for _, l := range s.Lines {

@@ -484,3 +484,39 @@ func TestDocumentsOfOtherEnvironmentsAreNamed(t *testing.T) {
 	require.Regexp(t, `why\s+a newer result names this line but belongs to the environment "wbe"`, r.out)
 	require.Regexp(t, theirs+`\s+wbe\s+1\s+pending`, r.out)
 }
+
+// What Cosmos DB knows of a document is shown while SQL is away.
+func TestADocumentIsShownWithoutSQL(t *testing.T) {
+	r := operated(t)
+	id := r.failed(t, 1, "2628")
+	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
+	require.Equal(t, exitFailed, r.run(t, "document", "show", id))
+	require.Regexp(t, `status\s+failed`, r.out)
+	require.Regexp(t, `(?m)^rows\s+unknown, SQL does not answer: .*SQLite`, r.out)
+	require.NotContains(t, r.out, "none can be read")
+	require.Contains(t, r.errors, "error: ")
+	require.Equal(t, exitFailed, r.run(t, "document", "show", id, "-o", "json"))
+	var s shown
+	require.NoError(t, json.Unmarshal([]byte(r.out), &s))
+	require.Equal(t, invoice.Failed, s.Writer.Status)
+	require.NotEmpty(t, s.LinesUnknown)
+}
+
+// A document is corrected in a file: what --raw prints can be submitted.
+func TestADocumentIsCorrected(t *testing.T) {
+	r := operated(t)
+	const id = "2025-12-18 10:00:00.000000-06:00-0001-1"
+	r.foreign(t, id, "r", 1)
+	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
+	require.Equal(t, exitOK, r.run(t, "document", "show", id, "--raw"), r.errors)
+	require.Contains(t, r.out, "\n  \"request_details\": {")
+	r.stdin = strings.Replace(r.out, `"wbe"`, `"web"`, 1)
+	require.Equal(t, exitOK, r.run(t, "document", "submit", "--replace", "-"), r.errors)
+	raw, err := r.documents.Read(t.Context(), id)
+	require.NoError(t, err)
+	doc, err := invoice.Read(raw, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, "web", doc.SysName)
+	require.Equal(t, invoice.Pending, doc.State.Status)
+	require.EqualValues(t, 1, doc.Main)
+}
