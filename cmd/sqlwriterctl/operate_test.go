@@ -84,6 +84,8 @@ func TestOperatingDirectly(t *testing.T) {
 	r.count(t)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Regexp(t, `flow\s+running`, r.out)
+	require.Regexp(t, `(?m)^DEPENDENCY\s+STATE\s+SINCE\s+LAST SEEN\s+BY\s+CODE\s+REASON\s*$`, r.out)
+	require.Regexp(t, `(?m)^timer\s+ok\s+-\s+\d{4}-\d\d-\d\d \S+\s+-\s`, r.out)
 	require.Regexp(t, `failed\s+2`, r.out)
 	require.Regexp(t, `failed\s+document\s+2628\s+1`, r.out)
 	require.Contains(t, r.errors, "connections: the environment")

@@ -148,13 +148,13 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 }
 
 func dependencyRows(a *app, s ops.Status) [][]string {
-	rows := [][]string{{"DEPENDENCY", "STATE", "SINCE", "CODE", "REASON"}}
+	rows := [][]string{{"DEPENDENCY", "STATE", "SINCE", "LAST SEEN", "BY", "CODE", "REASON"}}
 	for _, d := range s.Dependencies {
 		code := d.Code
 		if d.Kind != "" {
 			code = string(d.Kind) + " " + d.Code
 		}
-		rows = append(rows, []string{d.Name, d.State, a.time(d.Since), orDash(code), orDash(a.says(d.Reason))})
+		rows = append(rows, []string{d.Name, d.State, a.time(d.Since), a.time(d.SeenAt), orDash(d.By), orDash(code), orDash(a.says(d.Reason))})
 	}
 	return rows
 }

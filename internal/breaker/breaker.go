@@ -354,7 +354,7 @@ func (b *Breaker) cachedState() State {
 // refusal is the error of a caller that the breaker does not permit.
 func (b *Breaker) refusal() error {
 	state, now := b.cachedState(), b.o.Now()
-	err := fault.New(fault.Infrastructure, op, CodeOpen, "%s", state.Describe(now))
+	err := fault.New(fault.Infrastructure, op, CodeOpen, "%s", state.Describe(now.UTC()))
 	err.RetryAfter = max(0, state.NextProbe().Sub(now))
 	if state.Name == Paused {
 		err.Code, err.RetryAfter = CodePaused, probeEvery

@@ -297,14 +297,18 @@ func (s State) Flow() Flow {
 	return Running
 }
 
-// Describe returns the state with its reason and next step, for people.
+// Describe returns the state with its reason and next step, for people, with times in the zone of now.
 func (s State) Describe(now time.Time) string {
-	cause := fmt.Sprintf("since %s (%s %s: %s)", s.Since.UTC().Format(time.RFC3339), s.Kind, s.Code, s.Reason)
+	since := s.Since.In(now.Location()).Format(time.RFC3339)
+	cause := fmt.Sprintf("since %s (%s %s: %s)", since, s.Kind, s.Code, s.Reason)
 	switch s.name() {
 	case Paused:
-		return fmt.Sprintf("paused by %s since %s: %s", s.HeldBy, s.Since.UTC().Format(time.RFC3339), s.Reason)
+		return fmt.Sprintf("paused by %s since %s: %s", s.HeldBy, since, s.Reason)
 	case Open:
-		return fmt.Sprintf("stopped %s, next probe in %s", cause, max(0, s.NextProbe().Sub(now)).Round(time.Second))
+		if wait := s.NextProbe().Sub(now).Round(time.Second); wait > 0 {
+			return fmt.Sprintf("stopped %s, next probe in %s", cause, wait)
+		}
+		return fmt.Sprintf("stopped %s, next probe is due", cause)
 	case HalfOpen:
 		text := fmt.Sprintf("ramping up, at most %d in one request", s.MaxDocuments())
 		if s.Kind != "" {

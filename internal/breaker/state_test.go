@@ -165,3 +165,11 @@ func TestEveryChangeThatPeopleCountIsKeptForTheAuditLog(t *testing.T) {
 	require.Equal(t, 120, c.Transitions[1].StoppedFor)
 	require.Equal(t, "why", c.Transitions[1].Why)
 }
+
+func TestAStateIsDescribedInTheZoneOfTheReader(t *testing.T) {
+	since := time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC)
+	chicago := time.FixedZone("", -6*60*60)
+	s := State{Name: Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: since, OpenUntil: since.Add(time.Minute)}
+	require.Equal(t, "stopped since 2025-12-18T10:00:00-06:00 (infrastructure refused: x), next probe in 20s", s.Describe(since.Add(40*time.Second).In(chicago)))
+	require.Equal(t, "stopped since 2025-12-18T16:00:00Z (infrastructure refused: x), next probe is due", s.Describe(since.Add(2*time.Minute)))
+}

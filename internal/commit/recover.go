@@ -91,7 +91,7 @@ func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) 
 	state := r.commit.breaker.Seen().Control.Breaker
 	t.found.State = cmp.Or(state.Name, breaker.Closed)
 	if breaker.IsRefusal(err) {
-		t.found.Flow = state.Describe(r.commit.o.Now())
+		t.found.Flow = state.Describe(r.commit.o.Now().UTC())
 		err = nil
 	}
 	return t.found, err

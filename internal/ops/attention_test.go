@@ -94,7 +94,7 @@ func planted() map[string]struct {
 		},
 		"SQL off": {
 			plant:     func(r *runs) { r.sink.fails = down(); require.Error(r.t, r.breaker.Tick(r.t.Context())) },
-			attention: map[string]string{"flow_stopped": "the flow is stopped since 2025-12-18T18:00:40Z (infrastructure refused: set by the test)"},
+			attention: map[string]string{"flow_stopped": "the flow is stopped since 2025-12-18T12:00:40-06:00 (infrastructure refused: set by the test)"},
 			flow:      "stopped since", why: "the flow is stopped since",
 		},
 		"Cosmos away": {
@@ -217,7 +217,7 @@ func planted() map[string]struct {
 			plant: func(r *runs) {
 				require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance"))
 			},
-			attention: map[string]string{"flow_paused": "the flow is paused by kim since 2025-12-18T18:00:00Z: maintenance"},
+			attention: map[string]string{"flow_paused": "the flow is paused by kim since 2025-12-18T12:00:00-06:00: maintenance"},
 			flow:      "paused by kim", why: "the flow is paused by kim",
 		},
 		"dead manager": {
@@ -277,8 +277,8 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 	}{
 		"no manager has it for 10 s: a message brings one":                                {ops.RunDeferred, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Second) }},
 		"no manager has it for 10 min: the recovery timer sends for one at its next tick": {ops.RunSilent, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Minute) }},
-		"the flow is paused by kim since 2025-12-18T16:00:00Z: maintenance":               {ops.RunPaused, func(r *runs, _ string) { require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance")) }},
-		"waits for SQL: the flow is ramping up, at most 1 in one request; it was stopped since 2025-12-18T16:00:00Z (quota 9002: x)": {ops.RunWaits, func(r *runs, _ string) {
+		"the flow is paused by kim since 2025-12-18T10:00:00-06:00: maintenance":               {ops.RunPaused, func(r *runs, _ string) { require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance")) }},
+		"waits for SQL: the flow is ramping up, at most 1 in one request; it was stopped since 2025-12-18T10:00:00-06:00 (quota 9002: x)": {ops.RunWaits, func(r *runs, _ string) {
 			r.set(breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Quota, Code: "9002", Reason: "x", Since: start()})
 			r.clock = r.clock.Add(6 * time.Second)
 		}},

@@ -177,7 +177,7 @@ func (o *Ops) flowSays(v breaker.View) string {
 // describe describes the breaker's state. An operator's reason is cut: it may have any length.
 func (o *Ops) describe(s breaker.State) string {
 	s.Reason = short(s.Reason)
-	return s.Describe(o.o.Now())
+	return s.Describe(o.o.Now().In(o.o.Location))
 }
 
 // maxShown bounds an operator's words in a line, in UTF-16 units. The audit log has them whole.

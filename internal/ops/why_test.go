@@ -67,7 +67,7 @@ func TestWhy(t *testing.T) {
 		"in milliseconds, paused": {
 			state: scheduled(ten.Add(20_000 * time.Hour)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
 			summary: "3 of 5 retries used; 0 s waiting because the flow is paused, not counted; next try after a resume",
-			next:    "the flow is paused by kim since 2025-12-18T15:57:00Z: maintenance",
+			next:    "the flow is paused by kim since 2025-12-18T09:57:00-06:00: maintenance",
 		},
 		"postponed": {
 			state:   `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
@@ -78,13 +78,13 @@ func TestWhy(t *testing.T) {
 		"due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
 			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
-			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
+			next:    "the flow is stopped since 2025-12-18T09:19:00-06:00 (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"long due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
 			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
-			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
+			next:    "the flow is stopped since 2025-12-18T09:19:00-06:00 (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due, flow stopped for longer": {
@@ -95,19 +95,19 @@ func TestWhy(t *testing.T) {
 		"due, paused": {
 			state: scheduled(ten.Add(-30 * time.Minute)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
 			summary: "3 of 5 retries used; 3 min waiting because the flow is paused, not counted; next try after a resume",
-			next:    "the flow is paused by kim since 2025-12-18T15:57:00Z: maintenance",
+			next:    "the flow is paused by kim since 2025-12-18T09:57:00-06:00: maintenance",
 		},
 		"pending, flow stopped": {
 			state: `{"status":"pending"}`, flow: func(w *world) { w.openSince(fault.Throttled, "40501", time.Hour, time.Minute) },
 			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 2025-12-18T10:01:00-06:00",
-			next:    "the flow is stopped since 2025-12-18T15:00:00Z (throttled 40501: set by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
+			next:    "the flow is stopped since 2025-12-18T09:00:00-06:00 (throttled 40501: set by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
 		},
 		"pending, ramping up": {
 			state: `{"status":"pending"}`, flow: func(w *world) {
 				w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: start()})
 			},
 			summary: "pending; waiting for 6 s",
-			next:    "the flow is ramping up, at most 5 in one request; it was stopped since 2025-12-18T16:00:00Z (infrastructure refused: x): it is taken up as more may pass",
+			next:    "the flow is ramping up, at most 5 in one request; it was stopped since 2025-12-18T10:00:00-06:00 (infrastructure refused: x): it is taken up as more may pass",
 		},
 		"due, ramping up": {
 			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5}) },
