@@ -187,7 +187,7 @@ func (l shownLine) meaning(doc invoice.Document) string {
 	case l.Ledger.Outcome == "failed":
 		return "the row is marked as failed for this document"
 	case differ > 0:
-		return fmt.Sprintf("this document was written; %d values have changed since, in the row or in the document", differ)
+		return fmt.Sprintf("this document was written; %d %s changed since, in the row or in the document", differ, ops.Plural(differ, "value has", "values have"))
 	}
 	return "the row equals the document"
 }

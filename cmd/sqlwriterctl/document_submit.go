@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 )
 
 type documentSubmitCommand struct {
@@ -42,7 +43,7 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 		return nil
 	})
 	if failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d of %d documents were not submitted", failed, len(c.Files)))
+		err = errors.Join(err, fmt.Errorf("%d of %d %s not submitted", failed, len(c.Files), ops.Plural(len(c.Files), "document was", "documents were")))
 	}
 	return err
 }

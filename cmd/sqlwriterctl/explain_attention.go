@@ -43,4 +43,6 @@ func explainAlarm(asked string) (explained, bool) {
 }
 
 // alarmCodes are the codes of attention.
-func alarmCodes() []string { return idsOf(ops.Alarms(), func(at ops.Attention) string { return at.Code }) }
+func alarmCodes() []string {
+	return idsOf(ops.Alarms(), func(at ops.Attention) string { return at.Code })
+}

@@ -17,6 +17,7 @@ import (
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/store/sqlite"
 )
 
@@ -284,7 +285,7 @@ func (a *app) describeAdoption(s adopt.State) string {
 	case adopt.Running:
 		return fmt.Sprintf("running: started %s by %s, %s", a.time(s.Started), s.By, a.readUpTo(s.Watermark))
 	case adopt.Done:
-		return fmt.Sprintf("done: adopted %s by %s, %d documents", a.time(s.Finished), s.By, s.Counts.Documents)
+		return fmt.Sprintf("done: adopted %s by %s, %d %s", a.time(s.Finished), s.By, s.Counts.Documents, ops.Plural(s.Counts.Documents, "document", "documents"))
 	case adopt.Empty:
 		return fmt.Sprintf("empty: confirmed %s by %s", a.time(s.Finished), s.By)
 	}

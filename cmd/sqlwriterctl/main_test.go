@@ -332,7 +332,7 @@ func TestShowBeforeAndAfter(t *testing.T) {
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1'`)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
-	require.Contains(t, r.out, "1 values have changed since")
+	require.Contains(t, r.out, "1 value has changed since")
 }
 
 func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {

@@ -351,7 +351,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.errors, `no document has the id "nobody"`)
 	require.Equal(t, exitUsage, b.run(t, "run", "start", "replay", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
 	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--id", id, "--dry-run", app), b.errors)
-	require.Contains(t, b.out, "1 documents match")
+	require.Contains(t, b.out, "1 document matches a replay")
 	require.Equal(t, exitOK, b.run(t, "flow", "pause", "--why", "x", app), b.errors)
 	require.Equal(t, exitOK, b.run(t, "flow", "resume", "--why", "x", app), b.errors)
 	require.Equal(t, exitOK, b.run(t, "run", "start", "--yes", "replay", "--here", "--all", "--why", "x", app), b.errors)

@@ -12,17 +12,21 @@ import (
 	"sqlwriter/internal/run"
 )
 
+// documentsMatched is the number of documents of a run in words.
+func documentsMatched(s ops.Started) string {
+	return atLeast(s.Matched, s.AtLeast) + " " + ops.Plural(s.Matched, "document", "documents")
+}
+
 func printStarted(a *app, s ops.Started) error {
 	for _, n := range s.NotTaken {
 		a.notef("not taken: %s: %s", n.ID, n.Why)
 	}
-	matched := atLeast(s.Matched, s.AtLeast)
 	if s.Run != "" {
-		a.printf("run %s: %s documents, in batches of %d, pattern %s", s.Run, matched, run.BatchSize, s.Pattern)
+		a.printf("run %s: %s, in batches of %d, pattern %s", s.Run, documentsMatched(s), run.BatchSize, s.Pattern)
 		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
 		return nil
 	}
-	a.printf("%s documents match a %s", matched, s.Kind)
+	a.printf("%s %s a %s", documentsMatched(s), ops.Plural(s.Matched, "matches", "match"), s.Kind)
 	if len(s.First) == 0 {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			if started.Note != "" {
 				a.notef("%s", a.says(started.Note))
 			}
-			a.notef("run %s: %s documents", started.Run, atLeast(started.Matched, started.AtLeast))
+			a.notef("run %s: %s", started.Run, documentsMatched(started))
 			w := newWatcher(a, o, started.Run)
 			w.exists = true
 			return c.watch(ctx, a, o, w, file)
@@ -109,7 +109,7 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	for _, f := range counted.Failures {
 		a.tellf("  %d %s %s %s", f.Documents, f.Status, orDash(f.Kind), orDash(f.Code))
 	}
-	question := fmt.Sprintf("A %s takes %s documents.", counted.Kind, atLeast(counted.Matched, counted.AtLeast))
+	question := fmt.Sprintf("A %s takes %s.", counted.Kind, documentsMatched(counted))
 	err = a.confirm(yes, question)
 	return err == nil, err
 }

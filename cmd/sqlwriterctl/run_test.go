@@ -320,7 +320,7 @@ func TestAReceiptThatDoesNotAddUpIsAnError(t *testing.T) {
 func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	w := newWorking(t, 1)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	require.Contains(t, w.out, "1 documents, in batches of 100, pattern two_phase\n`sqlwriterctl run watch replay-")
+	require.Contains(t, w.out, "1 document, in batches of 100, pattern two_phase\n`sqlwriterctl run watch replay-")
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 30, 2)
 	for n := range 30 {

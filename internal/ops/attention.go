@@ -75,12 +75,12 @@ func alarms() []alarm {
 			if s.FeedMissed.Code != "" {
 				sample += " (" + s.FeedMissed.Code + ")"
 			}
-			return []string{fmt.Sprintf("the feed did not bring %d documents that were due, the oldest of %s, such as %s; a lease may be stuck",
-				s.FeedMissed.Documents, o.clock(s.FeedMissed.Oldest), sample)}
+			return []string{fmt.Sprintf("the feed did not bring %s that %s due, the oldest of %s, such as %s; a lease may be stuck",
+				documents(s.FeedMissed.Documents), Plural(s.FeedMissed.Documents, "was", "were"), o.clock(s.FeedMissed.Oldest), sample)}
 		}},
 		{"mass_failure", "The flow", func(o *Ops, s Status, _ breaker.View) (all []string) {
 			for _, m := range s.MassFailures {
-				all = append(all, fmt.Sprintf("%d documents began to fail with %s since %s; others go on", m.Documents, m.Code, o.clock(m.Since)))
+				all = append(all, fmt.Sprintf("%s began to fail with %s since %s; others go on", documents(m.Documents), m.Code, o.clock(m.Since)))
 			}
 			return all
 		}},
@@ -91,14 +91,14 @@ func alarms() []alarm {
 			if s.Counts == nil {
 				return nil
 			}
-			return when(s.Counts.PoisonLastHour > 0, fmt.Sprintf("%d documents failed for good in the last 60 minutes", s.Counts.PoisonLastHour))
+			return when(s.Counts.PoisonLastHour > 0, documents(s.Counts.PoisonLastHour)+" failed for good in the last 60 minutes")
 		}},
 		{"dead_letters", "Runs", func(_ *Ops, s Status, _ breaker.View) (all []string) {
 			if s.Counts == nil {
 				return nil
 			}
 			for _, q := range s.Counts.Queues {
-				all = append(all, when(q.DeadLettered.Documents > 0, fmt.Sprintf("queue %s has %s dead letters", q.Queue, q.DeadLettered))...)
+				all = append(all, when(q.DeadLettered.Documents > 0, fmt.Sprintf("queue %s has %s %s", q.Queue, q.DeadLettered, Plural(q.DeadLettered.Documents, "dead letter", "dead letters")))...)
 			}
 			return all
 		}},
@@ -124,8 +124,8 @@ func alarms() []alarm {
 		}},
 		{"skipped", "Documents of another environment", func(o *Ops, s Status, _ breaker.View) (all []string) {
 			for _, k := range s.Skipped {
-				all = append(all, when(s.At.Sub(k.Since) < skippedNew, fmt.Sprintf("%d documents name the environment %q, and this app is %q: it leaves them alone since %s, such as %s",
-					k.Documents, k.SysName, s.SysName, o.clock(k.Since), k.Sample))...)
+				all = append(all, when(s.At.Sub(k.Since) < skippedNew, fmt.Sprintf("%s %s the environment %q, and this app is %q: it leaves them alone since %s, such as %s",
+					documents(k.Documents), Plural(k.Documents, "names", "name"), k.SysName, s.SysName, o.clock(k.Since), k.Sample))...)
 			}
 			return all
 		}},

@@ -172,7 +172,7 @@ func planted() map[string]struct {
 				r.clock = r.clock.Add(-2 * time.Hour) // poison ends two hours after the last failure
 				r.tick()
 			},
-			attention: map[string]string{"poison": "1 documents failed for good in the last 60 minutes"},
+			attention: map[string]string{"poison": "1 document failed for good in the last 60 minutes"},
 			why:       "after 5 of 5 retries: document validation.too_long",
 		},
 		"missing row": {
@@ -277,13 +277,13 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 	}{
 		"no manager has it for 10 s: a message brings one":                                {ops.RunDeferred, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Second) }},
 		"no manager has it for 10 min: the recovery timer sends for one at its next tick": {ops.RunSilent, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Minute) }},
-		"the flow is paused by kim since 2025-12-18T10:00:00-06:00: maintenance":               {ops.RunPaused, func(r *runs, _ string) { require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance")) }},
+		"the flow is paused by kim since 2025-12-18T10:00:00-06:00: maintenance":          {ops.RunPaused, func(r *runs, _ string) { require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance")) }},
 		"waits for SQL: the flow is ramping up, at most 1 in one request; it was stopped since 2025-12-18T10:00:00-06:00 (quota 9002: x)": {ops.RunWaits, func(r *runs, _ string) {
 			r.set(breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Quota, Code: "9002", Reason: "x", Since: start()})
 			r.clock = r.clock.Add(6 * time.Second)
 		}},
 		"cancelled: the recovery timer ends it at its next tick": {ops.RunCancelled, func(r *runs, id string) { r.cancel(id) }},
-		"cancelled: 1 batches still under way": {ops.RunCancelled, func(r *runs, id string) {
+		"cancelled: 1 batch still under way": {ops.RunCancelled, func(r *runs, id string) {
 			r.claim(id)
 			r.begin(id, 1)
 			r.cancel(id)
@@ -296,7 +296,7 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 			require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), lease, run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Initial: run.Queued, Wait: 5 * time.Minute}))
 			require.NoError(r.t, r.runStore.ReleaseRun(r.t.Context(), lease))
 		}},
-		"workers have 1 batches, 1 wait": {ops.RunWorks, func(r *runs, id string) {
+		"workers have 1 batch, 1 waits": {ops.RunWorks, func(r *runs, id string) {
 			lease := r.claim(id)
 			r.begin(id, 2)
 			require.NoError(r.t, r.runStore.EndHandOff(r.t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff}))

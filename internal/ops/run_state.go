@@ -78,7 +78,7 @@ func (o *Ops) runState(r run.Run, batches map[run.BatchStatus]int, flow breaker.
 	case r.Status != run.RunRunning:
 		return RunEnded, strings.ReplaceAll(string(r.Status), "_", " ")
 	case r.Cancel && busy > 0:
-		return RunCancelled, fmt.Sprintf("cancelled: %d batches still under way", busy)
+		return RunCancelled, "cancelled: " + numberOfBatches(busy) + " still under way"
 	case r.Cancel:
 		return RunCancelled, "cancelled: the recovery timer ends it at its next tick"
 	case flow.Name == breaker.Paused:
@@ -88,9 +88,9 @@ func (o *Ops) runState(r run.Run, batches map[run.BatchStatus]int, flow breaker.
 	case r.HandedOffAt.IsZero():
 		return o.handOffState(r)
 	case busy > 0:
-		return RunWorks, fmt.Sprintf("workers have %d batches, %d wait", busy, waiting)
+		return RunWorks, fmt.Sprintf("workers have %s, %d %s", numberOfBatches(busy), waiting, Plural(waiting, "waits", "wait"))
 	case waiting > 0:
-		return RunDeferred, fmt.Sprintf("no worker has one of the %d batches that wait: a message brings it", waiting)
+		return RunDeferred, fmt.Sprintf("no worker has one of the %s that %s: a message brings it", numberOfBatches(waiting), Plural(waiting, "waits", "wait"))
 	}
 	return RunWorks, "all batches have ended: the recovery timer ends the run at its next tick"
 }
@@ -98,7 +98,7 @@ func (o *Ops) runState(r run.Run, batches map[run.BatchStatus]int, flow breaker.
 // handOffState is runState of a run that is not handed off, while the flow is running.
 func (o *Ops) handOffState(r run.Run) (state, says string) {
 	const beats = time.Minute // two heartbeats
-	silent, handedOff := r.Silent.Round(time.Second), fmt.Sprintf("%d documents handed off", r.Documents)
+	silent, handedOff := r.Silent.Round(time.Second), documents(r.Documents)+" handed off"
 	kind, _ := o.o.Kinds.Find(r.Kind)
 	switch {
 	case r.Owner != "" && r.Silent >= run.ManagerStale:
@@ -110,7 +110,7 @@ func (o *Ops) handOffState(r run.Run) (state, says string) {
 	case r.Owner != "":
 		return RunWorks, "its manager works: " + handedOff
 	case len(kind.Passes) > 0:
-		return RunWorks, fmt.Sprintf("the recovery timer carries it on, %d documents so far", r.Documents)
+		return RunWorks, fmt.Sprintf("the recovery timer carries it on, %s so far", documents(r.Documents))
 	case r.Silent >= run.RunSilent:
 		return RunSilent, fmt.Sprintf("no manager has it for %s: the recovery timer sends for one at its next tick", ago(r.Silent))
 	}

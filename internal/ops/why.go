@@ -207,7 +207,7 @@ func (w why) scheduled(e *Explanation) {
 	e.Summary = used(w.doc.State) + " used" + w.uncounted()
 	for _, m := range w.control.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
-			e.Summary += fmt.Sprintf("; %d documents began to fail with %s since %s, so the cause is hardly this one", m.Documents, m.Code, w.o.clock(m.Since))
+			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
 		}
 	}
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
@@ -297,7 +297,7 @@ func (w why) pending(e *Explanation) {
 		e.Next = failing
 		return
 	case missed.Documents > 0:
-		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %d documents that were due; ", missed.Documents) + w.timerTakesUp("after 10 min")
+		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %s that %s due; ", documents(missed.Documents), Plural(missed.Documents, "was", "were")) + w.timerTakesUp("after 10 min")
 		return
 	}
 	lag := ""
