@@ -123,6 +123,16 @@ func TestEveryLinkOfAPageResolves(t *testing.T) {
 	})
 }
 
+// Alerts, attention and explain name a section of the runbook: each name is one section's.
+func TestEachSectionOfTheRunbookHasItsOwnName(t *testing.T) {
+	seen := map[string]bool{}
+	for _, heading := range headings(read(t).text["docs/runbook.md"]) {
+		require.False(t, seen[heading], "two sections are called %s", heading)
+		seen[heading] = true
+	}
+	require.NotEmpty(t, seen)
+}
+
 // Paths, names of pages and decisions, and make's targets, in code, SQL and pages.
 func TestEveryReferenceResolves(t *testing.T) {
 	r := read(t)
