@@ -144,7 +144,7 @@ func (c opsCall) call(t testing.TB, f Mounted) called {
 func TestACallThatFailsIsLoggedWithItsReason(t *testing.T) {
 	for event, err := range map[string]error{
 		`"level":"error","event":"invocation_failed".*"kind":"internal","code":"unclassified","reason":"\*errors.errorString","http_status":500.*"call":"status.get"`: errors.New("key-marker"),
-		`"level":"info","event":"call_answered".*"kind":"infrastructure","code":"refused","reason":"test: nobody listens","http_status":503.*"call":"status.get"`:      fault.New(fault.Infrastructure, "test", "refused", "nobody listens"),
+		`"level":"info","event":"call_answered".*"kind":"infrastructure","code":"refused","reason":"test: nobody listens","http_status":503.*"call":"status.get"`:     fault.New(fault.Infrastructure, "test", "refused", "nobody listens"),
 	} {
 		got := opsCall{method: http.MethodGet, path: "v1/status"}.call(t, Ops(func(context.Context) (*ops.Ops, error) { return nil, err }))
 		require.Regexp(t, event, got.log)
