@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,21 @@ import (
 
 // yearly is a schedule that does not tick while a test runs.
 const yearly = "0 0 0 1 1 *"
+
+// timerStorage is the setting of a storage without a blob, where the host keeps the status of timers.
+func timerStorage(t *testing.T) map[string]string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		w.Header().Set("x-ms-error-code", "BlobNotFound")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(server.Close)
+	return map[string]string{"AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=test;AccountKey=dGVzdA==;BlobEndpoint=" + server.URL + "/test;"}
+}
 
 // tick posts a tick of the recovery timer to the host, as an operator can, and waits for its end.
 func (s *stack) tick() {
@@ -64,7 +80,8 @@ func quietStack(t *testing.T, prepare func(*stack)) *stack {
 		prepare(s)
 	}
 	s.submit(jsons(docs)...)
-	s.startHost()
+	s.handler = s.launch("e2e", timerStorage(t))
+	s.host = s.handler.Host
 	s.waitUntilQuiet(len(docs))
 	s.requireNothing()
 	s.tick()
@@ -159,7 +176,9 @@ func TestPlantedARunIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := quietStack(t, func(s *stack) { s.withBus(usualLock) })
 	require.NoError(t, s.host.Stop())
-	s.handler = s.launch("operators", off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter"))
+	settings := off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter")
+	maps.Copy(settings, timerStorage(t))
+	s.handler = s.launch("operators", settings)
 	s.host = s.handler.Host
 	s.handler.waitReady()
 	_, doc := aResult(t, "web", 1, nil)
