@@ -88,13 +88,13 @@ func alarms() []alarm {
 			return when(s.Flow.State == breaker.PausedFlow, "the flow is "+s.Flow.Says)
 		}},
 		{"poison", "Try failed documents again", func(_ *Ops, s Status, _ breaker.View) []string {
-			if s.Counts == nil {
+			if !s.counted() {
 				return nil
 			}
 			return when(s.Counts.PoisonLastHour > 0, documents(s.Counts.PoisonLastHour)+" failed for good in the last 60 minutes")
 		}},
 		{"dead_letters", "Runs", func(_ *Ops, s Status, _ breaker.View) (all []string) {
-			if s.Counts == nil {
+			if !s.counted() {
 				return nil
 			}
 			for _, q := range s.Counts.Queues {
@@ -109,7 +109,7 @@ func alarms() []alarm {
 			return all
 		}},
 		{"waits_long", "Why is this document where it is", func(_ *Ops, s Status, _ breaker.View) []string {
-			if s.Counts == nil || s.Counts.Oldest == nil {
+			if !s.counted() || s.Counts.Oldest == nil {
 				return nil
 			}
 			age := time.Duration(s.Counts.Oldest.AgeSeconds) * time.Second
@@ -131,6 +131,9 @@ func alarms() []alarm {
 		}},
 	}
 }
+
+// counted reports whether there are counts that are not old: old ones say nothing of now.
+func (s Status) counted() bool { return s.Counts != nil && s.CountsUnknown == "" }
 
 // when returns a line if a condition holds.
 func when(holds bool, line string) []string {

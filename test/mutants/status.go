@@ -33,6 +33,7 @@ func statusTable() []mutant {
 		{"a reader who sees Cosmos DB fail does not say so", status, "case name == DepCosmos && fault", "case false && fault", pkg, planted},
 		{"Cosmos DB is unknown although it does not answer", "internal/breaker/dependencies.go", "is := b.shared.whyLost(); is && ", "is := b.shared.whyLost(); false && is && ", "internal/breaker", "TestAnUnreadableControlDocumentIsAFailureOfCosmos"},
 		{"a status waits for Cosmos DB and SQL in turn", status, "statusWithin + time.Second", "statusWithin + statusWithin", pkg, "TestAStatusWaitsShortlyForBoth"},
+		{"old counts ask for attention", pkg + "/attention.go", ` && s.CountsUnknown == ""`, "", pkg, "TestOldCountsAskForNothing"},
 		{"SQL is asked while the flow is stopped", runs, "	if flow.Name == breaker.Open {\n", "	if false {\n", pkg, "TestStatus"},
 		{"a status waits for SQL as long as others", runs, "context.WithTimeout(ctx, statusWithin)", "context.WithTimeout(ctx, storeTimeout)", pkg, "TestAStatusWaitsShortlyForSQL"},
 		{"a silent manager works", runs, "case r.Owner != \"\" && r.Silent > beats:", "case false:", pkg, stays},
