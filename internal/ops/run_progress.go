@@ -200,7 +200,7 @@ type ResumeRequest struct {
 }
 
 // RunCancel asks a run to end. Batches under way finish, others do not start. Errors as RunShow; *RequestError (not found) when the run
-// is not running.
+// is not running, or (conflict) in a shadow.
 func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
 	return o.changeRun(ctx, r, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
@@ -213,9 +213,6 @@ func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) 
 // RunResume continues a failed or cancelled run, and with Here a running one, too. Errors as RunShow; *RequestError when its state does
 // not allow it (not found), and when another process has it (conflict).
 func (o *Ops) RunResume(ctx context.Context, r ResumeRequest) (RunProgress, error) {
-	if o.o.ReadOnly != "" {
-		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
-	}
 	may := action{
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
 		change: func(ctx context.Context, s Stores, row run.Run, by string) (bool, error) {
@@ -259,6 +256,9 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 	by, err := checkReason(ctx, r.Why)
 	if err != nil {
 		return RunProgress{}, err
+	}
+	if o.o.ReadOnly != "" {
+		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, there, err := s.Runs.Run(ctx, r.Run)

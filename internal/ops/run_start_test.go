@@ -223,7 +223,8 @@ func TestAShadowChangesNothing(t *testing.T) {
 	r.renew()
 	words := ops.RunRequest{Run: begun, Why: "x"}
 	for name, act := range map[string]func() error{
-		"start": func() error { _, err := r.ops.StartRun(by(t, "pat"), replayAll()); return err },
+		"start":  func() error { _, err := r.ops.StartRun(by(t, "pat"), replayAll()); return err },
+		"cancel": func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
 		"resume": func() error {
 			_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
 			return err
