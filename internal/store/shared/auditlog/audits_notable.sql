@@ -7,7 +7,9 @@ FROM (
     UNION ALL{{end}}
     SELECT s.audit_id FROM (
         SELECT{{$.Top}} b.audit_id FROM {{$.AuditLog}} AS b
-        WHERE {{$sort}}{{if $.ByRun}} AND b.run_id = @run{{end}} AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            {{$sort}}{{if $.ByRun}} AND b.run_id = @run{{end}}
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC{{$.Limit}}
     ) AS s
 {{- end}}

@@ -33,43 +33,57 @@ SELECT TOP (@limit)
 FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level IS NULL AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level IS NULL
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'WARN' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'WARN'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'ERROR' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'ERROR'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_START' AND b.level = 'INFO'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_CANCEL' AND b.level = 'INFO'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_RESUME' AND b.level = 'INFO'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'BATCH_REQUEUE' AND b.level = 'INFO'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
 ) AS n
@@ -87,43 +101,57 @@ SELECT TOP (@limit)
 FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level IS NULL AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level IS NULL AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'WARN' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'WARN' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'ERROR' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'ERROR' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_START' AND b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
 ) AS n
@@ -175,25 +203,33 @@ SELECT TOP (@limit)
 FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level IS NULL AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level IS NULL AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'WARN' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'WARN' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'ERROR' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'ERROR' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'INFO' AND b.run_id = @run AND b.sys_name = @sys_name AND b.audit_id < @before
+        WHERE
+            b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
 ) AS n
