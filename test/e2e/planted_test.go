@@ -224,6 +224,7 @@ func TestPlantedTheTimerIsOff(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 73, Count: 20, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
+	s.withBus(usualLock) // the timer looks into its queues, and all but the timer is well here
 	s.recover = "*/2 * * * * *"
 	s.submit(jsons(docs[:10])...)
 	s.startHost()
