@@ -52,7 +52,7 @@ const (
 func rules() []rule {
 	const (
 		infra   = fault.Infrastructure
-		perhaps = "; the messages may have been sent"
+		perhaps = "; a message that was being sent may have arrived"
 	)
 	return []rule{
 		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "docs/facts.md F57", usable},

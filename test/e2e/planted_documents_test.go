@@ -76,6 +76,7 @@ func quietStack(t *testing.T, prepare func(*stack)) *stack {
 	docs := sample.Generate(sample.Options{Seed: 75, Count: 5, Clean: true})
 	s := newStack(t, append(sample.Lines(docs), 1)...)
 	s.recover = yearly
+	s.withBus(usualLock) // the timer looks into its queues
 	if prepare != nil {
 		prepare(s)
 	}
@@ -146,7 +147,7 @@ func TestPlantedASysNameIsWrong(t *testing.T) {
 	id, doc := aResult(t, "WEB", 1, nil)
 	planted := time.Now()
 	s.submit(doc)
-	s.waitAlarm(planted, "skipped", `^1 documents name the environment "WEB", and this app is "web": it leaves them alone since .*, such as `+id)
+	s.waitAlarm(planted, "skipped", `^1 document names the environment "WEB", and this app is "web": it leaves them alone since .*, such as `+id)
 }
 
 func TestPlantedAPoisonMessage(t *testing.T) {
@@ -160,7 +161,7 @@ func TestPlantedAPoisonMessage(t *testing.T) {
 	s.tick() // its last try; the good documents were written since it failed
 	require.Equal(t, "failed", s.state(id)["status"], "%v", s.state(id))
 	s.requireCounted(invoice.Failed, "document", "validation.too_long", 1, id)
-	s.waitAlarm(time.Now(), "poison", "^1 documents failed for good in the last 60 minutes$")
+	s.waitAlarm(time.Now(), "poison", "^1 document failed for good in the last 60 minutes$")
 }
 
 func TestPlantedTheFlowIsPaused(t *testing.T) {
@@ -174,7 +175,7 @@ func TestPlantedTheFlowIsPaused(t *testing.T) {
 // A run is cancelled while no worker has a batch of it. It stays listed until the next tick ends it.
 func TestPlantedARunIsCancelled(t *testing.T) {
 	t.Parallel()
-	s := quietStack(t, func(s *stack) { s.withBus(usualLock) })
+	s := quietStack(t, nil)
 	require.NoError(t, s.host.Stop())
 	settings := off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter")
 	maps.Copy(settings, timerStorage(t))
