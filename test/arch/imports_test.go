@@ -41,13 +41,13 @@ func directions() []direction {
 		},
 		{
 			"internal/cosmos",
-			[]string{"internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
 		{
 			"internal/blob",
-			[]string{"internal/fault", "internal/neterr", "internal/commit"},
+			[]string{"internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/reconcile"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
 			"adapters never import each other",
 		},
@@ -60,24 +60,25 @@ func directions() []direction {
 		{"test/emulators/azurite", []string{"test/emulators/loopback"}, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
-		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
-		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
+		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
+		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
+		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
 		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
 		{
 			"internal/store/shared",
-			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"},
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run"},
 			nil,
 			"what the SQL adapters do alike; it knows no driver, and of a dialect a few words",
 		},
 		{
 			"internal/store/sqlite",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "internal/store/migration", "internal/store/shared"},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
 		{
 			"internal/store/sqlserver",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "internal/store/migration", "internal/store/shared"},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
 		},
@@ -86,7 +87,7 @@ func directions() []direction {
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
 			"tests of any package get a T-SQL server from it, so it knows none of them",
 		},
-		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"}, nil, "adapters never import each other"},
+		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
@@ -97,7 +98,7 @@ func directions() []direction {
 		{
 			"internal/app",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer",
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run", "internal/timer",
 				"internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
@@ -147,7 +148,7 @@ func directions() []direction {
 		},
 		{
 			"test/conformance",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "test/inmem"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "test/inmem"},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
