@@ -61,6 +61,8 @@ func request(t *rapid.T, r opsapi.Row, whole bool) opsCall {
 	values := map[string]any{}
 	for _, p := range r.Parameters() {
 		switch {
+		case whole && p.Name == "ids" && r.Name == "document.retry": // which takes ids or a filter
+			values[p.Name] = there["id"]
 		case whole && (p.Required || p.Name == "why" || (p.Name == "id" && r.Name == "document.why")): // which takes an id or a line
 			values[p.Name] = rapid.SampledFrom(there[p.Name]).Draw(t, p.Name)
 		case !whole && rapid.IntRange(0, 2).Draw(t, "with "+p.Name) > 0, whole && rapid.IntRange(0, 19).Draw(t, "also "+p.Name) == 19:

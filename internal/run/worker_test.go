@@ -457,6 +457,8 @@ func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		// A worker ends its batch first, and the invocation later, because ending has lost races of its own.
+		w.until(time.Minute, "the invocations are over", func() bool { return len(w.ended("BatchWorker")) == 3 })
 		require.Equal(t, map[string]int{"committed": 3}, w.did("BatchWorker"))
 		w.nothingCounted()
 	})
