@@ -31,7 +31,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		request ops.StartRequest
 		says    string
 	}{
-		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "reconcile" }), `kind: expected drain, replay or reindex, found "reconcile"`},
+		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex or reconcile, found "census"`},
 		"no kind of error":           {with(func(r *ops.StartRequest) { r.ErrorKind, r.All = "documents", false }), `error_kind: expected one of infrastructure, `},
 		"from after to":              {with(func(r *ops.StartRequest) { r.From, r.To, r.All = start(), start(), false }), "to: expected a time after from"},
 		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},

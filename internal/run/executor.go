@@ -176,7 +176,7 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 	case h != nil && !h.exhausted():
 		switch wait := x.nextAt.Sub(x.o.Now()); {
 		case wait > x.timeLeft(ctx):
-			left = "its rate"
+			left = "its rate, or another run that it waits for"
 		case wait > 0:
 			_ = x.o.Wait(beating, wait) // an ended context ends the next step
 		default:

@@ -23,6 +23,8 @@ const (
 	Replay Kind = "replay"
 	// Reindex rewrites the lines of committed documents.
 	Reindex Kind = "reindex"
+	// Reconcile compares documents, ledger, rows and evidence, and keeps what does not fit as findings.
+	Reconcile Kind = "reconcile"
 )
 
 // KindRow is what there is to know about a kind of run. A new kind is one row of Kinds, and with Passes a Step in Ports.Passes.
@@ -46,6 +48,8 @@ type KindRow struct { //nolint:revive // Kind is its name
 	Outcomes []Outcome
 	// Passes are the parts of a run without documents, batches and messages, in order. It keeps a watermark and counts instead.
 	Passes []string
+	// Compares allows Filter.Whole and Filter.Mend. Filter.IDs are then the documents to compare, and Filter.Run a run to wait for.
+	Compares bool
 }
 
 // KindTable is a list of kinds.
@@ -72,6 +76,15 @@ func Kinds() KindTable {
 			Kind: Reindex, Meaning: "writes committed documents again", Rewrite: true,
 			Statuses: []invoice.Status{invoice.Committed}, TakeOver: []invoice.Status{invoice.Committed},
 			Outcomes: Outcomes(),
+		},
+		{
+			Kind: Reconcile, Meaning: "compares documents, ledger, rows and evidence", Unfiltered: true, Compares: true,
+			Passes: []string{"findings", "rows", "documents", "evidence", "leases", "ledger", "mend", "report"},
+			Outcomes: []Outcome{
+				"consistent", "reviewed", DocNotComparable, "document_gone", "ambiguous", "changing", DocGone,
+				"row_missing", "tracking_missing", DocEdited, "stale", "not_in_ledger", "failed_unmarked", "failed_but_written",
+				"failed_without_evidence", "evidence_without_failed", "pending_too_long", "left_behind", "same_key_differs",
+			},
 		},
 	}
 }

@@ -45,9 +45,9 @@ func (h *handOff) pass(ctx context.Context) error {
 		counts[string(o)] += n
 		documents += n
 	}
-	p := Progress{Watermark: mark.String(), Counts: counts, Documents: h.run.Documents + documents}
+	p := Progress{Watermark: mark.String(), Counts: counts, Documents: h.run.Documents + documents, Wait: done.Wait}
 	if h.run.Rate > 0 {
-		p.Wait = time.Duration(documents) * time.Minute / time.Duration(h.run.Rate)
+		p.Wait = max(p.Wait, time.Duration(documents)*time.Minute/time.Duration(h.run.Rate))
 	}
 	if err := h.withStore(ctx, func(ctx context.Context) error { return h.p.Store.SavePass(ctx, h.lease, p) }); err != nil {
 		return err

@@ -30,8 +30,9 @@ type censusOf struct {
 	fails bool
 	delay time.Duration
 	did   []string
-	// during replaces the result of a step unless it answers nil.
-	during func(step string) error
+	// during replaces the result of a step unless it answers nil. changes changes its result.
+	during  func(step string) error
+	changes func(step string, done *run.Stepped)
 }
 
 func (c *censusOf) step(i *instance) run.Step {
@@ -54,6 +55,9 @@ func (c *censusOf) step(i *instance) run.Step {
 			done = run.Stepped{Next: strconv.Itoa(n + 1), Done: n == 3, Counts: map[run.Outcome]int{run.DocCommitted: 3}}
 			if c.fails && done.Done {
 				done.Counts = map[run.Outcome]int{run.DocCommitted: 2, run.DocFailed: 1}
+			}
+			if c.changes != nil {
+				c.changes(name, &done)
 			}
 			return nil
 		})
@@ -220,6 +224,34 @@ func TestAStepThatFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A step may ask for a pause, and take back what earlier steps counted.
+func TestAStepWaitsAndTakesCountsBack(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		c := w.census(false)
+		begin := time.Now()
+		c.changes = func(step string, done *run.Stepped) {
+			if step == "lines 1" {
+				done.Wait, done.Counts = 5*time.Minute, map[run.Outcome]int{run.DocCommitted: -2}
+			}
+		}
+		_, err := w.instance("timer").carryOn()
+		require.NoError(t, err)
+		require.Equal(t, allSteps()[:2], c.did)
+		require.Equal(t, run.RunRunning, w.run("run-1").Status)
+		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1}, w.stats("run-1").Outcomes)
+		_, err = w.instance("timer").carryOn()
+		require.NoError(t, err)
+		require.Equal(t, allSteps()[:2], c.did, "it waits")
+		time.Sleep(5*time.Minute - time.Since(begin))
+		_, err = w.instance("timer").carryOn()
+		require.NoError(t, err)
+		require.Equal(t, allSteps(), c.did)
+		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
+		require.Equal(t, 19, w.run("run-1").Documents)
+	})
 }
 
 // Cancel, rate and the execution in a process are as for the others.

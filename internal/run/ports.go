@@ -27,8 +27,11 @@ type Stepped struct {
 	// Next is the position after it, opaque to the caller; with Done the pass is over.
 	Next string
 	Done bool
-	// Counts are what it compared, changed, ... by outcome. They are added to those of the run.
+	// Counts are what it compared, changed, ... by outcome. They are added to those of the run. Negative ones take counts of earlier
+	// steps back.
 	Counts map[Outcome]int
+	// Wait is the least delay of the next step.
+	Wait time.Duration
 }
 
 // Outgoing is a message to send.

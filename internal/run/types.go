@@ -91,12 +91,17 @@ type Filter struct {
 	Statuses []invoice.Status `json:"statuses,omitempty"`
 	// IDs names documents; nothing else is then searched.
 	IDs []string `json:"ids,omitempty"`
-	// Run names another run: its failed and deferred documents, of Code if given. Nothing else is then searched.
+	// Run names another run: its failed and deferred documents, of Code if given. Nothing else is then searched. A run that compares waits
+	// for its end instead.
 	Run string `json:"run,omitempty"`
 	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines that cannot be
 	// compared with what was written. Neither selects documents.
 	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
 	NotComparable  bool    `json:"not_comparable,omitempty"`
+	// Whole lets a run compare everything, also what has not changed since the last comparison. Mend lets it start the runs that mend
+	// what needs no person.
+	Whole bool `json:"whole,omitempty"`
+	Mend  bool `json:"mend,omitempty"`
 }
 
 // Named returns how many documents a filter as JSON names; 1 when it names a run, 0 also for invalid JSON.
