@@ -62,6 +62,8 @@ type Ledger struct {
 	HashVersion int
 	// WriteID is another one after each write.
 	WriteID string
+	// WrittenAt is when the row was last written (applied_at), by the database's clock.
+	WrittenAt time.Time
 }
 
 // RowState compares a line's rows with its ledger row.
