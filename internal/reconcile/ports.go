@@ -12,14 +12,18 @@ import (
 // Rows reads the ledger and the user's two tables. It changes nothing. Errors by kind: infrastructure, throttled, quota, contention.
 type Rows interface {
 	// Scan compares the next lines of the ledger with both tables, in the order of their ids after the id after. It takes no lasting
-	// lock, so a line that is written meanwhile may be in Differ.
+	// lock, so a line that is written meanwhile may be in Differ. It reads at most limit ledger rows, whatever their environment.
 	Scan(ctx context.Context, after int64, limit int) (Scanned, error)
-	// Lines reads lines by their ids, at most MaxLines, in no order: also those without any row, and those of other environments. No write of ours comes
-	// between a line's ledger row and its other rows.
+	// Lines reads lines by their ids, at most MaxLines, each once and in no order: also those without any row, and those of other
+	// environments. No write of ours comes between a line's ledger row and its other rows; a line without a ledger row may get one
+	// meanwhile.
 	Lines(ctx context.Context, ids []int64) ([]Line, error)
+	// Names returns the documents of the environment's ledger rows after an id, in the order of their ids. It reads at most limit ledger
+	// rows, whatever their environment.
+	Names(ctx context.Context, after int64, limit int) (NamesPage, error)
 }
 
-// MaxLines is the most lines of one Rows.Lines, and MaxScan of one Rows.Scan.
+// MaxLines is the most lines of one Rows.Lines, and MaxScan of one Rows.Scan and one Rows.Names.
 const (
 	MaxLines = 1000
 	MaxScan  = 1000
@@ -27,14 +31,27 @@ const (
 
 // Scanned is the result of a scan.
 type Scanned struct {
-	// Last is the id of the last ledger row that was read, whatever its environment; the next scan begins after it. More is false at
-	// the end of the ledger.
+	// Last is the id of the last ledger row that was read, whatever its environment; the next scan begins after it. Without a row it is
+	// the id after. More is false if fewer rows than the limit were left.
 	Last int64
 	More bool
 	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed, RowsUnknown.
 	Same, Reviewed, NotComparable int
 	// Differ are the ids of the others.
 	Differ []int64
+}
+
+// NamesPage is the result of Rows.Names. Last and More are as in Scanned.
+type NamesPage struct {
+	Lines []LineDocument
+	Last  int64
+	More  bool
+}
+
+// LineDocument is a line and the document that the ledger names for it.
+type LineDocument struct {
+	ID         int64
+	DocumentID string
 }
 
 // Line is a line in SQL.
