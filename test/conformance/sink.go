@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 )
 
 // SinkHarness has the port under test and the functions that the suites need around it. They access the same database by other means.
@@ -21,8 +22,9 @@ type SinkHarness struct {
 	// Deviations has, by the name of the case, what an engine that is not SQL Server does instead.
 	Deviations map[string]Deviation
 
-	// Sink is the port under test, over tables with nothing in them.
+	// Sink is the port under test, over tables with nothing in them. Rows is that of TestRows, over the same tables.
 	Sink commit.Sink
+	Rows func(sysName string) reconcile.Rows
 	// AddLines makes rows in IVCE_DTL with NULL in every column of ours.
 	AddLines func(t testing.TB, lines ...int64)
 	// Row reads what the user's tables hold for a line.

@@ -118,7 +118,7 @@ func (r *report) print(t *testing.T, cases int) {
 		return // none was asked for
 	}
 	names := map[string]bool{}
-	for _, c := range slices.Concat(sinkCases(), bisectCases()) {
+	for _, c := range slices.Concat(sinkCases(), bisectCases(), rowsCases()) {
 		names[c.name] = true
 	}
 	for name := range r.listed {

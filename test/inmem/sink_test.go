@@ -20,13 +20,15 @@ func TestSink(t *testing.T) { conformance.TestSink(t, harness) }
 
 func TestBisect(t *testing.T) { conformance.TestBisect(t, harness) }
 
+func TestRows(t *testing.T) { conformance.TestRows(t, harness) }
+
 func harness(testing.TB) conformance.SinkHarness {
 	s := inmem.NewSink()
 	locks := &lockedLines{Sink: s, held: map[int64]chan struct{}{}}
 	sink := &conformance.ReplyLoser{Sink: locks}
 	return conformance.SinkHarness{
-		Engine:   "in memory",
-		Sink:     sink,
+		Engine: "in memory",
+		Sink:   sink, Rows: s.ReconcileRows,
 		AddLines: func(_ testing.TB, lines ...int64) { s.AddLines(lines...) },
 		Row: func(_ testing.TB, line int64) conformance.SinkRow {
 			l, ok := s.Line(line)

@@ -74,12 +74,21 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	p.HashVersion, p.DetailHash, p.TrackingHash = int(version.Int64), detail.String, tracking.String
 	p.Values = make([]invoice.Value, len(columns))
 	for i, c := range columns {
-		p.Values[i] = invoice.Value{Null: !texts[i].Valid, Text: texts[i].String}
-		// A column with the affinity of a number stores "0.9500" as 0.95.
-		if v, err := shared.Decimal(c, texts[i].String); err == nil && c.Kind == invoice.Decimal && texts[i].Valid {
-			p.Values[i] = v
-		}
+		p.Values[i] = storedValue(c, texts[i])
 	}
 	l.line = items[l.item].Line(position)
 	return l, p, nil
+}
+
+// storedValue is a column's value as the document gave it. A column with the affinity of a number stores "0.9500" as 0.95.
+func storedValue(c invoice.Column, text sql.NullString) invoice.Value {
+	if !text.Valid {
+		return invoice.Null()
+	}
+	if c.Kind == invoice.Decimal {
+		if v, err := shared.Decimal(c, text.String); err == nil {
+			return v
+		}
+	}
+	return invoice.Of(text.String)
 }

@@ -27,6 +27,11 @@ func TestBisect(t *testing.T) {
 	conformance.TestBisect(t, harness)
 }
 
+func TestRows(t *testing.T) {
+	t.Parallel()
+	conformance.TestRows(t, harness)
+}
+
 // newStore opens a new file with our tables and samples of the user's.
 func newStore(t testing.TB) *sqlite.Store {
 	t.Helper()
@@ -64,7 +69,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 	sink := &conformance.ReplyLoser{Sink: s} // a file has no network connection to break
 	return conformance.SinkHarness{
 		Engine: d.version(t),
-		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
+		Sink:   sink, Rows: s.ReconcileRows, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
 		SetHeartbeat: d.setHeartbeat, Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		OddColumns: d.oddColumns,
 		Lock:       locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),

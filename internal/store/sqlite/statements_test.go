@@ -28,6 +28,9 @@ func TestStatementsGolden(t *testing.T) {
 	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {
 		b.WriteString("---- " + name + "\n" + preview[name] + "\n")
 	}
+	for _, name := range []string{"reconcile_scan", "reconcile_lines", "reconcile_names"} {
+		b.WriteString("---- " + name + "\n" + write[name] + "\n")
+	}
 	golden := filepath.Join("testdata", "statements.sql")
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o600))

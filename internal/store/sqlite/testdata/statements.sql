@@ -550,3 +550,99 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
     write_id TEXT,
     applied_at TEXT
 );
+---- reconcile_scan
+-- Guarantees: the next ledger rows by the key, at most @limit of them whatever their environment, each with the present
+-- rows of its line. Lines of other environments come without their rows, which are not read.
+SELECT
+    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
+    l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
+    d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
+    CAST(d."CLN_MFR_AI_NM" AS TEXT),
+    CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(d."UNSPSC_CD" AS TEXT),
+    CAST(d."UPC_CD" AS TEXT),
+    CAST(d."AKS_PRT_NUM" AS TEXT),
+    CAST(d."ITM_AI_LDSC" AS TEXT),
+    CAST(d."IVCE_LNE_STAT" AS TEXT),
+    CAST(d."DATA_VRFN_IND" AS TEXT),
+    CAST(d."WEB_SRCH_URL" AS TEXT),
+    CAST(d."MFR_CNFDC_SCR" AS TEXT),
+    CAST(d."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(d."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(d."AI_STG_NM" AS TEXT),
+    CAST(d."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."CLN_MFR_AI_NM" AS TEXT),
+    CAST(t."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(t."UNSPSC_CD" AS TEXT),
+    CAST(t."UPC_CD" AS TEXT),
+    CAST(t."AKS_PRT_NUM" AS TEXT),
+    CAST(t."ITM_AI_LDSC" AS TEXT),
+    CAST(t."IVCE_LNE_STAT" AS TEXT),
+    CAST(t."MFR_CNFDC_SCR" AS TEXT),
+    CAST(t."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(t."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(t."AI_STG_NM" AS TEXT),
+    CAST(t."MFR_STG_NM" AS TEXT),
+    CAST(t."PRT_NUM_STG_NM" AS TEXT),
+    CAST(t."UNSPSC_STG_NM" AS TEXT),
+    CAST(t."RQST_TS" AS TEXT),
+    CAST(t."PRCS_STRT_TS" AS TEXT),
+    CAST(t."PRCS_END_TS" AS TEXT),
+    CAST(t."DUP_IND" AS TEXT),
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+FROM
+    (SELECT * FROM sqlwriter_ledger WHERE detail_id > @after ORDER BY detail_id LIMIT @limit) AS l
+    LEFT JOIN "IVCE_DTL" AS d ON d."IVCE_DTL_UID" = l.detail_id AND l.sys_name = @sys_name
+    LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = l.detail_id AND l.sys_name = @sys_name
+ORDER BY l.detail_id;
+---- reconcile_lines
+-- Guarantees: a row for each line of @lines, [[id] ...], with its ledger row and its present rows, as far as they exist.
+SELECT
+    s.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
+    l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
+    d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
+    CAST(d."CLN_MFR_AI_NM" AS TEXT),
+    CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(d."UNSPSC_CD" AS TEXT),
+    CAST(d."UPC_CD" AS TEXT),
+    CAST(d."AKS_PRT_NUM" AS TEXT),
+    CAST(d."ITM_AI_LDSC" AS TEXT),
+    CAST(d."IVCE_LNE_STAT" AS TEXT),
+    CAST(d."DATA_VRFN_IND" AS TEXT),
+    CAST(d."WEB_SRCH_URL" AS TEXT),
+    CAST(d."MFR_CNFDC_SCR" AS TEXT),
+    CAST(d."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(d."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(d."AI_STG_NM" AS TEXT),
+    CAST(d."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."CLN_MFR_AI_NM" AS TEXT),
+    CAST(t."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(t."UNSPSC_CD" AS TEXT),
+    CAST(t."UPC_CD" AS TEXT),
+    CAST(t."AKS_PRT_NUM" AS TEXT),
+    CAST(t."ITM_AI_LDSC" AS TEXT),
+    CAST(t."IVCE_LNE_STAT" AS TEXT),
+    CAST(t."MFR_CNFDC_SCR" AS TEXT),
+    CAST(t."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(t."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(t."AI_STG_NM" AS TEXT),
+    CAST(t."MFR_STG_NM" AS TEXT),
+    CAST(t."PRT_NUM_STG_NM" AS TEXT),
+    CAST(t."UNSPSC_STG_NM" AS TEXT),
+    CAST(t."RQST_TS" AS TEXT),
+    CAST(t."PRCS_STRT_TS" AS TEXT),
+    CAST(t."PRCS_END_TS" AS TEXT),
+    CAST(t."DUP_IND" AS TEXT),
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+FROM
+    (SELECT value ->> '$[0]' AS detail_id FROM json_each(@lines)) AS s
+    LEFT JOIN sqlwriter_ledger AS l ON l.detail_id = s.detail_id
+    LEFT JOIN "IVCE_DTL" AS d ON d."IVCE_DTL_UID" = s.detail_id
+    LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = s.detail_id;
+---- reconcile_names
+-- Guarantees: the next ledger rows by the key, at most @limit of them whatever their environment, with their documents.
+SELECT l.detail_id, l.document_id, l.sys_name
+FROM sqlwriter_ledger AS l
+WHERE l.detail_id > @after
+ORDER BY l.detail_id
+LIMIT @limit;

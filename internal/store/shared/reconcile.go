@@ -1,0 +1,234 @@
+package shared
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+)
+
+// The statements of Rows.
+const (
+	ReconcileScan  = "reconcile_scan"
+	ReconcileLines = "reconcile_lines"
+	ReconcileNames = "reconcile_names"
+)
+
+// Rows implements reconcile.Rows over an engine's statements. It is safe for concurrent use.
+type Rows struct{ Engine RowsEngine }
+
+// RowsEngine is what an engine gives to Rows.
+type RowsEngine struct {
+	// SysName is the environment.
+	SysName string
+	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is a document's.
+	Query func(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error
+	// Values makes values as invoice.RowHashes had them when the line was written. found has the values of the line's columns, aligned
+	// with invoice.Columns(); nil means NULL.
+	Values func(line int64, found []any) ([]invoice.Value, error)
+}
+
+// Scan implements reconcile.Rows.
+func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
+	scanned, rows := reconcile.Scanned{Last: after}, 0
+	err := r.lines(ctx, ReconcileScan, func(l StoredLine) {
+		rows++
+		scanned.Last = l.ID
+		if l.Ledger.SysName != r.Engine.SysName {
+			return
+		}
+		switch l.State() {
+		case reconcile.RowsSame:
+			scanned.Same++
+		case reconcile.RowsReviewed:
+			scanned.Reviewed++
+		case reconcile.RowsUnknown:
+			scanned.NotComparable++
+		case reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing:
+			scanned.Differ = append(scanned.Differ, l.ID)
+		}
+	}, sql.Named("after", after), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.Engine.SysName))
+	if err != nil {
+		return reconcile.Scanned{}, err
+	}
+	scanned.More = rows == limit
+	return scanned, nil
+}
+
+// Lines implements reconcile.Rows.
+func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ids = slices.Clone(ids)
+	slices.Sort(ids) // the usual order of locks
+	ids = slices.Compact(ids)
+	lines := make([]reconcile.Line, 0, len(ids))
+	err := r.lines(ctx, ReconcileLines, func(l StoredLine) { lines = append(lines, l.Line()) }, sql.Named("lines", idList(ids)))
+	if err != nil {
+		return nil, err
+	}
+	return lines, nil
+}
+
+// Names implements reconcile.Rows.
+func (r Rows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
+	page, rows := reconcile.NamesPage{Last: after}, 0
+	err := r.Engine.Query(ctx, ReconcileNames, func(found *sql.Rows) error {
+		var l reconcile.LineDocument
+		var sysName string
+		if err := found.Scan(&l.ID, &l.DocumentID, &sysName); err != nil {
+			return unreadable(err)
+		}
+		rows++
+		page.Last = l.ID
+		if sysName == r.Engine.SysName {
+			page.Lines = append(page.Lines, l)
+		}
+		return nil
+	}, sql.Named("after", after), sql.Named("limit", int64(limit)))
+	if err != nil {
+		return reconcile.NamesPage{}, err
+	}
+	page.More = rows == limit
+	return page, nil
+}
+
+// lines reads the rows of a statement that gives lines.
+func (r Rows) lines(ctx context.Context, statement string, each func(StoredLine), args ...any) error {
+	var n nullable
+	found := make([]any, len(invoice.Columns()))
+	return r.Engine.Query(ctx, statement, func(rows *sql.Rows) error {
+		l := StoredLine{}
+		to := n.columns(&l)
+		for i := range found {
+			to = append(to, &found[i])
+		}
+		if err := rows.Scan(to...); err != nil {
+			return unreadable(err)
+		}
+		n.fill(&l)
+		var err error
+		if l.Values, err = r.Engine.Values(l.ID, found); err != nil {
+			return err
+		}
+		each(l)
+		return nil
+	}, args...)
+}
+
+// nullable has the columns of a ledger row that may be absent.
+type nullable struct {
+	us, sourceTS, hashVersion                                           sql.NullInt64
+	key, document, hash, sysName, outcome, writeID, detailRow, tracking sql.NullString
+}
+
+// columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
+func (n *nullable) columns(l *StoredLine) []any {
+	return []any{
+		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID,
+		&n.detailRow, &n.tracking, &l.Detail, &l.Tracking,
+	}
+}
+
+func (n *nullable) fill(l *StoredLine) {
+	l.Ledger = reconcile.Ledger{
+		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: n.key.String}, DocumentID: n.document.String,
+		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: n.hash.String, HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
+	}
+	l.DetailHash, l.TrackingHash = n.detailRow.String, n.tracking.String
+}
+
+func unreadable(err error) error {
+	return fault.Wrap(fault.Internal, "store: reconcile", "answer", "a row of the comparison cannot be read", err)
+}
+
+// idList is a JSON list of rows with one id each.
+func idList(ids []int64) string {
+	b := []byte("[")
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strconv.AppendInt(append(b, '['), id, 10), ']')
+	}
+	return string(append(b, ']'))
+}
+
+// StoredLine is a line with its ledger row and its rows, as an engine read them.
+type StoredLine struct {
+	ID     int64
+	Ledger reconcile.Ledger
+	// DetailHash and TrackingHash are the ledger's; empty where it has NULL.
+	DetailHash, TrackingHash string
+	// Detail and Tracking report whether the rows exist.
+	Detail, Tracking bool
+	// Values are those of both rows, as RowsEngine.Values makes them.
+	Values []invoice.Value
+}
+
+// State compares the rows with the ledger row.
+func (l StoredLine) State() reconcile.RowState {
+	switch {
+	case !l.Detail:
+		return reconcile.RowsMissing
+	case l.Ledger.HashVersion != invoice.HashVersion || l.DetailHash == "" || l.TrackingHash == "":
+		return reconcile.RowsUnknown
+	}
+	detail, tracking := invoice.RowHashes(l.Values)
+	switch {
+	case detail != l.DetailHash:
+		return reconcile.RowsEdited
+	case !l.Tracking:
+		return reconcile.RowsNoTracking
+	case tracking != l.TrackingHash:
+		return reconcile.RowsEdited
+	case reviewed(l.Values):
+		return reconcile.RowsReviewed
+	}
+	return reconcile.RowsSame
+}
+
+// reviewed reports a status that no document gives. The row hashes leave the status out.
+func reviewed(values []invoice.Value) bool {
+	for i, c := range invoice.Columns() {
+		if c.IsStatus() && (values[i].Null || !slices.Contains(c.Values, values[i].Text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Line is the line as the port has it.
+func (l StoredLine) Line() reconcile.Line {
+	line := reconcile.Line{ID: l.ID, Ledger: l.Ledger, Rows: l.State(), RowHash: l.rowHash()}
+	if l.Detail {
+		line.Values = l.Values
+	}
+	return line
+}
+
+// rowHash is the hash of both rows, status included; empty if both are missing. A new column changes it only where it has a value.
+func (l StoredLine) rowHash() string {
+	if !l.Detail && !l.Tracking {
+		return ""
+	}
+	b := strconv.AppendBool(strconv.AppendBool(nil, l.Detail), l.Tracking)
+	for i, c := range invoice.Columns() {
+		if l.Values[i].Null {
+			continue
+		}
+		for _, text := range []string{string(c.Table), c.Name, l.Values[i].Text} {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,9 @@
+-- Guarantees: the next ledger rows by the key, at most @limit of them whatever their environment, each with the present
+-- rows of its line. Lines of other environments come without their rows, which are not read.
+SELECT
+    l.detail_id, {{template "compared" .}}
+FROM
+    (SELECT * FROM {{.Ledger}} WHERE detail_id > @after ORDER BY detail_id LIMIT @limit) AS l
+    LEFT JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = l.detail_id AND l.sys_name = @sys_name
+    LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = l.detail_id AND l.sys_name = @sys_name
+ORDER BY l.detail_id;

@@ -1,0 +1,137 @@
+package inmem
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+)
+
+// ReconcileRows is reconcile.Rows of an environment over the sink's maps.
+func (s *Sink) ReconcileRows(sysName string) reconcile.Rows { return rows{s, sysName} }
+
+type rows struct {
+	s       *Sink
+	sysName string
+}
+
+// Scan implements reconcile.Rows.
+func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
+	if err := ended(ctx, "inmem: scan"); err != nil {
+		return reconcile.Scanned{}, err
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	ids := r.s.ledgerAfter(after, limit)
+	out := reconcile.Scanned{Last: after, More: len(ids) == limit}
+	for _, id := range ids {
+		out.Last = id
+		if r.s.ledger[id].SysName != r.sysName {
+			continue
+		}
+		switch r.s.rowState(id) {
+		case reconcile.RowsSame:
+			out.Same++
+		case reconcile.RowsReviewed:
+			out.Reviewed++
+		case reconcile.RowsUnknown:
+			out.NotComparable++
+		default:
+			out.Differ = append(out.Differ, id)
+		}
+	}
+	return out, nil
+}
+
+// Lines implements reconcile.Rows.
+func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) {
+	if err := ended(ctx, "inmem: lines"); err != nil {
+		return nil, err
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	var lines []reconcile.Line
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		line := reconcile.Line{ID: id, Rows: r.s.rowState(id)}
+		if e, ok := r.s.ledger[id]; ok {
+			line.Ledger = reconcile.Ledger{
+				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID, SysName: e.SysName, SourceTS: e.SourceTS,
+				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run),
+			}
+		}
+		if l, ok := r.s.lines[id]; ok {
+			line.Values, line.RowHash = slices.Clone(l.Values), hashOf(l)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// Names implements reconcile.Rows.
+func (r rows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
+	if err := ended(ctx, "inmem: names"); err != nil {
+		return reconcile.NamesPage{}, err
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	ids := r.s.ledgerAfter(after, limit)
+	page := reconcile.NamesPage{Last: after, More: len(ids) == limit}
+	for _, id := range ids {
+		page.Last = id
+		if e := r.s.ledger[id]; e.SysName == r.sysName {
+			page.Lines = append(page.Lines, reconcile.LineDocument{ID: id, DocumentID: e.DocumentID})
+		}
+	}
+	return page, nil
+}
+
+// ledgerAfter lists the next ids of the ledger.
+func (s *Sink) ledgerAfter(after int64, limit int) []int64 {
+	ids := slices.Sorted(maps.Keys(s.ledger))
+	at, found := slices.BinarySearch(ids, after)
+	if found {
+		at++
+	}
+	return ids[at:min(at+limit, len(ids))]
+}
+
+// rowState compares a line with its entry.
+func (s *Sink) rowState(id int64) reconcile.RowState {
+	l, there := s.lines[id]
+	if !there {
+		return reconcile.RowsMissing
+	}
+	e := s.ledger[id]
+	if e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" || e.TrackingHash == "" {
+		return reconcile.RowsUnknown
+	}
+	detail, tracking := invoice.RowHashes(l.Values)
+	if detail != e.DetailHash || (l.Tracking && tracking != e.TrackingHash) {
+		return reconcile.RowsEdited
+	}
+	if !l.Tracking {
+		return reconcile.RowsNoTracking
+	}
+	for i, c := range invoice.Columns() {
+		if c.Name == invoice.StatusColumn && !slices.Contains(c.Values, l.Values[i].Text) {
+			return reconcile.RowsReviewed
+		}
+	}
+	return reconcile.RowsSame
+}
+
+// hashOf is the hash of a line's content.
+func hashOf(l Line) string {
+	b, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // texts and booleans only
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
