@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -44,27 +45,25 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 // between two partition ranges. It also hides a 429 of one range behind the cancellation of another. With the id as
 // partition key both send the same query.
 func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
-	var docs []json.RawMessage
-	wanted := distinct(ids)
-	for len(wanted) > 0 {
-		chunk := wanted[:min(readManyChunk, len(wanted))]
-		wanted = wanted[len(chunk):]
-		names := make([]string, len(chunk))
-		params := make([]Param, len(chunk))
-		for i, id := range chunk {
-			names[i] = fmt.Sprintf("@id%d", i)
-			params[i] = Param{Name: names[i], Value: id}
-		}
-		query := "SELECT * FROM c WHERE c.id IN (" + strings.Join(names, ", ") + ")"
-		err := c.pages(ctx, operation{"cosmos: read many", onContainer}, query, params, func(page []json.RawMessage) (bool, error) {
+	docs, _, err := c.readMany(ctx, operation{"cosmos: read many", onContainer}, "SELECT *", ids, readManyChunk)
+	return docs, err
+}
+
+// readMany gives what is selected of the documents that exist among ids, chunk ids a query, and the cost in request units.
+func (c *Container) readMany(ctx context.Context, op operation, selected string, ids []string, chunk int) (docs []json.RawMessage, charge float64, err error) {
+	for some := range slices.Chunk(distinct(ids), chunk) {
+		q := condition{}
+		query := selected + " FROM c WHERE c.id IN (" + strings.Join(q.addAll("@id", anyOf(some)), ", ") + ")"
+		cost, err := c.pages(ctx, op, query, q, func(page []json.RawMessage) (bool, error) {
 			docs = append(docs, page...)
 			return true, nil
 		})
+		charge += cost
 		if err != nil {
-			return nil, err
+			return nil, charge, err
 		}
 	}
-	return docs, nil
+	return docs, charge, nil
 }
 
 // Record sets sql_writer to state if the document still has etag, and gives the new etag. See commit.Documents. It sends
@@ -198,6 +197,14 @@ func distinct(ids []string) []string {
 			out = append(out, id)
 		}
 		seen[id] = true
+	}
+	return out
+}
+
+func anyOf[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
 	}
 	return out
 }

@@ -20,13 +20,14 @@ func (c *Container) PendingDocs(ctx context.Context, sysName string, statuses []
 	if query == "" {
 		return nil
 	}
-	return c.pages(ctx, op, query, params, func(rows []json.RawMessage) (bool, error) {
+	_, err := c.pages(ctx, op, query, params, func(rows []json.RawMessage) (bool, error) {
 		found, err := readAllPending(op, rows)
 		if err != nil {
 			return false, err
 		}
 		return page(found)
 	})
+	return err
 }
 
 // windowPage is the largest number of documents in a page of a window: as many as one request to SQL takes.

@@ -23,24 +23,27 @@ type Param struct {
 // and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page has its own
 // deadline; the whole query has only the caller's. Errors by kind: infrastructure, throttled.
 func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
-	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
+	_, err := c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
+	return err
 }
 
-func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
+// pages also gives what the pages have cost, in request units, those before an error included.
+func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) (charge float64, err error) {
 	for continuation := ""; ; {
-		rows, next, err := c.page(ctx, op, query, params, paging{size: pageSize}, continuation)
+		p, err := c.page(ctx, op, query, params, paging{size: pageSize}, continuation)
+		charge += p.charge
 		if err != nil {
-			return err
+			return charge, err
 		}
-		if len(rows) > 0 {
-			if more, err := visit(rows); err != nil || !more {
-				return err
+		if len(p.rows) > 0 {
+			if more, err := visit(p.rows); err != nil || !more {
+				return charge, err
 			}
 		}
-		if next == "" {
-			return nil
+		if p.next == "" {
+			return charge, nil
 		}
-		continuation = next
+		continuation = p.next
 	}
 }
 
@@ -51,9 +54,18 @@ type paging struct {
 	short bool
 }
 
-// page gives one page of a query, which may be empty, and the service's continuation of the next page. An empty continuation
-// begins, and ends.
-func (c *Container) page(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (rows []json.RawMessage, next string, err error) {
+// rowPage is a page of a query.
+type rowPage struct {
+	// rows may be empty before the last page.
+	rows []json.RawMessage
+	// next is the continuation of the next page; empty at the end.
+	next string
+	// charge is what the page has cost, in request units.
+	charge float64
+}
+
+// page gives one page of a query. An empty continuation begins.
+func (c *Container) page(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (read rowPage, err error) {
 	options := &azcosmos.QueryOptions{PageSizeHint: p.size}
 	if p.short {
 		options.ResponseContinuationTokenLimitInKB = 1
@@ -70,17 +82,17 @@ func (c *Container) page(ctx context.Context, op operation, query string, params
 		if err != nil {
 			return err
 		}
-		rows, next = make([]json.RawMessage, len(r.Items)), ""
+		read = rowPage{rows: make([]json.RawMessage, len(r.Items)), charge: float64(r.RequestCharge)}
 		for i, item := range r.Items {
-			rows[i] = item
+			read.rows[i] = item
 		}
 		if r.ContinuationToken != nil {
-			next = *r.ContinuationToken
+			read.next = *r.ContinuationToken
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, "", err
+		return rowPage{}, err
 	}
-	return rows, next, nil
+	return read, nil
 }

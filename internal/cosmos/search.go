@@ -25,7 +25,8 @@ const (
 func (c *Container) Search(ctx context.Context, q ops.Search, size int, continuation string) ([]json.RawMessage, string, error) {
 	query, params := searchQuery(q)
 	p := paging{size: int32(min(size, math.MaxInt32)), short: true} //nolint:gosec // bounded
-	return c.markedPage(ctx, operation{"cosmos: search", onContainer}, query, params, p, continuation)
+	found, err := c.markedPage(ctx, operation{"cosmos: search", onContainer}, query, params, p, continuation)
+	return found.rows, found.next, err
 }
 
 // searchQuery makes the query of a search. It only filters and projects, because the gateway serves no more over partitions

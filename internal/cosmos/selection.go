@@ -31,14 +31,14 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 
 // pendingPage gives one page of pending documents.
 func (c *Container) pendingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.PendingDoc, next string, err error) {
-	rows, next, err := c.markedPage(ctx, op, query, params, paging{size: size}, continuation)
+	p, err := c.markedPage(ctx, op, query, params, paging{size: size}, continuation)
 	if err != nil {
 		return nil, "", err
 	}
-	if found, err = readAllPending(op, rows); err != nil {
+	if found, err = readAllPending(op, p.rows); err != nil {
 		return nil, "", err
 	}
-	return found, next, nil
+	return found, p.next, nil
 }
 
 // markedPage gives one page of a query.
@@ -46,26 +46,23 @@ func (c *Container) pendingPage(ctx context.Context, op operation, query string,
 // Its continuation is the service's continuation after a mark of the query. The service does not promise to refuse the
 // continuation of another query, and would continue at a meaningless place. After an upgrade that changes the query, a
 // search therefore begins again. The service's continuation is opaque; it must fit into a header and has up to 16 KB.
-func (c *Container) markedPage(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (rows []json.RawMessage, next string, err error) {
+func (c *Container) markedPage(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (rowPage, error) {
 	mark, err := markOf(op, query, params)
 	if err != nil {
-		return nil, "", err
+		return rowPage{}, err
 	}
 	token, ours := strings.CutPrefix(continuation, mark)
 	if continuation != "" && (!ours || token == "" || strings.ContainsFunc(token, notInHeader)) {
-		return nil, "", noContinuation(op)
+		return rowPage{}, noContinuation(op)
 	}
-	rows, next, err = c.page(ctx, op, query, params, p, token)
+	read, err := c.page(ctx, op, query, params, p, token)
 	if token != "" && refusesToken(err) {
-		return nil, "", fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
+		return rowPage{}, fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
 	}
-	if err != nil {
-		return nil, "", err
+	if read.next != "" {
+		read.next = mark + read.next
 	}
-	if next != "" {
-		next = mark + next
-	}
-	return rows, next, nil
+	return read, err
 }
 
 func noContinuation(op operation) error {

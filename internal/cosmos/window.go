@@ -16,17 +16,22 @@ import (
 // F63). It does not filter by status: that ignores case (ADR 0005), and nearly every document of an old container is
 // finished.
 func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
-	return c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{
+	_, err := c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{
 		{Name: "@sys_name", Value: sysName}, {Name: "@from", Value: from}, {Name: "@to", Value: to},
 	}, page)
+	return err
 }
 
-// windowQuery quotes the members, so that every name is valid.
 func windowQuery() string {
-	members := invoice.Members()
-	for i, m := range members {
-		members[i] = "c[" + strconv.Quote(m) + "]"
-	}
-	return "SELECT " + strings.Join(members, ", ") +
+	return "SELECT " + project(invoice.Members()) +
 		" FROM c WHERE c.request_details.sys_name = @sys_name AND c._ts >= @from AND c._ts < @to"
+}
+
+// project gives members for a SELECT, quoted, so that every name is valid.
+func project(members []string) string {
+	quoted := make([]string, len(members))
+	for i, m := range members {
+		quoted[i] = "c[" + strconv.Quote(m) + "]"
+	}
+	return strings.Join(quoted, ", ")
 }

@@ -252,6 +252,9 @@ func encode(members map[string]json.RawMessage) json.RawMessage {
 		b.Write(members[name])
 	}
 	b.WriteByte('}')
+	if len(members) == 0 {
+		return json.RawMessage("{}")
+	}
 	doc := b.Bytes()
 	doc[0] = '{'
 	return doc

@@ -1,0 +1,143 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
+)
+
+// ReconcileDocuments reads the documents of one environment for reconciliation. It implements reconcile.Documents and keeps no state:
+// another instance continues from a continuation.
+//
+// Its charges are the sums of x-ms-request-charge, with the pages before an error included.
+type ReconcileDocuments struct {
+	c       *Container
+	sysName string
+}
+
+var _ reconcile.Documents = ReconcileDocuments{}
+
+// Reconcile gives the reconcile.Documents of an environment in this container.
+func (c *Container) Reconcile(sysName string) ReconcileDocuments {
+	return ReconcileDocuments{c, sysName}
+}
+
+const (
+	// headsChunk is how many ids one query of Heads contains. The SDK's own ReadManyItems sends as many.
+	headsChunk = 1000
+	// linesChunk is how many lines one query of OfLines contains: each adds two conditions to a chain of ORs.
+	linesChunk = 25
+)
+
+// selectHead has the members of sql_writer but the attempts, which have up to 11 KB. A member that is absent stays so.
+const selectHead = `SELECT c.id, c._ts, c._etag, {"sys_name": c.request_details.sys_name} AS request_details,` +
+	` {"status": c.sql_writer.status, "outcome": c.sql_writer.outcome, "superseded_by": c.sql_writer.superseded_by,` +
+	` "retry_count": c.sql_writer.retry_count, "retry_after": c.sql_writer.retry_after, "postponed": c.sql_writer.postponed,` +
+	` "last_error": c.sql_writer.last_error, "last_error_at": c.sql_writer.last_error_at,` +
+	` "last_error_kind": c.sql_writer.last_error_kind, "last_error_code": c.sql_writer.last_error_code,` +
+	` "committed_at": c.sql_writer.committed_at, "failed_at": c.sql_writer.failed_at, "error": c.sql_writer.error,` +
+	` "final_error": c.sql_writer.final_error, "reprocess_count": c.sql_writer.reprocess_count, "version": c.sql_writer.version} AS sql_writer`
+
+// Changed implements reconcile.Documents. Its continuation is at most about 1 KB (docs/facts.md F109), and a page at most 4 MB.
+func (d ReconcileDocuments) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+	const query = "SELECT * FROM c WHERE c.request_details.sys_name = @sys_name AND c._ts >= @from AND c._ts < @to"
+	p, err := d.c.markedPage(ctx, operation{"cosmos: changed", onContainer}, query, []Param{
+		{Name: "@sys_name", Value: d.sysName}, {Name: "@from", Value: from}, {Name: "@to", Value: to},
+	}, paging{size: int32(min(size, math.MaxInt32)), short: true}, continuation) //nolint:gosec // bounded
+	return p.rows, p.next, p.charge, err
+}
+
+// ReadMany implements reconcile.Documents.
+func (d ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	return d.c.readMany(ctx, operation{"cosmos: read many", onContainer}, "SELECT *", ids, readManyChunk)
+}
+
+// Heads implements reconcile.Documents.
+func (d ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	return d.c.readMany(ctx, operation{"cosmos: heads", onContainer}, selectHead, ids, headsChunk)
+}
+
+// OfLines implements reconcile.Documents. Equality and ARRAY_CONTAINS use the index (docs/facts.md F110).
+func (d ReconcileDocuments) OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error) {
+	op := operation{"cosmos: documents of lines", onContainer}
+	for some := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(lines))), linesChunk) {
+		c := condition{{"@sys_name", d.sysName}}
+		query := "SELECT c.id FROM c WHERE c.request_details.sys_name = @sys_name AND " + c.namesLine(some)
+		cost, err := d.c.pages(ctx, op, query, c, func(rows []json.RawMessage) (bool, error) {
+			for _, row := range rows {
+				var head struct {
+					ID string `json:"id"`
+				}
+				if err := json.Unmarshal(row, &head); err != nil {
+					return false, fault.Wrap(fault.Infrastructure, op.name, "row", "the service answered with a malformed row", err)
+				}
+				ids = append(ids, head.ID)
+			}
+			return true, nil
+		})
+		charge += cost
+		if err != nil {
+			return nil, charge, err
+		}
+	}
+	return distinct(ids), charge, nil // a document may name lines of two chunks
+}
+
+// namesLine is the condition that a document names one of lines, as main line or duplicate.
+func (c *condition) namesLine(lines []int64) string {
+	var names []string
+	for _, line := range lines {
+		names = append(names, c.addAll(fmt.Sprintf("@line%d_", len(names)), ops.Search{Line: line}.Lines())...)
+	}
+	text := "(" + mainLine + " IN (" + strings.Join(names, ", ") + ")"
+	for _, name := range names {
+		text += " OR ARRAY_CONTAINS(" + duplicates + ", " + name + ")"
+	}
+	return text + ")"
+}
+
+// SameKeys implements reconcile.Documents. It fetches the members that invoice.Read uses and those of the paths, because a document
+// may have 2 MB.
+func (d ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+	op := operation{"cosmos: same keys", onContainer}
+	if err := reconcile.CheckKeys(op.name, paths, keys); err != nil || len(keys) == 0 {
+		return nil, 0, err
+	}
+	c := condition{{"@sys_name", d.sysName}}
+	query := "SELECT " + project(reconcile.KeyMembers(paths)) + " FROM c WHERE c.request_details.sys_name = @sys_name AND (" + c.hasKey(paths, keys) + ")"
+	charge, err = d.c.pages(ctx, op, query, c, func(page []json.RawMessage) (bool, error) {
+		if docs = append(docs, page...); len(docs) > reconcile.MaxSameKeys {
+			return false, reconcile.ManySameKeys(op.name)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, charge, err
+	}
+	return docs, charge, nil
+}
+
+// hasKey is the condition that the members at paths equal one of keys.
+func (c *condition) hasKey(paths []reconcile.Path, keys [][]json.RawMessage) string {
+	alternatives := make([]string, len(keys))
+	for i, key := range keys {
+		all := make([]string, len(paths))
+		for j, path := range paths {
+			all[j] = member(path) + " = " + c.add(fmt.Sprintf("@key%d_%d", i, j), key[j])
+		}
+		alternatives[i] = "(" + strings.Join(all, " AND ") + ")"
+	}
+	return strings.Join(alternatives, " OR ")
+}
+
+// member is the text of a path in a query. The names are quoted, and reconcile.CheckKeys accepted them.
+func member(path reconcile.Path) string {
+	return `c["` + strings.Join(path, `"]["`) + `"]`
+}

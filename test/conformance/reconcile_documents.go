@@ -1,0 +1,430 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+)
+
+// ReconcileDocumentsHarness has the port under test and the functions that TestReconcileDocuments needs around it.
+type ReconcileDocumentsHarness struct {
+	DocumentsHarness
+	// Reconcile is the port under test, of the environment web, over the same container.
+	Reconcile reconcile.Documents
+	// Restarted makes another one, as the next process does.
+	Restarted func(t testing.TB) reconcile.Documents
+}
+
+// TestReconcileDocuments checks an implementation of reconcile.Documents against the port's contract. open makes a new one per test.
+func TestReconcileDocuments(t *testing.T, open func(t *testing.T) ReconcileDocumentsHarness) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, ReconcileDocumentsHarness)
+	}{
+		{"what changed comes whole, once, over pages of several sizes, also in another process", changedPages},
+		{"what changed is between the bounds of its _ts, and of this environment to the letter", changedBounds},
+		{"what does not change meanwhile comes once", changedMeanwhile},
+		{"a continuation that is none, or of another window, is the request's fault", changedGarbage},
+		{"read many gives whole documents of any environment, and leaves out the missing", reconcileReadMany},
+		{"heads of 1,000 documents", headsOfMany},
+		{"a head means what the document means, without its content", headsMembers},
+		{"a head has the etag of each write", headsEtag},
+		{"documents of a line, as main line and as duplicate, by number and by digits", ofOneLine},
+		{"documents of 100 lines, each once", ofManyLines},
+		{"documents of the same key, by every type of value", sameKeys},
+		{"documents of one of 20 keys", sameManyKeys},
+		{"a key that too many documents have", sameKeyOfMany},
+		{"a name that cannot stand in a query is refused", sameKeysOddNames},
+		{"each answer tells its charge, more for more", reconcileCharges},
+		{"a call whose context has ended is infrastructure", reconcileCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	}
+}
+
+// changed turns the pages of what changed, each by a process of its own.
+func (h ReconcileDocumentsHarness) changed(t testing.TB, from, to int64, size int) []json.RawMessage {
+	t.Helper()
+	var docs []json.RawMessage
+	for continuation := ""; ; {
+		page, next, charge, err := h.Restarted(t).Changed(t.Context(), from, to, size, continuation)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page), size)
+		require.Positive(t, charge)
+		require.LessOrEqual(t, len(next), 1100, "a run's watermark holds it")
+		docs = append(docs, page...)
+		if next == "" {
+			return docs
+		}
+		require.NotEqual(t, continuation, next, "pages that do not get on never end")
+		continuation = next
+	}
+}
+
+// sortedIDs are the ids of documents.
+func sortedIDs(t testing.TB, docs []json.RawMessage) []string {
+	t.Helper()
+	found := ids(t, docs)
+	slices.Sort(found)
+	return found
+}
+
+func changedPages(t *testing.T, h ReconcileDocumentsHarness) {
+	want := make([]string, 600)
+	for i := range want {
+		want[i] = fmt.Sprintf("doc %04d", i)
+		h.Put(t, result(want[i], "web", "failed"))
+		if i%10 == 0 {
+			h.Put(t, result("other "+want[i], "dev", "failed"))
+		}
+	}
+	for _, size := range []int{1000, 100, 7} {
+		require.Equal(t, want, sortedIDs(t, h.changed(t, 0, forever, size)))
+	}
+	for _, doc := range h.changed(t, 0, forever, 100)[:3] {
+		require.JSONEq(t, string(mustRead(t, h.DocumentsHarness, ids(t, []json.RawMessage{doc})[0])), string(doc), "whole")
+	}
+}
+
+func changedBounds(t *testing.T, h ReconcileDocumentsHarness) {
+	h.Put(t, result("a", "web", "committed"))
+	for i, other := range []string{"WEB", "web ", "we", ""} {
+		h.Put(t, result(fmt.Sprint("other ", i), other, "committed"))
+	}
+	h.Put(t, json.RawMessage(`{"id":"without","sql_writer":{"status":"committed"}}`))
+	d, err := invoice.Read(mustRead(t, h.DocumentsHarness, "a"), time.Now())
+	require.NoError(t, err)
+	for _, c := range []struct {
+		from, to int64
+		want     []string
+	}{
+		{0, forever, []string{"a"}},
+		{d.TS, d.TS + 1, []string{"a"}},
+		{0, d.TS, nil},
+		{d.TS + 1, forever, nil},
+	} {
+		require.ElementsMatch(t, c.want, sortedIDs(t, h.changed(t, c.from, c.to, 100)), "from %d to %d of %d", c.from, c.to, d.TS)
+	}
+}
+
+func changedMeanwhile(t *testing.T, h ReconcileDocumentsHarness) {
+	counts := map[string]int{}
+	for i := range 300 {
+		h.Put(t, result(fmt.Sprintf("doc %04d", i), "web", "failed"))
+	}
+	for continuation, i := "", 0; ; i++ {
+		page, next, _, err := h.Reconcile.Changed(t.Context(), 0, forever, 50, continuation)
+		require.NoError(t, err)
+		for _, id := range ids(t, page) {
+			counts[id]++
+		}
+		for n := range 10 { // every third document is written again, and new ones come
+			h.Put(t, result(fmt.Sprintf("doc %04d", (30*i+3*n)%300), "web", "committed"))
+			h.Put(t, result(fmt.Sprintf("new %04d", 10*i+n), "web", "failed"))
+		}
+		if continuation = next; next == "" || i > 100 {
+			break
+		}
+	}
+	for i := range 300 {
+		if i%3 != 0 {
+			require.Equal(t, 1, counts[fmt.Sprintf("doc %04d", i)])
+		}
+	}
+}
+
+func changedGarbage(t *testing.T, h ReconcileDocumentsHarness) {
+	for i := range 30 {
+		h.Put(t, result(fmt.Sprint("doc ", i), "web", "failed"))
+	}
+	_, good, _, err := h.Reconcile.Changed(t.Context(), 0, forever, 10, "")
+	require.NoError(t, err)
+	require.NotEmpty(t, good)
+	for _, bad := range []string{"garbage", " ", "\n", "a\r\nX-Injected: 1", good[1:], good[:17]} {
+		_, _, _, err := h.Reconcile.Changed(t.Context(), 0, forever, 10, bad)
+		requireFault(t, err, fault.Document, fault.NoCondition, "%q", bad)
+		require.Equal(t, "continuation", fault.CodeOf(err), "%q", bad)
+	}
+	_, _, _, err = h.Reconcile.Changed(t.Context(), 1, forever, 10, good)
+	require.Equal(t, "continuation", fault.CodeOf(err))
+}
+
+func reconcileReadMany(t *testing.T, h ReconcileDocumentsHarness) {
+	want := []string{"dev 1", "none"}
+	h.Put(t, result("dev 1", "dev", "committed"))
+	h.Put(t, json.RawMessage(`{"id":"none","content":"marker"}`))
+	asked := []string{"dev 1", "none", "missing", "none"}
+	for i := range 97 {
+		id := fmt.Sprintf("web %02d", i)
+		h.Put(t, result(id, "web", "failed"))
+		want, asked = append(want, id), append(asked, id)
+	}
+	docs, charge, err := h.Reconcile.ReadMany(t.Context(), asked)
+	require.NoError(t, err)
+	require.Positive(t, charge)
+	require.Equal(t, want, sortedIDs(t, docs))
+	for _, doc := range docs {
+		require.JSONEq(t, string(mustRead(t, h.DocumentsHarness, ids(t, []json.RawMessage{doc})[0])), string(doc), "whole")
+	}
+	docs, _, err = h.Reconcile.ReadMany(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, docs)
+}
+
+func headsOfMany(t *testing.T, h ReconcileDocumentsHarness) {
+	var asked, want []string
+	for i := range 1000 {
+		id := fmt.Sprintf("%04d", i)
+		asked = append(asked, id)
+		if i%10 != 0 {
+			h.Put(t, result(id, "web", "committed"))
+			want = append(want, id)
+		}
+	}
+	docs, charge, err := h.Reconcile.Heads(t.Context(), asked)
+	require.NoError(t, err)
+	require.Positive(t, charge)
+	require.Equal(t, want, sortedIDs(t, docs))
+}
+
+func headsMembers(t *testing.T, h ReconcileDocumentsHarness) {
+	full := `{"status":"RETRY_SCHEDULED","outcome":"superseded","superseded_by":"b","retry_count":2,"retry_after":1766000000.5,"postponed":true,` +
+		`"last_error":"why","last_error_at":"at","last_error_kind":"document","last_error_code":"2628","committed_at":"c","failed_at":"f","error":"e",` +
+		`"final_error":"fe","reprocess_count":3,"version":1766000000000001,"attempts":[{"at":"x","kind":"document","error":"marker"}]}`
+	for id, members := range map[string]string{
+		"full":    `"request_details":{"sys_name":"web","id":"marker"},"process_output":{"text":"marker"},"sql_writer":` + full,
+		"odd":     `"request_details":"marker","sql_writer":"marker"`,
+		"numbers": `"request_details":{"sys_name":7},"sql_writer":{"status":7,"retry_count":"2"}`,
+		"null":    `"request_details":null,"sql_writer":null`,
+		"little":  `"marker":1`,
+	} {
+		h.Put(t, json.RawMessage(`{"id":"`+id+`",`+members+`}`))
+	}
+	docs, _, err := h.Reconcile.Heads(t.Context(), []string{"full", "odd", "numbers", "null", "little"})
+	require.NoError(t, err)
+	require.Len(t, docs, 5)
+	for _, raw := range docs {
+		require.NotContains(t, string(raw), "marker", "no content, no attempts")
+		got, err := invoice.Read(raw, time.Now())
+		require.NoError(t, err)
+		want, err := invoice.Read(mustRead(t, h.DocumentsHarness, got.ID), time.Now())
+		require.NoError(t, err)
+		require.Equal(t, want.ETag, got.ETag)
+		require.Equal(t, want.TS, got.TS)
+		require.Equal(t, want.SysName, got.SysName)
+		want.State.Present, want.State.Attempts = got.State.Present, nil // an empty sql_writer means the same as none
+		require.Equal(t, want.State, got.State)
+	}
+}
+
+func headsEtag(t *testing.T, h ReconcileDocumentsHarness) {
+	etag := func() string {
+		docs, _, err := h.Reconcile.Heads(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		require.Len(t, docs, 1)
+		d, err := invoice.Read(docs[0], time.Now())
+		require.NoError(t, err)
+		return d.ETag
+	}
+	h.Put(t, result("a", "web", "pending"))
+	first := etag()
+	require.Equal(t, first, etag(), "reading changes none")
+	next, err := h.Documents.Record(t.Context(), "a", first, invoice.State{Status: invoice.Committed})
+	require.NoError(t, err)
+	require.Equal(t, next, etag())
+	require.NotEqual(t, first, next)
+}
+
+func ofOneLine(t *testing.T, h ReconcileDocumentsHarness) {
+	for id, members := range map[string]string{
+		"number":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}`,
+		"digits":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":"1421549"}`,
+		"duplicate": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[2,1421549]}`,
+		"as digits": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":["1421549",3]}`,
+		"both":      `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":{"duplicate_detail_uids":[1421549]}`,
+		"another":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421548},"post-processing":{"duplicate_detail_uids":[14215490,"01421549"]}`,
+		"exact":     `"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"}`,
+		"rounded":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":9007199254740993}`,
+	} {
+		h.Put(t, json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},`+members+`}`))
+	}
+	h.Put(t, json.RawMessage(`{"id":"theirs","request_details":{"sys_name":"dev"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}}`))
+	require.ElementsMatch(t, []string{"number", "digits", "duplicate", "as digits", "both"}, h.ofLines(t, 1421549))
+	require.Equal(t, []string{"exact"}, h.ofLines(t, 9007199254740993), "a number that JSON writers round names no line")
+	require.Empty(t, h.ofLines(t, 77))
+	require.Empty(t, h.ofLines(t))
+}
+
+func (h ReconcileDocumentsHarness) ofLines(t testing.TB, lines ...int64) []string {
+	t.Helper()
+	found, _, err := h.Reconcile.OfLines(t.Context(), lines)
+	require.NoError(t, err)
+	return found
+}
+
+func ofManyLines(t *testing.T, h ReconcileDocumentsHarness) {
+	var lines []int64
+	var want []string
+	for i := range 100 {
+		lines = append(lines, int64(i+1))
+		if i%2 == 0 {
+			id := fmt.Sprintf("doc %02d", i)
+			h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"post-processing":{"duplicate_detail_uids":["%d"]}}`, id, i+1, i+2)))
+			want = append(want, id)
+		}
+	}
+	h.Put(t, json.RawMessage(`{"id":"wide","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[100,"50"]}}`))
+	h.Put(t, json.RawMessage(`{"id":"other","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":101}}`))
+	require.ElementsMatch(t, append(want, "wide"), h.ofLines(t, append(lines, 1, 100)...))
+}
+
+// key makes a key of JSON texts.
+func key(values ...string) []json.RawMessage {
+	out := make([]json.RawMessage, len(values))
+	for i, v := range values {
+		out[i] = json.RawMessage(v)
+	}
+	return out
+}
+
+func (h ReconcileDocumentsHarness) sameKeys(t testing.TB, paths []reconcile.Path, keys ...[]json.RawMessage) []string {
+	t.Helper()
+	docs, _, err := h.Reconcile.SameKeys(t.Context(), paths, keys)
+	require.NoError(t, err)
+	return sortedIDs(t, docs)
+}
+
+func sameKeys(t *testing.T, h ReconcileDocumentsHarness) {
+	for id, value := range map[string]string{
+		"text": `"12"`, "number": `12`, "fraction of nothing": `12.0`, "blank": `"12 "`, "empty": `""`, "null": `null`, "true": `true`, "false": `false`,
+		"list": `["12"]`, "object": `{"12":"12"}`, "case": `"a"`, "other case": `"A"`, "signs": `"<ü😀&\"\\'@key0_0"`,
+	} {
+		h.Put(t, json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"process_output":{"odd-name @x":{"number":`+value+`},"item":1}}`))
+	}
+	h.Put(t, json.RawMessage(`{"id":"theirs","request_details":{"sys_name":"dev"},"process_output":{"odd-name @x":{"number":"12"},"item":1}}`))
+	h.Put(t, json.RawMessage(`{"id":"absent","request_details":{"sys_name":"web"},"process_output":{"item":1}}`))
+	h.Put(t, json.RawMessage(`{"id":"another item","request_details":{"sys_name":"web"},"process_output":{"odd-name @x":{"number":"12"},"item":2}}`))
+	paths := []reconcile.Path{{"process_output", "odd-name @x", "number"}, {"process_output", "item"}}
+	for value, want := range map[string][]string{
+		`"12"`: {"text"}, `12`: {"fraction of nothing", "number"}, `"12 "`: {"blank"}, `""`: {"empty"}, `null`: {"null"}, `true`: {"true"}, `false`: {"false"},
+		`"a"`: {"case"}, `"<ü😀&\"\\'@key0_0"`: {"signs"}, `"x"`: {},
+	} {
+		require.ElementsMatch(t, want, h.sameKeys(t, paths, key(value, "1")), value)
+	}
+	require.Equal(t, []string{"another item", "text"}, h.sameKeys(t, paths[:1], key(`"12"`)))
+	require.Empty(t, h.sameKeys(t, paths))
+
+	docs, _, err := h.Reconcile.SameKeys(t.Context(), paths, [][]json.RawMessage{key(`"12"`, "1")})
+	require.NoError(t, err)
+	got, err := invoice.Read(docs[0], time.Now())
+	require.NoError(t, err)
+	want, err := invoice.Read(mustRead(t, h.DocumentsHarness, "text"), time.Now())
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	h.Put(t, json.RawMessage(`{"id":"top","request_details":{"sys_name":"web"},"review":{"group":"7"}}`))
+	docs, _, err = h.Reconcile.SameKeys(t.Context(), []reconcile.Path{{"review", "group"}}, [][]json.RawMessage{key(`"7"`)})
+	require.NoError(t, err)
+	require.Len(t, docs, 1)
+	require.Contains(t, strings.ReplaceAll(string(docs[0]), " ", ""), `"review":{"group":"7"}`, "the members of the paths come, too")
+}
+
+func sameManyKeys(t *testing.T, h ReconcileDocumentsHarness) {
+	var keys [][]json.RawMessage
+	var want []string
+	for i := range 40 {
+		id := fmt.Sprintf("doc %02d", i)
+		h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{"number":"n%d","item":%d}}`, id, i/2, i%2)))
+		if i < 20 {
+			keys = append(keys, key(fmt.Sprintf(`"n%d"`, i/2), fmt.Sprint(i%2)))
+			want = append(want, id)
+		}
+	}
+	require.Equal(t, want, h.sameKeys(t, []reconcile.Path{{"process_output", "number"}, {"process_output", "item"}}, keys...))
+}
+
+func sameKeyOfMany(t *testing.T, h ReconcileDocumentsHarness) {
+	paths := []reconcile.Path{{"n"}}
+	for i := range reconcile.MaxSameKeys {
+		h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":"%04d","request_details":{"sys_name":"web"},"n":1}`, i)))
+	}
+	require.Len(t, h.sameKeys(t, paths, key("1")), reconcile.MaxSameKeys)
+	h.Put(t, json.RawMessage(`{"id":"one more","request_details":{"sys_name":"web"},"n":1}`))
+	docs, charge, err := h.Reconcile.SameKeys(t.Context(), paths, [][]json.RawMessage{key("1")})
+	requireFault(t, err, fault.Document, fault.NoCondition)
+	require.Equal(t, "too_many", fault.CodeOf(err))
+	require.Empty(t, docs)
+	require.Positive(t, charge, "what was read is told")
+}
+
+func sameKeysOddNames(t *testing.T, h ReconcileDocumentsHarness) {
+	good, one := reconcile.Path{"a"}, [][]json.RawMessage{key("1")}
+	for _, c := range []struct {
+		paths []reconcile.Path
+		keys  [][]json.RawMessage
+	}{
+		{nil, one},
+		{[]reconcile.Path{{}}, one},
+		{[]reconcile.Path{{""}}, one},
+		{[]reconcile.Path{{"a", ""}}, one},
+		{[]reconcile.Path{{`a"] = 1 OR true OR c["b`}}, one},
+		{[]reconcile.Path{{`a\`}}, one},
+		{[]reconcile.Path{{"a\n"}}, one},
+		{[]reconcile.Path{good}, [][]json.RawMessage{{}}},
+		{[]reconcile.Path{good}, [][]json.RawMessage{key("1", "2")}},
+		{[]reconcile.Path{good}, [][]json.RawMessage{key("[1]")}},
+		{[]reconcile.Path{good}, [][]json.RawMessage{key(`{"a":1}`)}},
+		{[]reconcile.Path{good}, [][]json.RawMessage{key("")}},
+		{[]reconcile.Path{good}, [][]json.RawMessage{key("x")}},
+	} {
+		_, _, err := h.Reconcile.SameKeys(t.Context(), c.paths, c.keys)
+		require.Equal(t, "keys", fault.CodeOf(err), "%q %q", c.paths, c.keys)
+		require.Equal(t, fault.Internal, fault.KindOf(err))
+	}
+}
+
+func reconcileCharges(t *testing.T, h ReconcileDocumentsHarness) {
+	var all []string
+	for i := range 60 {
+		all = append(all, fmt.Sprint("doc ", i))
+		h.Put(t, result(all[i], "web", "failed"))
+	}
+	few, charge, err := h.Reconcile.ReadMany(t.Context(), all[:1])
+	require.NoError(t, err)
+	require.Len(t, few, 1)
+	_, more, err := h.Reconcile.ReadMany(t.Context(), all)
+	require.NoError(t, err)
+	require.Greater(t, more, charge)
+	_, heads, err := h.Reconcile.Heads(t.Context(), all)
+	require.NoError(t, err)
+	require.Positive(t, heads)
+	_, lines, err := h.Reconcile.OfLines(t.Context(), []int64{1})
+	require.NoError(t, err)
+	require.Positive(t, lines)
+	_, keys, err := h.Reconcile.SameKeys(t.Context(), []reconcile.Path{{"id"}}, [][]json.RawMessage{key(`"doc 1"`)})
+	require.NoError(t, err)
+	require.Positive(t, keys)
+}
+
+func reconcileCancelled(t *testing.T, h ReconcileDocumentsHarness) {
+	h.Put(t, result("a", "web", "failed"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, _, changedErr := h.Reconcile.Changed(ctx, 0, forever, 10, "")
+	_, _, manyErr := h.Reconcile.ReadMany(ctx, []string{"a"})
+	_, _, headsErr := h.Reconcile.Heads(ctx, []string{"a"})
+	_, _, linesErr := h.Reconcile.OfLines(ctx, []int64{1})
+	_, _, keysErr := h.Reconcile.SameKeys(ctx, []reconcile.Path{{"id"}}, [][]json.RawMessage{key(`"a"`)})
+	for i, err := range []error{changedErr, manyErr, headsErr, linesErr, keysErr} {
+		requireFault(t, err, fault.Infrastructure, fault.NoCondition, "%d", i)
+	}
+}

@@ -1,0 +1,185 @@
+package inmem
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
+)
+
+// ReconcileDocuments implements reconcile.Documents over documents in memory. It keeps nothing of its own.
+type ReconcileDocuments struct {
+	docs    *Documents
+	sysName string
+}
+
+var _ reconcile.Documents = ReconcileDocuments{}
+
+// Reconcile gives the reconcile.Documents of an environment.
+func (d *Documents) Reconcile(sysName string) ReconcileDocuments {
+	return ReconcileDocuments{d, sysName}
+}
+
+// charged estimates what a query costs, as the emulator does.
+func charged(docs []json.RawMessage) float64 {
+	charge := 2.3
+	for _, doc := range docs {
+		charge += 0.05 + float64(len(doc))/1024/11
+	}
+	return charge
+}
+
+// Changed looks at size of the environment's documents for each page, so that use cases meet the empty pages of a service.
+func (r ReconcileDocuments) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+	const op = "inmem: changed"
+	if err := ended(ctx, op); err != nil {
+		return nil, "", 0, err
+	}
+	mark, err := markOf(op, []any{r.sysName, from, to})
+	if err != nil {
+		return nil, "", 0, err
+	}
+	after := ""
+	if continuation != "" {
+		if after, err = placeOf(op, mark, continuation); err != nil {
+			return nil, "", 0, err
+		}
+	}
+	d := r.docs
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, known := slices.BinarySearch(d.ids, after)
+	if known {
+		at++
+	}
+	for look := size; at < len(d.ids); at++ {
+		if d.pending[d.ids[at]].sysName != r.sysName {
+			continue
+		}
+		if look == 0 {
+			next = mark + hex.EncodeToString([]byte(after))
+			break
+		}
+		after, look = d.ids[at], look-1
+		if d.pending[after].between(r.sysName, from, to) {
+			docs = append(docs, encode(d.byID[after]))
+		}
+	}
+	return docs, next, charged(docs), nil
+}
+
+// ReadMany implements reconcile.Documents.
+func (r ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	docs, err := r.docs.ReadMany(ctx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	return docs, charged(docs), nil
+}
+
+// Heads implements reconcile.Documents.
+func (r ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	docs, charge, err := r.ReadMany(ctx, ids)
+	for i, doc := range docs {
+		members := object(doc)
+		head := map[string]json.RawMessage{"id": members["id"], "_ts": members["_ts"], "_etag": members["_etag"]}
+		request := map[string]json.RawMessage{}
+		if name, ok := object(members["request_details"])["sys_name"]; ok {
+			request["sys_name"] = name
+		}
+		own := map[string]json.RawMessage{}
+		for name, value := range object(members["sql_writer"]) {
+			if name != "attempts" {
+				own[name] = value
+			}
+		}
+		head["request_details"], head["sql_writer"] = encode(request), encode(own)
+		docs[i] = encode(head)
+	}
+	return docs, charge, err
+}
+
+// OfLines implements reconcile.Documents.
+func (r ReconcileDocuments) OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error) {
+	var found []json.RawMessage
+	err = r.each(ctx, "inmem: documents of lines", func(e candidate, members map[string]json.RawMessage) error {
+		if slices.ContainsFunc(lines, func(line int64) bool { return e.found(ops.Search{Line: line, To: math.MaxInt64}, members) }) {
+			ids, found = append(ids, e.ID), append(found, nil)
+		}
+		return nil
+	})
+	return ids, charged(found), err
+}
+
+// SameKeys implements reconcile.Documents.
+func (r ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+	const op = "inmem: same keys"
+	if err := reconcile.CheckKeys(op, paths, keys); err != nil {
+		return nil, 0, err
+	}
+	err = r.each(ctx, op, func(_ candidate, members map[string]json.RawMessage) error {
+		if !slices.ContainsFunc(keys, func(key []json.RawMessage) bool { return hasKey(members, paths, key) }) {
+			return nil
+		}
+		if docs = append(docs, encode(members)); len(docs) > reconcile.MaxSameKeys {
+			return reconcile.ManySameKeys(op)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, charged(docs), err
+	}
+	return docs, charged(docs), nil
+}
+
+// each visits the environment's documents.
+func (r ReconcileDocuments) each(ctx context.Context, op string, visit func(candidate, map[string]json.RawMessage) error) error {
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	d := r.docs
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range d.ids {
+		if d.pending[id].sysName != r.sysName {
+			continue
+		}
+		if err := visit(d.pending[id], d.byID[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasKey(members map[string]json.RawMessage, paths []reconcile.Path, key []json.RawMessage) bool {
+	for i, path := range paths {
+		value, there := members[path[0]]
+		for _, name := range path[1:] {
+			value, there = object(value)[name]
+		}
+		if !there || !equal(value, key[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares scalars as Cosmos DB does: only values of one type are equal, and 1.0 is the number 1.
+func equal(a, b json.RawMessage) bool {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	if a[0] == '"' && b[0] == '"' {
+		return text(a) == text(b)
+	}
+	x, notA := strconv.ParseFloat(string(a), 64)
+	y, notB := strconv.ParseFloat(string(b), 64)
+	if notA == nil && notB == nil {
+		return x == y
+	}
+	return bytes.Equal(a, b)
+}
