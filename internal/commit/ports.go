@@ -179,8 +179,8 @@ const (
 	// Missing: the user's detail row does not exist. Of a document with a missing row nothing is written. A failure mark
 	// omits only that row, and is missing when all its rows are.
 	Missing Verdict = "missing"
-	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was written,
-	// or the tracking row is missing.
+	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was written. A
+	// missing tracking row is no edit.
 	Edited Verdict = "edited"
 	// NotComparable: a Rewrite left the line alone, because the ledger does not say what was written. The line was adopted
 	// or marked, or another HashVersion wrote it.

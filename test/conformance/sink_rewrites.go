@@ -17,7 +17,8 @@ func rewriteCases() []sinkCase {
 		{"a rewrite writes lines that nobody edited, and no others", []string{"CountWrites"}, rewriteUnedited},
 		{"a rewrite leaves an edit of either table alone, whatever differs", nil, rewriteEdits},
 		{"an edit that a person took back is no edit", nil, rewriteTakenBack},
-		{"a rewrite leaves a line without its tracking row alone", nil, rewriteTrackingGone},
+		{"a rewrite writes a line that has lost its tracking row, and keeps the other row's status", nil, rewriteTrackingGone},
+		{"a line without its tracking row whose other row was edited is left alone", nil, rewriteTrackingGoneAndEdit},
 		{"a rewrite with newer content leaves an edit alone, and a write does not", nil, rewriteNewerOverEdit},
 		{"a rewrite keeps a status that a steward set, on each line and in both tables", nil, rewriteKeepsStatus},
 		{"a rewrite with newer content writes its status", nil, rewriteNewerStatus},
@@ -38,6 +39,7 @@ func rewriteCases() []sinkCase {
 		{"an edit between the read and the write of a rewrite is contention, and is found then", []string{"BetweenReadAndWrite"}, rewriteEditBetween},
 		{"a status set between the read and the write of a rewrite stays", []string{"BetweenReadAndWrite"}, rewriteStatusBetween},
 		{"a tracking row made between the read and the write of a rewrite is contention", []string{"BetweenReadAndWrite"}, rewriteTrackingBetween},
+		{"a lost tracking row made again between the read and the write of a rewrite is contention", []string{"BetweenReadAndWrite"}, rewriteLostTrackingBetween},
 		{"unedited lines in columns of other types are not edited, and edited ones are", []string{"OddColumns"}, rewriteOddColumns},
 	}
 }
@@ -186,13 +188,40 @@ func rewriteTrackingGone(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	a := doc("a", 10, 5, "x", 1, 2)
 	s.gives(a, "applied(applied applied)")
+	s.setStatus(1, "BY HAND")
 	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
-	before := s.state(1)
-	s.rewrites(a, "edited(edited applied)")
-	require.Equal(s, before, s.state(1))
+	s.rewrites(a, "applied(applied applied)")
+	s.holds(a, 2)
+	kept := invoice.RowValues(a.Values, a.Main, 1)
+	kept[place(invoice.Detail, invoice.StatusColumn)] = invoice.Of("BY HAND")
+	require.Equal(s, SinkRow{Detail: true, Tracking: true, Values: kept}, s.h.Row(s, 1), "the new row has no status to keep")
+	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
 	a.Overwrite = []int64{1}
 	s.rewrites(a, "applied(applied applied)")
 	s.holds(a)
+	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
+	b := doc("a", 10, 6, "y", 1, 2)
+	s.rewrites(b, "applied(applied applied)")
+	s.holds(b)
+}
+
+func rewriteTrackingGoneAndEdit(s *sinkTest) {
+	s.h.AddLines(s, 1, 2, 3)
+	a := doc("a", 10, 5, "x", 1, 2, 3)
+	s.gives(a, "applied(applied applied applied)")
+	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
+	s.edit(1)
+	emptied := s.h.Row(s, 2) // a tracking row without values is there, so it was edited
+	emptied.Values = slices.Clone(emptied.Values)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Tracking {
+			emptied.Values[i] = invoice.Null()
+		}
+	}
+	s.h.SetRow(s, 2, emptied)
+	before := s.state(1, 2)
+	s.rewrites(a, "edited(edited edited applied)")
+	require.Equal(s, before, s.state(1, 2))
 }
 
 func rewriteNewerOverEdit(s *sinkTest) {
@@ -457,6 +486,20 @@ func rewriteTrackingBetween(s *sinkTest) {
 	require.Equal(s, there, s.h.Row(s, 1))
 	s.rewrites(a, "applied(applied)")
 	s.holds(a)
+}
+
+func rewriteLostTrackingBetween(s *sinkTest) {
+	s.h.AddLines(s, 1)
+	a := doc("a", 10, 5, "x", 1)
+	s.gives(a, "applied(applied)")
+	there := s.h.Row(s, 1)
+	there.Values = slices.Clone(there.Values)
+	there.Values[place(invoice.Tracking, "CLN_MFR_AI_NM")] = invoice.Of("somebody's")
+	s.h.SetRow(s, 1, withoutTracking(there))
+	s.h.BetweenReadAndWrite(s, func() { s.h.SetRow(s, 1, there) })
+	s.fails(fault.Contention, commit.Rewrite, a)
+	require.Equal(s, there, s.h.Row(s, 1))
+	s.rewrites(a, "edited(edited)")
 }
 
 func rewriteOddColumns(s *sinkTest) {

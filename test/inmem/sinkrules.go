@@ -77,7 +77,7 @@ func (w *work) leftAlone(it commit.Item, id int64) commit.Verdict {
 		return commit.NotComparable
 	}
 	l := w.s.lines[id]
-	if detail, tracking := invoice.RowHashes(l.Values); !l.Tracking || detail != e.DetailHash || tracking != e.TrackingHash {
+	if detail, tracking := invoice.RowHashes(l.Values); detail != e.DetailHash || (l.Tracking && tracking != e.TrackingHash) {
 		return commit.Edited
 	}
 	return ""

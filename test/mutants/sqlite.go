@@ -65,8 +65,17 @@ func sqliteTable() []mutant {
 			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{
-			"a rewrite overlooks edits of IVCE_TRKG_MSTR", rewrite, " || tracking != p.TrackingHash", ` || tracking == ""`,
-			sqlite, "TestSink/a_rewrite_leaves_a_line_without_its_tracking_row_alone",
+			"a rewrite overlooks edits of IVCE_TRKG_MSTR", rewrite, " && tracking != p.TrackingHash)", ` && tracking == "")`,
+			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
+		},
+		{
+			"a lost tracking row is an edit", rewrite, "(p.Tracked && tracking != ", "(tracking != ",
+			sqlite, "TestSink/a_rewrite_writes_a_line_that_has_lost_its_tracking_row,_and_keeps_the_other_row's_status",
+		},
+		{
+			"a tracking row without values does not count as one", "internal/store/sqlite/sql/rewrite_read.sql",
+			"t.{{.TrackingKey}} IS NOT NULL AS tracked", "t.DUP_IND IS NOT NULL AS tracked",
+			sqlite, "TestSink/a_line_without_its_tracking_row_whose_other_row_was_edited_is_left_alone",
 		},
 		{
 			"a rewrite compares hashes of another version", rewrite, "p.HashVersion != invoice.HashVersion || ", "",

@@ -14,6 +14,8 @@ type Present struct {
 	// HashVersion and the row hashes are the ledger's; zero where it has NULL, as for an adopted or marked line.
 	HashVersion              int
 	DetailHash, TrackingHash string
+	// Tracked says that the line has a tracking row.
+	Tracked bool
 	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were written.
 	Values []invoice.Value
 }
@@ -29,8 +31,7 @@ func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
 		}
 		return commit.NotComparable
 	}
-	// A missing tracking row shows as one without values, which is never written.
-	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash || tracking != p.TrackingHash {
+	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash || (p.Tracked && tracking != p.TrackingHash) {
 		return commit.Edited
 	}
 	return ""

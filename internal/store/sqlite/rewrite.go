@@ -64,7 +64,7 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	var version sql.NullInt64
 	var detail, tracking sql.NullString
 	texts := make([]sql.NullString, len(columns))
-	to := []any{&l.item, &position, &l.keepStatus, &version, &detail, &tracking}
+	to := []any{&l.item, &position, &l.keepStatus, &version, &detail, &tracking, &p.Tracked}
 	for i := range texts {
 		to = append(to, &texts[i])
 	}

@@ -70,7 +70,8 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 		return at, l, err
 	}
 	present := shared.Present{
-		HashVersion: int(version.Int64), DetailHash: detail.String, TrackingHash: tracking.String, Values: a.form.Stored(values),
+		HashVersion: int(version.Int64), DetailHash: detail.String, TrackingHash: tracking.String,
+		Tracked: l.tracking.Valid, Values: a.form.Stored(values),
 	}
 	l.verdict, l.keepStatus = present.LeftAlone(it, line), l.keepStatus && !it.Overwrites(line)
 	return at, l, nil

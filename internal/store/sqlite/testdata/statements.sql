@@ -346,7 +346,7 @@ WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IV
 ---- rewrite_read
 -- Guarantees: each line that has a ledger row and that a rewrite would write, with the ledger's hashes and the values
 -- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
--- Tracking values are NULL for a line without a tracking row.
+-- tracked is 1 for a line with a tracking row; the others have NULL as its values.
 SELECT
     r.doc, r.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR CASE
                 WHEN s.mark THEN NOT (
@@ -358,7 +358,7 @@ SELECT
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
             END) AS keep_status,
-    l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+    l.hash_version, l.detail_row_hash, l.tracking_row_hash, t."IVCE_DTL_UID" IS NOT NULL AS tracked,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
     CAST(d."UNSPSC_CD" AS TEXT),
