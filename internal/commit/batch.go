@@ -15,17 +15,16 @@ type Batch struct {
 	Documents []json.RawMessage
 	// Received is when the invocation began.
 	Received time.Time
-	// RetryCount is how often the host offered this batch before. Above 0 its snapshots are old.
+	// RetryCount is how often the host, or a run, offered this batch before. On the feed its snapshots are old above 0.
 	RetryCount int
 	// Purpose is FromFeed by default.
 	Purpose Purpose
 	// BatchID is the run or invocation in a poison pill's evidence; it may be empty.
 	BatchID string
 	// TakeOver are the statuses that a run takes although such a document is not due: failed, committed, retry_scheduled.
-	// Only ForRun uses it.
+	// The state of a committed document stays as it is, whatever the result. Only ForRun uses it.
 	TakeOver []invoice.Status
-	// Rewrite writes lines again that have their document's content already. It does not change the state of a committed
-	// document. Only ForRun uses it.
+	// Rewrite writes lines again that have their document's content already. Only ForRun uses it.
 	Rewrite bool
 	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those of a
 	// Manual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be compared.
@@ -76,7 +75,7 @@ type Report struct {
 	Documents int
 	// Outcomes counts documents by result: applied, unchanged, superseded, retry_scheduled, failed; skipped (another
 	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable (no
-	// id); edited, not_comparable, manual (a rewrite left lines alone); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
+	// id); edited, not_comparable, manual (lines were left alone); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
@@ -102,7 +101,7 @@ const Manual = "manual"
 
 // leavesAlone reports whether the batch leaves a document to the person who repaired its lines.
 func (b Batch) leavesAlone(d invoice.Document) bool {
-	return b.mode() == Rewrite && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
+	return b.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
 		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(b.Overwrite, line) })
 }
 

@@ -64,18 +64,23 @@ func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 2, "waiting": 1}, report.Outcomes)
 }
 
-// A rewrite patches nothing, so its failures like an outage are not counted. A second failure in a row is final and
-// reported, because a run must end. A connection that breaks once is made again.
+// A rewrite patches nothing, so its failures like an outage are not counted. After many offers of the batch they are final and
+// reported, because a run must end.
 func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), ids[0])})
 	results := map[string]string{}
-	_, err := w.commit.Run(t.Context(), commit.Batch{
+	batch := commit.Batch{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
-	})
+		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome }, RetryCount: 20,
+	}
+	_, err := w.commit.Run(t.Context(), batch)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	require.NotContains(t, results, ids[0])
+	batch.RetryCount++
+	_, err = w.commit.Run(t.Context(), batch)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, results)
 	require.Equal(t, "committed", w.state(ids[0])["status"])

@@ -23,7 +23,7 @@ import (
 const recordTimeout = time.Minute
 
 // escapeRetries is the number of offers of a batch after which its documents are left to the recovery timer, when its
-// dependencies answer others.
+// dependencies answer others. A committed document of a run has failed then.
 const escapeRetries = 20
 
 // maxRaces bounds how often one document is read again because it changed. One that changes more often is left to the
@@ -106,7 +106,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 //
 // An error means that the same batch should be offered again. What SQL answered is recorded and stays; the other
 // documents are neither recorded nor counted, and a second write changes nothing. Errors by kind: those of dependency
-// scope; contention for a rewrite that lost races.
+// scope; contention for committed documents of a run that lost races.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	s := c.stages(ctx, b, b.mode())
 	docs, oldest := s.parser.parse(b.Documents)
@@ -121,7 +121,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	switch {
 	case err == nil:
 		s.tally.rest("waiting") // documents that lost a race or were not sent
-		return report, s.tally.contended
+		return report, s.tally.offerAgain
 	case s.escapes(err):
 		s.tally.rest("left")
 		s.tally.log.Write(events.BatchLeft, events.Fields{RetryCount: b.RetryCount}.Of(err))

@@ -64,21 +64,34 @@ func (j judge) decide(ctx context.Context, w *work) error {
 	return nil
 }
 
-// rewritten counts a committed document that a run rewrote or failed to rewrite. Its state stays true in both cases, so
-// nothing is recorded.
+// rewritten counts a committed document that a run wrote again or failed to. Nothing is recorded. A success keeps the state
+// true. A failure does not say what SQL has: a line may have the content already, and then a retry or a poison message of it
+// would be wrong. What SQL lacks is a finding of the next comparison.
 func (j judge) rewritten(cur invoice.Document, res result) {
 	switch {
 	case !res.failed():
 		j.tally.count(cur.ID, string(res.outcome.Verdict), "")
 		return
-	case fault.KindOf(res.err) == fault.Contention && fault.CodeOf(res.err) != codeWentBack: // a lost race is not final: the batch is offered again
-		j.tally.lostRace(res.err)
+	case !j.final(res.err):
+		j.tally.notFinal(res.err)
 		return
 	}
 	result := resultOf(cur, string(invoice.Failed), res.err)
 	result.RetryCount = cur.State.RetryCount
 	j.tally.add(result)
 	j.tally.log.Write(events.RewriteFailed, events.Fields{Document: cur.ID}.Of(res.err))
+}
+
+// final reports whether a committed document of a run has failed. Nobody else tries it again, so a lost race never is, and a
+// request that fails like an outage only after many offers of the batch, because a run must end.
+func (j judge) final(err error) bool {
+	switch {
+	case isOwn(err), fault.CodeOf(err) == codeWentBack:
+		return true
+	case fault.KindOf(err) == fault.Contention:
+		return false
+	}
+	return j.batch.RetryCount > escapeRetries
 }
 
 // proven reports whether others succeeded after the document's last failure.

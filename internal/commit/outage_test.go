@@ -152,25 +152,39 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 
 // A lost race of a rewrite is never final, and the batch is offered again.
 func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 3, "")
-	w.run(w.snapshots(ids...)...)
-	before := w.snapshots(ids...)
-	results := map[string]string{}
-	rewrite := commit.Batch{
-		Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
-	}
-	w.use(sinkHook{w.faulty, failFor(lost(), ids[0])})
-	_, err := w.commit.Run(t.Context(), rewrite)
-	require.Equal(t, fault.Contention, fault.KindOf(err))
-	require.Equal(t, map[string]string{ids[1]: "applied", ids[2]: "applied"}, results, "those that wait get no result")
-	require.Equal(t, before, w.snapshots(ids...))
+	for name, c := range map[string]struct {
+		kind    fault.Kind
+		cause   error
+		rewrite bool
+		written string
+	}{
+		"a rewrite that loses a race":         {fault.Contention, lost(), true, "applied"},
+		"a rewrite that fails like an outage": {fault.Infrastructure, down("sql: apply"), true, "applied"},
+		"a reapply that loses a race":         {fault.Contention, lost(), false, "unchanged"},
+		"a reapply that fails like an outage": {fault.Infrastructure, down("sql: apply"), false, "unchanged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			ids := w.many(1, 3, "")
+			w.run(w.snapshots(ids...)...)
+			before := w.snapshots(ids...)
+			results := map[string]string{}
+			batch := commit.Batch{
+				Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: c.rewrite,
+				OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
+			}
+			w.use(sinkHook{w.faulty, failFor(c.cause, ids[0])})
+			_, err := w.commit.Run(t.Context(), batch)
+			require.Equal(t, c.kind, fault.KindOf(err))
+			require.Equal(t, map[string]string{ids[1]: c.written, ids[2]: c.written}, results, "those that wait get no result")
+			require.Equal(t, before, w.snapshots(ids...))
 
-	w.use(w.faulty)
-	_, err = w.commit.Run(t.Context(), rewrite)
-	require.NoError(t, err)
-	require.Equal(t, "applied", results[ids[0]])
+			w.use(w.faulty)
+			_, err = w.commit.Run(t.Context(), batch)
+			require.NoError(t, err)
+			require.Equal(t, c.written, results[ids[0]])
+		})
+	}
 }
 
 // A document with locked lines is put off without a count, whatever the number of tries.

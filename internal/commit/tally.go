@@ -25,8 +25,8 @@ type tally struct {
 	foreign    map[string]breaker.Skipped
 	// failures are the own failures of documents.
 	failures []DocumentResult
-	// contended is the error of a rewrite that lost races. Such an error is never final.
-	contended error
+	// offerAgain is the error of notFinal.
+	offerAgain error
 }
 
 func newTally(b Batch, log events.Log) *tally {
@@ -127,11 +127,12 @@ func age(ts int64, now time.Time) time.Duration {
 	return max(0, now.Sub(time.Unix(ts, 0)))
 }
 
-// lostRace remembers that a rewrite lost its races. Its document is not counted: the batch is offered again.
-func (t *tally) lostRace(err error) {
+// notFinal remembers an error of a committed document that is not its own: a lost race, or a request that failed like an
+// outage. The document is not counted: the batch is offered again.
+func (t *tally) notFinal(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.contended = err
+	t.offerAgain = err
 }
 
 // rest counts the documents that have no result.

@@ -3,10 +3,12 @@ package run_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
@@ -81,7 +83,13 @@ func (d spyDocuments) Record(ctx context.Context, id, etag string, s invoice.Sta
 }
 
 func (d spySink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) (outcomes []commit.Outcome, err error) {
-	err = d.i.use(ctx, "Apply", true, func() error { outcomes, err = d.i.w.sink.Apply(ctx, items, mode, known); return err })
+	err = d.i.use(ctx, "Apply", true, func() error {
+		if slices.ContainsFunc(items, func(it commit.Item) bool { return it.DocumentID == d.i.w.breaks }) {
+			return fault.New(fault.Infrastructure, "test: sql", "eof", "the connection was cut")
+		}
+		outcomes, err = d.i.w.sink.Apply(ctx, items, mode, known)
+		return err
+	})
 	return outcomes, err
 }
 

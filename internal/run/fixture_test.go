@@ -65,6 +65,8 @@ type world struct {
 	kinds run.KindTable
 	// passes are the steps of kinds without documents, in an instance.
 	passes func(*instance) map[run.Kind]run.Step
+	// breaks is a document whose requests fail like an outage.
+	breaks string
 	// log is that of the instances to come.
 	log zerolog.Logger
 	// frozen lets uses of the store arrive however late they are.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -225,6 +226,30 @@ func TestAReindexRetriesLostRaces(t *testing.T) {
 		require.Zero(t, w.lostWorkers())
 		w.nothingCounted()
 	})
+}
+
+// One committed document breaks its connection each time. The others of its batch are written at once, and the run ends.
+func TestADocumentThatAlwaysFailsLikeAnOutageEndsItsRun(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.fill(5)
+			w.instance("m").manage()
+			w.instance("w").work()
+			w.instance("timer").tick()
+			w.start(run.Run{}, run.Filter{})
+			w.waitForEnd("run-1", time.Minute)
+			w.breaks = docID(3)
+			w.start(run.Run{ID: "run-2", Kind: kind}, run.Filter{})
+			time.Sleep(5 * time.Minute)
+			require.Equal(t, run.RunRunning, w.run("run-2").Status, "it is tried again")
+			require.Equal(t, 4, w.stats("run-2").Done())
+			w.waitForEnd("run-2", time.Hour)
+			require.Equal(t, 1, w.stats("run-2").Outcomes[run.DocFailed])
+			require.Equal(t, invoice.Committed, w.state(docID(3)).Status)
+			require.Zero(t, w.lostWorkers())
+		})
+	}
 }
 
 func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {

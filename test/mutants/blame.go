@@ -55,7 +55,15 @@ func blameTable() []mutant {
 		{"each part of a request that loses a race is tried three times", "internal/commit/write.go", "a.write(ctx, from, end, 1)", "a.write(ctx, from, end, contentionTries)", pkg, "TestLockedLinesDoNotHoldTheFeed"},
 		{
 			"a rewrite's lost race is final", "internal/commit/judge.go",
-			"	case fault.KindOf(res.err) == fault.Contention && fault.CodeOf(res.err) != codeWentBack: //", "	case res.err == nil: //", pkg, "TestARewriteThatLosesARaceComesAgain",
+			"	case fault.KindOf(err) == fault.Contention:\n		return false\n", "	case fault.KindOf(err) == fault.Contention:\n		return true\n", pkg, "TestARewriteThatLosesARaceComesAgain",
+		},
+		{
+			"a committed document whose request fails like an outage once has failed", "internal/commit/judge.go",
+			"	return j.batch.RetryCount > escapeRetries\n", "	return true\n", pkg, "TestARewriteThatLosesARaceComesAgain",
+		},
+		{
+			"a run does not say how often it offered a batch", "internal/run/worker.go",
+			", RetryCount: c.Lease.Epoch - 1,\n", ",\n", "internal/run", "TestADocumentThatAlwaysFailsLikeAnOutageEndsItsRun",
 		},
 		{
 			"a mark that fails like an outage stops the feed", pkg + "/poison.go",
