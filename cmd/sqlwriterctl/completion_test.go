@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"run st":                          {"start"},
 		"document ":                       {"show", "why", "retry", "submit", "mark-committed"},
-		"run start ":                      {"drain", "replay", "reindex"},
+		"run start ":                      {"drain", "replay", "reindex", "reapply", "reconcile"},
 		"run start replay --kind do":      {"document"},
 		"run start replay --kind=do":      {"--kind=document"},
 		"run start replay --kind = do":    {"document"},
@@ -64,5 +64,5 @@ func TestCompletionInBash(t *testing.T) {
 	script := `PATH="` + bin + `:$PATH"; source <(sqlwriterctl completion bash); COMP_WORDS=(sqlwriterctl run start r); COMP_CWORD=3; _sqlwriterctl; echo "${COMPREPLY[@]}"`
 	got, err := exec.CommandContext(t.Context(), bash, "--norc", "-c", script).Output()
 	require.NoError(t, err)
-	require.Equal(t, "replay reindex\n", string(got))
+	require.Equal(t, "replay reindex reapply reconcile\n", string(got))
 }

@@ -58,7 +58,7 @@ func TestUsageErrorsMakeNoRequest(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "start", "--yes", "foo"}, `kind: unknown value "foo"; expected one of drain, replay, reindex`},
+		{[]string{"run", "start", "--yes", "foo"}, `kind: unknown value "foo"; expected one of drain, replay, reindex, reapply, reconcile`},
 		{[]string{"run", "start", "--yes", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: unknown value "zzz"; expected one of two_phase, checkpoint, optimistic`},
 		{[]string{"run", "start", "--yes", "replay", "--kind", "zzz", "--why", "x"}, `--kind: unknown value "zzz"; expected one of infrastructure, `},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},

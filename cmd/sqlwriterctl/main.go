@@ -52,7 +52,7 @@ type cli struct {
 	Explain  explainCommand   `cmd:"" help:"Explain an error code: meaning, cost, what happens next, what to do."`
 	Document documentCommands `cmd:"" help:"Documents: find them, explain them, try them again."`
 	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: show, pause, resume."`
-	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex."`
+	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply, reconcile."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
 	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
 	Report   reportCommands   `cmd:"" help:"Monitoring queries."`

@@ -32,8 +32,8 @@ type runStartCommand struct {
 	Until   string   `help:"Only documents that failed or changed before." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
-	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay); can be combined with --code." placeholder:"RUN"`
-	All     bool     `help:"All documents; without it a replay or a reindex without a filter is refused."`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply); can be combined with --code." placeholder:"RUN"`
+	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME" values:"patterns"`

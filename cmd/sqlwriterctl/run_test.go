@@ -465,7 +465,7 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
-		"an unknown kind":         {[]string{"run", "start", "--yes", "reconcile", "--all", "--why", "x"}, `kind: unknown value "reconcile"; expected one of drain, replay, reindex`},
+		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `kind: unknown value "census"; expected one of drain, replay, reindex, reapply, reconcile`},
 		"an unknown kind, error":  {[]string{"run", "start", "--yes", "replay", "--kind", "documents", "--why", "x"}, "--kind: unknown value \"documents\"; did you mean document?"},
 		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
 		"no other time":           {[]string{"run", "start", "--yes", "replay", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},

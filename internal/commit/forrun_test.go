@@ -197,6 +197,36 @@ func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	require.Equal(t, "unchanged", results[idOf(t, good)].Outcome, "without rewrite nothing is written again")
 }
 
+// The database lost a line's content, and another document's mark. A third document was repaired by hand.
+func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
+	w := newWorld(t, 1, 2, 3, 4, 5)
+	there, lost := result(1, 1, "ACME", ""), result(2, 2, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`)
+	failed := result(3, 3, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`)
+	again := result(4, 4, tooLong(), `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`)
+	byHand := result(5, 5, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`)
+	worse := result(6, 99, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`)
+	w.run(w.put(there)...)
+	w.edit(1, "CLN_MFR_AI_NM", "somebody's")
+	w.put(lost, failed, again, byHand, worse)
+	stays := []string{idOf(t, there), idOf(t, lost), idOf(t, byHand), idOf(t, worse)}
+	before := w.snapshots(stays...)
+
+	results, report := w.runFor(false, []invoice.Status{invoice.Committed, invoice.Failed},
+		w.snapshots(append(slices.Clone(stays), idOf(t, failed), idOf(t, again))...)...)
+	for doc, want := range map[string]string{there: "unchanged", lost: "applied", failed: "applied", again: "retry_scheduled", byHand: "manual", worse: "failed"} {
+		require.Equal(t, want, results[idOf(t, doc)].Outcome, idOf(t, doc))
+	}
+	require.Equal(t, "missing_detail_row", results[idOf(t, worse)].Code)
+	require.Equal(t, before, w.snapshots(stays...), "a committed document keeps its state")
+	require.Equal(t, 2, report.Writes, "the two that had failed")
+	require.Equal(t, "committed", w.status(idOf(t, failed)))
+	require.Equal(t, 1.0, w.state(idOf(t, again))["retry_count"], "its budget starts anew")
+	require.Equal(t, "somebody's", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a line that has the content stays untouched")
+	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
+	_, written := w.sink.Entry(5)
+	require.False(t, written, "what a person repaired is theirs")
+}
+
 // edit changes a column of a line as a person does.
 func (w *world) edit(line int64, column, value string) {
 	w.t.Helper()

@@ -76,7 +76,7 @@ func (r StartRequest) check(table run.KindTable) error {
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
 	case r.Run != "" && (!kind.OfRun || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
-		return refuse(Usage, "run: goes with a replay, and with no other filter than a code")
+		return refuse(Usage, "run: goes with a kind that tries failed documents again, and with no other filter than a code")
 	case r.Run != "" && !isRunID(r.Run):
 		return notARun(r.Run)
 	case r.Rate < 0 || r.Rate > maxRate:

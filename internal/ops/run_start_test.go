@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
@@ -31,7 +32,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		request ops.StartRequest
 		says    string
 	}{
-		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex or reconcile, found "census"`},
+		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex, reapply or reconcile, found "census"`},
 		"no kind of error":           {with(func(r *ops.StartRequest) { r.ErrorKind, r.All = "documents", false }), `error_kind: expected one of infrastructure, `},
 		"from after to":              {with(func(r *ops.StartRequest) { r.From, r.To, r.All = start(), start(), false }), "to: expected a time after from"},
 		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
@@ -45,6 +46,10 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"all with a filter":          {with(func(r *ops.StartRequest) { r.Code = "1" }), "all: goes with no filter"},
 		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
 		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, Why: "x"}, "all: expected a filter"},
+		"a reapply of everything":    {ops.StartRequest{Kind: run.Reapply, Why: "x"}, "all: expected a filter"},
+		"lines of a reapply":         {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reapply, []int64{1} }), `found "reapply"`},
+		"a reapply of what waits":    {ops.StartRequest{Kind: run.Reapply, Why: "x", Filter: run.Filter{Statuses: []invoice.Status{invoice.Pending}}}, "statuses: a reapply takes committed, failed, found pending"},
+		"a reindex of a run":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Filter: run.Filter{Run: "run-1"}}, "run: goes with a kind that tries failed documents again"},
 		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
 		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
 		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 1001) }), "overwrite_edits: expected at most 1000 lines, found 1001"},

@@ -107,6 +107,12 @@ func executions() []executed {
 		{"reindex of named documents", run.Reindex, named, committed, map[run.Outcome]int{
 			run.DocCommitted: 7, run.DocSuperseded: 1, run.DocFailed: 2, run.DocGone: 1, run.DocSkipped: 2,
 		}},
+		{"reapply of committed documents", run.Reapply, named, committed, map[run.Outcome]int{
+			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocFailed: 2, run.DocGone: 1, run.DocSkipped: 2,
+		}},
+		{"reapply of failed documents", run.Reapply, all, failed, map[run.Outcome]int{
+			run.DocCommitted: 6, run.DocUnchanged: 3, run.DocSuperseded: 1, run.DocDeferred: 2,
+		}},
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	Replay Kind = "replay"
 	// Reindex rewrites the lines of committed documents.
 	Reindex Kind = "reindex"
+	// Reapply brings committed and failed documents to a database that lacks their content. Lines that have it stay untouched.
+	Reapply Kind = "reapply"
 	// Reconcile compares documents, ledger, rows and evidence, and keeps what does not fit as findings.
 	Reconcile Kind = "reconcile"
 )
@@ -78,6 +80,11 @@ func Kinds() KindTable {
 			Outcomes: Outcomes(),
 		},
 		{
+			Kind: Reapply, Meaning: "committed and failed documents whose content the database lacks", OfRun: true,
+			Statuses: []invoice.Status{invoice.Committed, invoice.Failed}, TakeOver: []invoice.Status{invoice.Committed, invoice.Failed},
+			Outcomes: append(written(), DocManual),
+		},
+		{
 			Kind: Reconcile, Meaning: "compares documents, ledger, rows and evidence", Unfiltered: true, Compares: true,
 			Passes: []string{"findings", "rows", "documents", "evidence", "leases", "ledger", "mend", "report"},
 			Outcomes: []Outcome{
@@ -98,7 +105,7 @@ func (t KindTable) Find(kind Kind) (KindRow, bool) {
 	return t[i], true
 }
 
-// OfRun returns the row that tries failed documents again; the zero row if there is none.
+// OfRun returns the first row that tries failed documents again; the zero row if there is none.
 func (t KindTable) OfRun() (row KindRow) {
 	if i := slices.IndexFunc(t, func(k KindRow) bool { return k.OfRun }); i >= 0 {
 		row = t[i]

@@ -111,12 +111,12 @@ const (
 	DocSuperseded Outcome = "superseded"
 	// DocDeferred: a retry of the document is scheduled, or the recovery timer will take it.
 	DocDeferred Outcome = "deferred"
-	// DocFailed: it is a poison message, or could not be rewritten.
+	// DocFailed: it is a poison message, or it is committed and could not be written again.
 	DocFailed Outcome = "failed"
 	// DocGone: it was deleted. DocSkipped: its status is not one that the run takes.
 	DocGone    Outcome = "gone"
 	DocSkipped Outcome = "skipped"
-	// DocEdited, DocNotComparable, DocManual: a rewrite left lines alone. A person edited them; the ledger does not say what was
+	// DocEdited, DocNotComparable, DocManual: a run left lines alone. A person edited them; the ledger does not say what was
 	// written; or a person repaired them and marked the document.
 	DocEdited        Outcome = "edited"
 	DocNotComparable Outcome = "not_comparable"

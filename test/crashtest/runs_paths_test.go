@@ -20,7 +20,7 @@ import (
 func runPaths() []*path {
 	return []*path{
 		handOffPath(run.TwoPhase), handOffPath(run.Checkpoint), handOffPath(run.Optimistic), workerPath(), takeOverPath(),
-		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(),
+		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(), reapplyPath(),
 	}
 }
 
@@ -480,3 +480,43 @@ func replayPath() *path {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// reapplyPath brings committed and failed documents to a database that lost what was written last, by the operator's process.
+func reapplyPath() *path {
+	const written = `"status":"committed","outcome":"applied"`
+	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
+	documents := []struct {
+		want
+		outcome run.Outcome
+	}{
+		{want{id: at(36, "kept"), json: doc(at(36, "kept"), 501, "kept", written), end: invoice.Committed}, run.DocUnchanged},
+		{want{id: at(37, "lost"), json: doc(at(37, "lost"), 502, "lost", written, 503), end: invoice.Committed}, run.DocCommitted},
+		{want{id: at(35, "older"), json: doc(at(35, "older"), 501, "older", written), end: invoice.Committed}, run.DocSuperseded},
+		{want{id: at(39, "mended"), json: doc(at(39, "mended"), 510, "mended", failed), end: invoice.Committed}, run.DocCommitted},
+		{want{id: at(40, "refused"), json: doc(at(40, "refused"), 520, refused, failed), code: refusedCode}, run.DocDeferred},
+	}
+	outcomes := map[string]run.Outcome{}
+	for _, d := range documents {
+		outcomes[d.id] = d.outcome
+	}
+	r := &runsPath{
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
+		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Reapply, Pattern: run.TwoPhase}, run.Filter{IDs: sortedKeys(outcomes)})},
+	}
+	p := runPath("reapply", r, []int64{501, 502, 503, 510, 520}, func(w *world) {
+		w.advance(-2 * time.Hour)
+		for _, d := range documents {
+			w.put(d.want)
+			if d.outcome == run.DocUnchanged {
+				w.wroteBefore(d.want)
+			}
+			if strings.Contains(string(d.json), `"failed"`) {
+				w.evidenceBefore(d.want)
+			}
+		}
+		w.advance(2 * time.Hour)
+		w.shown()
+	})
+	p.operator = true
+	return p
+}
