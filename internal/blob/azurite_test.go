@@ -17,14 +17,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/azurite"
 )
 
 // patient are timeouts for a real server on a busy machine.
 func patient() Timeouts {
-	return Timeouts{Keep: time.Minute, Read: time.Minute, Ping: time.Minute}
+	return Timeouts{Keep: time.Minute, Read: time.Minute, List: time.Minute, Ping: time.Minute}
 }
 
 // newContainer is a name that no other test uses.
@@ -87,6 +89,33 @@ func TestEvidence(t *testing.T) {
 		return conformance.EvidenceHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
 			Read:     func(t testing.TB, file string) ([]byte, bool) { return view.read(t, "web/"+file) },
+		}
+	})
+}
+
+func TestReconcileEvidence(t *testing.T) {
+	t.Parallel()
+	server := azuriteOf(t)
+	conformance.TestReconcileEvidence(t, func(t *testing.T) conformance.ReconcileEvidenceHarness {
+		name := newContainer()
+		view := openVendorView(t, server, name)
+		// Another environment's files are in no listing.
+		other, err := Open(Options{Connection: server.ConnectionString(), Container: name, Prefix: "web2", Timeouts: patient()})
+		require.NoError(t, err)
+		t.Cleanup(other.Close)
+		require.NoError(t, other.Keep(t.Context(), "failed/1/a/20-f/metadata.json", []byte("{}")))
+		return conformance.ReconcileEvidenceHarness{
+			Evidence: openOn(t, server.ConnectionString(), name, patient()),
+			Read:     func(t testing.TB, file string) ([]byte, bool) { return view.read(t, "web/"+file) },
+			Report: func(t testing.TB, file string) ([]byte, string, bool) {
+				content, ok := view.read(t, "reports/web/"+file)
+				if !ok {
+					return nil, "", false
+				}
+				properties, err := view.NewBlobClient("reports/web/"+file).GetProperties(t.Context(), nil)
+				require.NoError(t, err)
+				return content, *properties.ContentType, true
+			},
 		}
 	})
 }
@@ -166,6 +195,73 @@ func TestWithARightToFilesOnly(t *testing.T) {
 	content, err := s.Read(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(content))
+
+	folder := "failed/1/a/0-f"
+	_, _, err = s.Episodes(t.Context(), "")
+	_, removeErr := s.Remove(t.Context(), folder)
+	for _, err := range []error{err, removeErr} {
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+		require.Contains(t, err.Error(), "blob: list: infrastructure 403/Auth", "the refused call")
+		requireNoSecret(t, err, query.Signature())
+	}
+	require.NoError(t, s.KeepReport(t.Context(), "r.txt", []byte("x"), "text/plain"))
+}
+
+// metadata.json goes last: what is left of a folder is found again and removed by the next try.
+func TestARemovalThatIsCutShortIsRepeated(t *testing.T) {
+	t.Parallel()
+	server := azuriteOf(t)
+	name := newContainer()
+	proxy, direct := server.Proxy(t), openOn(t, server.ConnectionString(), name, patient())
+	s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: maxWait, List: time.Minute}) // too short to try a deletion again
+	d := invoice.Document{ID: "a", Main: 1, Hash: "f"}
+	folder := commit.EvidenceFolder(d, 0)
+	for _, file := range []string{"original.json", "error.json", commit.EvidenceMetadata} {
+		require.NoError(t, direct.Keep(t.Context(), folder+"/"+file, []byte("{}")))
+	}
+	for left := 3; left > 0; left-- {
+		plan := []azurite.Fault{azurite.Pass, azurite.Pass, azurite.CutBefore} // the listing, one file, and no more
+		if left == 1 {
+			plan[1] = azurite.CutAfter
+		}
+		proxy.Plan(plan...)
+		files, err := s.Remove(t.Context(), folder)
+		page, _, listErr := direct.Episodes(t.Context(), "")
+		require.NoError(t, listErr)
+		if left == 1 { // removed, and the answer was lost
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+			require.Empty(t, page)
+			continue
+		}
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+		require.Equal(t, 1, files)
+		require.Len(t, page, 1, "found again")
+		_, found, err := direct.Newest(t.Context(), d)
+		require.NoError(t, err)
+		require.True(t, found)
+	}
+	proxy.Plan()
+	files, err := s.Remove(t.Context(), folder)
+	require.NoError(t, err)
+	require.Zero(t, files)
+}
+
+// The id of a name that was cut is in the metadata.
+func TestEpisodesReadTheMetadataOfACutName(t *testing.T) {
+	t.Parallel()
+	server := azuriteOf(t)
+	name := newContainer()
+	proxy, direct := server.Proxy(t), openOn(t, server.ConnectionString(), name, patient())
+	long := invoice.Document{ID: strings.Repeat("x", 700), Main: 1, Hash: "f", Version: invoice.Version{Key: invoice.Key("x")}}
+	file := commit.EvidenceFolder(long, 0) + "/" + commit.EvidenceMetadata
+	require.NoError(t, direct.Keep(t.Context(), file, []byte(`{"document_id":"`+long.ID+`"}`)))
+	s := openOn(t, proxy.ConnectionString(), name, patient())
+	proxy.Plan(azurite.Pass, azurite.CutBefore)
+	page, _, err := s.Episodes(t.Context(), "")
+	require.NoError(t, err, "a cut read is repeated")
+	require.Len(t, page, 1)
+	require.Equal(t, long.ID, page[0].DocumentID)
+	require.Equal(t, []string{"GET", "GET", "GET"}, proxy.Seen())
 }
 
 func TestAWrongKeyIsInfrastructure(t *testing.T) {

@@ -36,10 +36,12 @@ type Options struct {
 
 // Timeouts bound a call with its waits and retries. The caller's own deadline counts when it is earlier.
 type Timeouts struct {
-	// Keep bounds the storing of one file, with the making of the container. Default 10 s.
+	// Keep bounds the storing of one file, with the making of the container, and the removal of one. Default 10 s.
 	Keep time.Duration
 	// Read bounds the read of one file. Default 10 s.
 	Read time.Duration
+	// List bounds one page of a listing. Default 20 s.
+	List time.Duration
 	// Ping bounds the check of the container. Default 5 s.
 	Ping time.Duration
 }
@@ -52,6 +54,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	}{
 		{&t.Keep, 10 * time.Second},
 		{&t.Read, 10 * time.Second},
+		{&t.List, 20 * time.Second},
 		{&t.Ping, 5 * time.Second},
 	} {
 		if *f.field <= 0 {

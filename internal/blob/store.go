@@ -35,14 +35,19 @@ func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
 	}
 	ctx, cancel := bounded(ctx, s.timeouts.Keep)
 	defer cancel()
-	err := s.upload(ctx, name, content)
+	return s.inContainer(ctx, func() error { return s.upload(ctx, name, content) })
+}
+
+// inContainer stores a file, and makes the container where it is missing.
+func (s *Store) inContainer(ctx context.Context, put func() error) error {
+	err := put()
 	if !lacksContainer(err) {
 		return err
 	}
 	if err := s.makeContainer(ctx); err != nil {
 		return err
 	}
-	return s.upload(ctx, name, content)
+	return put()
 }
 
 // Read gives the file that Keep stored under name. Errors by kind: condition Gone when the file does not exist;
@@ -87,10 +92,18 @@ func (s *Store) upload(ctx context.Context, name string, content []byte) error {
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
 	})
-	if err == nil || fileExists(err) {
+	if fileExists(err) {
 		return nil
 	}
-	return translate(operation{"blob: keep", onContainer}, err)
+	return translated(operation{"blob: keep", onContainer}, err)
+}
+
+// translated is translate for a call that may have succeeded.
+func translated(op operation, err error) error {
+	if err == nil {
+		return nil
+	}
+	return translate(op, err)
 }
 
 // makeContainer makes the container; one that exists is success.

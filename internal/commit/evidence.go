@@ -1,9 +1,13 @@
 package commit
 
 import (
+	"encoding/json"
+	"net/url"
+	"path"
 	"strings"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // CheckEvidenceName validates a name for Evidence. Errors by kind: internal, code "evidence_name".
@@ -23,4 +27,61 @@ func CheckEvidenceName(name string) error {
 		return fault.New(fault.Internal, op, code, "characters other than letters, digits and -_.~%%/")
 	}
 	return nil
+}
+
+// The folders and files of evidence: failed/{main line}/{escaped id}/{number of resets}-{content hash}/{file}.
+const (
+	// EvidenceRoot is the folder of all evidence of an environment.
+	EvidenceRoot = "failed"
+	// EvidenceMetadata is the file that is stored last, so its presence proves that the evidence is complete.
+	EvidenceMetadata = "metadata.json"
+	unknownMain      = "unknown"
+)
+
+// EvidenceFile is the name of a file of evidence, read.
+type EvidenceFile struct {
+	// Folder is the EvidenceFolder, File the name in it.
+	Folder, File string
+	// DocumentID is empty where the name has only the beginning of the id. The metadata has it (EvidenceID).
+	DocumentID string
+}
+
+// ReadEvidenceName reads the name of a file; false when it is not the name of a file of evidence.
+func ReadEvidenceName(name string) (f EvidenceFile, ok bool) {
+	const parts = 5
+	p := strings.Split(name, "/")
+	if len(p) != parts || p[0] != EvidenceRoot || p[1] == "" || p[2] == "" || p[4] == "" || !strings.Contains(p[3], "-") {
+		return EvidenceFile{}, false
+	}
+	f = EvidenceFile{Folder: path.Dir(name), File: p[4]}
+	if len(p[2]) > maxEscapedID {
+		return f, true
+	}
+	id, err := url.PathUnescape(p[2])
+	if err != nil {
+		return EvidenceFile{}, false
+	}
+	f.DocumentID = id
+	return f, true
+}
+
+// EvidenceID gives the document's id in a metadata.json; empty when it has none.
+func EvidenceID(metadata []byte) string {
+	var m pillMetadata
+	if json.Unmarshal(metadata, &m) != nil {
+		return ""
+	}
+	return m.DocumentID
+}
+
+// EvidenceFoldersOf gives the folders that have the evidence of a document's failures: that of its main line, then that of content whose
+// main line could not be read. Evidence of content with another main line is not in them.
+func EvidenceFoldersOf(d invoice.Document) []string {
+	unread := d
+	unread.Main = 0
+	folders := []string{path.Dir(EvidenceFolder(d, 0))}
+	if d.Main > 0 {
+		folders = append(folders, path.Dir(EvidenceFolder(unread, 0)))
+	}
+	return folders
 }

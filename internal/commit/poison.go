@@ -177,11 +177,11 @@ func (p *poisoner) pill(cur invoice.Document, cause error) pill {
 
 // EvidenceFolder is the folder of a document's evidence. It is the same for the same content and the same number of resets.
 func EvidenceFolder(d invoice.Document, reprocessCount int) string {
-	main := "unknown"
+	main := unknownMain
 	if d.Main > 0 {
 		main = fmt.Sprint(d.Main)
 	}
-	return fmt.Sprintf("failed/%s/%s/%d-%s", main, escapeID(d), reprocessCount, d.Hash)
+	return fmt.Sprintf(EvidenceRoot+"/%s/%s/%d-%s", main, escapeID(d), reprocessCount, d.Hash)
 }
 
 // escapeID makes a file name of an id: letters, digits and -_.~ stay, every other byte becomes %XX. An id that is too long
@@ -221,7 +221,7 @@ func (p *poisoner) keep(ctx context.Context, pill pill, raw json.RawMessage) err
 	for _, file := range []struct {
 		name    string
 		content []byte
-	}{{"original.json", raw}, {"error.json", errorJSON}, {"metadata.json", metadata}} {
+	}{{"original.json", raw}, {"error.json", errorJSON}, {EvidenceMetadata, metadata}} {
 		if err := p.evidence.Keep(ctx, pill.folder+"/"+file.name, file.content); err != nil {
 			p.evidenceDown.Store(fault.IsDependency(err))
 			return err

@@ -5,21 +5,32 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
-// Evidence keeps files in memory. It implements commit.Evidence and is safe for concurrent use.
+// Evidence keeps files in memory. It implements commit.Evidence and reconcile.Evidence and is safe for concurrent use.
 type Evidence struct {
+	now func() time.Time
+
 	mu    sync.Mutex
 	files map[string][]byte
+	// times are when the files were stored.
+	times   map[string]time.Time
+	reports map[string]Report
 }
 
 var _ commit.Evidence = (*Evidence)(nil)
 
 // NewEvidence makes an Evidence without files.
-func NewEvidence() *Evidence { return &Evidence{files: map[string][]byte{}} }
+func NewEvidence() *Evidence { return NewEvidenceOn(time.Now) }
+
+// NewEvidenceOn is NewEvidence on a clock.
+func NewEvidenceOn(now func() time.Time) *Evidence {
+	return &Evidence{now: now, files: map[string][]byte{}, times: map[string]time.Time{}, reports: map[string]Report{}}
+}
 
 // Keep stores a file under a name unless there is one already. See commit.Evidence.
 func (e *Evidence) Keep(ctx context.Context, name string, content []byte) error {
@@ -32,7 +43,7 @@ func (e *Evidence) Keep(ctx context.Context, name string, content []byte) error 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, there := e.files[name]; !there {
-		e.files[name] = slices.Clone(content)
+		e.files[name], e.times[name] = slices.Clone(content), e.now().UTC().Truncate(time.Second)
 	}
 	return nil
 }

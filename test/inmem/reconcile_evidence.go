@@ -1,0 +1,125 @@
+package inmem
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+)
+
+var _ reconcile.Evidence = (*Evidence)(nil)
+
+// Report is a file that KeepReport stored.
+type Report struct {
+	Content     []byte
+	ContentType string
+}
+
+// Episodes implements reconcile.Evidence. A page covers ten files, so that use cases meet many pages, and folders that two pages divide.
+func (e *Evidence) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {
+	const looked = 10
+	if err := ended(ctx, "inmem: episodes"); err != nil {
+		return nil, "", err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	names := e.under(commit.EvidenceRoot + "/")
+	first, _ := slices.BinarySearch(names, at)
+	if first < len(names) && names[first] == at {
+		first++
+	}
+	names = names[first:]
+	if len(names) > looked {
+		names = names[:looked]
+		next = names[looked-1]
+	}
+	for _, name := range names {
+		if episode, ok := e.episode(name); ok {
+			page = append(page, episode)
+		}
+	}
+	return page, next, nil
+}
+
+// under lists the names that begin with prefix, sorted.
+func (e *Evidence) under(prefix string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.files)), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+}
+
+// episode is the episode that a file completes.
+func (e *Evidence) episode(name string) (reconcile.Episode, bool) {
+	f, ok := commit.ReadEvidenceName(name)
+	if !ok || f.File != commit.EvidenceMetadata {
+		return reconcile.Episode{}, false
+	}
+	if f.DocumentID == "" {
+		f.DocumentID = commit.EvidenceID(e.files[name])
+	}
+	return reconcile.Episode{DocumentID: f.DocumentID, Folder: f.Folder, At: e.times[name]}, f.DocumentID != ""
+}
+
+// Newest implements reconcile.Evidence.
+func (e *Evidence) Newest(ctx context.Context, d invoice.Document) (newest reconcile.Episode, found bool, err error) {
+	if err := ended(ctx, "inmem: newest evidence"); err != nil {
+		return reconcile.Episode{}, false, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, folder := range commit.EvidenceFoldersOf(d) {
+		for _, name := range e.under(folder + "/") {
+			if episode, ok := e.episode(name); ok && (!found || episode.After(newest)) {
+				newest, found = episode, true
+			}
+		}
+		if found {
+			break
+		}
+	}
+	return newest, found, nil
+}
+
+// KeepReport implements reconcile.Evidence.
+func (e *Evidence) KeepReport(ctx context.Context, name string, content []byte, contentType string) error {
+	if err := commit.CheckEvidenceName(name); err != nil {
+		return err
+	}
+	if err := ended(ctx, "inmem: keep report"); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reports[name] = Report{slices.Clone(content), contentType}
+	return nil
+}
+
+// Reports gives the reports by name: a copy, whose contents must not be changed.
+func (e *Evidence) Reports() map[string]Report {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.reports)
+}
+
+// Remove deletes a folder of evidence and returns how many files it deleted. Errors by kind: infrastructure; internal for a name that is no
+// commit.EvidenceFolder.
+func (e *Evidence) Remove(ctx context.Context, folder string) (files int, err error) {
+	const op = "inmem: remove evidence"
+	if name, ok := commit.ReadEvidenceName(folder + "/" + commit.EvidenceMetadata); !ok || name.Folder != folder {
+		return 0, fault.New(fault.Internal, op, "evidence_name", "not a folder of evidence")
+	}
+	if err := ended(ctx, op); err != nil {
+		return 0, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range e.under(folder + "/") {
+		delete(e.files, name)
+		delete(e.times, name)
+		files++
+	}
+	return files, nil
+}
