@@ -82,6 +82,9 @@ type Fields struct {
 	SendMS   int64  `log:"send_ms" says:"milliseconds of sending messages"`
 	UpdateMS int64  `log:"update_ms" says:"milliseconds of recording what was sent"`
 
+	Class string `log:"class" says:"class of findings"`
+	Open  int    `log:"open" says:"number of open findings"`
+
 	Version    string   `log:"version" says:"the build"`
 	SysName    string   `log:"sys_name" says:"setting SYS_NAME"`
 	Dependency string   `log:"dependency" says:"cosmos, sql, servicebus, blob or leases"`

@@ -71,6 +71,7 @@ const (
 	ExecutionWaits      Name = "execution_waits"
 	BatchFailed         Name = "batch_failed"
 	MessageDeadLettered Name = "message_dead_lettered"
+	FindingOpen         Name = "finding_open"
 )
 
 // Row is one event.
@@ -167,6 +168,7 @@ func Table() []Row {
 		{RunFailed, warn, "the failure of the run could not be recorded: it is tried again", "", failure},
 		{ExecutionWaits, warn, "a run in this process waits for a dependency", "[Runs](runbook.md#runs)", slices.Concat(failure, []string{"again_ms"})},
 		{BatchFailed, warn, "a batch of a run failed", "[Runs](runbook.md#runs): `batch show` has its errors", failure},
+		{FindingOpen, warn, "a comparison found that documents, ledger, rows or evidence do not fit", "`sqlwriterctl finding list`; `sqlwriterctl explain CLASS` says what the class means and what to do", []string{"class", "open", "since"}},
 		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "[Runs](runbook.md#runs); read `message.json` in its evidence", []string{"reason", "evidence", "changed"}},
 	}
 }
