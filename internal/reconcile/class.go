@@ -1,5 +1,7 @@
 package reconcile
 
+import "slices"
+
 // Class says how something that was compared is: a finding, or one of the classes that are only counted.
 type Class string
 
@@ -47,3 +49,13 @@ const (
 	// GoneNow: a finding of an earlier run that is no longer true.
 	GoneNow Class = "gone"
 )
+
+// FindingClasses returns the classes of findings in alphabetical order.
+func FindingClasses() []Class {
+	classes := []Class{
+		RowMissing, TrackingMissing, Edited, Stale, NotInLedger, FailedUnmarked, FailedButWritten, FailedWithoutEvidence, EvidenceWithoutFailed,
+		PendingTooLong, LeftBehind, SameKeyDiffers,
+	}
+	slices.Sort(classes)
+	return classes
+}

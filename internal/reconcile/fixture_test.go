@@ -1,0 +1,564 @@
+package reconcile_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+	"sqlwriter/test/fill"
+	"sqlwriter/test/inmem"
+)
+
+// start is the time at which every test begins.
+func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
+
+const sysName = "web"
+
+// world is an environment with its container, database and evidence in memory, on a clock that only the test moves. Documents are written
+// by the real commit.Commit.
+type world struct {
+	t        *testing.T
+	clock    time.Time
+	docs     *inmem.Documents
+	sink     *inmem.Sink
+	evidence *inmem.Evidence
+	findings *findings
+	breaker  *breaker.Breaker
+	commit   *commit.Commit
+	options  reconcile.Options
+	locks    []reconcile.Lock
+	reports  map[string]string
+	mended   map[string]mended
+	// storedAt is when each file of evidence was stored, writtenAt when each line was written last.
+	storedAt  map[string]time.Time
+	writtenAt map[int64]time.Time
+	flowSince time.Time
+	flowOff   bool
+	log       io.Writer
+	// before and after are called around each call of a port of Reconcile. An error is the call's.
+	before, after func(call string) error
+	calls         map[string]int
+	waited        time.Duration
+	runs          int
+}
+
+type mended struct {
+	mend      reconcile.Mend
+	documents []string
+	why       string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, clock: start(), sink: inmem.NewSink(), evidence: inmem.NewEvidence(), reports: map[string]string{}, mended: map[string]mended{},
+		storedAt: map[string]time.Time{}, writtenAt: map[int64]time.Time{}, calls: map[string]int{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
+	}
+	now := func() time.Time { return w.clock }
+	w.docs, w.findings = inmem.NewDocuments(now), &findings{w: w, rows: map[reconcile.Key]reconcile.Finding{}}
+	b := breaker.New(inmem.NewControl(), breaker.Options{
+		Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, SysName: sysName, Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
+		Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	w.breaker = b
+	w.commit = commit.NewCommit(w.docs, applying{w}, commit.Options{
+		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: keeping{w}, Container: "docs",
+		Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: now, ReviewConfidence: 0.8, Wait: func(_ context.Context, d time.Duration) error {
+		w.waited += d
+		return nil
+	}}
+	return w
+}
+
+// applying notes when lines are written.
+type applying struct{ w *world }
+
+func (a applying) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	if known.SysName == "" {
+		known.SysName = sysName
+	}
+	out, err := a.w.sink.Apply(ctx, items, mode, known)
+	for _, o := range out {
+		for _, r := range o.Rows {
+			if r.Verdict == commit.Applied {
+				a.w.writtenAt[r.DetailID] = a.w.clock
+			}
+		}
+	}
+	return out, err
+}
+
+func (a applying) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return a.w.sink.Heartbeat(ctx, known)
+}
+
+func (a applying) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return a.w.sink.TakeOver(ctx, known)
+}
+
+// keeping notes when evidence is stored.
+type keeping struct{ w *world }
+
+func (k keeping) Keep(ctx context.Context, name string, content []byte) error {
+	if _, there := k.w.storedAt[name]; !there {
+		k.w.storedAt[name] = k.w.clock
+	}
+	return k.w.evidence.Keep(ctx, name, content)
+}
+
+func (k keeping) Read(ctx context.Context, name string) ([]byte, error) { return k.w.evidence.Read(ctx, name) }
+
+// document is the text of a document of the environment. Its id has the minute; state is its sql_writer, pending if empty.
+func document(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
+	return documentOf(idOf(minute, line), line, manufacturer, state, duplicates...)
+}
+
+func idOf(minute int, line int64) string {
+	return fmt.Sprintf("2025-12-17 %02d:%02d:00.000000-06:00-0001-%d", 8+minute/60, minute%60, line)
+}
+
+func documentOf(id string, line int64, manufacturer, state string, duplicates ...int64) string {
+	dup, _ := json.Marshal(append([]int64{}, duplicates...))
+	if state == "" {
+		state = `{"status":"pending","retry_count":0}`
+	}
+	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, manufacturer, dup, state))
+}
+
+// put stores a document and makes its lines.
+func (w *world) put(doc string) string {
+	w.t.Helper()
+	require.NoError(w.t, w.docs.Put(json.RawMessage(doc)))
+	d, err := invoice.Read(json.RawMessage(doc), w.clock)
+	require.NoError(w.t, err)
+	return d.ID
+}
+
+func (w *world) addLines(ids ...int64) { w.sink.AddLines(ids...) }
+
+// offer offers documents to Commit as they are now.
+func (w *world) offer(ids ...string) commit.Report {
+	w.t.Helper()
+	raws, err := w.docs.ReadMany(w.t.Context(), ids)
+	require.NoError(w.t, err)
+	report, err := w.commit.Run(w.t.Context(), commit.Batch{Documents: raws, Received: w.clock})
+	require.NoError(w.t, err)
+	return report
+}
+
+// consistent makes n documents, each with a line of its own, a third of them with a duplicate, and commits them. Lines are 1 to n, and
+// duplicates 1,000,001 on.
+func (w *world) consistent(n int) {
+	w.t.Helper()
+	var ids []string
+	for i := 1; i <= n; i++ {
+		w.addLines(int64(i))
+		var dup []int64
+		if i%3 == 0 {
+			dup = []int64{1_000_000 + int64(i)}
+			w.addLines(dup...)
+		}
+		ids = append(ids, w.put(document(i%600, int64(i), "ACME", "", dup...)))
+		if len(ids) == 100 || i == n {
+			w.offer(ids...)
+			ids = nil
+		}
+	}
+	w.pass(time.Hour)
+}
+
+func (w *world) pass(d time.Duration) { w.clock = w.clock.Add(d) }
+
+func (w *world) doc(id string) invoice.Document {
+	w.t.Helper()
+	raw, err := w.docs.Read(w.t.Context(), id)
+	require.NoError(w.t, err)
+	d, err := invoice.Read(raw, w.clock)
+	require.NoError(w.t, err)
+	return d
+}
+
+// record replaces a document's sql_writer, as another program would.
+func (w *world) record(id string, change func(*invoice.State)) {
+	w.t.Helper()
+	d := w.doc(id)
+	change(&d.State)
+	_, err := w.docs.Record(w.t.Context(), id, d.ETag, d.State)
+	require.NoError(w.t, err)
+}
+
+// edit replaces a value of a line, as a person does.
+func (w *world) edit(line int64, column, value string) {
+	w.t.Helper()
+	l, ok := w.sink.Line(line)
+	require.True(w.t, ok)
+	l.Values = slices.Clone(l.Values)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Detail && c.Name == column {
+			l.Values[i] = invoice.Of(value)
+		}
+	}
+	w.sink.SetLine(line, l)
+}
+
+func (w *world) call(name string, do func() error) error {
+	w.calls[name]++
+	if w.before != nil {
+		if err := w.before(name); err != nil {
+			return err
+		}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if w.after != nil {
+		return w.after(name)
+	}
+	return nil
+}
+
+func (w *world) reconciler() *reconcile.Reconcile {
+	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
+	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Evidence: p, Leases: p, Mender: p, Breaker: p}, w.options)
+}
+
+var errKilled = errors.New("the process was killed")
+
+// night is a run of the timer. It may be killed at any call; then the step is repeated, as a later tick does.
+func (w *world) night(filter run.Filter) run.Run {
+	w.t.Helper()
+	w.runs++
+	text, err := json.Marshal(filter)
+	require.NoError(w.t, err)
+	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, StartedAt: w.clock, Counts: map[string]int{}}
+	w.findings.running = append(w.findings.running, row)
+	kind, _ := run.Kinds().Find(run.Reconcile)
+	for _, pass := range kind.Passes {
+		at := ""
+		for steps := 0; ; steps++ {
+			require.Less(w.t, steps, 100_000)
+			done, err := w.reconciler().Step(w.t.Context(), row, pass, at)
+			if errors.Is(err, errKilled) {
+				continue
+			}
+			require.NoError(w.t, err, "pass %s at %s", pass, at)
+			w.pass(done.Wait)
+			counts := maps.Clone(row.Counts)
+			for o, n := range done.Counts {
+				counts[string(o)] += n
+			}
+			row.Counts, at = counts, done.Next
+			require.Less(w.t, len(at), 8<<10, "the position of %s", pass)
+			if done.Done {
+				break
+			}
+		}
+	}
+	w.findings.running = w.findings.running[:len(w.findings.running)-1]
+	if len(filter.IDs) == 0 {
+		w.findings.completed = append(w.findings.completed, row)
+	}
+	return row
+}
+
+// counted are the counts of a run that are not 0.
+func counted(row run.Run) map[string]int {
+	counts := maps.Clone(row.Counts)
+	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
+	return counts
+}
+
+// open lists the open findings as "class line document".
+func (w *world) open() []string { return w.inState(reconcile.Open) }
+
+func (w *world) inState(state reconcile.State) []string {
+	list := []string{}
+	for key, f := range w.findings.rows {
+		if f.State == state {
+			list = append(list, name(key))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func name(key reconcile.Key) string {
+	return fmt.Sprintf("%s %d %s", key.Class, key.Line, key.Document)
+}
+
+// ports are the ports of Reconcile: each call is counted, and may be interrupted.
+type ports struct {
+	w         *world
+	rows      reconcile.Rows
+	documents reconcile.Documents
+}
+
+type (
+	rowsOf      struct{ ports }
+	documentsOf struct{ ports }
+	findingsOf  struct{ ports }
+)
+
+func (p ports) Permit(context.Context) error {
+	return p.w.call("Permit", func() error {
+		if p.w.flowOff {
+			return fault.New(fault.Infrastructure, "test", "breaker_open", "the breaker is open")
+		}
+		return nil
+	})
+}
+
+func (p ports) ClosedSince(context.Context) (time.Time, bool) { return p.w.flowSince, !p.w.flowOff }
+
+func (p rowsOf) Scan(ctx context.Context, after int64, limit int) (s reconcile.Scanned, err error) {
+	require.LessOrEqual(p.w.t, limit, reconcile.MaxScan)
+	err = p.w.call("Scan", func() error { s, err = p.rows.Scan(ctx, after, limit); return err })
+	return s, err
+}
+
+func (p rowsOf) Lines(ctx context.Context, ids []int64) (lines []reconcile.Line, err error) {
+	require.LessOrEqual(p.w.t, len(ids), reconcile.MaxLines)
+	err = p.w.call("Lines", func() error { lines, err = p.rows.Lines(ctx, ids); return err })
+	for i, line := range lines {
+		if line.Ledger.Outcome != "" {
+			lines[i].Ledger.WrittenAt = p.w.writtenAt[line.ID]
+		}
+	}
+	return lines, err
+}
+
+func (p rowsOf) Names(ctx context.Context, after int64, limit int) (page reconcile.NamesPage, err error) {
+	err = p.w.call("Names", func() error { page, err = p.rows.Names(ctx, after, limit); return err })
+	return page, err
+}
+
+func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+	err = p.w.call("Changed", func() error {
+		docs, next, charge, err = p.documents.Changed(ctx, from, to, size, continuation)
+		return err
+	})
+	return docs, next, charge, err
+}
+
+func (p documentsOf) ReadMany(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error) {
+	require.LessOrEqual(p.w.t, len(ids), 100)
+	err = p.w.call("ReadMany", func() error { docs, charge, err = p.documents.ReadMany(ctx, ids); return err })
+	return docs, charge, err
+}
+
+func (p documentsOf) Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error) {
+	require.LessOrEqual(p.w.t, len(ids), 1000)
+	err = p.w.call("Heads", func() error { docs, charge, err = p.documents.Heads(ctx, ids); return err })
+	return docs, charge, err
+}
+
+func (p documentsOf) OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error) {
+	require.LessOrEqual(p.w.t, len(lines), 100)
+	err = p.w.call("OfLines", func() error { ids, charge, err = p.documents.OfLines(ctx, lines); return err })
+	return ids, charge, err
+}
+
+func (p documentsOf) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+	require.LessOrEqual(p.w.t, len(keys), 20)
+	err = p.w.call("SameKeys", func() error { docs, charge, err = p.documents.SameKeys(ctx, paths, keys); return err })
+	return docs, charge, err
+}
+
+func (p ports) Episodes(_ context.Context, at string) (page []reconcile.Episode, next string, err error) {
+	const size = 7
+	err = p.w.call("Episodes", func() error {
+		for _, e := range p.w.episodes() {
+			if e.Folder <= at {
+				continue
+			}
+			if len(page) == size {
+				next = page[size-1].Folder
+				break
+			}
+			page = append(page, e)
+		}
+		return nil
+	})
+	return page, next, err
+}
+
+// episodes lists complete evidence by its folder.
+func (w *world) episodes() (all []reconcile.Episode) {
+	files := w.evidence.Files()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(name) != "metadata.json" {
+			continue
+		}
+		var metadata struct {
+			DocumentID string `json:"document_id"`
+		}
+		require.NoError(w.t, json.Unmarshal(files[name], &metadata))
+		all = append(all, reconcile.Episode{DocumentID: metadata.DocumentID, Folder: path.Dir(name), At: w.storedAt[name]})
+	}
+	return all
+}
+
+func (p ports) Newest(_ context.Context, d invoice.Document) (newest reconcile.Episode, there bool, err error) {
+	err = p.w.call("Newest", func() error {
+		folder := path.Dir(commit.EvidenceFolder(d, 0))
+		for _, e := range p.w.episodes() {
+			if path.Dir(e.Folder) == folder && !e.At.Before(newest.At) {
+				newest, there = e, true
+			}
+		}
+		return nil
+	})
+	return newest, there, err
+}
+
+func (p ports) KeepReport(_ context.Context, name string, content []byte, _ string) error {
+	return p.w.call("KeepReport", func() error { p.w.reports[name] = string(content); return nil })
+}
+
+func (p ports) Locks(context.Context) (locks []reconcile.Lock, err error) {
+	err = p.w.call("Locks", func() error { locks = p.w.locks; return nil })
+	return locks, err
+}
+
+func (p ports) Mend(_ context.Context, id string, mend reconcile.Mend, documents []string, why string) error {
+	return p.w.call("Mend", func() error {
+		if _, there := p.w.mended[id]; !there {
+			p.w.mended[id] = mended{mend, slices.Clone(documents), why}
+		}
+		return nil
+	})
+}
+
+// findings is reconcile.Findings in memory.
+type findings struct {
+	w                  *world
+	rows               map[reconcile.Key]reconcile.Finding
+	running, completed []run.Run
+	follows            map[string]bool
+	adoptedAt          time.Time
+}
+
+func (p findingsOf) Save(_ context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
+	err = p.w.call("Save", func() error { opened, closed = p.w.findings.save(id, seen, gone); return nil })
+	return opened, closed, err
+}
+
+func (f *findings) save(id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int) {
+	saw := map[reconcile.Key]bool{}
+	for _, s := range seen {
+		saw[s.Key] = true
+		row, there := f.rows[s.Key]
+		if !there || row.State == reconcile.Gone || (row.State == reconcile.Accepted && row.AcceptedHash != s.RowHash) {
+			row.State, row.FirstSeen, row.QueuedBy = reconcile.Open, f.w.clock, ""
+			opened++
+		}
+		row.Seen, row.LastSeen, row.Run = s, f.w.clock, id
+		f.rows[s.Key] = row
+	}
+	for _, key := range gone {
+		if row, there := f.rows[key]; there && !saw[key] && row.State != reconcile.Gone && row.Run != id {
+			row.State, row.Run = reconcile.Gone, id
+			f.rows[key] = row
+			closed++
+		}
+	}
+	return opened, closed
+}
+
+func (p findingsOf) List(_ context.Context, q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding, err error) {
+	err = p.w.call("List", func() error { list = p.w.findings.list(q, after, limit); return nil })
+	return list, err
+}
+
+func (f *findings) list(q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding) {
+	text := func(k reconcile.Key) string { return fmt.Sprintf("%s %020d %s", k.Class, k.Line, run.DocumentKey(k.Document)) }
+	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b reconcile.Key) int { return strings.Compare(text(a), text(b)) })
+	for _, k := range keys {
+		row := f.rows[k]
+		switch {
+		case after != nil && text(k) <= text(*after), len(q.Classes) > 0 && !slices.Contains(q.Classes, k.Class), q.State != "" && row.State != q.State,
+			q.Unqueued && row.QueuedBy != "", q.Mend != reconcile.ByPeople && row.Mend != q.Mend, len(list) == limit:
+		default:
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+func (p findingsOf) Counts(context.Context) (counts []reconcile.Count, err error) {
+	err = p.w.call("Counts", func() error {
+		for _, class := range reconcile.FindingClasses() {
+			c := reconcile.Count{Class: class}
+			for _, row := range p.w.findings.list(reconcile.Query{Classes: []reconcile.Class{class}}, nil, 1<<30) {
+				switch row.State { //nolint:exhaustive // gone ones are not counted
+				case reconcile.Open:
+					c.Open++
+					if c.First.IsZero() || row.FirstSeen.Before(c.First) {
+						c.First = row.FirstSeen
+					}
+				case reconcile.Accepted:
+					c.Accepted++
+				}
+			}
+			if c.Open+c.Accepted > 0 {
+				counts = append(counts, c)
+			}
+		}
+		return nil
+	})
+	return counts, err
+}
+
+func (p findingsOf) MarkQueued(_ context.Context, by string, keys []reconcile.Key) error {
+	return p.w.call("MarkQueued", func() error {
+		for _, key := range keys {
+			if row := p.w.findings.rows[key]; row.State == reconcile.Open && row.QueuedBy == "" {
+				row.QueuedBy = by
+				p.w.findings.rows[key] = row
+			}
+		}
+		return nil
+	})
+}
+
+func (p findingsOf) LastCompleted(context.Context, run.Kind) (id string, began time.Time, ok bool, err error) {
+	err = p.w.call("LastCompleted", func() error {
+		if done := p.w.findings.completed; len(done) > 0 {
+			last := done[len(done)-1]
+			id, began, ok = last.ID, last.StartedAt, true
+		}
+		return nil
+	})
+	return id, began, ok, err
+}
+
+func (p findingsOf) Waits(_ context.Context, r run.Run, follows string) (waits bool, err error) {
+	err = p.w.call("Waits", func() error {
+		waits = p.w.findings.follows[follows] || p.w.findings.running[0].ID != r.ID
+		return nil
+	})
+	return waits, err
+}
+
+func (p findingsOf) AdoptedAt(context.Context) (time.Time, error) { return p.w.findings.adoptedAt, nil }
