@@ -74,7 +74,7 @@ type EvidenceState string
 const (
 	// EvidenceThere: there is some, and the document explains it or is gone.
 	EvidenceThere EvidenceState = "there"
-	// EvidenceUnexplained: there is some for an hour or more, and nothing in the document says that it failed or was written later.
+	// EvidenceUnexplained: there is some for an hour or more, and nothing in the document says that a try failed or that it was written later.
 	EvidenceUnexplained EvidenceState = "unexplained"
 	// EvidenceNone: there is none, and a failed document would have some.
 	EvidenceNone EvidenceState = "none"
@@ -205,10 +205,10 @@ func (c Circumstances) EvidenceState(d invoice.Document, newest Episode, found b
 	return EvidenceUnexplained
 }
 
-// explains reports whether a document failed, or was committed after the episode: a mark on lines with its content, or newer content,
-// makes it committed.
+// explains reports whether a document failed, had failed tries, or was committed after the episode. Evidence is kept before a document fails,
+// so another instance may commit it, or a person mark it, a moment before or after.
 func explains(d invoice.Document, e Episode) bool {
-	if d.State.Status == invoice.Failed || d.State.FailedAt != "" || d.State.ReprocessCount > 0 {
+	if s := d.State; s.Status == invoice.Failed || s.FailedAt != "" || s.ReprocessCount > 0 || len(s.Attempts) > 0 {
 		return true
 	}
 	at, known := timeOf(d.State.CommittedAt)
