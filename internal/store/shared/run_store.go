@@ -1,16 +1,13 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
 	"path"
-	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -22,9 +19,6 @@ import (
 
 //go:embed runs/*.sql runs/parts/*.sql
 var runFiles embed.FS
-
-// maxRows is the most rows that a statement writes.
-const maxRows = 100
 
 // RunDialect is the SQL syntax of the run store in which the engines differ.
 type RunDialect struct {
@@ -56,6 +50,11 @@ func (d RunDialect) In(parameter string) string { return fmt.Sprintf(d.InFormat,
 // List is the table of a JSON parameter.
 func (d RunDialect) List(parameter string, columns ...string) string {
 	return d.ListOf("@"+parameter, columns)
+}
+
+// NestedList is List inside a derived table, for the layout alone.
+func (d RunDialect) NestedList(parameter string, columns ...string) string {
+	return strings.ReplaceAll(d.List(parameter, columns...), "\n", "\n    ")
 }
 
 // Update is the start of an UPDATE by a list.
@@ -109,14 +108,15 @@ type RunEngine struct {
 	Key func(text string) any
 }
 
+func (e RunEngine) changes(texts map[string]string) changes {
+	return changes{statements: statements{engine: e.Engine, texts: texts}, key: e.Key}
+}
+
 // RunStore implements run.Store on a database. It is safe for concurrent use.
 //
 // Every transaction locks tables in one order: run, job, batch_item, worker, error_detail, audit_log. It locks the
 // rows of a table in the order of their keys.
-type RunStore struct {
-	statements
-	key func(text string) any
-}
+type RunStore struct{ changes }
 
 var _ run.Store = (*RunStore)(nil)
 
@@ -126,7 +126,7 @@ func NewRunStore(e RunEngine) *RunStore {
 	if err != nil {
 		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &RunStore{statements: statements{engine: e.Engine, texts: texts}, key: e.Key}
+	return &RunStore{e.changes(texts)}
 }
 
 // The statements that share a file. Each has a plan of its own.
@@ -183,19 +183,6 @@ func RunTexts(d RunDialect) (map[string]string, error) {
 	return texts, nil
 }
 
-// changedErr is the error of a change whose condition no longer holds.
-func changedErr(op, reason string) error {
-	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "changed", Op: op, Reason: reason}
-}
-
-// requireRow adds an error for a change that found no row.
-func requireRow(n int64, err error, op, reason string) error {
-	if err == nil && n == 0 {
-		return changedErr(op, reason)
-	}
-	return err
-}
-
 // Reasons of changedErr.
 const (
 	runLeaseLost   = "this manager no longer has the run"
@@ -205,33 +192,6 @@ const (
 // millis is a duration in whole milliseconds that fit an int, the type that DATEADD takes.
 func millis(name string, d time.Duration) sql.NamedArg {
 	return sql.Named(name, min(max(0, d.Milliseconds()), int64(math.MaxInt32)))
-}
-
-// rowsArg makes the JSON parameter of a list.
-func (s *RunStore) rowsArg(list [][]any) (sql.NamedArg, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // it is not shown in HTML
-	if err := e.Encode(list); err != nil {
-		return sql.NamedArg{}, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
-	}
-	return sql.Named("rows", s.engine.Long(b.String())), nil
-}
-
-// execRows runs a statement for a list, maxRows rows at a time.
-func (s *RunStore) execRows(ctx context.Context, tx *sql.Tx, name string, list [][]any, args ...any) (changed int64, err error) {
-	for part := range slices.Chunk(list, maxRows) {
-		rows, err := s.rowsArg(part)
-		if err != nil {
-			return 0, err
-		}
-		n, err := s.exec(ctx, tx, name, append(slices.Clip(args), rows)...)
-		if err != nil {
-			return 0, err
-		}
-		changed += n
-	}
-	return changed, nil
 }
 
 // readTexts reads a query of one text column.
@@ -248,19 +208,6 @@ func (s *RunStore) readTexts(ctx context.Context, db querier, name string, args 
 	return list, err
 }
 
-// audit writes normalized entries. It sends each entry by itself, because there are few.
-func (s *RunStore) audit(ctx context.Context, tx *sql.Tx, normalized ...run.Audit) error {
-	for _, a := range normalized {
-		_, err := s.exec(ctx, tx, "audit_add", s.environment(), sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
-			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", s.engine.Long(string(a.Detail))),
-			sql.Named("level", s.key(a.Level)), sql.Named("run", a.Run), sql.Named("job", s.key(a.Batch)))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func nullIfEmpty(text string) any {
 	if text == "" {
 		return nil
@@ -273,28 +220,6 @@ func nullIfZero(n int64) any {
 		return nil
 	}
 	return n
-}
-
-// normalizedAudit applies the rules of ops.Audit to an entry.
-func normalizedAudit(a run.Audit) (run.Audit, error) {
-	normalized, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
-	if err != nil {
-		return run.Audit{}, err
-	}
-	return run.Audit{
-		Code: normalized.Action, Level: a.Level, By: normalized.By, Why: normalized.Why, Run: a.Run, Batch: a.Batch, Detail: normalized.Detail,
-	}, nil
-}
-
-func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
-	normalized := make([]run.Audit, len(audits))
-	for i, a := range audits {
-		var err error
-		if normalized[i], err = normalizedAudit(a); err != nil {
-			return nil, err
-		}
-	}
-	return normalized, nil
 }
 
 // beginWorker adds the row of a worker that claimed a run or a batch.

@@ -108,7 +108,7 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	var code strings.Builder
-	for _, f := range []string{"run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
+	for _, f := range []string{"changes.go", "run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
 		code.Write(text)

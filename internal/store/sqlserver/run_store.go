@@ -30,7 +30,11 @@ func listOf(parameter string, columns []string) string {
 
 // RunStore returns the run store of an environment. Codes are those of classify, or of run.Store.
 func (s *Store) RunStore(sysName string) run.Store {
-	return shared.NewRunStore(shared.RunEngine{
+	return shared.NewRunStore(s.runEngine(sysName))
+}
+
+func (s *Store) runEngine(sysName string) shared.RunEngine {
+	return shared.RunEngine{
 		Engine: s.engine(sysName), RunDialect: s.tables.runDialect(), Key: func(text string) any { return mssql.VarChar(text) },
-	})
+	}
 }
