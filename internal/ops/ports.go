@@ -52,7 +52,7 @@ func (a Audit) Notable() bool {
 
 // PeopleCodes are the codes that only operators cause.
 func PeopleCodes() []string {
-	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue}
+	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue, run.CodeFindingAccept}
 }
 
 // AuditPage is a page of entries.

@@ -86,6 +86,14 @@ FROM (
             AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE
+            b.action = 'FINDING_ACCEPT' AND b.level = 'INFO'
+            AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
 ) AS n
 INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = n.audit_id
 ORDER BY n.audit_id DESC;
@@ -151,6 +159,14 @@ FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
         WHERE
             b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.run_id = @run
+            AND b.sys_name = @sys_name AND b.audit_id < @before
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE
+            b.action = 'FINDING_ACCEPT' AND b.level = 'INFO' AND b.run_id = @run
             AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
