@@ -20,6 +20,7 @@ GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.job TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch_item TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.worker TO sqlwriter_writers;
 GRANT SELECT, INSERT ON OBJECT::sqlwriter.error_detail TO sqlwriter_writers;
+GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.finding TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.processing_job TO sqlwriter_writers;
 -- The app only reads the user's tables.

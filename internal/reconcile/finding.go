@@ -45,7 +45,8 @@ const (
 type Seen struct {
 	Key
 
-	// RowHash identifies the line's rows, status included; empty when both are missing or none is concerned.
+	// RowHash identifies the line's rows, status included; empty when both are missing or none is concerned. At most MaxRowHash ASCII
+	// characters.
 	RowHash string `json:"row_hash,omitempty"`
 	// Detail says what was found, in words: columns that differ, other lines, times. It has no values of columns. At most MaxDetail
 	// UTF-16 units.
@@ -53,8 +54,11 @@ type Seen struct {
 	Mend   Mend   `json:"mend,omitempty"`
 }
 
-// MaxDetail is the longest Seen.Detail.
-const MaxDetail = 1000
+// MaxDetail is the longest Seen.Detail, and MaxRowHash the longest Seen.RowHash.
+const (
+	MaxDetail  = 1000
+	MaxRowHash = 128
+)
 
 // Finding is a row of the table finding.
 type Finding struct {
@@ -64,10 +68,11 @@ type Finding struct {
 	// FirstSeen and LastSeen are by the database's clock. A finding that is found again after it was gone begins anew.
 	FirstSeen time.Time `json:"first_seen"`
 	LastSeen  time.Time `json:"last_seen"`
-	// Run is the run that saw it last. QueuedBy is the run that was started to mend it; empty when none was.
+	// Run is the run that saw it last, or found it gone. QueuedBy is the run that was started to mend it; empty when none was.
 	Run      string `json:"run"`
 	QueuedBy string `json:"queued_by,omitempty"`
-	// AcceptedHash is the RowHash that By accepted, and Why the reason.
+	// AcceptedHash is the RowHash that By accepted, and Why the reason. An open one that has them was accepted before its
+	// rows changed, or before it was gone.
 	AcceptedHash string `json:"accepted_hash,omitempty"`
 	By           string `json:"by,omitempty"`
 	Why          string `json:"why,omitempty"`

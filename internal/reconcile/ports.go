@@ -109,20 +109,33 @@ type Findings interface {
 	//
 	// A finding that is not open is opened: new, gone before, or accepted with another RowHash. Opened ones get FirstSeen now and no
 	// QueuedBy. An open one keeps both. All seen ones get LastSeen, Run, RowHash, Detail and Mend. While a class has MaxOpen open ones,
-	// none of the class is opened. Keys in gone become gone, unless the same run saw them. It returns how many are new and how many became gone.
+	// none of the class is opened. Keys in gone become gone, unless the same run saw them.
+	//
+	// It returns how many it opened, and how many of the keys in gone this run made gone. A repeated call opens none.
 	Save(ctx context.Context, runID string, seen []Seen, gone []Key) (opened, closed int, err error)
-	// List returns findings in the order of their keys, after a key (nil begins), at most limit.
+	// List returns findings after a key (nil begins), at most limit. They are in the order of class, line, and run.DocumentKey of the
+	// document. Without Query.Classes it returns those of FindingClasses.
 	List(ctx context.Context, q Query, after *Key, limit int) ([]Finding, error)
-	// Counts counts the open and accepted findings of each class that has some.
+	// Counts counts the open and accepted findings of each class that has some, in the order of their classes.
 	Counts(ctx context.Context) ([]Count, error)
 	// MarkQueued sets QueuedBy of open findings that have none.
 	MarkQueued(ctx context.Context, by string, keys []Key) error
-	// LastCompleted returns the last run of a kind that ended completed, and when it began; false if there is none.
+	// LastCompleted returns the last run of a kind that ended completed, and when it began; false if there is none. A run that named
+	// documents does not count, because it compared nothing else.
 	LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error)
-	// Waits reports whether a run is to wait: an older run of its kind is running, or the run that it is to follow.
+	// Waits reports whether a run is to wait: an older run of its kind is running, or the run that it is to follow. One that was asked
+	// to end is running until it has ended.
 	Waits(ctx context.Context, r run.Run, follows string) (bool, error)
 	// AdoptedAt returns when the ledger was adopted, or declared empty; the zero time when it was not.
 	AdoptedAt(ctx context.Context) (time.Time, error)
+}
+
+// Accepter accepts findings for an operator. The adapters of Findings implement it too.
+type Accepter interface {
+	// Accept accepts open findings with the RowHash that they have now: a has the words of who and why, and becomes an entry of the audit log
+	// in the same transaction. Accepted ones are accepted again. If one of the keys is gone or unknown, it changes nothing: contention, condition
+	// Changed. Without keys it does nothing. Errors by kind: infrastructure, throttled, quota, contention; internal for an invalid entry.
+	Accept(ctx context.Context, keys []Key, a run.Audit) error
 }
 
 // Documents reads the container. Charge is request units. Errors by kind: infrastructure, throttled.

@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -36,6 +37,7 @@ type tables struct {
 	runOf    map[string]*storedRun
 	batchOf  map[string]*storedBatch
 	workerOf map[string]*RunWorker
+	findings map[findingID]*reconcile.Finding
 }
 
 var _ run.Store = (*RunStore)(nil)
@@ -94,6 +96,7 @@ type storedItem struct{ run.ItemOutcome }
 func NewRunStore(now func() time.Time, sysName string) *RunStore {
 	return &RunStore{&tables{
 		now: now, runOf: map[string]*storedRun{}, batchOf: map[string]*storedBatch{}, workerOf: map[string]*RunWorker{},
+		findings: map[findingID]*reconcile.Finding{},
 	}, sysName}
 }
 

@@ -107,3 +107,7 @@ func OpenReadOnly(path string) (*Store, error) {
 func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(dialect()) }
 
 func RunTexts() (map[string]string, error) { return shared.RunTexts(runDialect()) }
+
+func FindingTexts() (map[string]string, error) {
+	return shared.FindingTexts(runDialect(), findingTables())
+}

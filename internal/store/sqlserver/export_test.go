@@ -290,3 +290,11 @@ func RunTexts() (map[string]string, error) {
 	}
 	return shared.RunTexts(t.runDialect())
 }
+
+func FindingTexts() (map[string]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return shared.FindingTexts(t.runDialect(), findingTables())
+}

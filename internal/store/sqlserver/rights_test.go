@@ -96,6 +96,7 @@ func TestTheAppsRights(t *testing.T) {
 	require.NoError(t, err)
 	useAuditLog(t, s)
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
+	conformance.UseFindings(t, s.Findings("web"))
 	for _, report := range s.Reports("web").Names() {
 		_, err := s.Reports("web").Report(ctx, report.Name)
 		require.NoError(t, err, report.Name)
@@ -110,7 +111,7 @@ func TestTheAppsRights(t *testing.T) {
 		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`, `DELETE FROM dbo.IVCE_TRKG_MSTR`,
 		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
 		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
-		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
+		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.finding`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
 	)
 	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
 }

@@ -3,6 +3,7 @@ package sqlserver_test
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
 		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
-		"worker": {"started_at", "completed_at", "heartbeat_at"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"},
 	}
 }
 
@@ -156,9 +157,12 @@ func (d *database) row1(t testing.TB, query string, columns int) []string {
 	return list
 }
 
-func TestStatementsAboutRunsHaveNoLockHint(t *testing.T) {
+func TestStatementsAboutRunsAndFindingsHaveNoLockHint(t *testing.T) {
 	texts, err := sqlserver.RunTexts()
 	require.NoError(t, err)
+	findings, err := sqlserver.FindingTexts()
+	require.NoError(t, err)
+	maps.Copy(texts, findings)
 	for name, text := range texts {
 		for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT"} {
 			require.NotContains(t, statementsIn(text), word, name)

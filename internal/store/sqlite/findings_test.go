@@ -1,0 +1,60 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	conformance.TestFindings(t, func(t testing.TB) conformance.FindingsFixture {
+		d := db{newStore(t)}
+		d.exec(t, "DELETE FROM sqlwriter_adoption")
+		return conformance.FindingsFixture{
+			Findings: d.Findings("web"), Other: d.Findings("dev"), Runs: d.RunStore("web"), OtherRuns: d.RunStore("dev"), AuditLog: d.AuditLog("web"),
+			Now: time.Now, Age: d.age, Adopt: func(t testing.TB) { require.NoError(t, d.MarkEmpty(t.Context(), "the test")) },
+			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
+		}
+	})
+}
+
+// The table keeps what is gone. Every statement must find its rows by a key or an index, starting from its list if it has one.
+func TestNoStatementAboutFindingsScansATable(t *testing.T) {
+	s := newStore(t)
+	texts, err := sqlite.FindingTexts()
+	require.NoError(t, err)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for name, text := range texts {
+		var args []any
+		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
+			args = append(args, sql.Named(parameter[1], "0"))
+		}
+		plan := planOf(t, conn, text, args...)
+		for _, step := range plan {
+			table := strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN (subquery")
+			require.True(t, !table || slices.Contains([]string{"SCAN e VIRTUAL TABLE INDEX 1:", "SCAN n", "SCAN CONSTANT ROW"}, step),
+				"%s: %s", name, strings.Join(plan, "; "))
+			if strings.Contains(text, "json_each") && (strings.HasPrefix(step, "SEARCH f") || strings.HasPrefix(step, "SEARCH x")) {
+				require.Regexp(t, `PRIMARY KEY \(sys_name=\? AND class=\? AND detail_id=\? AND document_key=\?\)`, step, name)
+			}
+		}
+		for of, index := range map[string]string{
+			"findings_list_by_state": "sqlwriter_ix_finding_state (sys_name=? AND state=? AND class=? AND detail_id>? AND detail_id<?)",
+			"findings_count":         "COVERING INDEX sqlwriter_ix_finding_state (sys_name=? AND state=?)",
+			"last_completed":         "sqlwriter_ix_run_kind (kind=?)",
+		} {
+			require.True(t, name != of || strings.HasSuffix(plan[0], index), "%s: %s", name, strings.Join(plan, "; "))
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package sqlserver_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqlservertest"
+)
+
+// findingsDeviations are cases of TestFindings that fail on the one other T-SQL server.
+func findingsDeviations() map[string]string {
+	return map[string]string{"any letters, any line, and details that are too long": unescape}
+}
+
+func TestFindings(t *testing.T) {
+	d := newDatabase(t)
+	var err error // concurrent calls wait for each other
+	d.store, err = sqlserver.Open(t.Context(), d.dsn, sqlserver.Options{MaxOpen: 30, LockTimeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.store.Close()) })
+	conformance.TestFindings(t, func(t testing.TB) conformance.FindingsFixture {
+		_, name, _ := strings.Cut(t.Name(), "/")
+		if why := findingsDeviations()[strings.ReplaceAll(name, "_", " ")]; why != "" && !sqlservertest.IsReal(d.version) {
+			t.Skip(d.version + ": " + why)
+		}
+		for _, table := range []string{"finding", "adoption", "run", "worker", "audit_log"} {
+			d.exec(t, `DELETE FROM sqlwriter.`+table)
+		}
+		return conformance.FindingsFixture{
+			Findings: d.store.Findings("web"), Other: d.store.Findings("dev"), Runs: d.store.RunStore("web"), OtherRuns: d.store.RunStore("dev"),
+			AuditLog: d.store.AuditLog("web"), Now: time.Now, Age: d.age,
+			Adopt:      func(t testing.TB) { require.NoError(t, d.store.MarkEmpty(t.Context(), "the test")) },
+			HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
+		}
+	})
+}
+
+// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
+func TestFindingStatementsGolden(t *testing.T) {
+	types := map[string]string{}
+	for kind, names := range map[string]string{
+		"nvarchar(64)": "follows not_seen_by run", "nvarchar(256)": "by sys_name", "nvarchar(40)": "action kind", "nvarchar(2000)": "why",
+		"nvarchar(1023)": "subject", "nvarchar(max)": "detail rows", "varchar(64)": "after job", "varchar(40)": "class", "varchar(10)": "level mend state",
+		"bigint": "from limit most to unqueued",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			types[name] = kind
+		}
+	}
+	texts, err := sqlserver.FindingTexts()
+	require.NoError(t, err)
+	golden(t, "findings.sql", declared(t, texts, types))
+}
