@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -43,11 +42,9 @@ type world struct {
 	breaker  *breaker.Breaker
 	commit   *commit.Commit
 	options  reconcile.Options
-	locks    []reconcile.Lock
-	reports  map[string]string
+	leases   inmem.Leases
 	mended   map[string]mended
-	// storedAt is when each file of evidence was stored, writtenAt when each line was written last.
-	storedAt  map[string]time.Time
+	// writtenAt is when each line was written last.
 	writtenAt map[int64]time.Time
 	flowSince time.Time
 	flowOff   bool
@@ -57,6 +54,7 @@ type world struct {
 	calls         map[string]int
 	waited        time.Duration
 	runs          int
+	kept          map[int64]kept
 }
 
 type mended struct {
@@ -68,24 +66,25 @@ type mended struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, clock: start(), sink: inmem.NewSink(), evidence: inmem.NewEvidence(), reports: map[string]string{}, mended: map[string]mended{},
-		storedAt: map[string]time.Time{}, writtenAt: map[int64]time.Time{}, calls: map[string]int{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
+		t: t, clock: start(), sink: inmem.NewSink(), mended: map[string]mended{},
+		writtenAt: map[int64]time.Time{}, calls: map[string]int{}, kept: map[int64]kept{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
 	}
 	now := func() time.Time { return w.clock }
-	w.docs, w.findings = inmem.NewDocuments(now), &findings{w: w, rows: map[reconcile.Key]reconcile.Finding{}}
+	w.evidence, w.docs, w.findings = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), &findings{w: w, rows: map[reconcile.Key]reconcile.Finding{}}
 	b := breaker.New(inmem.NewControl(), breaker.Options{
 		Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, SysName: sysName, Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	w.breaker = b
 	w.commit = commit.NewCommit(w.docs, applying{w}, commit.Options{
-		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: keeping{w}, Container: "docs",
+		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: w.evidence, Container: "docs",
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: now, ReviewConfidence: 0.8, Wait: func(_ context.Context, d time.Duration) error {
 		w.waited += d
 		return nil
 	}}
+	w.findings.adoptedAt = start().Add(-time.Hour)
 	return w
 }
 
@@ -114,18 +113,6 @@ func (a applying) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 func (a applying) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return a.w.sink.TakeOver(ctx, known)
 }
-
-// keeping notes when evidence is stored.
-type keeping struct{ w *world }
-
-func (k keeping) Keep(ctx context.Context, name string, content []byte) error {
-	if _, there := k.w.storedAt[name]; !there {
-		k.w.storedAt[name] = k.w.clock
-	}
-	return k.w.evidence.Keep(ctx, name, content)
-}
-
-func (k keeping) Read(ctx context.Context, name string) ([]byte, error) { return k.w.evidence.Read(ctx, name) }
 
 // document is the text of a document of the environment. Its id has the minute; state is its sql_writer, pending if empty.
 func document(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
@@ -385,59 +372,22 @@ func (p documentsOf) SameKeys(ctx context.Context, paths []reconcile.Path, keys 
 	return docs, charge, err
 }
 
-func (p ports) Episodes(_ context.Context, at string) (page []reconcile.Episode, next string, err error) {
-	const size = 7
-	err = p.w.call("Episodes", func() error {
-		for _, e := range p.w.episodes() {
-			if e.Folder <= at {
-				continue
-			}
-			if len(page) == size {
-				next = page[size-1].Folder
-				break
-			}
-			page = append(page, e)
-		}
-		return nil
-	})
+func (p ports) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {
+	err = p.w.call("Episodes", func() error { page, next, err = p.w.evidence.Episodes(ctx, at); return err })
 	return page, next, err
 }
 
-// episodes lists complete evidence by its folder.
-func (w *world) episodes() (all []reconcile.Episode) {
-	files := w.evidence.Files()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if path.Base(name) != "metadata.json" {
-			continue
-		}
-		var metadata struct {
-			DocumentID string `json:"document_id"`
-		}
-		require.NoError(w.t, json.Unmarshal(files[name], &metadata))
-		all = append(all, reconcile.Episode{DocumentID: metadata.DocumentID, Folder: path.Dir(name), At: w.storedAt[name]})
-	}
-	return all
-}
-
-func (p ports) Newest(_ context.Context, d invoice.Document) (newest reconcile.Episode, there bool, err error) {
-	err = p.w.call("Newest", func() error {
-		folder := path.Dir(commit.EvidenceFolder(d, 0))
-		for _, e := range p.w.episodes() {
-			if path.Dir(e.Folder) == folder && !e.At.Before(newest.At) {
-				newest, there = e, true
-			}
-		}
-		return nil
-	})
+func (p ports) Newest(ctx context.Context, d invoice.Document) (newest reconcile.Episode, there bool, err error) {
+	err = p.w.call("Newest", func() error { newest, there, err = p.w.evidence.Newest(ctx, d); return err })
 	return newest, there, err
 }
 
-func (p ports) KeepReport(_ context.Context, name string, content []byte, _ string) error {
-	return p.w.call("KeepReport", func() error { p.w.reports[name] = string(content); return nil })
+func (p ports) KeepReport(ctx context.Context, name string, content []byte, contentType string) error {
+	return p.w.call("KeepReport", func() error { return p.w.evidence.KeepReport(ctx, name, content, contentType) })
 }
 
-func (p ports) Locks(context.Context) (locks []reconcile.Lock, err error) {
-	err = p.w.call("Locks", func() error { locks = p.w.locks; return nil })
+func (p ports) Locks(ctx context.Context) (locks []reconcile.Lock, err error) {
+	err = p.w.call("Locks", func() error { locks, err = p.w.leases.Locks(ctx); return err })
 	return locks, err
 }
 
@@ -492,7 +442,9 @@ func (p findingsOf) List(_ context.Context, q reconcile.Query, after *reconcile.
 }
 
 func (f *findings) list(q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding) {
-	text := func(k reconcile.Key) string { return fmt.Sprintf("%s %020d %s", k.Class, k.Line, run.DocumentKey(k.Document)) }
+	text := func(k reconcile.Key) string {
+		return fmt.Sprintf("%s %020d %s", k.Class, k.Line, run.DocumentKey(k.Document))
+	}
 	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b reconcile.Key) int { return strings.Compare(text(a), text(b)) })
 	for _, k := range keys {
 		row := f.rows[k]

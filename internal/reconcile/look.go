@@ -352,34 +352,45 @@ func (l *look) judgeDocument(ctx context.Context, s snapshot) (verdict, error) {
 }
 
 // episodes looks at episodes of documents, of which it takes the newest. Only EvidenceWithoutFailed and DocumentGone come of it: the
-// documents themselves are looked at when they change.
+// documents themselves are looked at when they change. What a head does not explain, the whole document may.
 func (l *look) episodes(ctx context.Context, episodes []Episode) error {
 	newest := map[Key]Episode{}
 	for _, e := range episodes {
 		key := Key{Line: e.line(), Document: e.DocumentID}
-		if l.Now.Sub(e.At) < KeepsEvidence && e.At.After(newest[key].At) {
+		if was, there := newest[key]; l.Now.Sub(e.At) < KeepsEvidence && (!there || e.After(was)) {
 			newest[key] = e
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(newest), Key.compare)
-	for chunk := range slices.Chunk(keys, headsOfOne) {
+	for chunk := range slices.Chunk(slices.SortedFunc(maps.Keys(newest), Key.compare), documentsAStep) {
 		var ids []string
 		for _, key := range chunk {
 			ids = append(ids, key.Document)
 		}
-		heads, err := l.heads(ctx, slices.Compact(ids))
+		ids = slices.Compact(ids)
+		heads, err := l.heads(ctx, ids)
+		if err != nil {
+			return err
+		}
+		suspects := slices.DeleteFunc(ids, func(id string) bool {
+			head, there := heads[id]
+			return !there || !slices.ContainsFunc(chunk, func(key Key) bool {
+				return key.Document == id && l.EvidenceState(head, newest[key], true) == EvidenceUnexplained
+			})
+		})
+		whole, err := l.read(ctx, suspects)
 		if err != nil {
 			return err
 		}
 		for _, key := range chunk {
-			head, there := heads[key.Document]
-			cell := Cell{Document: l.DocState(head, there), Ledger: LedgerNone, Rows: RowsUnknown, Evidence: l.EvidenceState(head, newest[key], true)}
-			v := judge(SubjectDocument, cell, key, "", func() string { return episodeDetail(newest[key]) })
-			if v.class != PendingTooLong {
-				err = l.take(v)
+			doc, there := heads[key.Document]
+			if s, read := whole[key.Document]; read {
+				doc, there = s.doc, s.there
 			}
-			if err != nil {
-				return err
+			cell := Cell{Document: l.DocState(doc, there), Ledger: LedgerNone, Rows: RowsUnknown, Evidence: l.EvidenceState(doc, newest[key], true)}
+			if v := judge(SubjectDocument, cell, key, "", func() string { return episodeDetail(newest[key]) }); v.class != PendingTooLong {
+				if err := l.take(v); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -67,6 +67,15 @@ func (d *Documents) Put(doc json.RawMessage) error {
 	return err
 }
 
+// Delete deletes a document, as its owner or its time to live does.
+func (d *Documents) Delete(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byID, id)
+	delete(d.pending, id)
+	d.ids = slices.DeleteFunc(d.ids, func(other string) bool { return other == id })
+}
+
 // Read gives one document by id. See commit.Documents.
 func (d *Documents) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	const op = "inmem: read"

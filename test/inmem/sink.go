@@ -121,6 +121,13 @@ func (s *Sink) SetLine(id int64, l Line) {
 	s.lines[id] = Line{Tracking: l.Tracking, Values: append([]invoice.Value(nil), l.Values...)}
 }
 
+// DeleteLine deletes a line's rows in both tables, as another program does. Its ledger row stays.
+func (s *Sink) DeleteLine(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lines, id)
+}
+
 // Entry answers the ledger's row for a line.
 func (s *Sink) Entry(id int64) (e Entry, ok bool) {
 	s.mu.Lock()
@@ -134,6 +141,13 @@ func (s *Sink) SetEntry(id int64, e Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ledger[id] = e
+}
+
+// DeleteEntry deletes the ledger's row for a line, as a restored database lacks it.
+func (s *Sink) DeleteEntry(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ledger, id)
 }
 
 // Refuse makes the sink refuse values as a database's constraint would: f answers true for a value that a line's column
