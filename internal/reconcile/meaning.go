@@ -22,7 +22,7 @@ func Meanings() []Meaning {
 			Class: RowMissing, Finding: true,
 			Means: "the ledger names a line that IVCE_DTL does not have: somebody deleted the row, or the table went back",
 			Do: "find out who deleted it. Only the program that makes lines can make it again; then `sqlwriterctl run start reindex --findings row_missing` fills it. " +
-				"If it is to stay away: `sqlwriterctl finding accept --why TEXT`",
+				"If it is to stay away: `sqlwriterctl finding accept NAME --why TEXT`",
 		},
 		{
 			Class: TrackingMissing, Finding: true,
@@ -33,7 +33,7 @@ func Meanings() []Meaning {
 		{
 			Class: Edited, Finding: true,
 			Means: "a value other than the status is not what was written: a person or a program changed the row",
-			Do: "ask who. Right: `sqlwriterctl finding accept --why TEXT`. Wrong: `sqlwriterctl run start reindex --findings edited --dry-run` shows the columns before and " +
+			Do: "ask who. Right: `sqlwriterctl finding accept NAME --why TEXT`. Wrong: `sqlwriterctl run start reindex --findings edited --dry-run` shows the columns before and " +
 				"after, and without --dry-run it writes the document's values again",
 		},
 		{
@@ -46,7 +46,8 @@ func Meanings() []Meaning {
 		{
 			Class: NotInLedger, Finding: true,
 			Means: "a committed document names a line that the ledger does not have: the database went back, or another program made the document committed",
-			Do:    "one that was committed before the adoption: see `sqlwriterctl ledger status`, and adopt what is missing. Many at once: docs/runbook.md, \"restored from a backup\"",
+			Do: "if it stays for two nights: `sqlwriterctl run start reindex --findings not_in_ledger --dry-run`, and the same without --dry-run. " +
+				"Many at once: docs/runbook.md, \"restored from a backup\"",
 			Mends: "writes all documents of the line again (mode write), if the document was committed after the adoption and IVCE_DTL has the line",
 		},
 		{
@@ -68,7 +69,7 @@ func Meanings() []Meaning {
 		{
 			Class: EvidenceWithoutFailed, Finding: true,
 			Means: "there is evidence of a document that never failed, or whose record of it was removed",
-			Do:    "compare the evidence with the document. If nobody needs it: `sqlwriterctl evidence prune --older-than 90d`, or `sqlwriterctl finding accept --why TEXT`",
+			Do:    "compare the evidence with the document. If nobody needs it: `sqlwriterctl evidence prune --older-than 90d`, or `sqlwriterctl finding accept NAME --why TEXT`",
 		},
 		{
 			Class: PendingTooLong, Finding: true,
@@ -83,7 +84,7 @@ func Meanings() []Meaning {
 		{
 			Class: SameKeyDiffers, Finding: true,
 			Means: "different lines have one REVIEW_KEY, and other values for manufacturer, part number or UNSPSC, each with a confidence of at least REVIEW_CONFIDENCE",
-			Do: "decide which values are right, and correct the document or the line. If both are right: `sqlwriterctl finding accept --why TEXT`. " +
+			Do: "decide which values are right, and correct the document or the line. If both are right: `sqlwriterctl finding accept NAME --why TEXT`. " +
 				"Too many: REVIEW_KEY does not identify an item",
 		},
 		{Class: Consistent, Means: "ledger, rows, document and evidence fit", Do: leave},

@@ -1,0 +1,146 @@
+package reconcile
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/findings.md from the table")
+
+const settledMark = "¹"
+
+func TestProducedFindingsPage(t *testing.T) {
+	const path = "../../docs/findings.md"
+	page, err := template.New("findings.md.tmpl").Funcs(template.FuncMap{
+		"meanings": meaningsTable, "rules": rulesTable, "states": statesTable, "subjects": sections,
+		"settled":  func() string { return settledMark },
+		"fresh":    func() int { return int(RecordedWithin / time.Minute) },
+		"maxLooks": func() int { return MaxLooks },
+		"maxMends": func() string { return "1,000" },
+	}).ParseFiles(filepath.Join("testdata", "findings.md.tmpl"))
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, page.Execute(&b, nil))
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
+		require.NoError(t, os.Chmod(path, 0o644))
+	}
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(got), "make update rewrites it")
+}
+
+func meaningsTable(findings bool) string {
+	var b strings.Builder
+	if findings {
+		b.WriteString("| class | means | do | by itself |\n|---|---|---|---|\n")
+	} else {
+		b.WriteString("| class | means | do |\n|---|---|---|\n")
+	}
+	for _, m := range Meanings() {
+		if m.Finding != findings {
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |", m.Class, m.Means, m.Do)
+		if findings {
+			fmt.Fprintf(&b, " %s |", orDash(m.Mends))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+type section struct {
+	Subject      Subject
+	Title, Intro string
+}
+
+func sections() []section {
+	return []section{
+		{SubjectLine, "A line of the ledger", "With the document that its ledger row names."},
+		{SubjectLink, "A document and one of its lines", "The main line and each duplicate. The ledger may name another document."},
+		{SubjectDocument, "A document and its evidence", "With the newest evidence of the document."},
+	}
+}
+
+func rulesTable(s Subject) string {
+	var b strings.Builder
+	b.WriteString("| document | ledger | rows | evidence | result | by itself | because |\n|---|---|---|---|---|---|---|\n")
+	for _, r := range Rules() {
+		if r.Subject != s {
+			continue
+		}
+		class := "*impossible*"
+		if !r.Impossible {
+			class = "`" + string(r.Class) + "`"
+		}
+		if r.Settled {
+			class += " " + settledMark
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), anyOf(r.Evidence), class, orDash(string(r.Mend)), r.Because)
+	}
+	return b.String()
+}
+
+func anyOf[S ~string](list []S) string {
+	if len(list) == 0 {
+		return "any"
+	}
+	return strings.Join(texts(list), ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// statesTable has each state with its meaning.
+func statesTable() string {
+	var b strings.Builder
+	b.WriteString("| of | state | means |\n|---|---|---|\n")
+	for _, s := range []struct {
+		of    string
+		names []string
+		means map[string]string
+	}{
+		{"document", texts(docStates()), map[string]string{
+			"gone": "it does not exist", "not_offered": "left alone: of another environment, without a status, or with an unknown one",
+			"waiting": "to be written: pending, retry_scheduled, or processing", "overdue": "waits, was due for more than an hour, and the flow ran for an hour",
+			"committed": "committed after the adoption", "committed_before": "committed before the adoption, or at a time that cannot be read",
+			"unordered": "committed, without a version or with one from the future: only another writer does that",
+			"manual":    "a person said that its lines were repaired by hand", "failed": "failed for good", "unmarkable": "failed, without a line or a version that could have a mark",
+		}},
+		{"ledger", texts(ledgerStates()), map[string]string{
+			"none": "no row", "same": "this document, this content", "other": "this document, other content", "marked": "this document's failure mark",
+			"newer": "a newer document", "older": "an older document", "unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
+		}},
+		{"rows", texts(rowStates()), map[string]string{
+			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one", "edited": "a value other than the status differs",
+			"no_tracking": "no row in IVCE_TRKG_MSTR, the other as written", "missing": "no row in IVCE_DTL",
+			"unknown": "a row is there, and the ledger does not say what was written",
+		}},
+		{"evidence", texts(evidenceStates()), map[string]string{
+			"there": "there is some, and the document explains it", "unexplained": "there is some for an hour, and nothing in the document explains it",
+			"none": "there is none, and a failed document has some", "not_looked": "nobody looked, or none is to be expected",
+		}},
+	} {
+		for _, name := range s.names {
+			if s.means[name] == "" {
+				panic("no words for the state " + name)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.of, name, s.means[name])
+		}
+	}
+	return b.String()
+}
