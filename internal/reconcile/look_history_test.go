@@ -37,6 +37,9 @@ type history struct {
 	// written is when a line's ledger row was last written, writes its number.
 	written map[int64]time.Time
 	writes  map[int64]int64
+	// left are documents that an instance gave up with an error line. If their content is of the second of an older one, it may have been
+	// overwritten by that: the one inconsistency of the product itself.
+	left map[string]bool
 	// refusing: the database refuses some content for now.
 	refusing bool
 
@@ -60,7 +63,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{
 		t: t, r: rand.New(rand.NewPCG(seed, 19)), clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC),
 		sink: inmem.NewSink(), control: inmem.NewControl(), episodes: map[string][]episode{},
-		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{}, parked: make(chan struct{}),
+		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{}, left: map[string]bool{}, parked: make(chan struct{}),
 	}
 	h.docs = inmem.NewDocuments(func() time.Time { return h.clock })
 	for line := range int64(historyLines) {
@@ -287,7 +290,13 @@ func (h *history) invocation(b func() commit.Batch) {
 		c := commit.NewCommit(a, a, commit.Options{
 			SysName: "web", Log: zerolog.New(io.Discard), Breaker: br, Evidence: a, Container: "c", Parallel: 1, Now: now, Draw: h.r.Float64, Wait: nap,
 		})
-		_, _ = c.Run(context.Background(), b())
+		batch := b()
+		batch.OnResult = func(r commit.DocumentResult) {
+			if r.Outcome == "left" {
+				h.left[r.ID] = true
+			}
+		}
+		_, _ = c.Run(context.Background(), batch)
 	})
 }
 
