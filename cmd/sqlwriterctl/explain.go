@@ -10,10 +10,10 @@ import (
 )
 
 type explainCommand struct {
-	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), a kind, or what needs attention in status (timer_silent). Without one, all codes of errors." suggest:"explained"`
+	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), a kind, what needs attention in status (timer_silent), or a class of a comparison (stale). Without one, all codes of errors." suggest:"explained"`
 }
 
-// explained is one row and its consequence, or a code of attention, the result for programs.
+// explained is one row and its consequence, a code of attention or a class of a comparison, the result for programs.
 type explained struct {
 	// Asked is the code that the operator gave; empty if none.
 	Asked     string          `json:"asked,omitempty"`
@@ -29,6 +29,8 @@ type explained struct {
 	// Do is what a person does about it, Page the section that says more.
 	Do   string `json:"do"`
 	Page string `json:"page"`
+	// Mends is what the timer does about a finding by itself.
+	Mends string `json:"mends,omitempty"`
 
 	Reason string `json:"reason"`
 	Source string `json:"source,omitempty"`
@@ -66,12 +68,14 @@ func (c *explainCommand) Run(a *app) error {
 	found := []explained{}
 	for _, code := range c.Code {
 		rows := lookUp(all, code)
-		alarm, isAlarm := explainAlarm(code)
-		if len(rows) == 0 && !isAlarm {
-			return &usageError{unknownCode(all, code)}
+		before := len(found)
+		for _, explain := range []func(string) (explained, bool){explainAlarm, explainClass} {
+			if e, known := explain(code); known {
+				found = append(found, e)
+			}
 		}
-		if isAlarm {
-			found = append(found, alarm)
+		if len(rows) == 0 && len(found) == before {
+			return &usageError{unknownCode(all, code)}
 		}
 		if of := adaptersOf(rows); len(of) > 1 && !isKind(code) {
 			a.notef("%s may come from several: %s", code, strings.Join(of, ", "))
@@ -161,7 +165,7 @@ func isKind(text string) bool {
 
 // unknownCode is the error for an unknown code, with similar codes.
 func unknownCode(all []fault.Row, code string) error {
-	near := fault.Near(append(fault.Codes(all), alarmCodes()...), code)
+	near := fault.Near(slices.Concat(fault.Codes(all), alarmCodes(), classes()), code)
 	if len(near) == 0 {
 		return fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)
 	}
@@ -174,8 +178,11 @@ func (e explained) print(a *app) error {
 		title += " (" + e.Name + ")"
 	}
 	rows := [][]string{{"  means", e.Reason}}
-	if e.Adapter == ofAttention {
+	if e.Kind == "" { // no error
 		a.printf("%s, %s", e.Adapter, title)
+		if e.Mends != "" {
+			rows = append(rows, []string{"  by itself", e.Mends})
+		}
 		return a.facts(append(rows, []string{"  do", e.Do}, []string{"  page", e.Page}))
 	}
 	a.printf("%s, %s: %s", e.Adapter, title, e.Kind)

@@ -111,6 +111,27 @@ func TestExplainWhatNeedsAttention(t *testing.T) {
 	require.Contains(t, b.errors, "timer_silent")
 }
 
+// What a comparison finds or counts has an explanation.
+func TestExplainAClassOfAComparison(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "explain", "stale"), b.errors)
+	require.Regexp(t, `^finding, stale\n  means      the line has older content`, b.out)
+	require.Contains(t, b.out, "by itself  writes all documents of the line again")
+	require.Contains(t, b.out, "run start reindex --findings stale --dry-run")
+	require.Contains(t, b.out, "docs/findings.md#the-findings")
+	require.NotContains(t, b.out, "spends")
+	require.Equal(t, exitOK, b.run(t, "explain", "Reviewed"), b.errors)
+	require.Regexp(t, `^counted, reviewed\n  means  only the status`, b.out)
+	require.NotContains(t, b.out, "by itself")
+	require.Equal(t, exitUsage, b.run(t, "explain", "row_mising"))
+	require.Contains(t, b.errors, "row_missing")
+	for _, class := range classes() {
+		e := b.explained(t, class)[0]
+		require.Equal(t, class, e.Code)
+		require.NotEmpty(t, e.Do)
+	}
+}
+
 // A command that an answer prints can be run: a row for many codes has the code that was asked for.
 func TestExplainPrintsACodeThatCanBeTyped(t *testing.T) {
 	b := newBench(t)

@@ -164,6 +164,15 @@ func TestExplainCitesWhatIsThere(t *testing.T) {
 		path, anchor, _ := strings.Cut(e.Page, "#")
 		require.Contains(t, anchors(path), anchor, code)
 	}
+	for _, class := range classes() {
+		e, known := explainClass(class)
+		require.True(t, known)
+		path, anchor, _ := strings.Cut(e.Page, "#")
+		require.Contains(t, anchors(path), anchor, class)
+		for _, word := range regexp.MustCompile(`docs/[\w./-]*\w`).FindAllString(e.Reason+" "+e.Do, -1) {
+			require.FileExists(t, filepath.Join(root, word), class)
+		}
+	}
 	for _, r := range faults() {
 		e := explain("", r)
 		require.NotEmpty(t, e.Do, r.Code)

@@ -36,7 +36,7 @@ func (a *app) valuesOf(list string) []string {
 	case "codes":
 		return fault.Codes(faults())
 	case "explained":
-		return append(fault.Codes(faults()), alarmCodes()...)
+		return slices.Concat(fault.Codes(faults()), alarmCodes(), classes())
 	case "run-kinds":
 		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
 	case "batch-statuses":

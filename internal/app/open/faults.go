@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/servicebus"
 	"sqlwriter/internal/store/sqlite"
@@ -16,5 +17,5 @@ import (
 
 // Faults are the tables of all adapters, each in its own order. SQL Server comes first.
 func Faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), invoice.Faults())
+	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), reconcile.Faults(), invoice.Faults())
 }
