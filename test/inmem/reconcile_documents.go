@@ -26,11 +26,12 @@ func (d *Documents) Reconcile(sysName string) ReconcileDocuments {
 	return ReconcileDocuments{d, sysName}
 }
 
-// charged estimates what a query costs, as the emulator does.
+// charged estimates what a query costs, as the Cosmos DB emulator does.
 func charged(docs []json.RawMessage) float64 {
-	charge := 2.3
+	const page, row, free, perUnit = 2.3, 0.015, 1 << 10, 11 << 10
+	charge := page
 	for _, doc := range docs {
-		charge += 0.05 + float64(len(doc))/1024/11
+		charge += row + float64(max(0, len(doc)-free))/perUnit
 	}
 	return charge
 }

@@ -56,7 +56,7 @@
 //
 // Numbers come back exactly as they were written, digit by digit, as 64-bit integers do in the service;
 // the service turns longer numbers and fractions into doubles (1.0 comes back as 1, 0.1000000000000000055
-// as 0.1). Nothing is throttled unless a fault rule says so; request charges are rough estimates. There is
+// as 0.1). Nothing is throttled unless a fault rule says so; request charges are estimates (charge.go). There is
 // one region, no replication lag, and session tokens are not read. A division by zero in a query is
 // undefined instead of 400. Ranges split only when told to, at once and at the middle of their hashes; they never merge.
 //
@@ -64,7 +64,7 @@
 //
 // The vendor's REST reference (learn.microsoft.com/rest/api/cosmos-db: access control, common headers,
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
-// feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
+// feed modes, time to live, transactional batch and request cost; what azcosmos v1.5.0 sends and expects; what a real
 // account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
 // F63 to F73, F90 and F93 to F103 of docs/facts.md.
 package cosmosdb

@@ -14,7 +14,7 @@ type response struct {
 	etag   string
 	// session is the session token, "range:-1#lsn".
 	session string
-	// charge is in request units: a rough likeness, not a measure.
+	// charge is in request units: an estimate (charge.go).
 	charge       float64
 	continuation string
 	items        int // rows in the body, -1 when it is not a list

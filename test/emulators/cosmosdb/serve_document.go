@@ -41,7 +41,7 @@ func (c *container) readDocument(req *request) (*response, *apiError) {
 	}
 	resp := result.response()
 	resp.session = sessionToken(c.rangeOf(result.doc.epk))
-	resp.charge = float64(1 + len(result.doc.raw)/1024)
+	resp.charge = pointReadCharge(len(result.doc.raw))
 	return resp, nil
 }
 

@@ -288,7 +288,12 @@ type queryRun struct {
 
 	rows  [][]byte
 	bytes int
+	// charge is that of the documents loaded.
+	charge float64
 }
+
+// load counts a document that a row is made of.
+func (r *queryRun) load(size int) { r.charge += rowCharge + loaded(size) }
 
 func (r *queryRun) page() (*response, *apiError) {
 	switch {
@@ -328,7 +333,7 @@ func (r *queryRun) from(bound string) []*pkRange {
 func (r *queryRun) response(more bool) *response {
 	resp := newResponse(http.StatusOK, listBody(r.container.rid, "Documents", r.rows))
 	resp.items = len(r.rows)
-	resp.charge = 2.3 + float64(len(r.rows))*0.05
+	resp.charge = pageCharge + r.charge
 	if more {
 		resp.continuation = r.token.String()
 	}
@@ -350,6 +355,7 @@ func (r *queryRun) scan(ranges []*pkRange) (more bool) {
 			return true
 		}
 		r.token.After = s.number
+		r.load(len(s.doc.raw))
 		if row := r.query.Project(s.doc.val); !row.IsUndefined() {
 			text := row.AppendJSON(nil)
 			r.rows, r.bytes = append(r.rows, text), r.bytes+len(text)
@@ -408,6 +414,7 @@ func (r *queryRun) collectedPage() (*response, *apiError) {
 	for _, s := range r.candidates(r.scope.ranges) {
 		if r.selects(s.doc) {
 			docs = append(docs, s.doc.val)
+			r.load(len(s.doc.raw))
 		}
 	}
 	rows, err := r.query.Collect(docs)
