@@ -51,10 +51,11 @@ const (
 )
 
 // FindingClasses returns the classes of findings in alphabetical order.
-func FindingClasses() []Class {
-	classes := []Class{
-		RowMissing, TrackingMissing, Edited, Stale, NotInLedger, FailedUnmarked, FailedButWritten, FailedWithoutEvidence, EvidenceWithoutFailed,
-		PendingTooLong, LeftBehind, SameKeyDiffers,
+func FindingClasses() (classes []Class) {
+	for _, m := range Meanings() {
+		if m.Finding {
+			classes = append(classes, m.Class)
+		}
 	}
 	slices.Sort(classes)
 	return classes

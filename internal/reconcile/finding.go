@@ -86,8 +86,6 @@ type Query struct {
 	// Unqueued leaves out those that a run was started for. Mend bounds them to one way, if not ByPeople.
 	Unqueued bool
 	Mend     Mend
-	// NotSeenBy leaves out those that this run saw last.
-	NotSeenBy string
 }
 
 // Count counts the findings of a class.

@@ -375,7 +375,6 @@ func findingsQueries(f *findingsTest) {
 		{reconcile.Query{State: reconcile.Open, Unqueued: true}, []reconcile.Seen{stale, rewrite}},
 		{reconcile.Query{Mend: reconcile.WithRewrite}, []reconcile.Seen{rewrite}},
 		{reconcile.Query{Mend: reconcile.WithWrite, State: reconcile.Open}, []reconcile.Seen{stale, other}},
-		{reconcile.Query{State: reconcile.Open, NotSeenBy: "r2"}, []reconcile.Seen{other, rewrite}},
 	} {
 		var found []reconcile.Seen
 		for _, one := range f.list(c.q) {

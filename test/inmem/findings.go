@@ -105,8 +105,7 @@ func (f *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 	for id, row := range f.s.findings {
 		if id.sysName == f.s.sysName && slices.Contains(classes, id.key.Class) && (q.State == "" || row.State == q.State) &&
 			(q.Line == 0 || id.key.Line == q.Line) && (!q.Unqueued || row.QueuedBy == "") &&
-			(q.Mend == reconcile.ByPeople || row.Mend == q.Mend) && (q.NotSeenBy == "" || row.Run != q.NotSeenBy) &&
-			(after == nil || compareKeys(id.key, *after) > 0) {
+			(q.Mend == reconcile.ByPeople || row.Mend == q.Mend) && (after == nil || compareKeys(id.key, *after) > 0) {
 			list = append(list, *row)
 		}
 	}

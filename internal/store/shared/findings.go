@@ -199,7 +199,7 @@ func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 		}
 		name, args := stFindings, []any{
 			s.environment(), sql.Named("class", s.key(string(class))), sql.Named("from", from), sql.Named("to", to), sql.Named("after", s.key(key)),
-			sql.Named("unqueued", boolInt(q.Unqueued)), sql.Named("mend", s.key(string(q.Mend))), sql.Named("not_seen_by", q.NotSeenBy),
+			sql.Named("unqueued", boolInt(q.Unqueued)), sql.Named("mend", s.key(string(q.Mend))),
 		}
 		if q.State != "" {
 			name, args = stFindingsByState, append(args, sql.Named("state", s.key(string(q.State))))

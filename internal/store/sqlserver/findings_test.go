@@ -44,7 +44,7 @@ func TestFindings(t *testing.T) {
 func TestFindingStatementsGolden(t *testing.T) {
 	types := map[string]string{}
 	for kind, names := range map[string]string{
-		"nvarchar(64)": "follows not_seen_by run", "nvarchar(256)": "by sys_name", "nvarchar(40)": "action kind", "nvarchar(2000)": "why",
+		"nvarchar(64)": "follows run", "nvarchar(256)": "by sys_name", "nvarchar(40)": "action kind", "nvarchar(2000)": "why",
 		"nvarchar(1023)": "subject", "nvarchar(max)": "detail rows", "varchar(64)": "after job", "varchar(40)": "class", "varchar(10)": "level mend state",
 		"bigint": "from limit most to unqueued",
 	} {

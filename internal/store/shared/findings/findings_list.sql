@@ -6,5 +6,5 @@ FROM {{.Finding}} AS f{{if .ByState}}{{.IndexByState}}{{end}}
 WHERE
     f.sys_name = @sys_name AND f.class = @class{{if .ByState}} AND f.state = @state{{end}}
     AND f.detail_id >= @from AND f.detail_id <= @to AND (f.detail_id > @from OR f.document_key > @after)
-    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend) AND f.run_id <> @not_seen_by
+    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend)
 ORDER BY f.detail_id, f.document_key{{.Limit}};

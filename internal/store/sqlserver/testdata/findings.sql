@@ -130,7 +130,6 @@ DECLARE @to bigint;
 DECLARE @after varchar(64);
 DECLARE @unqueued bigint;
 DECLARE @mend varchar(10);
-DECLARE @not_seen_by nvarchar(64);
 -- Findings of a class, by line and key. Of the line @from they have a key after @after.
 SELECT TOP (@limit)
     f.detail_id, f.document_id, f.state, f.first_seen, f.last_seen, f.run_id, f.row_hash, f.detail, f.mend, f.queued_by,
@@ -139,7 +138,7 @@ FROM sqlwriter.finding AS f
 WHERE
     f.sys_name = @sys_name AND f.class = @class
     AND f.detail_id >= @from AND f.detail_id <= @to AND (f.detail_id > @from OR f.document_key > @after)
-    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend) AND f.run_id <> @not_seen_by
+    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend)
 ORDER BY f.detail_id, f.document_key;
 GO
 -- findings_list_by_state
@@ -152,7 +151,6 @@ DECLARE @to bigint;
 DECLARE @after varchar(64);
 DECLARE @unqueued bigint;
 DECLARE @mend varchar(10);
-DECLARE @not_seen_by nvarchar(64);
 -- Findings of a class and a state, by line and key. Of the line @from they have a key after @after.
 SELECT TOP (@limit)
     f.detail_id, f.document_id, f.state, f.first_seen, f.last_seen, f.run_id, f.row_hash, f.detail, f.mend, f.queued_by,
@@ -161,7 +159,7 @@ FROM sqlwriter.finding AS f
 WHERE
     f.sys_name = @sys_name AND f.class = @class AND f.state = @state
     AND f.detail_id >= @from AND f.detail_id <= @to AND (f.detail_id > @from OR f.document_key > @after)
-    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend) AND f.run_id <> @not_seen_by
+    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend)
 ORDER BY f.detail_id, f.document_key;
 GO
 -- findings_open
