@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 )
@@ -26,13 +28,13 @@ import (
 var millionPage = flag.String("million", "", "fill the tables with a million rows, and write the section of this page")
 
 // millionHeading begins the section, which is the page's last.
-const millionHeading = "## Statements about runs, reports and the audit log, with a million rows"
+const millionHeading = "## Statements about runs, findings, reports and the audit log, with a million rows"
 
-// slowest is the p99 that a statement about runs, reports or the audit log may have.
+// slowest is the p99 that one of these statements may have.
 const slowest = 200 * time.Millisecond
 
-// TestMillion times each statement of the run store, the audit log and the reports. Four tables have n rows: run,
-// batch_item, audit_log and error_detail. One run has all documents. Each statement is made for that run, with lists of
+// TestMillion times each statement of the run store, the audit log, the reports and the findings. Five tables have n rows:
+// run, batch_item, audit_log, error_detail and finding. One run has all documents. Each statement is made for that run, with lists of
 // 100 rows where it takes a list, and undone. Without -million the tables are small and nothing is asserted about time.
 func TestMillion(t *testing.T) {
 	n, times := 2_000, 1
@@ -50,7 +52,7 @@ func TestMillion(t *testing.T) {
 	for _, of := range []struct {
 		name  string
 		texts func() (map[string]string, error)
-	}{{"runs", sqlite.RunTexts}, {"audit log", sqlite.AuditLogTexts}, {"reports", sqlite.ReportTexts}} {
+	}{{"runs", sqlite.RunTexts}, {"audit log", sqlite.AuditLogTexts}, {"reports", sqlite.ReportTexts}, {"findings", sqlite.FindingTexts}} {
 		texts, err := of.texts()
 		require.NoError(t, err)
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -68,9 +70,10 @@ func TestMillion(t *testing.T) {
 	const shown = 20
 	section := fmt.Sprintf(`%s
 
-SQLite, %s, in milliseconds; each statement %d times. The tables run, batch_item, audit_log and error_detail have
-1,000,000 rows each; one run has all documents, in 10,000 batches, and it is the run that the statements are about. Other
+SQLite, %s, in milliseconds; each statement %d times. The tables run, batch_item, audit_log, error_detail and
+finding have 1,000,000 rows each; one run has all documents, in 10,000 batches, and it is the run that the statements are about. Other
 runs have 10,000 batches more. All failures are of the last 7 days, all batches of the last 30. Lists have 100 rows. A
+tenth of the findings is another environment's, most of the others are gone, and each class has about 8,300 open ones. A
 change is undone, so its commit is not in its time. The goal is a p99 of less than %d.%s
 
 | statement | of | median | p99 |
@@ -100,7 +103,7 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseco
 // bigRun is the run with all documents, whose manager is manager. Its first batch has the worker worker-1.
 const bigRun = "run-1"
 
-// fill puts n rows into each of the four tables, n/100 batches into one run, and as many into others. The audit log and the
+// fill puts n rows into each of the five tables, n/100 batches into one run, and as many into others. The audit log and the
 // error details are of the last 7 days, the runs and their batches of the last 30. A tenth is another environment's.
 func (d db) fill(t *testing.T, n int) {
 	t.Helper()
@@ -109,7 +112,7 @@ func (d db) fill(t *testing.T, n int) {
 		`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < {n}) INSERT INTO n SELECT i, i * 1.0 / {n} FROM c`,
 		`INSERT INTO sqlwriter_run (run_id, sys_name, kind, filter, pattern, requested_by, why, status, cancel, counts, documents, batches,
 			owner, epoch, started_at, ended_at, handed_off_at, heartbeat_at)
-		SELECT 'run-' || i, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, 'drain', '{}', 'two_phase', 'ann', 'the text of a reason',
+		SELECT 'run-' || i, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 1000 = 7 THEN 'reconcile' ELSE 'drain' END, '{}', 'two_phase', 'ann', 'the text of a reason',
 			CASE WHEN i % 10000 = 1 THEN 'running' WHEN i % 100 = 2 THEN 'failed' ELSE 'completed' END, 0, '{}', 100, 1,
 			'manager', 1, {30 days}, {30 days}, CASE WHEN i % 10000 <> 1 THEN {30 days} END, {30 days}
 		FROM n`,
@@ -142,6 +145,12 @@ func (d db) fill(t *testing.T, n int) {
 			CASE WHEN i % 2 = 0 THEN printf('%064d', 1 + i % 50) END, '2025-12-17 10:30:15.123456-06:00-0001-' || (i / 3), i / 3,
 			'validation.' || (i % 40), printf('%0150d', i), 'VALIDATION', i % 6, 1, {7 days}
 		FROM n`,
+		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash,
+			detail, mend)
+		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, printf('class %02d', i / 10 % 12), i, lower(hex(randomblob(32))),
+			'2025-12-17 10:30:15.123456-06:00-0001-' || i, CASE WHEN i % 9 = 0 THEN 'open' WHEN i % 1000 = 5 THEN 'accepted' ELSE 'gone' END,
+			{30 days}, {30 days}, 'run-1', printf('%064d', i), 'MFR_NM and PRT_NUM of IVCE_DTL differ', ''
+		FROM n`,
 		`DROP TABLE n`,
 	} {
 		statement = strings.ReplaceAll(statement, "{n}", fmt.Sprint(n))
@@ -161,6 +170,7 @@ func parameters() map[string]any {
 		"sys_name": "web", "limit": 100, "after": "", "before": "", "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
 		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1, "most": 3, "given_up": "x",
 		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
+		"class": "class 03", "state": "open", "from": 1000, "to": math.MaxInt64, "unqueued": 1, "mend": "write", "follows": "run-2",
 		"kind": "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
 	}
 }
@@ -176,7 +186,19 @@ func (d db) lists(t *testing.T) map[string][][]any {
 		outcomes = append(outcomes, []any{key, bigRun, "committed", nil})
 		return err
 	})
+	findings := map[string][][]any{}
+	for name, state := range map[string]string{"open": "gone", "see": "open", "queued": "open", "accept": "open", "close": "open"} {
+		query := `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'class 03' AND state = '` + state + `' LIMIT 100`
+		d.rows(t, query, func(rows *sql.Rows) error {
+			var line int64
+			var key string
+			err := rows.Scan(&line, &key)
+			findings[name] = append(findings[name], []any{line, key, "class 03", "web", "a hash", "the status differs", "write"})
+			return err
+		})
+	}
 	for i := range 100 {
+		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "class 03", "web", "a hash", "the status differs", "write", "a document"})
 		batches = append(batches, []any{fmt.Sprintf("%064d", 4+4*i), 0})
 		added = append(added, []any{fmt.Sprintf("new%061d", i), 1_000_000 + i, 100})
 		workers = append(workers, []any{fmt.Sprint("worker-", i)})
@@ -186,6 +208,8 @@ func (d db) lists(t *testing.T) map[string][][]any {
 	return map[string][][]any{
 		"items_known": keys, "items_save": outcomes, "items_insert": items, "jobs_insert": added, "workers_rescue": workers, "details_insert": details,
 		"items_page_by_outcome": {{"failed"}, {"deferred"}}, "": batches,
+		"findings_open": findings["open"], "findings_see": findings["see"], "findings_insert": findings["insert"],
+		"findings_queued": findings["queued"], "findings_accept": findings["accept"], "findings_close": findings["close"],
 	}
 }
 
@@ -198,6 +222,10 @@ func (d db) time(t *testing.T, name, text string, lists map[string][][]any, time
 		values["before"] = 1_000_000
 	case "run_start":
 		values["run"] = "new"
+	case "findings_open", "findings_insert":
+		values["most"] = reconcile.MaxOpen
+	case "last_completed", "run_waits":
+		values["kind"] = "reconcile"
 	case "run_add", "run_beat", "run_claim", "run_pass", "run_release", "run_sent":
 		values["owner"] = "manager"
 	}
