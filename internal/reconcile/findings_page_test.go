@@ -23,8 +23,9 @@ func TestProducedFindingsPage(t *testing.T) {
 		"meanings": meaningsTable, "rules": rulesTable, "states": statesTable, "subjects": sections,
 		"settled":  func() string { return settledMark },
 		"fresh":    func() int { return int(RecordedWithin / time.Minute) },
-		"maxLooks": func() int { return MaxLooks },
-		"maxMends": func() string { return "1,000" },
+		"maxLooks": func() int { return tries },
+		"maxMends": func() string { return fmt.Sprintf("%d,%03d", mendedAtOnce/1000, mendedAtOnce%1000) },
+		"lock":     func() int { return int(leftBehindAfter / time.Minute) },
 	}).ParseFiles(filepath.Join("testdata", "findings.md.tmpl"))
 	require.NoError(t, err)
 	var b strings.Builder

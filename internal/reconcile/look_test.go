@@ -41,7 +41,7 @@ func (l *looking) look(h *history, a *actor) {
 		ids[n] = documentID(n)
 	}
 	for tries := 0; len(ids) > 0; tries++ {
-		if tries == reconcile.MaxLooks {
+		if tries == 5 {
 			l.found[reconcile.Changing] += len(ids)
 			return
 		}

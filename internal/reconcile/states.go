@@ -86,9 +86,6 @@ func evidenceStates() []EvidenceState {
 	return []EvidenceState{EvidenceThere, EvidenceUnexplained, EvidenceNone, EvidenceNotLooked}
 }
 
-// MaxLooks is how often what changes is looked at before it is Changing.
-const MaxLooks = 5
-
 // The times of the table, which nobody decided (docs/rules.md).
 const (
 	// TooLong is how long a document may be due, and evidence may be without a failed document.
