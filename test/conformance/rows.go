@@ -353,6 +353,10 @@ func rowsHashes(s *sinkTest) {
 	}
 	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
 	hash("no tracking row")
+	empty := s.h.Row(s, 1)
+	empty.Tracking = true
+	s.h.SetRow(s, 1, empty)
+	hash("a tracking row without values")
 }
 
 func rowsPages(s *sinkTest) {

@@ -22,7 +22,14 @@ const (
 )
 
 // Rows implements reconcile.Rows over an engine's statements. It is safe for concurrent use.
-type Rows struct{ Engine RowsEngine }
+type Rows struct {
+	engine RowsEngine
+	// columns is the column table, made once: a comparison needs it for each line.
+	columns []invoice.Column
+}
+
+// NewRows makes a Rows of an engine.
+func NewRows(e RowsEngine) Rows { return Rows{engine: e, columns: invoice.Columns()} }
 
 // RowsEngine is what an engine gives to Rows.
 type RowsEngine struct {
@@ -31,20 +38,20 @@ type RowsEngine struct {
 	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is a document's.
 	Query func(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error
 	// Values makes values as invoice.RowHashes had them when the line was written. found has the values of the line's columns, aligned
-	// with invoice.Columns(); nil means NULL.
-	Values func(line int64, found []any) ([]invoice.Value, error)
+	// with columns; nil means NULL.
+	Values func(line int64, columns []invoice.Column, found []any) ([]invoice.Value, error)
 }
 
 // Scan implements reconcile.Rows.
 func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
 	scanned, rows := reconcile.Scanned{Last: after}, 0
-	err := r.lines(ctx, ReconcileScan, func(l StoredLine) {
+	err := r.lines(ctx, ReconcileScan, func(l storedLine) {
 		rows++
 		scanned.Last = l.ID
-		if l.Ledger.SysName != r.Engine.SysName {
+		if l.Ledger.SysName != r.engine.SysName {
 			return
 		}
-		switch l.State() {
+		switch l.state() {
 		case reconcile.RowsSame:
 			scanned.Same++
 		case reconcile.RowsReviewed:
@@ -54,7 +61,7 @@ func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 		case reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing:
 			scanned.Differ = append(scanned.Differ, l.ID)
 		}
-	}, sql.Named("after", after), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.Engine.SysName))
+	}, sql.Named("after", after), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.engine.SysName))
 	if err != nil {
 		return reconcile.Scanned{}, err
 	}
@@ -71,7 +78,7 @@ func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	slices.Sort(ids) // the usual order of locks
 	ids = slices.Compact(ids)
 	lines := make([]reconcile.Line, 0, len(ids))
-	err := r.lines(ctx, ReconcileLines, func(l StoredLine) { lines = append(lines, l.Line()) }, sql.Named("lines", idList(ids)))
+	err := r.lines(ctx, ReconcileLines, func(l storedLine) { lines = append(lines, l.line()) }, sql.Named("lines", idList(ids)))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +88,7 @@ func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 // Names implements reconcile.Rows.
 func (r Rows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
 	page, rows := reconcile.NamesPage{Last: after}, 0
-	err := r.Engine.Query(ctx, ReconcileNames, func(found *sql.Rows) error {
+	err := r.engine.Query(ctx, ReconcileNames, func(found *sql.Rows) error {
 		var l reconcile.LineDocument
 		var sysName string
 		if err := found.Scan(&l.ID, &l.DocumentID, &sysName); err != nil {
@@ -89,7 +96,7 @@ func (r Rows) Names(ctx context.Context, after int64, limit int) (reconcile.Name
 		}
 		rows++
 		page.Last = l.ID
-		if sysName == r.Engine.SysName {
+		if sysName == r.engine.SysName {
 			page.Lines = append(page.Lines, l)
 		}
 		return nil
@@ -102,11 +109,11 @@ func (r Rows) Names(ctx context.Context, after int64, limit int) (reconcile.Name
 }
 
 // lines reads the rows of a statement that gives lines.
-func (r Rows) lines(ctx context.Context, statement string, each func(StoredLine), args ...any) error {
+func (r Rows) lines(ctx context.Context, statement string, each func(storedLine), args ...any) error {
 	var n nullable
-	found := make([]any, len(invoice.Columns()))
-	return r.Engine.Query(ctx, statement, func(rows *sql.Rows) error {
-		l := StoredLine{}
+	found := make([]any, len(r.columns))
+	return r.engine.Query(ctx, statement, func(rows *sql.Rows) error {
+		l := storedLine{columns: r.columns}
 		to := n.columns(&l)
 		for i := range found {
 			to = append(to, &found[i])
@@ -116,7 +123,7 @@ func (r Rows) lines(ctx context.Context, statement string, each func(StoredLine)
 		}
 		n.fill(&l)
 		var err error
-		if l.Values, err = r.Engine.Values(l.ID, found); err != nil {
+		if l.Values, err = r.engine.Values(l.ID, r.columns, found); err != nil {
 			return err
 		}
 		each(l)
@@ -131,14 +138,14 @@ type nullable struct {
 }
 
 // columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
-func (n *nullable) columns(l *StoredLine) []any {
+func (n *nullable) columns(l *storedLine) []any {
 	return []any{
 		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID,
 		&n.detailRow, &n.tracking, &l.Detail, &l.Tracking,
 	}
 }
 
-func (n *nullable) fill(l *StoredLine) {
+func (n *nullable) fill(l *storedLine) {
 	l.Ledger = reconcile.Ledger{
 		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: n.key.String}, DocumentID: n.document.String,
 		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: n.hash.String, HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
@@ -162,20 +169,21 @@ func idList(ids []int64) string {
 	return string(append(b, ']'))
 }
 
-// StoredLine is a line with its ledger row and its rows, as an engine read them.
-type StoredLine struct {
+// storedLine is a line with its ledger row and its rows, as an engine read them.
+type storedLine struct {
 	ID     int64
 	Ledger reconcile.Ledger
 	// DetailHash and TrackingHash are the ledger's; empty where it has NULL.
 	DetailHash, TrackingHash string
 	// Detail and Tracking report whether the rows exist.
 	Detail, Tracking bool
-	// Values are those of both rows, as RowsEngine.Values makes them.
-	Values []invoice.Value
+	// Values are those of both rows, as RowsEngine.Values makes them, aligned with columns.
+	Values  []invoice.Value
+	columns []invoice.Column
 }
 
-// State compares the rows with the ledger row.
-func (l StoredLine) State() reconcile.RowState {
+// state compares the rows with the ledger row.
+func (l storedLine) state() reconcile.RowState {
 	switch {
 	case !l.Detail:
 		return reconcile.RowsMissing
@@ -190,25 +198,25 @@ func (l StoredLine) State() reconcile.RowState {
 		return reconcile.RowsNoTracking
 	case tracking != l.TrackingHash:
 		return reconcile.RowsEdited
-	case reviewed(l.Values):
+	case l.reviewed():
 		return reconcile.RowsReviewed
 	}
 	return reconcile.RowsSame
 }
 
 // reviewed reports a status that no document gives. The row hashes leave the status out.
-func reviewed(values []invoice.Value) bool {
-	for i, c := range invoice.Columns() {
-		if c.IsStatus() && (values[i].Null || !slices.Contains(c.Values, values[i].Text)) {
+func (l storedLine) reviewed() bool {
+	for i, c := range l.columns {
+		if c.IsStatus() && (l.Values[i].Null || !slices.Contains(c.Values, l.Values[i].Text)) {
 			return true
 		}
 	}
 	return false
 }
 
-// Line is the line as the port has it.
-func (l StoredLine) Line() reconcile.Line {
-	line := reconcile.Line{ID: l.ID, Ledger: l.Ledger, Rows: l.State(), RowHash: l.rowHash()}
+// line is the line as the port has it.
+func (l storedLine) line() reconcile.Line {
+	line := reconcile.Line{ID: l.ID, Ledger: l.Ledger, Rows: l.state(), RowHash: l.rowHash()}
 	if l.Detail {
 		line.Values = l.Values
 	}
@@ -216,12 +224,12 @@ func (l StoredLine) Line() reconcile.Line {
 }
 
 // rowHash is the hash of both rows, status included; empty if both are missing. A new column changes it only where it has a value.
-func (l StoredLine) rowHash() string {
+func (l storedLine) rowHash() string {
 	if !l.Detail && !l.Tracking {
 		return ""
 	}
 	b := strconv.AppendBool(strconv.AppendBool(nil, l.Detail), l.Tracking)
-	for i, c := range invoice.Columns() {
+	for i, c := range l.columns {
 		if l.Values[i].Null {
 			continue
 		}

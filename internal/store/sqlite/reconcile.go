@@ -14,7 +14,7 @@ const opReconcile = "sqlite: reconcile"
 // ReconcileRows is reconcile.Rows of an environment. Each call is one statement on a reading connection. It sees the file as it was when the
 // statement began, and makes no writer wait.
 func (s *Store) ReconcileRows(sysName string) reconcile.Rows {
-	return shared.Rows{Engine: shared.RowsEngine{SysName: sysName, Query: s.compared, Values: storedValues}}
+	return shared.NewRows(shared.RowsEngine{SysName: sysName, Query: s.compared, Values: storedValues})
 }
 
 // compared calls each for every row of a statement.
@@ -33,9 +33,9 @@ func (s *Store) compared(ctx context.Context, statement string, each func(*sql.R
 }
 
 // storedValues makes the values of a line of what its columns have as text.
-func storedValues(_ int64, found []any) ([]invoice.Value, error) {
+func storedValues(_ int64, columns []invoice.Column, found []any) ([]invoice.Value, error) {
 	values := make([]invoice.Value, len(found))
-	for i, c := range invoice.Columns() {
+	for i, c := range columns {
 		text, ok := found[i].(string)
 		values[i] = storedValue(c, sql.NullString{String: text, Valid: ok})
 	}

@@ -1,13 +1,19 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/store/sqlite"
 )
@@ -64,6 +70,18 @@ func TestAComparisonAndAWriterDoNotWaitForEachOther(t *testing.T) {
 	require.NoError(t, rows.Err())
 }
 
+// The write lock belongs to the one connection that writes: while a request has it, a comparison goes on.
+func TestACallerWhoHoldsTheWritersConnectionKeepsNoReaderWaiting(t *testing.T) {
+	s := newStore(t)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = s.ReconcileRows("").Scan(ctx, 0, reconcile.MaxScan)
+	require.NoError(t, err)
+}
+
 // A tracking row whose detail row is gone is part of what a person may accept.
 func TestATrackingRowAlone(t *testing.T) {
 	s := newStore(t)
@@ -81,4 +99,41 @@ func TestATrackingRowAlone(t *testing.T) {
 	require.NotEmpty(t, alone.RowHash)
 	db{s}.exec(t, `DELETE FROM IVCE_TRKG_MSTR`)
 	require.Empty(t, line().RowHash)
+}
+
+// BenchmarkScan compares a ledger of 100,000 lines, 1,000 at a time.
+func BenchmarkScan(b *testing.B) {
+	const lines, each = 100_000, 1000
+	s := newStore(b)
+	for first := int64(1); first <= lines; first += each {
+		ids := make([]int64, each)
+		for i := range ids {
+			ids[i] = first + int64(i)
+		}
+		db{s}.addLines(b, ids...)
+		it := item(fmt.Sprint("a", first), first, ids...)
+		for i, c := range invoice.Columns() {
+			if c.Kind == invoice.Decimal {
+				it.Values[i] = invoice.Of("0.9500")
+			}
+			if c.Kind == invoice.Time {
+				it.Values[i] = invoice.Of("2025-12-17T16:30:15.123456Z")
+			}
+		}
+		_, err := s.Apply(b.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{SysName: "web"})
+		require.NoError(b, err)
+	}
+	rows := s.ReconcileRows("web")
+	b.ReportAllocs()
+	for b.Loop() {
+		scanned, page := 0, reconcile.Scanned{More: true}
+		for page.More {
+			var err error
+			page, err = rows.Scan(b.Context(), page.Last, reconcile.MaxScan)
+			require.NoError(b, err)
+			scanned += page.Same
+		}
+		require.Equal(b, lines, scanned)
+	}
+	b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 }
