@@ -59,13 +59,13 @@ func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartb
 	}
 	args := a.arguments(payload)
 	if a.mode == commit.Preview {
-		return s.send(ctx, s.procedures.name(procPreview), a.read, append(args, sql.Named("sys_name", known.SysName)))
+		return s.send(ctx, opApply, s.procedures.name(procPreview), a.read, append(args, sql.Named("sys_name", known.SysName)))
 	}
 	name := procApply
 	if a.mode == commit.Rewrite {
 		name = procRewrite
 	}
-	return s.send(ctx, s.procedures.name(name), a.read, append(args, knownArguments(known)...))
+	return s.send(ctx, opApply, s.procedures.name(name), a.read, append(args, knownArguments(known)...))
 }
 
 // arguments are the parameters that a write and a preview share.
@@ -98,10 +98,10 @@ func knownArguments(known breaker.Heartbeat) []any {
 func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z") }
 
 // send calls a procedure and reads its whole answer, because an error may follow the rows.
-func (s *Store) send(ctx context.Context, procedure string, read func(*sql.Rows) error, args []any) (err error) {
+func (s *Store) send(ctx context.Context, op, procedure string, read func(*sql.Rows) error, args []any) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return classifyDependency(opApply, err) // no document was sent yet
+		return classifyDependency(op, err) // no document was sent yet
 	}
 	defer func() { _ = conn.Close() }() // returns the connection to the pool
 	// The driver calls a text that is only a name as a procedure, whose plan the server has.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 // The schemas of our procedures. A login with rights on previewSchema alone can read verdicts and write nothing.
@@ -28,6 +29,10 @@ const (
 	procHeartbeat   = "heartbeat"
 	procAdopt       = "adopt_page"
 	procPreview     = "preview"
+
+	procReconcileScan  = shared.ReconcileScan
+	procReconcileLines = shared.ReconcileLines
+	procReconcileNames = shared.ReconcileNames
 )
 
 // procedure is a stored procedure of this build. All procedures of a set have the set's hash in their names.
@@ -117,6 +122,9 @@ func (t tables) renderProcedures() (procedures, error) {
 		{procedure{schema: ownSchema, name: procRewrite, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
 		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
+		{procedure{schema: ownSchema, name: procReconcileScan, parameters: "@after bigint, @limit int, @sys_name nvarchar(256)"}, ledgerTable, reconcileSteps(procReconcileScan)},
+		{procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"}, ledgerTable, reconcileSteps(procReconcileLines)},
+		{procedure{schema: ownSchema, name: procReconcileNames, parameters: "@after bigint, @limit int"}, ledgerTable, reconcileSteps(procReconcileNames)},
 		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {
 		var err error

@@ -31,7 +31,7 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 	for _, it := range a.items {
 		expected += it.Rows()
 	}
-	err = s.send(ctx, s.procedures.name(procRewriteRead), func(rows *sql.Rows) error {
+	err = s.send(ctx, opApply, s.procedures.name(procRewriteRead), func(rows *sql.Rows) error {
 		if err := skipToSet(rows, setPresent); err != nil {
 			return err
 		}

@@ -94,6 +94,13 @@ func TestTheAppsRights(t *testing.T) {
 	}
 	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
+	scanned, err := s.ReconcileRows("web").Scan(ctx, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), scanned.Last)
+	_, err = s.ReconcileRows("web").Lines(ctx, []int64{1})
+	require.NoError(t, err)
+	_, err = s.ReconcileRows("web").Names(ctx, 0, 10)
+	require.NoError(t, err)
 	useAuditLog(t, s)
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	conformance.UseFindings(t, s.Findings("web"))
@@ -190,7 +197,9 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 		require.NoError(t, err)
 		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
 			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
-			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash).Replace(text)
+			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash,
+			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ", "EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
+			"EXEC @names ", "EXEC sqlwriter.reconcile_names_"+state.Hash+" ").Replace(text)
 	}
 	rows, err := d.db.Query(text)
 	require.NoError(t, err)

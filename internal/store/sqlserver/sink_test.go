@@ -24,6 +24,11 @@ func TestBisect(t *testing.T) {
 	conformance.TestBisect(t, d.harness)
 }
 
+func TestRows(t *testing.T) {
+	d := newDatabase(t)
+	conformance.TestRows(t, d.harness)
+}
+
 // lockTimeout is how long the tests' requests wait for a lock.
 const lockTimeout = 500 * time.Millisecond
 
@@ -67,11 +72,12 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	d.exec(t, `DELETE FROM sqlwriter.ledger`)
 	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
 	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
+	require.NoError(t, d.store.KnowColumnsAnew(context.Background())) // a case may have changed them
 	h := &spies{database: d, sink: &hooked{d: d, store: d.store}}
 	real := sqlservertest.IsReal(d.version)
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
-		Sink: h.sink, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
+		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
 		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,

@@ -56,6 +56,9 @@ func previewSteps() []string {
 // rewriteReadSteps are the steps of the read before a rewrite.
 func rewriteReadSteps() []string { return []string{"begin", "variables", "load", "rewrite_read"} }
 
+// reconcileSteps are the steps of a procedure that compares.
+func reconcileSteps(procedure string) []string { return []string{"reconcile_begin", procedure} }
+
 // heartbeatSteps are the steps of a heartbeat in their order.
 func heartbeatSteps() []string {
 	return []string{"begin", "heartbeat_variables", "transaction", "heartbeat", "commit", "heartbeat_answer"}

@@ -1,0 +1,67 @@
+-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
+CREATE PROCEDURE sqlwriter.reconcile_scan_hash
+    @after bigint,
+    @limit int,
+    @sys_name nvarchar(256)
+AS
+BEGIN
+    -- reconcile_begin
+    -- Guarantees: a wait for a lock is bounded. In a deadlock a reader loses to every writer, whose priority is LOW (-5) or
+    -- higher.
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET LOCK_TIMEOUT 5000;
+    SET DEADLOCK_PRIORITY -10;
+    -- reconcile_scan
+    -- Guarantees: the next ledger rows by the key, at most @limit of them whatever their environment, each with the present
+    -- rows of its line. Lines of other environments come without their rows, which are not read. The read takes no lasting
+    -- lock, so a write may come between a ledger row and its line.
+    SELECT
+        l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
+        l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
+        CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_detail,
+        CASE WHEN t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_tracking,
+        d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],
+        d.[CLN_MFR_PRT_NUM] AS [IVCE_DTL.CLN_MFR_PRT_NUM],
+        d.[UNSPSC_CD] AS [IVCE_DTL.UNSPSC_CD],
+        d.[UPC_CD] AS [IVCE_DTL.UPC_CD],
+        d.[AKS_PRT_NUM] AS [IVCE_DTL.AKS_PRT_NUM],
+        d.[ITM_AI_LDSC] AS [IVCE_DTL.ITM_AI_LDSC],
+        d.[IVCE_LNE_STAT] AS [IVCE_DTL.IVCE_LNE_STAT],
+        d.[DATA_VRFN_IND] AS [IVCE_DTL.DATA_VRFN_IND],
+        d.[WEB_SRCH_URL] AS [IVCE_DTL.WEB_SRCH_URL],
+        d.[MFR_CNFDC_SCR] AS [IVCE_DTL.MFR_CNFDC_SCR],
+        d.[PRT_NUM_CNFDC_SCR] AS [IVCE_DTL.PRT_NUM_CNFDC_SCR],
+        d.[UNSPSC_CNFDC_SCR] AS [IVCE_DTL.UNSPSC_CNFDC_SCR],
+        d.[AI_STG_NM] AS [IVCE_DTL.AI_STG_NM],
+        d.[PRNT_IVCE_DTL_ID] AS [IVCE_DTL.PRNT_IVCE_DTL_ID],
+        t.[CLN_MFR_AI_NM] AS [IVCE_TRKG_MSTR.CLN_MFR_AI_NM],
+        t.[CLN_MFR_PRT_NUM] AS [IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM],
+        t.[UNSPSC_CD] AS [IVCE_TRKG_MSTR.UNSPSC_CD],
+        t.[UPC_CD] AS [IVCE_TRKG_MSTR.UPC_CD],
+        t.[AKS_PRT_NUM] AS [IVCE_TRKG_MSTR.AKS_PRT_NUM],
+        t.[ITM_AI_LDSC] AS [IVCE_TRKG_MSTR.ITM_AI_LDSC],
+        t.[IVCE_LNE_STAT] AS [IVCE_TRKG_MSTR.IVCE_LNE_STAT],
+        t.[MFR_CNFDC_SCR] AS [IVCE_TRKG_MSTR.MFR_CNFDC_SCR],
+        t.[PRT_NUM_CNFDC_SCR] AS [IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR],
+        t.[UNSPSC_CNFDC_SCR] AS [IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR],
+        t.[AI_STG_NM] AS [IVCE_TRKG_MSTR.AI_STG_NM],
+        t.[MFR_STG_NM] AS [IVCE_TRKG_MSTR.MFR_STG_NM],
+        t.[PRT_NUM_STG_NM] AS [IVCE_TRKG_MSTR.PRT_NUM_STG_NM],
+        t.[UNSPSC_STG_NM] AS [IVCE_TRKG_MSTR.UNSPSC_STG_NM],
+        t.[RQST_TS] AS [IVCE_TRKG_MSTR.RQST_TS],
+        t.[PRCS_STRT_TS] AS [IVCE_TRKG_MSTR.PRCS_STRT_TS],
+        t.[PRCS_END_TS] AS [IVCE_TRKG_MSTR.PRCS_END_TS],
+        t.[DUP_IND] AS [IVCE_TRKG_MSTR.DUP_IND],
+        t.[PRNT_IVCE_DTL_ID] AS [IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID]
+    FROM (
+        SELECT TOP (@limit) o.*
+        FROM [sqlwriter].[ledger] AS o
+        WHERE o.detail_id > @after
+        ORDER BY o.detail_id
+    ) AS l
+    LEFT JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = l.detail_id AND l.sys_name = @sys_name
+    LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = l.detail_id AND l.sys_name = @sys_name
+    ORDER BY l.detail_id
+    OPTION (LOOP JOIN, FORCE ORDER);
+END;
