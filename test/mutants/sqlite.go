@@ -98,7 +98,7 @@ func sqliteTable() []mutant {
 			sqlite, "TestSink/a_rewrite_keeps_a_status_that_a_steward_set,_on_each_line_and_in_both_tables",
 		},
 		{
-			"a rewrite compares a number's text", sqlite + "/rewrite.go", "err == nil && c.Kind == invoice.Decimal && texts[i].Valid", "err != nil && c.Kind == invoice.Decimal && texts[i].Valid",
+			"a rewrite compares a number's text", sqlite + "/rewrite.go", "shared.Decimal(c, text.String); err == nil {", "shared.Decimal(c, text.String); err != nil {",
 			sqlite, "TestSink/unedited_lines_in_columns_of_other_types_are_not_edited,_and_edited_ones_are",
 		},
 		{
