@@ -3,12 +3,10 @@ package reconcile_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,12 +36,15 @@ type world struct {
 	docs     *inmem.Documents
 	sink     *inmem.Sink
 	evidence *inmem.Evidence
-	findings *findings
-	breaker  *breaker.Breaker
-	commit   *commit.Commit
-	options  reconcile.Options
-	leases   inmem.Leases
-	mended   map[string]mended
+	store    *inmem.RunStore
+	findings *inmem.Findings
+	// adoptedAt is when the ledger was adopted.
+	adoptedAt time.Time
+	breaker   *breaker.Breaker
+	commit    *commit.Commit
+	options   reconcile.Options
+	leases    inmem.Leases
+	mended    map[string]mended
 	// writtenAt is when each line was written last.
 	writtenAt map[int64]time.Time
 	flowSince time.Time
@@ -69,8 +70,9 @@ func newWorld(t *testing.T) *world {
 		t: t, clock: start(), sink: inmem.NewSink(), mended: map[string]mended{},
 		writtenAt: map[int64]time.Time{}, calls: map[string]int{}, kept: map[int64]kept{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
 	}
-	now := func() time.Time { return w.clock }
-	w.evidence, w.docs, w.findings = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), &findings{w: w, rows: map[reconcile.Key]reconcile.Finding{}}
+	now := w.now
+	w.evidence, w.docs, w.store = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
+	w.findings, w.adoptedAt = w.store.Findings(w.sink), start().Add(-time.Hour)
 	b := breaker.New(inmem.NewControl(), breaker.Options{
 		Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, SysName: sysName, Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
 		Wait: func(context.Context, time.Duration) error { return nil },
@@ -84,7 +86,6 @@ func newWorld(t *testing.T) *world {
 		w.waited += d
 		return nil
 	}}
-	w.findings.adoptedAt = start().Add(-time.Hour)
 	return w
 }
 
@@ -124,13 +125,18 @@ func idOf(minute int, line int64) string {
 }
 
 func documentOf(id string, line int64, manufacturer, state string, duplicates ...int64) string {
+	return documentWith("", id, line, manufacturer, state, duplicates...)
+}
+
+// documentWith has more members of process_output, each with a comma behind it.
+func documentWith(members, id string, line int64, manufacturer, state string, duplicates ...int64) string {
 	dup, _ := json.Marshal(append([]int64{}, duplicates...))
 	if state == "" {
 		state = `{"status":"pending","retry_count":0}`
 	}
 	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
-		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
-		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, manufacturer, dup, state))
+		"process_output":{%s"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, members, manufacturer, dup, state))
 }
 
 // put stores a document and makes its lines.
@@ -174,6 +180,8 @@ func (w *world) consistent(n int) {
 	}
 	w.pass(time.Hour)
 }
+
+func (w *world) now() time.Time { return w.clock }
 
 func (w *world) pass(d time.Duration) { w.clock = w.clock.Add(d) }
 
@@ -230,42 +238,53 @@ func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Evidence: p, Leases: p, Mender: p, Breaker: p}, w.options)
 }
 
-var errKilled = errors.New("the process was killed")
+// killed ends a call before or after it was done: the process is gone. The step is repeated, as a later tick does.
+func killed() error {
+	return fault.New(fault.Infrastructure, "test", "killed", "the process was killed")
+}
 
-// night is a run of the timer. It may be killed at any call; then the step is repeated, as a later tick does.
-func (w *world) night(filter run.Filter) run.Run {
+// begin begins a run.
+func (w *world) begin(filter run.Filter) run.Run {
 	w.t.Helper()
 	w.runs++
 	text, err := json.Marshal(filter)
 	require.NoError(w.t, err)
-	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, StartedAt: w.clock, Counts: map[string]int{}}
-	w.findings.running = append(w.findings.running, row)
-	kind, _ := run.Kinds().Find(run.Reconcile)
-	for _, pass := range kind.Passes {
-		at := ""
-		for steps := 0; ; steps++ {
-			require.Less(w.t, steps, 100_000)
-			done, err := w.reconciler().Step(w.t.Context(), row, pass, at)
-			if errors.Is(err, errKilled) {
-				continue
-			}
-			require.NoError(w.t, err, "pass %s at %s", pass, at)
-			w.pass(done.Wait)
-			counts := maps.Clone(row.Counts)
-			for o, n := range done.Counts {
-				counts[string(o)] += n
-			}
-			row.Counts, at = counts, done.Next
-			require.Less(w.t, len(at), 8<<10, "the position of %s", pass)
-			if done.Done {
-				break
-			}
-		}
-	}
-	w.findings.running = w.findings.running[:len(w.findings.running)-1]
-	if len(filter.IDs) == 0 {
-		w.findings.completed = append(w.findings.completed, row)
-	}
+	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, Pattern: run.InPasses}
+	require.NoError(w.t, w.store.StartRun(w.t.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: row.ID}))
+	row, _, err = w.store.Run(w.t.Context(), row.ID)
+	require.NoError(w.t, err)
+	return row
+}
+
+// end ends the oldest run that is running.
+func (w *world) end() {
+	w.t.Helper()
+	open, err := w.store.OpenRuns(w.t.Context(), sysName, 1)
+	require.NoError(w.t, err)
+	_, err = w.store.CancelRun(w.t.Context(), open[0].ID, run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "x"})
+	require.NoError(w.t, err)
+	ended, err := w.store.CompleteRun(w.t.Context(), open[0].ID, time.Hour, func(run.RunStatus, run.Stats) run.Audit {
+		return run.Audit{Code: run.CodeRunCancelled, Level: run.LevelInfo, By: "x", Why: "x"}
+	})
+	require.NoError(w.t, err)
+	require.True(w.t, ended)
+}
+
+// night is a whole run.
+func (w *world) night(filter run.Filter) run.Run {
+	w.t.Helper()
+	row := w.begin(filter)
+	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
+	done, err := run.NewExecutor(run.Ports{Store: w.store, Breaker: p, Passes: map[run.Kind]run.Step{run.Reconcile: w.reconciler().Step}}, run.Options{
+		SysName: sysName, Instance: "test", Log: zerolog.Nop(), Now: w.now, Draw: func() float64 { return 0.5 },
+		Wait:  func(_ context.Context, d time.Duration) error { w.pass(d); return nil },
+		Every: func(time.Duration, func()) (stop func()) { return func() {} },
+	}).Execute(w.t.Context(), row.ID)
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.Executed{}, done)
+	row, _, err = w.store.Run(w.t.Context(), row.ID)
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.RunCompleted, row.Status)
 	return row
 }
 
@@ -281,12 +300,18 @@ func (w *world) open() []string { return w.inState(reconcile.Open) }
 
 func (w *world) inState(state reconcile.State) []string {
 	list := []string{}
-	for key, f := range w.findings.rows {
-		if f.State == state {
-			list = append(list, name(key))
-		}
+	for _, f := range w.all(reconcile.Query{State: state}) {
+		list = append(list, name(f.Key))
 	}
 	slices.Sort(list)
+	return list
+}
+
+// all lists findings.
+func (w *world) all(q reconcile.Query) []reconcile.Finding {
+	w.t.Helper()
+	list, err := w.findings.List(w.t.Context(), q, nil, 1<<20)
+	require.NoError(w.t, err)
 	return list
 }
 
@@ -400,117 +425,38 @@ func (p ports) Mend(_ context.Context, id string, mend reconcile.Mend, documents
 	})
 }
 
-// findings is reconcile.Findings in memory.
-type findings struct {
-	w                  *world
-	rows               map[reconcile.Key]reconcile.Finding
-	running, completed []run.Run
-	follows            map[string]bool
-	adoptedAt          time.Time
-}
-
-func (p findingsOf) Save(_ context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
-	err = p.w.call("Save", func() error { opened, closed = p.w.findings.save(id, seen, gone); return nil })
+func (p findingsOf) Save(ctx context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
+	require.LessOrEqual(p.w.t, len(seen), 1000)
+	err = p.w.call("Save", func() error { opened, closed, err = p.w.findings.Save(ctx, id, seen, gone); return err })
 	return opened, closed, err
 }
 
-func (f *findings) save(id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int) {
-	saw := map[reconcile.Key]bool{}
-	for _, s := range seen {
-		saw[s.Key] = true
-		row, there := f.rows[s.Key]
-		if !there || row.State == reconcile.Gone || (row.State == reconcile.Accepted && row.AcceptedHash != s.RowHash) {
-			row.State, row.FirstSeen, row.QueuedBy = reconcile.Open, f.w.clock, ""
-			opened++
-		}
-		row.Seen, row.LastSeen, row.Run = s, f.w.clock, id
-		f.rows[s.Key] = row
-	}
-	for _, key := range gone {
-		if row, there := f.rows[key]; there && !saw[key] && row.State != reconcile.Gone && row.Run != id {
-			row.State, row.Run = reconcile.Gone, id
-			f.rows[key] = row
-			closed++
-		}
-	}
-	return opened, closed
-}
-
-func (p findingsOf) List(_ context.Context, q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding, err error) {
-	err = p.w.call("List", func() error { list = p.w.findings.list(q, after, limit); return nil })
+func (p findingsOf) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding, err error) {
+	require.LessOrEqual(p.w.t, limit, 1000)
+	err = p.w.call("List", func() error { list, err = p.w.findings.List(ctx, q, after, limit); return err })
 	return list, err
 }
 
-func (f *findings) list(q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding) {
-	text := func(k reconcile.Key) string {
-		return fmt.Sprintf("%s %020d %s", k.Class, k.Line, run.DocumentKey(k.Document))
-	}
-	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b reconcile.Key) int { return strings.Compare(text(a), text(b)) })
-	for _, k := range keys {
-		row := f.rows[k]
-		switch {
-		case after != nil && text(k) <= text(*after), len(q.Classes) > 0 && !slices.Contains(q.Classes, k.Class), q.State != "" && row.State != q.State,
-			q.Unqueued && row.QueuedBy != "", q.Mend != reconcile.ByPeople && row.Mend != q.Mend, len(list) == limit:
-		default:
-			list = append(list, row)
-		}
-	}
-	return list
-}
-
-func (p findingsOf) Counts(context.Context) (counts []reconcile.Count, err error) {
-	err = p.w.call("Counts", func() error {
-		for _, class := range reconcile.FindingClasses() {
-			c := reconcile.Count{Class: class}
-			for _, row := range p.w.findings.list(reconcile.Query{Classes: []reconcile.Class{class}}, nil, 1<<30) {
-				switch row.State { //nolint:exhaustive // gone ones are not counted
-				case reconcile.Open:
-					c.Open++
-					if c.First.IsZero() || row.FirstSeen.Before(c.First) {
-						c.First = row.FirstSeen
-					}
-				case reconcile.Accepted:
-					c.Accepted++
-				}
-			}
-			if c.Open+c.Accepted > 0 {
-				counts = append(counts, c)
-			}
-		}
-		return nil
-	})
+func (p findingsOf) Counts(ctx context.Context) (counts []reconcile.Count, err error) {
+	err = p.w.call("Counts", func() error { counts, err = p.w.findings.Counts(ctx); return err })
 	return counts, err
 }
 
-func (p findingsOf) MarkQueued(_ context.Context, by string, keys []reconcile.Key) error {
-	return p.w.call("MarkQueued", func() error {
-		for _, key := range keys {
-			if row := p.w.findings.rows[key]; row.State == reconcile.Open && row.QueuedBy == "" {
-				row.QueuedBy = by
-				p.w.findings.rows[key] = row
-			}
-		}
-		return nil
-	})
+func (p findingsOf) MarkQueued(ctx context.Context, by string, keys []reconcile.Key) error {
+	return p.w.call("MarkQueued", func() error { return p.w.findings.MarkQueued(ctx, by, keys) })
 }
 
-func (p findingsOf) LastCompleted(context.Context, run.Kind) (id string, began time.Time, ok bool, err error) {
-	err = p.w.call("LastCompleted", func() error {
-		if done := p.w.findings.completed; len(done) > 0 {
-			last := done[len(done)-1]
-			id, began, ok = last.ID, last.StartedAt, true
-		}
-		return nil
-	})
+func (p findingsOf) LastCompleted(ctx context.Context, kind run.Kind) (id string, began time.Time, ok bool, err error) {
+	err = p.w.call("LastCompleted", func() error { id, began, ok, err = p.w.findings.LastCompleted(ctx, kind); return err })
 	return id, began, ok, err
 }
 
-func (p findingsOf) Waits(_ context.Context, r run.Run, follows string) (waits bool, err error) {
-	err = p.w.call("Waits", func() error {
-		waits = p.w.findings.follows[follows] || p.w.findings.running[0].ID != r.ID
-		return nil
-	})
+func (p findingsOf) Waits(ctx context.Context, r run.Run, follows string) (waits bool, err error) {
+	err = p.w.call("Waits", func() error { waits, err = p.w.findings.Waits(ctx, r, follows); return err })
 	return waits, err
 }
 
-func (p findingsOf) AdoptedAt(context.Context) (time.Time, error) { return p.w.findings.adoptedAt, nil }
+func (p findingsOf) AdoptedAt(context.Context) (at time.Time, err error) {
+	err = p.w.call("AdoptedAt", func() error { at = p.w.adoptedAt; return nil })
+	return at, err
+}
