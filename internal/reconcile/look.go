@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -45,6 +46,9 @@ func (r *Reconcile) look(ctx context.Context) (*look, error) {
 	}
 	if since, runs := r.p.Breaker.ClosedSince(ctx); runs {
 		l.FlowSince = since
+		if since.IsZero() { // it was never anything else
+			l.FlowSince = time.Unix(0, 0)
+		}
 	}
 	var err error
 	l.AdoptedAt, err = r.p.Findings.AdoptedAt(ctx)
