@@ -45,6 +45,34 @@ func printStarted(a *app, s ops.Started) error {
 	if more := s.Matched - len(s.First); more > 0 {
 		a.printf("and %s more", atLeast(more, s.AtLeast))
 	}
+	return printDiffs(a, s.Diffs)
+}
+
+// printDiffs prints what would become of lines, column by column.
+func printDiffs(a *app, diffs []ops.DocumentDiff) error {
+	for _, d := range diffs {
+		a.printf("\ndocument %s", d.ID)
+		if d.Problem != "" {
+			a.printf("  %s", a.says(d.Problem))
+		}
+		for _, l := range d.Lines {
+			by := ""
+			if l.By != "" {
+				by = " by " + l.By
+			}
+			a.printf("  line %d: %s%s, %d %s", l.Line, orDash(string(l.Verdict)), by, len(l.Columns), ops.Plural(len(l.Columns), "column differs", "columns differ"))
+			if len(l.Columns) == 0 {
+				continue
+			}
+			rows := [][]string{{"  ", "COLUMN", "BEFORE", "AFTER"}}
+			for _, c := range l.Columns {
+				rows = append(rows, []string{"  ", string(c.Table) + "." + c.Column, text(c.Before), text(c.After)})
+			}
+			if err := a.table(rows); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -80,9 +108,13 @@ func failing(p ops.RunProgress, is string) error {
 			documents[string(o)] = n
 		}
 	}
+	again, _ := run.Kinds().Find(p.Kind)
+	if !again.OfRun {
+		again = run.Kinds().OfRun()
+	}
 	if len(documents) > 0 {
 		parts = append(parts, "documents: "+counted(documents))
-		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, `sqlwriterctl run start replay --run %s --why TEXT` tries them again", p.ID, p.ID))
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, `sqlwriterctl run start %s --run %s --why TEXT` tries them again", p.ID, again.Kind, p.ID))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, batches(n)+" failed")

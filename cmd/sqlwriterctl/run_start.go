@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -38,8 +39,9 @@ type runStartCommand struct {
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME" values:"patterns"`
 
-	OverwriteEdits []int64 `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
-	NotComparable  bool    `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
+	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES" values:"rewritable"`
+	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
 	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
@@ -161,7 +163,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
-		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
+		Findings: ofClass(c.Findings), All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
 	}
 	for _, status := range c.Status {
 		r.Statuses = append(r.Statuses, invoice.Status(status))
@@ -178,6 +180,14 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r.IDs = append(r.IDs, ids...)
 	return r, nil
+}
+
+func ofClass(names []string) []reconcile.Class {
+	classes := make([]reconcile.Class, len(names))
+	for i, name := range names {
+		classes[i] = reconcile.Class(name)
+	}
+	return classes
 }
 
 // maxIDsRead is how many ids of a file are read. It is more than a run may have, so that the error can name the number.

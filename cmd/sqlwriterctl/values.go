@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
@@ -39,6 +40,8 @@ func (a *app) valuesOf(list string) []string {
 		return slices.Concat(fault.Codes(faults()), alarmCodes(), classes())
 	case "run-kinds":
 		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
+	case "rewritable":
+		return words(reconcile.Rewritable())
 	case "batch-statuses":
 		return words(run.BatchStatuses())
 	case "outcomes":

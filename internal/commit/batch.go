@@ -99,8 +99,8 @@ func (b Batch) takesOver(status invoice.Status) bool {
 // Manual is the outcome of a document that a person marked as committed after a repair of its lines by hand.
 const Manual = "manual"
 
-// leavesAlone reports whether the batch leaves a document to the person who repaired its lines.
-func (b Batch) leavesAlone(d invoice.Document) bool {
+// LeavesAlone reports whether the batch leaves a document to the person who repaired its lines.
+func (b Batch) LeavesAlone(d invoice.Document) bool {
 	return b.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
 		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(b.Overwrite, line) })
 }

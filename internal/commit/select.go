@@ -34,7 +34,7 @@ func (s selection) takes(d invoice.Document) bool { return s.eligibility(d) == i
 
 // leavesAlone counts a document that the batch leaves to the person who repaired its lines.
 func (s selection) leavesAlone(d invoice.Document, t *tally) bool {
-	if !s.batch.leavesAlone(d) {
+	if !s.batch.LeavesAlone(d) {
 		return false
 	}
 	t.leftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
@@ -54,10 +55,14 @@ func (r *runs) renew() {
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor()}, nil
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview}, nil
 		},
 		RunQueue: r.queue, Selection: r.search, Search: r.docs,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
+}
+
+func (w *world) preview(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+	return w.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 }
 
 // fakeRunStore is a run store that can fail.

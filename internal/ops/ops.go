@@ -41,8 +41,13 @@ type Stores struct {
 	Runs    RunStore
 	Reports run.Reports
 	Ledger  Ledger
+	// Findings are what comparisons found.
+	Findings FindingStore
 	// Executor executes runs in this process.
 	Executor Executor
+	// Preview is commit.Sink.Apply in mode preview. Layout has this deployment's names of columns.
+	Preview func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error)
+	Layout  invoice.Layout
 }
 
 // Ports are the dependencies of Ops.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -69,6 +70,14 @@ type AuditLog interface {
 	Write(ctx context.Context, a Audit) error
 	// Audits returns the latest matching entries, newest first, at most q.Limit, also those of a run.Store.
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
+}
+
+// FindingStore is the part of reconcile.Findings and reconcile.Accepter that operators need, with the same contracts.
+type FindingStore interface {
+	List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error)
+	Counts(ctx context.Context) ([]reconcile.Count, error)
+	LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error)
+	Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error
 }
 
 // RunStore is the part of run.Store that operators need, with the same contract.

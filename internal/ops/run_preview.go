@@ -68,8 +68,8 @@ func (p preview) add(m Match) bool {
 	return !p.AtLeast
 }
 
-// previewRun counts the documents of a run.
-func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest) (Started, error) {
+// previewRun counts the documents of a run. lines are those of findings, whose change a dry run shows.
+func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool) (Started, error) {
 	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}, Failures: []Failures{}}
 	p := preview{&res, map[Failures]int{}}
 	var err error
@@ -77,7 +77,7 @@ func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest) 
 	case len(kind.Passes) > 0:
 		res.Pattern = run.InPasses
 	case len(r.IDs) > 0:
-		err = o.previewNamed(ctx, kind, r, p)
+		err = o.previewNamed(ctx, kind, r, lines, p)
 	case r.Run != "":
 		err = o.previewLeft(ctx, r, p)
 	default:
@@ -132,13 +132,14 @@ func (o *Ops) previewFound(ctx context.Context, kind run.KindRow, r StartRequest
 }
 
 // previewNamed lists named documents. A dry run reads them, to say which the run would leave alone.
-func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest, p preview) error {
+func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool, p preview) error {
 	if !r.DryRun {
 		for _, id := range r.IDs {
 			p.add(Match{ID: id})
 		}
 		return nil
 	}
+	var taken []invoice.Document
 	for ids := range slices.Chunk(r.IDs, maxRead) {
 		raws, err := o.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
@@ -154,18 +155,26 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 				return err
 			}
 			delete(missing, doc.ID)
-			if why := kind.Leaves(doc, o.o.SysName, o.o.Now()); why != "" {
+			if why := kind.Leaves(doc, r.Filter, o.o.SysName, o.o.Now()); why != "" {
 				p.NotTaken = append(p.NotTaken, NotTaken{doc.ID, why})
 				continue
 			}
 			p.add(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.Main, doc.State)))
+			if len(taken) < shown {
+				taken = append(taken, doc)
+			}
 		}
 		for id := range missing {
 			p.NotTaken = append(p.NotTaken, NotTaken{id, "no document has this id"})
 		}
 	}
 	slices.SortFunc(p.NotTaken, func(a, b NotTaken) int { return cmp.Compare(a.ID, b.ID) })
-	return nil
+	if lines == nil {
+		return nil
+	}
+	var err error
+	p.Diffs, err = o.rewriteDiff(ctx, taken, r.OverwriteEdits, lines)
+	return err
 }
 
 // previewLeft counts the failed and deferred documents of another run.

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -18,7 +19,7 @@ const (
 	// maxRunIDs bounds the documents that a run may name.
 	maxRunIDs = 10_000
 	// maxOverwritten bounds the lines that a rewrite may be told to overwrite.
-	maxOverwritten = 1000
+	maxOverwritten = 10_000
 	// maxRunLimit bounds the limit of a request.
 	maxRunLimit = 100_000_000
 	// maxRunsCounted bounds the runs of a list whose batches are counted.
@@ -40,6 +41,8 @@ type StartRequest struct {
 	// Kind is one of Options.Kinds.
 	Kind run.Kind `json:"kind"`
 	run.Filter
+	// Findings are classes of reconcile.Rewritable. The documents and lines of the open ones are then the filter; no other is allowed.
+	Findings []reconcile.Class `json:"findings,omitempty"`
 	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
 	All bool `json:"all,omitempty"`
 	// DryRun counts and lists, and changes nothing.
@@ -58,6 +61,10 @@ func (r StartRequest) check(table run.KindTable) error {
 	kind, there := table.Find(r.Kind)
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
 	_, known := run.PatternOf(r.Pattern)
+	if err := r.checkFindings(kind.Rewrite, !empty); there && err != nil {
+		return err
+	}
+	empty = empty && len(r.Findings) == 0
 	switch {
 	case !there:
 		return refuse(Usage, "kind: expected %s, found %q", table, string(r.Kind))
@@ -127,6 +134,8 @@ type Started struct {
 	First    []Match    `json:"first"`
 	// NotTaken are documents that a dry run names and the run would leave alone.
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
+	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
+	Diffs []DocumentDiff `json:"diffs,omitempty"`
 	// Progress is the run after its execution in this process (StartRequest.Here).
 	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
@@ -155,7 +164,18 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	kind, _ := o.o.Kinds.Find(r.Kind) // checked
-	res, err := o.previewRun(ctx, kind, r)
+	var lines map[int64]bool
+	if len(r.Findings) > 0 {
+		if lines, err = o.resolveFindings(ctx, &r); err != nil {
+			return Started{}, err
+		}
+		if len(lines) == 0 {
+			return Started{
+				DryRun: r.DryRun, Kind: r.Kind, Failures: []Failures{}, First: []Match{}, Note: "no finding is open of " + joined(r.Findings),
+			}, nil
+		}
+	}
+	res, err := o.previewRun(ctx, kind, r, lines)
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
 		return res, err
 	}
@@ -172,7 +192,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Runs.StartRun(ctx, row, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID,
-			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here)),
+			Detail: startDetail(r, res),
 		})
 	})
 	if err != nil {
@@ -189,6 +209,15 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	}
 	res.Progress, res.Note = &p, p.Note
 	return res, nil
+}
+
+// startDetail is the detail of a run's audit entry.
+func startDetail(r StartRequest, res Started) json.RawMessage {
+	findings := ""
+	if len(r.Findings) > 0 {
+		findings = fmt.Sprintf(`,"findings":%q`, joined(r.Findings)) // names of a table
+	}
+	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, findings))
 }
 
 // execute executes a run in this process and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when

@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -52,7 +53,12 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"a reindex of a run":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Filter: run.Filter{Run: "run-1"}}, "run: goes with a kind that tries failed documents again"},
 		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
 		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
-		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 1001) }), "overwrite_edits: expected at most 1000 lines, found 1001"},
+		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 10_001) }), "overwrite_edits: expected at most 10000 lines, found 10001"},
+		"findings of a replay":       {ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}}, `findings: go with a kind that writes lines again, found "replay"`},
+		"findings that have no line": {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.LeftBehind}}, `findings: expected row_missing, tracking_missing, edited, stale, not_in_ledger, found "left_behind"`},
+		"findings and a time":        {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Filter: run.Filter{From: start()}}, "findings: go with no other filter"},
+		"findings and lines":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Filter: run.Filter{OverwriteEdits: []int64{1}}}, "findings: go with no other filter"},
+		"findings of everything":     {ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}}, "findings: go with no other filter"},
 		"no line":                    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, []int64{7, 0} }), "overwrite_edits: expected the ids of lines, found 0"},
 		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "overwrite_edits: names lines, not documents"},
 	} {

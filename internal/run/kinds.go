@@ -184,11 +184,14 @@ func (k KindRow) takeOver(named bool, asked []invoice.Status) []invoice.Status {
 }
 
 // Leaves returns the reason why a run that names the document leaves it alone; empty when it takes it.
-func (k KindRow) Leaves(doc invoice.Document, sysName string, now time.Time) string {
+func (k KindRow) Leaves(doc invoice.Document, f Filter, sysName string, now time.Time) string {
 	why := doc.Eligibility(now, sysName)
+	batch := commit.Batch{Purpose: commit.ForRun, TakeOver: k.TakeOver, Overwrite: f.OverwriteEdits}
 	switch {
 	case why == invoice.NotOurs:
 		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)
+	case batch.LeavesAlone(doc):
+		return "a person repaired its lines and marked it as committed"
 	case why == invoice.Eligible || slices.Contains(k.takeOver(true, nil), doc.State.Status):
 		return ""
 	case why == invoice.NotDue:

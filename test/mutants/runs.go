@@ -10,6 +10,22 @@ func runsTable() []mutant {
 	)
 	return []mutant{
 		{
+			"a rewrite of findings overwrites lines that need nobody's word", "internal/ops/run_findings.go",
+			"overwrite[f.Line] || f.Class.Overwrites()", "true", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+		},
+		{
+			"a rewrite of findings takes accepted ones", "internal/ops/run_findings.go",
+			", State: reconcile.Open}", "}", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+		},
+		{
+			"a dry run of findings says what a write would do", "internal/ops/diff.go",
+			"mode == commit.Rewrite && row.Verdict == commit.Unchanged", "mode != commit.Rewrite && row.Verdict == commit.Unchanged", "internal/ops", "TestADryRunOfFindingsShowsTheColumns",
+		},
+		{
+			"a dry run of findings shows the document's other lines", "internal/ops/diff.go",
+			"lines != nil && !lines[row.DetailID]", "false", "internal/ops", "TestADryRunOfFindingsShowsTheColumns",
+		},
+		{
 			"run: a checkpoint has the watermark of the one before", "internal/run/manager.go",
 			"Watermark: mark.String()}", "Watermark: before.String()}",
 			crashtest, "TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint",

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 )
@@ -32,10 +33,11 @@ type Store interface {
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
 	Check(ctx context.Context) error
-	// AuditLog, RunStore and Reports return the stores of one environment.
+	// AuditLog, RunStore, Reports and Findings return the stores of one environment.
 	AuditLog(sysName string) ops.AuditLog
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
+	Findings(sysName string) *shared.Findings
 	Close() error
 }
 
@@ -81,7 +83,13 @@ func (d *Database) Connect(ctx context.Context) error {
 // Stores returns the stores of the environment that o names. p are the ports of runs; p.Store is set here.
 func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 	p.Store = d.RunStore(o.SysName)
-	return ops.Stores{Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d}, Executor: run.NewExecutor(p, o)}
+	return ops.Stores{
+		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d}, Executor: run.NewExecutor(p, o),
+		Findings: d.Findings(o.SysName), Layout: d.Layout,
+		Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+			return d.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
+		},
+	}
 }
 
 // ledger implements ops.Ledger.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/reconcile"
+)
+
+// An operator looks at what a rewrite of an edited line would do, and does it.
+func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
+	r := operated(t)
+	id := r.failed(t, 7, "2628")
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", id, "--why", "x"), r.errors)
+	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'somebody', CLN_MFR_PRT_NUM = NULL WHERE IVCE_DTL_UID = 7`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited", "--dry-run"), r.errors)
+	require.Contains(t, r.errors, "no finding is open of edited")
+	found := []reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id}}}
+	_, _, err = r.store.Findings("web").Save(t.Context(), "reconcile-1", found, nil)
+	require.NoError(t, err)
+
+	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited,stale", "--dry-run"), r.errors)
+	require.Contains(t, r.out, "1 document matches a reindex")
+	require.Contains(t, r.out, fmt.Sprintf("document %s\n  line 7: applied, 2 columns differ\n", id))
+	require.Regexp(t, `IVCE_DTL.CLN_MFR_AI_NM\s+"somebody"\s+"M"\n`, r.out)
+	require.Regexp(t, `IVCE_DTL.CLN_MFR_PRT_NUM\s+NULL\s+"425"\n`, r.out)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited,stale", "--yes", "--here", "--why", "the edit was a mistake"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited", "--dry-run"), r.errors)
+	require.Contains(t, r.out, "line 7: applied, 0 columns differ")
+
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "left_behind", "--dry-run"))
+	require.Contains(t, r.errors, `--findings: unknown value "left_behind"; expected one of row_missing, tracking_missing, edited, stale, not_in_ledger`)
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "edited", "--since", "1d", "--dry-run"))
+	require.Contains(t, r.errors, "--findings: go with no other filter")
+}

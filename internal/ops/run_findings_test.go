@@ -1,0 +1,208 @@
+package ops_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
+)
+
+// saw keeps findings as a comparison does.
+func (r *runs) saw(findings ...reconcile.Key) {
+	r.t.Helper()
+	seen := make([]reconcile.Seen, len(findings))
+	for i, k := range findings {
+		seen[i].Key = k
+	}
+	_, _, err := r.store.Findings(nil).Save(r.t.Context(), "reconcile-1", seen, nil)
+	require.NoError(r.t, err)
+}
+
+// meddle changes a column of a line as another program does.
+func (r *runs) meddle(line int64, table invoice.Table, column, value string) {
+	r.t.Helper()
+	l, ok := r.sink.Line(line)
+	require.True(r.t, ok)
+	l.Values = slices.Clone(l.Values)
+	for i, c := range invoice.Columns() {
+		if c.Table == table && c.Name == column {
+			l.Values[i] = invoice.Of(value)
+		}
+	}
+	r.sink.SetLine(line, l)
+}
+
+// loseTracking deletes a line's row in IVCE_TRKG_MSTR.
+func (r *runs) loseTracking(line int64) {
+	r.t.Helper()
+	l, ok := r.sink.Line(line)
+	require.True(r.t, ok)
+	l.Tracking, l.Values = false, slices.Clone(l.Values)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Tracking {
+			l.Values[i] = invoice.Null()
+		}
+	}
+	r.sink.SetLine(line, l)
+}
+
+// makerOf and statusOf are values of IVCE_DTL.
+func (r *runs) makerOf(line int64) string  { return r.value(line, "CLN_MFR_AI_NM") }
+func (r *runs) statusOf(line int64) string { return r.value(line, invoice.StatusColumn) }
+
+func (r *runs) value(line int64, column string) string {
+	r.t.Helper()
+	l, ok := r.sink.Line(line)
+	require.True(r.t, ok)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Detail && c.Name == column {
+			return l.Values[i].Text
+		}
+	}
+	return ""
+}
+
+func twoLines(id string, main, duplicate int64, maker string) string {
+	return fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":[%d]},"sql_writer":{"status":"pending","retry_count":0}}`, id, main, maker, duplicate)
+}
+
+// Lines of five classes, each with its neighbours: an edit that was not found, one that was accepted, a steward's status, a newer result.
+func (r *runs) broken() {
+	r.t.Helper()
+	r.sink.AddLines(1, 2, 3, 4, 6, 7, 8, 9)
+	r.put(twoLines(id(1), 1, 2, "a"), result(3, "c", ""), result(4, "d", ""), result(6, "f", ""), result(7, "g", ""), result(8, "h", ""),
+		documentOf("2025-12-17 10:00:00.000000-06:00-0002-6", "web", 6, "newer", ""), result(9, "i", ""))
+	require.Len(r.t, r.start(ops.StartRequest{Kind: run.Drain, Here: true, Why: "x"}).First, 8)
+	r.put(result(5, "e", `{"status":"committed","outcome":"applied"}`))
+	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
+	r.meddle(1, invoice.Detail, invoice.StatusColumn, "BY HAND")
+	r.meddle(2, invoice.Detail, "CLN_MFR_AI_NM", "not found yet")
+	r.meddle(3, invoice.Detail, invoice.StatusColumn, "BY HAND")
+	r.loseTracking(3)
+	l, _ := r.sink.Line(4)
+	blank := slices.Repeat([]invoice.Value{invoice.Null()}, len(l.Values))
+	r.sink.SetLine(4, inmem.Line{Values: blank}) // deleted, and made again by the program that makes lines
+	r.meddle(7, invoice.Detail, "CLN_MFR_AI_NM", "accepted")
+	r.put(result(9, "i", `{"status":"committed","outcome":"manual"}`))
+	r.meddle(9, invoice.Detail, "CLN_MFR_AI_NM", "by hand")
+	r.saw(
+		reconcile.Key{Class: reconcile.Edited, Line: 1, Document: id(1)}, reconcile.Key{Class: reconcile.TrackingMissing, Line: 3, Document: id(3)},
+		reconcile.Key{Class: reconcile.RowMissing, Line: 4, Document: id(4)}, reconcile.Key{Class: reconcile.RowMissing, Line: 5, Document: id(5)},
+		reconcile.Key{Class: reconcile.Stale, Line: 6, Document: id(6)}, reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)},
+		reconcile.Key{Class: reconcile.FailedUnmarked, Line: 8, Document: id(8)},
+	)
+	require.NoError(r.t, r.store.Findings(nil).Accept(r.t.Context(), []reconcile.Key{{Class: reconcile.Edited, Line: 7, Document: id(7)}},
+		run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "pat", Why: "right"}))
+}
+
+func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
+	r := newRuns(t)
+	r.broken()
+	request := ops.StartRequest{
+		Kind: run.Reindex, Here: true, Why: "looked at with the stewards",
+		Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
+	}
+	res := r.start(request)
+	require.Equal(t, map[run.Outcome]int{run.DocEdited: 1, run.DocCommitted: 2, run.DocSuperseded: 1, run.DocFailed: 1}, res.Progress.Stats.Outcomes)
+	require.Equal(t, []string{"a", "RC-AI"}, []string{r.makerOf(1), r.statusOf(1)})
+	require.Equal(t, "not found yet", r.makerOf(2), "no comparison found it")
+	require.Equal(t, []string{"c", "BY HAND"}, []string{r.makerOf(3), r.statusOf(3)}, "a steward's status stays")
+	l, _ := r.sink.Line(3)
+	require.True(t, l.Tracking)
+	require.Equal(t, "d", r.makerOf(4))
+	require.Equal(t, "newer", r.makerOf(6))
+	require.Equal(t, "accepted", r.makerOf(7))
+	require.Equal(t, "by hand", r.makerOf(9))
+	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"pattern":"two_phase","here":true,"findings":"edited, tracking_missing, row_missing, stale"}`,
+		string(r.audited(run.CodeRunStart)[1].Detail))
+	row, _, err := r.store.Run(t.Context(), res.Run)
+	require.NoError(t, err)
+	require.JSONEq(t, fmt.Sprintf(`{"ids":[%q,%q,%q,%q,%q],"overwrite_edits":[1,4,5,6]}`, id(1), id(3), id(4), id(5), id(6)), string(row.Filter))
+}
+
+// A dry run says what the rewrite would do, not what a write would.
+func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
+	r := newRuns(t)
+	r.broken()
+	audits := len(r.runStore.Audits())
+	res := r.start(ops.StartRequest{
+		Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
+	})
+	require.Equal(t, 5, res.Matched)
+	text := func(s string) *string { return &s }
+	byID := map[string]ops.DocumentDiff{}
+	for _, d := range res.Diffs {
+		byID[d.ID] = d
+	}
+	require.Equal(t, ops.DocumentDiff{ID: id(1), Lines: []ops.LineDiff{{Line: 1, Verdict: commit.Applied, Columns: []ops.ColumnDiff{
+		{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
+		{Table: invoice.Detail, Column: invoice.StatusColumn, Before: text("BY HAND"), After: text("RC-AI")},
+	}}}}, byID[id(1)], "the other line is not the finding's")
+	lost := byID[id(3)].Lines[0]
+	require.Equal(t, commit.Applied, lost.Verdict)
+	for _, c := range lost.Columns {
+		require.Equal(t, invoice.Tracking, c.Table, "%s: the status stays", c.Column)
+		require.Nil(t, c.Before)
+		require.NotNil(t, c.After)
+	}
+	require.NotEmpty(t, lost.Columns)
+	require.Equal(t, commit.Applied, byID[id(4)].Lines[0].Verdict)
+	require.Equal(t, ops.DocumentDiff{
+		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5", Lines: []ops.LineDiff{{Line: 5, Verdict: commit.Missing, Columns: []ops.ColumnDiff{}}},
+	}, byID[id(5)])
+	superseded := byID[id(6)].Lines[0]
+	require.Equal(t, []any{commit.Superseded, "2025-12-17 10:00:00.000000-06:00-0002-6"}, []any{superseded.Verdict, superseded.By})
+	require.Len(t, r.runStore.Audits(), audits)
+	require.Equal(t, "somebody's", r.makerOf(1), "nothing is changed")
+
+	// Somebody edits the row beside the lost one after the comparison: the rewrite leaves it alone, and the dry run says so.
+	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
+	res = r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
+	require.Equal(t, commit.Edited, res.Diffs[0].Lines[0].Verdict)
+	r.start(ops.StartRequest{Kind: run.Reindex, Here: true, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
+	require.Equal(t, "edited since", r.makerOf(3))
+}
+
+func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {
+	r := newRuns(t)
+	r.broken()
+	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
+		res := r.start(ops.StartRequest{Kind: kind, DryRun: true, Filter: run.Filter{IDs: []string{id(9)}}})
+		require.Equal(t, []ops.NotTaken{{ID: id(9), Why: "a person repaired its lines and marked it as committed"}}, res.NotTaken)
+	}
+	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Filter: run.Filter{IDs: []string{id(9)}, OverwriteEdits: []int64{9}}})
+	require.Equal(t, 1, res.Matched)
+}
+
+func TestNoFindingIsOpen(t *testing.T) {
+	r := newRuns(t)
+	res := r.start(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
+	require.Empty(t, res.Run)
+	require.Equal(t, "no finding is open of stale", res.Note)
+	require.Empty(t, r.runStore.Audits())
+}
+
+func TestTooManyFindingsAreRefused(t *testing.T) {
+	r := newRuns(t)
+	var keys []reconcile.Key
+	for n := range int64(10_000) {
+		keys = append(keys, reconcile.Key{Class: reconcile.Edited, Line: n + 1, Document: id(n + 1)})
+	}
+	r.saw(keys...)
+	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited}})
+	require.Len(t, res.NotTaken, 10_000, "none exists")
+	r.saw(reconcile.Key{Class: reconcile.Stale, Line: 10_001, Document: id(10_001)})
+	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}})
+	require.Equal(t, ops.Usage, refusal(err))
+	require.ErrorContains(t, err, "findings: the open ones of edited, stale name more than 10000 documents or lines: name fewer classes")
+}
