@@ -76,16 +76,15 @@ func (s *Store) KeepReport(ctx context.Context, name string, content []byte, con
 // not removed whole, and Remove may be repeated. It needs the rights to list and to delete, which Storage Blob Data Contributor has.
 // Errors by kind: infrastructure, throttled; internal for a name that is no commit.EvidenceFolder.
 func (s *Store) Remove(ctx context.Context, folder string) (files int, err error) {
-	op := operation{"blob: remove evidence", onFile}
-	last := folder + "/" + commit.EvidenceMetadata
-	if name, ok := commit.ReadEvidenceName(last); !ok || name.Folder != folder {
-		return 0, fault.New(fault.Internal, op.name, "evidence_name", "not a folder of evidence")
+	if err := commit.CheckEvidenceFolder(folder); err != nil {
+		return 0, err
 	}
+	last := folder + "/" + commit.EvidenceMetadata
 	remove := func(name string) error {
 		ctx, cancel := bounded(ctx, s.timeouts.Keep)
 		defer cancel()
 		_, err := s.file(name).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
-		switch err := translated(op, err); {
+		switch err := translated(operation{"blob: remove evidence", onFile}, err); {
 		case fault.Has(err, fault.Gone): // removed by an earlier try, or by the lifecycle rule
 			return nil
 		case err != nil:

@@ -65,6 +65,14 @@ func ReadEvidenceName(name string) (f EvidenceFile, ok bool) {
 	return f, true
 }
 
+// CheckEvidenceFolder validates the name of a folder as EvidenceFolder makes it. Errors by kind: internal, code "evidence_name".
+func CheckEvidenceFolder(folder string) error {
+	if f, ok := ReadEvidenceName(folder + "/" + EvidenceMetadata); !ok || f.Folder != folder {
+		return fault.New(fault.Internal, "commit: name of evidence", "evidence_name", "not a folder of evidence")
+	}
+	return nil
+}
+
 // EvidenceID gives the document's id in a metadata.json; empty when it has none.
 func EvidenceID(metadata []byte) string {
 	var m pillMetadata

@@ -44,11 +44,6 @@ func wordRows() []fault.Row {
 			Source: "azure-cosmos-dotnet-v3 issue 3416",
 			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the search begins again; a run skips the documents that it has already"},
 		},
-		{
-			Code: "too_many", Kind: fault.Document, About: "a search for documents of one key", Reason: "more documents have the key than a comparison takes",
-			Source: ours, Own: fault.Consequence{Spends: fault.Nothing, Next: "reconciliation does not compare the documents of this key"},
-		},
-		{Code: "keys", Kind: fault.Internal, About: "a search for documents of one key", Reason: "its paths or its values are none", Source: ours},
 		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
 		{Code: "window", Kind: fault.Internal, Reason: "there is no such window", Source: ours},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},

@@ -57,7 +57,7 @@ func (l *Leases) lockID(ctx context.Context) (id string, err error) {
 	c := l.results
 	host, err := c.options.host()
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, "cosmos: read lock", "settings", "the account endpoint is not an address", err)
+		return "", fault.Wrap(fault.Infrastructure, "cosmos: read lock", "settings", "the account endpoint is not an address", err)
 	}
 	err = c.do(ctx, operation{"cosmos: read resource ids", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
 		found, err := s.container.Read(ctx, nil)

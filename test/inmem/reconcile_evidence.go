@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 )
@@ -107,11 +106,10 @@ func (e *Evidence) Reports() map[string]Report {
 // Remove deletes a folder of evidence and returns how many files it deleted. Errors by kind: infrastructure; internal for a name that is no
 // commit.EvidenceFolder.
 func (e *Evidence) Remove(ctx context.Context, folder string) (files int, err error) {
-	const op = "inmem: remove evidence"
-	if name, ok := commit.ReadEvidenceName(folder + "/" + commit.EvidenceMetadata); !ok || name.Folder != folder {
-		return 0, fault.New(fault.Internal, op, "evidence_name", "not a folder of evidence")
+	if err := commit.CheckEvidenceFolder(folder); err != nil {
+		return 0, err
 	}
-	if err := ended(ctx, op); err != nil {
+	if err := ended(ctx, "inmem: remove evidence"); err != nil {
 		return 0, err
 	}
 	e.mu.Lock()
