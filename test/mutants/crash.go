@@ -11,7 +11,7 @@ func crashTable() []mutant {
 		},
 		{
 			"the last file of the evidence has another name", "internal/commit/poison.go",
-			"{\"metadata.json\", metadata}} {",
+			"{EvidenceMetadata, metadata}} {",
 			"{\"metadata2.json\", metadata}} {",
 			"test/crashtest", "TestEverySingleFault/poison",
 		},
