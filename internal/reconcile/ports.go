@@ -35,7 +35,8 @@ type Scanned struct {
 	// the id after. More is false if fewer rows than the limit were left.
 	Last int64
 	More bool
-	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed, RowsUnknown.
+	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed, RowsUnknown. A line
+	// with a failure mark counts as the same: nothing but its status was written, and stewards change that.
 	Same, Reviewed, NotComparable int
 	// Differ are the ids of the others.
 	Differ []int64

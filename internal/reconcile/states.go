@@ -163,7 +163,7 @@ func LedgerStateOf(d invoice.Document, l Ledger) LedgerState {
 	switch gone := d.ID == ""; {
 	case l.Outcome == "":
 		return LedgerNone
-	case (gone || l.Version.Key == d.Version.Key) && l.Outcome == ledgerFailed:
+	case (gone || l.Version.Key == d.Version.Key) && l.Marked():
 		return LedgerMarked
 	case gone:
 		return LedgerUnknown
@@ -181,6 +181,9 @@ func LedgerStateOf(d invoice.Document, l Ledger) LedgerState {
 
 // ledgerFailed is the outcome of a failure mark.
 const ledgerFailed = "failed"
+
+// Marked reports whether it is a failure mark.
+func (l Ledger) Marked() bool { return l.Outcome == ledgerFailed }
 
 // Fresh reports whether the line was written so shortly before now that the write may not be recorded in its document yet. A time that is
 // far ahead of now is no sign of that.

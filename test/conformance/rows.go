@@ -53,8 +53,12 @@ func (s *sinkTest) line(id int64) reconcile.Line {
 	require.Len(s, lines, 1)
 	require.Equal(s, id, lines[0].ID)
 	require.Equal(s, lines[0].Rows == reconcile.RowsMissing, lines[0].Values == nil)
-	if _, ok := s.h.Ledger(s, id); ok {
-		require.Equal(s, lines[0].Rows, s.scanned(id))
+	if l, ok := s.h.Ledger(s, id); ok {
+		counted := lines[0].Rows
+		if l.Outcome == "failed" && counted == reconcile.RowsUnknown {
+			counted = reconcile.RowsSame
+		}
+		require.Equal(s, counted, s.scanned(id))
 	}
 	return lines[0]
 }
@@ -386,7 +390,7 @@ func rowsPages(s *sinkTest) {
 		pages, after, more = append(pages, page), page.Last, page.More
 	}
 	require.Equal(s, []reconcile.Scanned{
-		{Last: 1000, More: true, Same: 997, Reviewed: 1, NotComparable: 1, Differ: []int64{7}},
+		{Last: 1000, More: true, Same: 998, Reviewed: 1, Differ: []int64{7}},
 		{Last: 2000, More: true},
 		{Last: 3000, More: true, Same: 999, Differ: []int64{2007}},
 		{Last: 5000, Differ: []int64{5000}},

@@ -41,7 +41,11 @@ func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 		case reconcile.RowsReviewed:
 			out.Reviewed++
 		case reconcile.RowsUnknown:
-			out.NotComparable++
+			if r.s.ledger[id].Outcome == OutcomeFailed {
+				out.Same++
+			} else {
+				out.NotComparable++
+			}
 		default:
 			out.Differ = append(out.Differ, id)
 		}

@@ -57,7 +57,11 @@ func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 		case reconcile.RowsReviewed:
 			scanned.Reviewed++
 		case reconcile.RowsUnknown:
-			scanned.NotComparable++
+			if l.Ledger.Marked() {
+				scanned.Same++
+			} else {
+				scanned.NotComparable++
+			}
 		case reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing:
 			scanned.Differ = append(scanned.Differ, l.ID)
 		}
