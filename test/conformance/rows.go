@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,11 +122,12 @@ func rowsSame(s *sinkTest) {
 		l := s.line(id)
 		require.NotEmpty(s, l.Ledger.WriteID)
 		require.NotEmpty(s, l.RowHash)
+		require.WithinDuration(s, time.Now(), l.Ledger.WrittenAt, invoice.ClockSkew)
 		require.Equal(s, reconcile.Line{
 			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: invoice.RowValues(a.Values, 1, id),
 			Ledger: reconcile.Ledger{
 				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash, HashVersion: a.HashVersion,
-				WriteID: l.Ledger.WriteID,
+				WriteID: l.Ledger.WriteID, WrittenAt: l.Ledger.WrittenAt,
 			},
 		}, l)
 	}
@@ -250,7 +252,11 @@ func rowsUnknown(s *sinkTest) {
 	s.h.SetRow(s, 3, withoutTracking(s.h.Row(s, 3)))
 	s.edit(2)
 	s.are(reconcile.RowsUnknown, 2, 3)
-	require.Equal(s, reconcile.Ledger{Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName, SourceTS: 5, WriteID: s.line(1).Ledger.WriteID}, s.line(1).Ledger)
+	mark := s.line(1).Ledger
+	require.WithinDuration(s, time.Now(), mark.WrittenAt, invoice.ClockSkew)
+	require.Equal(s, reconcile.Ledger{
+		Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName, SourceTS: 5, WriteID: mark.WriteID, WrittenAt: mark.WrittenAt,
+	}, mark)
 	require.Equal(s, reconcile.Ledger{}, s.line(5).Ledger)
 	require.Equal(s, nullValues(), s.line(5).Values)
 	require.Equal(s, contentValues("somebody else's"), s.line(6).Values)
@@ -324,8 +330,12 @@ func rowsHashes(s *sinkTest) {
 		hashes[h] = what
 		return h
 	}
+	at := time.Time{}
 	write := func(what string) {
-		id := s.line(1).Ledger.WriteID
+		ledger := s.line(1).Ledger
+		require.False(s, ledger.WrittenAt.Before(at), "%s: the time of an earlier write", what)
+		id := ledger.WriteID
+		at = ledger.WrittenAt
 		require.Empty(s, writes[id], "%s: the id of another write", what)
 		writes[id] = what
 	}

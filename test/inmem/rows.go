@@ -66,7 +66,7 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 		if e, ok := r.s.ledger[id]; ok {
 			line.Ledger = reconcile.Ledger{
 				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID, SysName: e.SysName, SourceTS: e.SourceTS,
-				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run),
+				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run), WrittenAt: r.s.written[id],
 			}
 		}
 		if l, ok := r.s.lines[id]; ok {

@@ -139,12 +139,13 @@ func (r Rows) lines(ctx context.Context, statement string, each func(storedLine)
 type nullable struct {
 	us, sourceTS, hashVersion                                           sql.NullInt64
 	key, document, hash, sysName, outcome, writeID, detailRow, tracking sql.NullString
+	writtenAt                                                           moment
 }
 
 // columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
 func (n *nullable) columns(l *storedLine) []any {
 	return []any{
-		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID,
+		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID, &n.writtenAt,
 		&n.detailRow, &n.tracking, &l.Detail, &l.Tracking,
 	}
 }
@@ -153,6 +154,7 @@ func (n *nullable) fill(l *storedLine) {
 	l.Ledger = reconcile.Ledger{
 		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: n.key.String}, DocumentID: n.document.String,
 		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: n.hash.String, HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
+		WrittenAt: n.writtenAt.Time,
 	}
 	l.DetailHash, l.TrackingHash = n.detailRow.String, n.tracking.String
 }
