@@ -315,6 +315,15 @@ func (w *world) all(q reconcile.Query) []reconcile.Finding {
 	return list
 }
 
+// accept accepts the open findings of a class.
+func (w *world) accept(class reconcile.Class) {
+	w.t.Helper()
+	for _, f := range w.all(reconcile.Query{Classes: []reconcile.Class{class}, State: reconcile.Open}) {
+		a := run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "ann", Why: "right"}
+		require.NoError(w.t, w.findings.Accept(w.t.Context(), []reconcile.Key{f.Key}, a))
+	}
+}
+
 func name(key reconcile.Key) string {
 	return fmt.Sprintf("%s %d %s", key.Class, key.Line, key.Document)
 }

@@ -120,19 +120,17 @@ func (s snapshot) still(heads map[string]invoice.Document) bool {
 	return there == s.there && head.ETag == s.doc.ETag
 }
 
-// readLines reads any number of lines, by their ids.
+// readLines reads at most MaxLines lines, by their ids.
 func (l *look) readLines(ctx context.Context, ids []int64) (map[int64]Line, error) {
 	lines := map[int64]Line{}
-	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), MaxLines) {
-		found, err := l.p.Rows.Lines(ctx, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for _, line := range found {
-			lines[line.ID] = line
-		}
+	if len(ids) == 0 {
+		return lines, nil
 	}
-	return lines, nil
+	found, err := l.p.Rows.Lines(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
+	for _, line := range found {
+		lines[line.ID] = line
+	}
+	return lines, err
 }
 
 // verdict is what a subject is; a finding has seen.
@@ -283,6 +281,7 @@ func (l *look) readAgain(ctx context.Context, ids []string) ([]snapshot, error) 
 		if s := read[id]; s.there && s.doc.SysName == l.SysName {
 			docs = append(docs, s)
 		}
+		delete(read, id) // a person may name one twice
 	}
 	return docs, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -170,24 +171,60 @@ func TestThreeNightsQueueNothingTwice(t *testing.T) {
 func TestANightQueuesAThousand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.consistent(1200)
-	for line := int64(1); line <= 1100; line++ {
+	w.consistent(1010)
+	for line := int64(1); line <= 995; line++ {
 		l, _ := w.sink.Line(line)
 		l.Tracking = false
 		w.sink.SetLine(line, l)
 	}
-	for line := int64(1101); line <= 1110; line++ {
+	for line := int64(1001); line <= 1010; line++ {
 		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State), w.doc(w.idOf(line)).Duplicates...))
+		w.sink.DeleteLine(1_000_000 + line)
 	}
 	w.pass(time.Hour)
 	first := w.night(run.Filter{Mend: true}).ID
-	require.Len(t, w.mended[first+"-rewrite"].documents, 1000)
-	require.Len(t, w.mended, 1)
+	require.Len(t, w.mended[first+"-rewrite"].documents, 995)
+	require.Len(t, w.mended[first+"-write"].documents, 5)
 	w.pass(24 * time.Hour)
 	second := w.night(run.Filter{Mend: true}).ID
-	require.Len(t, w.mended[second+"-rewrite"].documents, 100)
-	require.Len(t, w.mended[second+"-write"].documents, 10)
+	require.Len(t, w.mended[second+"-write"].documents, 5)
 	require.Len(t, w.mended, 3)
+}
+
+// The process is killed after it marked what it queued. The repeated step queues nothing more under the same run.
+func TestAStepThatIsRepeatedQueuesNoOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(1010)
+	for line := int64(1); line <= 1010; line++ {
+		l, _ := w.sink.Line(line)
+		l.Tracking = false
+		w.sink.SetLine(line, l)
+	}
+	w.after = func(call string) error {
+		if call == "MarkQueued" && w.calls[call] == 1 {
+			return killed()
+		}
+		return nil
+	}
+	row := w.night(run.Filter{Mend: true})
+	require.Len(t, w.mended[row.ID+"-rewrite"].documents, 1000)
+	require.Len(t, w.all(reconcile.Query{Unqueued: true}), 10)
+}
+
+// A try that failed keeps evidence too, and the document says so in its attempts, which no head has.
+func TestEvidenceOfATryIsExplained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(3)
+	d := w.doc(w.idOf(1))
+	require.NoError(t, w.evidence.Keep(t.Context(), commit.EvidenceFolder(d, 0)+"/metadata.json", fmt.Appendf(nil, `{"document_id":%q}`, d.ID)))
+	w.record(d.ID, func(s *invoice.State) {
+		s.Attempts = []invoice.Attempt{{At: s.CommittedAt, Kind: "document", Error: "x"}}
+	})
+	w.pass(2 * time.Hour)
+	w.night(run.Filter{})
+	require.Empty(t, w.open())
 }
 
 // An accepted finding stays accepted until a row of its line changes, the status included.
@@ -200,9 +237,7 @@ func TestAnAcceptedFindingOpensWhenItsRowChanges(t *testing.T) {
 	w.edit(5, "UPC_CD", "2")
 	w.night(run.Filter{})
 	require.Len(t, w.open(), 2)
-	for _, f := range w.all(reconcile.Query{}) {
-		require.NoError(t, w.findings.Accept(t.Context(), []reconcile.Key{f.Key}, run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "ann", Why: "right"}))
-	}
+	w.accept("edited")
 	for range 2 {
 		w.pass(24 * time.Hour)
 		w.night(run.Filter{Mend: true})
@@ -525,4 +560,9 @@ func TestTheReportAndItsEvents(t *testing.T) {
 	require.NotContains(t, text, "secret")
 	require.Equal(t, 2, strings.Count(log.String(), `"event":"finding_open","run":"night-2"`), log.String())
 	require.Contains(t, log.String(), `"class":"edited","open":150`)
+	w.accept("stale")
+	log.Reset()
+	w.night(run.Filter{})
+	require.Equal(t, 1, strings.Count(log.String(), `"event":"finding_open"`), log.String())
+	require.Contains(t, string(w.evidence.Reports()["2025-12-18/reconcile-night-3.txt"].Content), "SQL equals Cosmos, except for 150 findings; 1 accepted.\n")
 }

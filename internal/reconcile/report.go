@@ -105,7 +105,7 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "SQL equals Cosmos, except for %d findings", open)
 	}
 	if accepted > 0 {
-		fmt.Fprintf(&b, "; %d more are accepted", accepted)
+		fmt.Fprintf(&b, "; %d accepted", accepted)
 	}
 	b.WriteString(".\n")
 	for _, c := range r.Findings {

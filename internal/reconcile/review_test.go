@@ -39,23 +39,24 @@ func withKey(t *testing.T) *world {
 // Two lines with one key are listed once, whatever the order in which they come.
 func TestTwoLinesWithOneKey(t *testing.T) {
 	t.Parallel()
-	for _, order := range [][2]int64{{4, 7}, {7, 4}} {
+	const far = 140 // in another page of documents
+	for _, order := range [][2]int64{{4, far}, {far, 4}} {
 		w := withKey(t)
-		w.consistent(12)
+		w.consistent(150)
 		for _, line := range order {
-			w.keyed(line, `"shared"`, map[int64]string{4: "ACME", 7: "OTHER"}[line], "0.9")
+			w.keyed(line, `"shared"`, map[int64]string{4: "ACME", far: "OTHER"}[line], "0.9")
 			w.pass(24 * time.Hour)
 			w.night(run.Filter{})
 		}
 		require.Equal(t, []string{"same_key_differs 4 " + w.idOf(4)}, w.open())
 		f := w.all(reconcile.Query{})[0]
-		require.Equal(t, "the lines 4, 7 have one review key and differ in CLN_MFR_AI_NM", f.Detail)
+		require.Equal(t, "the lines 4, 140 have one review key and differ in CLN_MFR_AI_NM", f.Detail)
 		require.Equal(t, reconcile.ByPeople, f.Mend)
 		require.NotEmpty(t, f.RowHash)
 		w.pass(24 * time.Hour)
 		row := w.night(run.Filter{Whole: true})
 		require.Equal(t, 1, row.Counts["same_key_differs"])
-		w.keyed(7, `"other"`, "OTHER", "0.9")
+		w.keyed(far, `"other"`, "OTHER", "0.9")
 		w.pass(24 * time.Hour)
 		w.night(run.Filter{})
 		require.Empty(t, w.open())
