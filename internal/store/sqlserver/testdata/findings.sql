@@ -1,6 +1,6 @@
 -- adopted_at
--- When the ledger became complete.
-SELECT a.finished_at FROM sqlwriter.adoption AS a WHERE a.id = 1 AND a.phase IN ('done', 'empty');
+-- When the ledger became complete: NULL while an adoption is running.
+SELECT a.finished_at FROM sqlwriter.adoption AS a WHERE a.id = 1;
 GO
 -- audit_add
 DECLARE @sys_name nvarchar(256);
