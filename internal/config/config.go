@@ -23,6 +23,8 @@ type Config struct {
 	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
+	// Reconcile bounds the comparison of documents and rows.
+	Reconcile Reconcile
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool
 }
@@ -57,6 +59,16 @@ type SQL struct {
 	ColumnNames string
 	// MaxOpen bounds the connections of one instance to SQL Server; MaxRows bounds the detail rows of one request.
 	MaxOpen, MaxRows int
+}
+
+// Reconcile are the settings of the comparison of documents and rows.
+type Reconcile struct {
+	// RU is the most request units a second.
+	RU int
+	// ReviewKey are the paths of a document that name one thing, member by member; none switch the search for it off.
+	ReviewKey [][]string
+	// Confidence is a decimal from 0 to 1.
+	Confidence string
 }
 
 // Engine is the kind of a SQL database.
@@ -199,6 +211,7 @@ func Of(get func(name string) string) Config {
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
+	c.Reconcile.ReviewKey = reviewKeyOf(values[ReviewKey])
 	return c
 }
 

@@ -59,7 +59,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxRows,
-		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, RecoverSchedule,
+		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, RecoverSchedule, ReconcileSchedule,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
 	require.NotNil(t, c.Location)
@@ -130,6 +130,16 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{RecoverSchedule, "*/5 * * * *", "six fields", "5: "},
 		{RecoverSchedule, "00:05:00", "six fields", "1: "},
 		{RecoverSchedule, "@hourly", "six fields", "1: "},
+		{ReconcileSchedule, "", "a value: the host reads it too", "nothing"},
+		{ReconcileSchedule, "0 2 * * *", "six fields", "5: "},
+		{ReconcileRU, "9", "from 10 to 1000000", `"9"`},
+		{ReviewKey, "a.b,,c", "at most 5 paths", `""`},
+		{ReviewKey, "a..b", "at most 5 paths", `"a..b"`},
+		{ReviewKey, "a.b, a.b", "at most 5 paths", `"a.b" twice`},
+		{ReviewKey, "a,b,c,d,e,f", "at most 5 paths", "6 paths"},
+		{ReviewConfidence, "80", "from 0 to 1", `"80"`},
+		{ReviewConfidence, "1.0001", "from 0 to 1", `"1.0001"`},
+		{ReviewConfidence, ".8", "from 0 to 1", `".8"`},
 		{MaxPoisonPerHour, "-1", "a whole number from 0 to 10000", `"-1"`},
 		{MaxPoisonPerHour, "10001", "a whole number from 0 to 10000", `"10001"`},
 		{MaxPoisonPerHour, "1e2", "a whole number from 0 to 10000", `"1e2"`},
@@ -206,6 +216,17 @@ func TestSchedules(t *testing.T) {
 		require.Contains(t, expected, "six fields", bad)
 		require.Contains(t, found, field, bad)
 	}
+}
+
+func TestTheReviewKeyIsDividedIntoMembers(t *testing.T) {
+	values := good(t)
+	c, err := load(values)
+	require.NoError(t, err)
+	require.Equal(t, Reconcile{RU: 200, Confidence: "0.8"}, c.Reconcile, "off")
+	values[ReviewKey] = "process_output.invoice_number, item"
+	c, err = load(values)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"process_output", "invoice_number"}, {"item"}}, c.Reconcile.ReviewKey)
 }
 
 func TestTheControlContainerHasADefault(t *testing.T) {
