@@ -102,6 +102,7 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
+		handlers.Reconcile(a),
 		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
 		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
 		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
@@ -295,6 +296,14 @@ func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
 	return a.work.recovery.CarryOn(ctx)
+}
+
+// StartReconcile implements handlers.Reconciler. In shadow mode it does nothing.
+func (a *App) StartReconcile(ctx context.Context) (ops.Nightly, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return ops.Nightly{Off: "not ready: nothing is compared"}, err
+	}
+	return a.ops.StartNightly(ctx)
 }
 
 // SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts, too.

@@ -56,7 +56,7 @@ type Fields struct {
 	Off     string         `log:"off" says:"why the tick did not run"`
 	Flow    string         `log:"flow" says:"the flow in words, where it ended the tick"`
 
-	Did           string         `log:"did" says:"what became of a message"`
+	Did           string         `log:"did" says:"what became of a message, or of the nightly run"`
 	Counts        map[string]int `log:"counts" says:"numbers of a message's work"`
 	DeliveryCount int            `log:"delivery_count" says:"how often Service Bus delivered the message"`
 	Evidence      string         `log:"evidence" says:"folder of the evidence in blob storage, below SYS_NAME"`

@@ -21,6 +21,7 @@ const (
 
 	BatchCommitted      Name = "batch_committed"
 	TickDone            Name = "tick_done"
+	ReconcileStarted    Name = "reconcile_started"
 	MessageDone         Name = "message_done"
 	CallAnswered        Name = "call_answered"
 	HealthAnswered      Name = "health_answered"
@@ -115,6 +116,7 @@ func Table() []Row {
 
 		{BatchCommitted, info, "a batch of the feed is done", "", batch},
 		{TickDone, info, "a tick of the recovery timer is done", "", tick},
+		{ReconcileStarted, info, "the timer of the nightly comparison found or started the day's run", "", []string{"http_status", "ms", "did", "off"}},
 		{MessageDone, info, "a message of a run is done", "", message},
 		{CallAnswered, info, "an operator's call was answered", "", call},
 		{HealthAnswered, debug, "Health was asked", "", []string{"ms"}},
