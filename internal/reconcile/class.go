@@ -46,6 +46,8 @@ const (
 	Ambiguous Class = "ambiguous"
 	// Changing: it changed each time it was looked at. The next run looks again.
 	Changing Class = "changing"
+	// Impossible: its states exclude each other: a mistake of this program.
+	Impossible Class = "impossible"
 	// GoneNow: a finding of an earlier run that is no longer true.
 	GoneNow Class = "gone"
 )

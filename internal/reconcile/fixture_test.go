@@ -50,6 +50,8 @@ type world struct {
 	flowSince time.Time
 	flowOff   bool
 	log       io.Writer
+	// spoil changes a line that was read.
+	spoil func(line *reconcile.Line)
 	// before and after are called around each call of a port of Reconcile. An error is the call's.
 	before, after func(call string) error
 	calls         map[string]int
@@ -364,6 +366,9 @@ func (p rowsOf) Lines(ctx context.Context, ids []int64) (lines []reconcile.Line,
 	for i, line := range lines {
 		if line.Ledger.Outcome != "" {
 			lines[i].Ledger.WrittenAt = p.w.writtenAt[line.ID]
+		}
+		if p.w.spoil != nil {
+			p.w.spoil(&lines[i])
 		}
 	}
 	return lines, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -149,24 +150,27 @@ func isFinding(c Class) bool { return slices.Contains(FindingClasses(), c) }
 // judge judges a subject. The key lacks the class.
 func judge(s Subject, c Cell, key Key, rowHash string, detail func() string) verdict {
 	rule, err := Judge(s, c)
-	v := verdict{class: rule.Class, err: err}
-	if err == nil && isFinding(rule.Class) {
+	v := verdict{class: rule.Class, seen: Seen{Key: key}, err: err}
+	switch {
+	case err != nil:
+		v.class = Impossible
+	case isFinding(rule.Class):
 		key.Class = rule.Class
 		v.seen = Seen{Key: key, RowHash: rowHash, Detail: fault.Truncate(detail(), MaxDetail), Mend: rule.Mend}
 	}
 	return v
 }
 
-// take counts a verdict that is final.
-func (l *look) take(v verdict) error {
-	if v.err != nil {
-		return v.err
-	}
+// take counts a verdict that is final. What is impossible is a mistake of ours: it is told, and must not end the comparison of the others.
+func (l *look) take(ctx context.Context, v verdict) {
 	l.counts[v.class]++
-	if isFinding(v.class) {
+	switch {
+	case v.err != nil:
+		l.undecidedLines[v.seen.Line], l.undecidedDocuments[v.seen.Document] = true, true
+		events.For(ctx, l.o.Log).Write(events.CompareImpossible, events.Fields{Document: v.seen.Document, Line: v.seen.Line}.Of(v.err))
+	case isFinding(v.class):
 		l.seen[v.seen.Key] = v.seen
 	}
-	return nil
 }
 
 // lines looks at lines of the environment's ledger with the documents that it names.
@@ -198,8 +202,8 @@ func (l *look) someLines(ctx context.Context, ids []int64) error {
 			}
 			if s, read := docs[line.Ledger.DocumentID]; !read || !s.still(heads) {
 				ids, names = append(ids, line.ID), append(names, line.Ledger.DocumentID)
-			} else if err := l.take(l.judgeLine(line, s)); err != nil {
-				return err
+			} else {
+				l.take(ctx, l.judgeLine(line, s))
 			}
 		}
 		if len(ids) == 0 {
@@ -253,9 +257,7 @@ func (l *look) documents(ctx context.Context, docs []snapshot) error {
 				continue
 			}
 			for _, v := range verdicts[s.id] {
-				if err := l.take(v); err != nil {
-					return err
-				}
+				l.take(ctx, v)
 				l.undecidedDocuments[s.id] = l.undecidedDocuments[s.id] || v.class == Changing
 			}
 		}
@@ -391,9 +393,7 @@ func (l *look) episodes(ctx context.Context, episodes []Episode) error {
 			}
 			cell := Cell{Document: l.DocState(doc, there), Ledger: LedgerNone, Rows: RowsUnknown, Evidence: l.EvidenceState(doc, newest[key], true)}
 			if v := judge(SubjectDocument, cell, key, "", func() string { return episodeDetail(newest[key]) }); v.class != PendingTooLong {
-				if err := l.take(v); err != nil {
-					return err
-				}
+				l.take(ctx, v)
 			}
 		}
 	}

@@ -99,6 +99,10 @@ func Meanings() []Meaning {
 			Class: Changing, Means: "it changed each time it was looked at, or was written in the last 15 minutes",
 			Do: "nothing: the next run looks again",
 		},
+		{
+			Class: Impossible, Means: "its states exclude each other: a mistake of this program; event comparison_impossible has them",
+			Do: "report it with the event's line; the other lines and documents were compared",
+		},
 		{Class: GoneNow, Means: "a finding of an earlier run is no longer true", Do: leave},
 	}
 }

@@ -27,7 +27,7 @@ func (w *work) mend(ctx context.Context) (stepped, error) {
 		return stepped{}, nil
 	}
 	way := ways()[at.Mending]
-	chosen, err := w.p.Findings.List(ctx, Query{State: Open, Unqueued: true, Mend: way.mend}, nil, mendedAtOnce-at.Queued)
+	chosen, err := w.p.Findings.List(ctx, Query{Classes: mendedBy(way.mend), State: Open, Unqueued: true, Mend: way.mend}, nil, mendedAtOnce-at.Queued)
 	if err != nil {
 		return stepped{}, err
 	}
@@ -49,6 +49,16 @@ func (w *work) mend(ctx context.Context) (stepped, error) {
 		return stepped{}, nil
 	}
 	return stepped{next: &next}, nil
+}
+
+// mendedBy are the classes that have findings of a way to mend.
+func mendedBy(mend Mend) (classes []Class) {
+	for _, rule := range Rules() {
+		if rule.Mend == mend && !slices.Contains(classes, rule.Class) {
+			classes = append(classes, rule.Class)
+		}
+	}
+	return classes
 }
 
 // start starts a run for findings, and marks them.

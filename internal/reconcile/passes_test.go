@@ -408,6 +408,24 @@ func TestALineWhoseDocumentChangesIsLookedAtAgain(t *testing.T) {
 	require.Empty(t, w.open())
 }
 
+// A mistake of ours in one line must not keep the others from being compared.
+func TestWhatIsImpossibleIsToldAndTheRestIsCompared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(6)
+	w.edit(1, "UPC_CD", "1")
+	w.edit(5, "UPC_CD", "1")
+	w.spoil = func(line *reconcile.Line) {
+		if line.ID == 3 {
+			line.Ledger = reconcile.Ledger{}
+		}
+	}
+	row := w.night(run.Filter{})
+	require.Equal(t, run.RunCompleted, row.Status)
+	require.Len(t, w.open(), 2)
+	require.Equal(t, 1, row.Counts["impossible"])
+}
+
 // What changes each time is counted and no finding, and a finding of it stays as it is.
 func TestWhatChangesEachTimeIsCounted(t *testing.T) {
 	t.Parallel()

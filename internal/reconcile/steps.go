@@ -94,7 +94,7 @@ func New(p Ports, o Options) *Reconcile {
 // counts once; only Gone may lack what a step counted that was repeated.
 //
 // While a run is to wait (Findings.Waits), its step does nothing and asks for a pause. Errors by kind: infrastructure, throttled, quota,
-// contention; internal for an impossible cell of the table, or an unknown pass.
+// contention; internal for an unknown pass.
 func (r *Reconcile) Step(ctx context.Context, row run.Run, pass, at string) (run.Stepped, error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		return run.Stepped{}, err
