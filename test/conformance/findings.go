@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
@@ -36,8 +37,8 @@ type FindingsFixture struct {
 	Now func() time.Time
 	// Age moves the times of all findings back, or the clock on.
 	Age func(t testing.TB, d time.Duration)
-	// Adopt declares the database empty.
-	Adopt func(t testing.TB)
+	// Ledger is that of the database, without an adoption.
+	Ledger adopt.Ledger
 	// HideAudits takes the table of the audit log away until restore; nil where there is none.
 	HideAudits func(t testing.TB) (restore func())
 }
@@ -255,6 +256,8 @@ func findingsBound(f *findingsTest) {
 		}
 		return seen
 	}
+	_, _, err := f.Other.Save(f.Context(), "r1", lines(0, 100, "h"), nil)
+	require.NoError(f, err)
 	const room = 60
 	known := lines(0, reconcile.MaxOpen-room, "h")
 	f.save("r1", known, nil, len(known), 0)
@@ -330,7 +333,8 @@ func findingsPages(f *findingsTest) {
 		all := f.list(q)
 		for _, size := range []int{1, 3, 7} {
 			var paged []reconcile.Finding
-			for after := (*reconcile.Key)(nil); ; {
+			after := (*reconcile.Key)(nil)
+			for range len(seen) + 1 {
 				page, err := f.Findings.List(f.Context(), q, after, size)
 				require.NoError(f, err)
 				if len(page) == 0 {
@@ -348,6 +352,9 @@ func findingsPages(f *findingsTest) {
 	after, err := f.Findings.List(f.Context(), reconcile.Query{Line: 12}, &reconcile.Key{Class: reconcile.LeftBehind, Line: 13, Document: "x"}, 100)
 	require.NoError(f, err)
 	require.Len(f, after, 4, "only those of the class behind it")
+	after, err = f.Findings.List(f.Context(), reconcile.Query{Line: 12}, &reconcile.Key{Class: reconcile.Edited, Line: -5, Document: "x"}, 100)
+	require.NoError(f, err)
+	require.Len(f, after, 12)
 }
 
 func findingsQueries(f *findingsTest) {
@@ -561,7 +568,13 @@ func findingsAdopted(f *findingsTest) {
 	at, err := f.Findings.AdoptedAt(f.Context())
 	require.NoError(f, err)
 	require.True(f, at.IsZero())
-	f.Adopt(f)
+	state, err := f.Ledger.Begin(f.Context(), adopt.State{}, "ann")
+	require.NoError(f, err)
+	at, err = f.Findings.AdoptedAt(f.Context())
+	require.NoError(f, err)
+	require.True(f, at.IsZero(), "it is not finished")
+	_, err = f.Ledger.Finish(f.Context(), state.Run, 0)
+	require.NoError(f, err)
 	at, err = f.Findings.AdoptedAt(f.Context())
 	require.NoError(f, err)
 	require.WithinDuration(f, time.Now(), at, time.Minute)

@@ -21,7 +21,7 @@ func TestFindings(t *testing.T) {
 		d.exec(t, "DELETE FROM sqlwriter_adoption")
 		return conformance.FindingsFixture{
 			Findings: d.Findings("web"), Other: d.Findings("dev"), Runs: d.RunStore("web"), OtherRuns: d.RunStore("dev"), AuditLog: d.AuditLog("web"),
-			Now: time.Now, Age: d.age, Adopt: func(t testing.TB) { require.NoError(t, d.MarkEmpty(t.Context(), "the test")) },
+			Now: time.Now, Age: d.age, Ledger: d,
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
