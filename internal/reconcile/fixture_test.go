@@ -1,12 +1,16 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,18 +131,38 @@ func idOf(minute int, line int64) string {
 }
 
 func documentOf(id string, line int64, manufacturer, state string, duplicates ...int64) string {
-	return documentWith("", id, line, manufacturer, state, duplicates...)
+	doc := filled()
+	for marker, value := range parts(id, line, manufacturer, state, duplicates) {
+		doc = strings.Replace(doc, marker, value, 1)
+	}
+	return doc
 }
 
 // documentWith has more members of process_output, each with a comma behind it.
 func documentWith(members, id string, line int64, manufacturer, state string, duplicates ...int64) string {
-	dup, _ := json.Marshal(append([]int64{}, duplicates...))
-	if state == "" {
-		state = `{"status":"pending","retry_count":0}`
+	doc := strings.Replace(template, `"process_output":{`, `"process_output":{`+members, 1)
+	for marker, value := range parts(id, line, manufacturer, state, duplicates) {
+		doc = strings.Replace(doc, marker, value, 1)
 	}
-	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
-		"process_output":{%s"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
-		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, members, manufacturer, dup, state))
+	return fill.Document(doc)
+}
+
+const template = `{"id":"@id","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"@line"},
+	"process_output":{"manufacturer_name":"@manufacturer","part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
+	"post-processing":{"duplicate_detail_uids":"@duplicates"},"sql_writer":"@state"}`
+
+// filled is the template with every member, filled once.
+var filled = sync.OnceValue(func() string { return fill.Document(template) })
+
+func parts(id string, line int64, manufacturer, state string, duplicates []int64) map[string]string {
+	dup, err := json.Marshal(append([]int64{}, duplicates...))
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{
+		`"@id"`: strconv.Quote(id), `"@line"`: strconv.FormatInt(line, 10), `"@manufacturer"`: strconv.Quote(manufacturer), `"@duplicates"`: string(dup),
+		`"@state"`: cmp.Or(state, `{"status":"pending","retry_count":0}`),
+	}
 }
 
 // put stores a document and makes its lines.

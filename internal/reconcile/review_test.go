@@ -130,6 +130,9 @@ func TestManyLinesWithOneKey(t *testing.T) {
 // A key that more documents have than one answer holds means nothing; the keys beside it are compared all the same.
 func TestAKeyThatIsTooCommon(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("a thousand documents with one key")
+	}
 	w := withKey(t)
 	for line := int64(1); line <= 1001; line++ {
 		w.keyed(line, `"none"`, fmt.Sprint("M", line%3), "0.9")
