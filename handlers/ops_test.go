@@ -199,7 +199,7 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"cut off":                  {opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"`}, "400", "found text that is not JSON"},
 		"a list":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `[]`}, "400", "expected a JSON object, found something else"},
 		"null":                     {opsCall{method: "POST", path: "v1/flow/pause", body: `null`}, "400", "expected a JSON object, found something else"},
-		"who asks":                 {opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`}, "400", "by: unknown member of flow.pause; known: why, force"},
+		"who asks":                 {opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`}, "400", "by: unknown member of flow.pause; known: why"},
 		"an unknown name":          {opsCall{method: "POST", path: "v1/runs", body: `{"al":true}`}, "400", "al: unknown member of run.start; known: kind, error_kind,"},
 		"another type":             {opsCall{method: "POST", path: "v1/runs", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
 		"no time":                  {opsCall{method: "POST", path: "v1/runs", body: `{"from":"yesterday"}`}, "400", "expected times such as"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/ops"
@@ -46,24 +47,49 @@ type flowResumeCommand struct {
 	whyFlag
 	yesFlag
 
-	Force bool `help:"Accept a restored or another database: later writes are missing in it (docs/runbook.md#the-database-went-back)."`
+	Force            bool   `help:"Accept a restored or another database as it is: later writes stay missing in it."`
+	DatabaseRestored bool   `help:"Accept a restored database, write again what was committed or failed since --since, then compare everything (docs/runbook.md#restored-from-a-backup)."`
+	Since            string `help:"The time of the backup: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	DatabaseNew      bool   `help:"Accept a new database after ledger adopt, write again what it lacks, then compare everything."`
 }
 
 // Run resumes the flow.
 func (c *flowResumeCommand) Run(ctx context.Context, a *app) error {
-	if c.Force {
+	r := ops.ResumeFlow{Why: c.Why, Force: c.Force, DatabaseRestored: c.DatabaseRestored, DatabaseNew: c.DatabaseNew}
+	var err error
+	if r.Since, _, err = a.period(c.Since, ""); err != nil {
+		return err
+	}
+	replaced := c.DatabaseRestored || c.DatabaseNew
+	if c.Force || replaced {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
 		}
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.Force {
+		switch {
+		case replaced:
+			counting := r
+			counting.DryRun = true
+			counted, err := opsapi.Do(ctx, o, opsapi.FlowResume, counting)
+			if err != nil {
+				return err
+			}
+			question := fmt.Sprintf("This database is accepted, and the one before is refused from then on. Then a %s looks at %s, writes what this database lacks of them, and everything is compared.",
+				counted.Reapply.Kind, documentsMatched(*counted.Reapply))
+			if c.Yes {
+				a.tellf("%s", question)
+			}
+			if err := a.confirm(c.Yes, question); err != nil {
+				return err
+			}
+		case c.Force:
 			if err := a.confirm(c.Yes, breaker.Risk+"."); err != nil {
 				return err
 			}
 		}
-		change, err := opsapi.Do(ctx, o, opsapi.FlowResume, ops.FlowRequest{Why: c.Why, Force: c.Force})
-		if err == nil && c.Force && change.Risk == "" && !a.asData() {
+		change, err := opsapi.Do(ctx, o, opsapi.FlowResume, r)
+		if err == nil && (c.Force || replaced) && !change.Accepted && !a.asData() {
 			a.printf("there was nothing to accept; the flow was resumed")
 		}
 		return printFlowChange(a, change, err)
@@ -78,11 +104,25 @@ func printFlowChange(a *app, change ops.FlowChange, err error) error {
 		a.notef("the entry goes to the audit log when SQL is available")
 	}
 	return a.emit(change, []string{string(change.Is.State)}, func() error {
-		if change.Risk != "" {
+		switch {
+		case change.Risk != "":
 			a.printf("FORCED. %s.", a.says(change.Risk))
+		case change.Accepted:
+			a.printf("FORCED. This database was accepted, the one before is refused from now on.")
 		}
 		a.printf("the flow was %s", a.says(change.Was.Says))
 		a.printf("the flow is %s", a.says(change.Is.Says))
-		return nil
+		if change.Compare == nil {
+			return nil
+		}
+		defer func() { a.printf("run %s compares everything afterwards", change.Compare.Run) }()
+		if change.Reapply.Run == "" {
+			a.printf("nothing was committed or failed since then: there is nothing to write again")
+			return nil
+		}
+		if change.Reapply.Note != "" {
+			a.notef("%s", a.says(change.Reapply.Note))
+		}
+		return printStarted(a, *change.Reapply)
 	})
 }

@@ -23,7 +23,7 @@ func examples() map[string][]string {
 		"document mark-committed": {`sqlwriterctl document mark-committed ID --why "typed in from the invoice"`},
 		"flow show":               {"sqlwriterctl flow show"},
 		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
-		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`},
+		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --database-restored --since "2026-01-31 10:00" --why "INC-4715: restored"`},
 		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --watch --receipt replay.jsonl`},
 		"run list":                {"sqlwriterctl run list --limit 5"},
 		"run show":                {"sqlwriterctl run show RUN -o yaml"},

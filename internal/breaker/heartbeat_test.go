@@ -219,6 +219,47 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 	})
 }
 
+// A restored database is accepted whatever the flow's state, and the one that is known is not taken over.
+func TestARestoredDatabaseIsAcceptedInEveryState(t *testing.T) {
+	for name, before := range map[string]func(*testing.T, *breaker.Breaker){
+		"running": func(*testing.T, *breaker.Breaker) {},
+		"stopped": func(t *testing.T, b *breaker.Breaker) { t.Helper(); require.Error(t, b.Tick(t.Context())) },
+		"paused": func(t *testing.T, b *breaker.Breaker) {
+			t.Helper()
+			require.NoError(t, b.Pause(t.Context(), "ann", "a restore"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, db := &store{}, database()
+				a := newDatabaseBreaker(st, db, "a")
+				require.NoError(t, write(t, a, db))
+				good := row(db)
+				taken, err := a.Accept(t.Context(), "ann", "to be sure")
+				require.NoError(t, err)
+				require.False(t, taken)
+				require.Equal(t, good.DatabaseID, row(db).DatabaseID)
+				require.Empty(t, st.control.Transitions, "nothing changed")
+
+				old := good
+				old.Number -= 60_000
+				set(db, old)
+				before(t, a)
+				taken, err = a.Accept(t.Context(), "ann", "restored")
+				require.NoError(t, err)
+				require.True(t, taken)
+				require.Equal(t, row(db), st.control.Heartbeat)
+				last := st.control.Transitions[len(st.control.Transitions)-1]
+				require.Equal(t, []any{"ann", "restored", breaker.HalfOpen}, []any{last.By, last.Why, last.To})
+				require.Contains(t, last.Forced, row(db).DatabaseID)
+				require.NoError(t, write(t, a, db))
+				set(db, good)
+				require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(write(t, a, db)))
+			})
+		})
+	}
+}
+
 // An outage of a refused database does not identify the database.
 func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {

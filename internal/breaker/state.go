@@ -172,7 +172,7 @@ func (s State) next(in input, now time.Time) State {
 	case paused:
 		return State{Name: Paused, Code: CodePaused, Reason: in.reason, Since: now, ChangedAt: now, HeldBy: in.by}
 	case resumed:
-		if s.name() == Closed {
+		if s.name() == Closed && in.forced == "" {
 			return s
 		}
 		return s.halfOpen(in.by, now)

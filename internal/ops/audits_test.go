@@ -19,7 +19,7 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "w"})
+	_, err = r.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "w"})
 	require.NoError(t, err)
 	var actions []string
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
@@ -42,7 +42,7 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	r := newRuns(t)
 	_, err := r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "index rebuild"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "w"})
+	_, err = r.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
 		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}

@@ -24,6 +24,8 @@ type runs struct {
 	queue    *inmem.Queue
 	search   *fakeSelection
 	readOnly string
+	// unfit is why the database cannot be used.
+	unfit error
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
 }
@@ -55,11 +57,13 @@ func (r *runs) renew() {
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview}, nil
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
 		},
 		RunQueue: r.queue, Selection: r.search, Search: r.docs,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
+
+func (r *runs) check(context.Context) error { return r.unfit }
 
 func (w *world) preview(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 	return w.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})

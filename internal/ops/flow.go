@@ -24,11 +24,44 @@ const (
 	FlowForced = "FLOW_FORCED"
 )
 
-// FlowRequest asks to pause or resume the flow.
+// FlowRequest asks to pause the flow.
 type FlowRequest struct {
 	Why string `json:"why"`
-	// Force makes Resume accept a database that is not the one written to last (breaker.Risk). It overrides no other reason.
+}
+
+// ResumeFlow asks to resume the flow.
+type ResumeFlow struct { //nolint:revive // RunResume is a run's
+	Why string `json:"why"`
+	// Force accepts a database that is not the one written to last (breaker.Risk). It overrides no other reason.
 	Force bool `json:"force,omitempty"`
+	// DatabaseRestored accepts it too, and starts the runs that write again what was committed or failed since Since, the time of the
+	// backup, and compare everything.
+	DatabaseRestored bool      `json:"database_restored,omitempty"`
+	Since            time.Time `json:"since,omitzero"`
+	// DatabaseNew is DatabaseRestored for all documents. The ledger of the new database was adopted, or said to be empty.
+	DatabaseNew bool `json:"database_new,omitempty"`
+	// DryRun counts the documents of DatabaseRestored or DatabaseNew, and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+func (r ResumeFlow) replaced() bool { return r.DatabaseRestored || r.DatabaseNew }
+
+func (r ResumeFlow) check(now time.Time) error {
+	switch {
+	case r.DatabaseRestored && r.DatabaseNew:
+		return refuse(Usage, "database_new: goes without database_restored")
+	case r.Force && r.replaced():
+		return refuse(Usage, "force: goes without database_restored and database_new, which force too")
+	case r.DatabaseRestored && r.Since.IsZero():
+		return refuse(Usage, "since: expected the time of the backup, found nothing")
+	case !r.DatabaseRestored && !r.Since.IsZero():
+		return refuse(Usage, "since: goes with database_restored")
+	case r.Since.After(now):
+		return refuse(Usage, "since: expected the time of the backup, found a later one than now")
+	case r.DryRun && !r.replaced():
+		return refuse(Usage, "dry_run: goes with database_restored or database_new")
+	}
+	return nil
 }
 
 // FlowChange is the result of a pause or a resume.
@@ -36,10 +69,17 @@ type FlowChange struct {
 	// Was and Is are the flow before and after.
 	Was FlowView `json:"was"`
 	Is  FlowView `json:"is"`
+	// DryRun: nothing was changed.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Audited says that the audit log has the entry. Otherwise it waits in the control document for SQL.
 	Audited bool `json:"audited"`
 	// Risk is what a forced resume accepted; empty when nothing had to be forced.
 	Risk string `json:"risk,omitempty"`
+	// Accepted: the database was not the one written to last, and is from now on.
+	Accepted bool `json:"accepted,omitempty"`
+	// Reapply is the run that writes again what a replaced database lacks, or what it would take. Compare is the run that compares everything after it.
+	Reapply *Started `json:"reapply,omitempty"`
+	Compare *Started `json:"compare,omitempty"`
 }
 
 // FlowView is the state of the breaker, for people.
@@ -67,33 +107,39 @@ type FlowView struct {
 // control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the control document cannot be read or
 // written), throttled, contention.
 func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
-	return o.change(ctx, r, o.p.Breaker.Pause)
+	return o.change(ctx, r.Why, o.p.Breaker.Pause)
 }
 
 // Resume lets the flow run again, whatever stopped it. SQL is not needed, unless the database is not the one written to last. Then Force
 // is required, and SQL must commit it. Errors as Pause; *RequestError (conflict) when Force is required.
-func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
-	if !r.Force {
-		return o.change(ctx, r, o.p.Breaker.Resume)
+func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
+	if err := r.check(o.o.Now()); err != nil {
+		return FlowChange{}, err
+	}
+	switch {
+	case r.replaced():
+		return o.resumeReplaced(ctx, r)
+	case !r.Force:
+		return o.change(ctx, r.Why, o.p.Breaker.Resume)
 	}
 	taken := false
-	change, err := o.change(ctx, r, func(ctx context.Context, by, why string) (err error) {
+	change, err := o.change(ctx, r.Why, func(ctx context.Context, by, why string) (err error) {
 		taken, err = o.p.Breaker.Force(ctx, by, why)
 		return err
 	})
-	if taken {
+	if change.Accepted = taken; taken {
 		change.Risk = breaker.Risk
 	}
 	return change, err
 }
 
-func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
-	by, err := checkReason(ctx, r.Why)
+func (o *Ops) change(ctx context.Context, why string, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
+	by, err := checkReason(ctx, why)
 	if err != nil {
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
-	if err := do(ctx, by, Truncate(r.Why, MaxWhy)); breaker.Refused(err) {
+	if err := do(ctx, by, Truncate(why, MaxWhy)); breaker.Refused(err) {
 		return FlowChange{}, refuse(Conflict, "%s", fault.As(err).Reason)
 	} else if err != nil {
 		return FlowChange{}, err

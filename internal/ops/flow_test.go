@@ -57,7 +57,7 @@ func TestPauseAndResume(t *testing.T) {
 	_, err = w.commit.Run(t.Context(), commit.Batch{Documents: raws, Received: w.clock})
 	require.True(t, breaker.IsRefusal(err))
 
-	change, err = w.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "it is built"})
+	change, err = w.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "it is built"})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	audits := w.audits()
@@ -69,7 +69,7 @@ func TestPauseAndResume(t *testing.T) {
 	for _, r := range []ops.FlowRequest{{}, {Why: " "}} {
 		_, err = w.ops.Pause(by(t, "kim"), r)
 		require.Equal(t, ops.Usage, refusal(err))
-		_, err = w.ops.Resume(by(t, "kim"), r)
+		_, err = w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: r.Why})
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 	require.Equal(t, breaker.RampingUp, w.flow().Flow())
@@ -85,7 +85,7 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		fresh := w.newBreaker("fresh")
 		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-		change, err := o.Resume(by(t, "kim"), ops.FlowRequest{Why: "the disk is larger", Force: true})
+		change, err := o.Resume(by(t, "kim"), ops.ResumeFlow{Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false}, []any{change.Was.State, change.Is.State, change.Audited})
 		change, err = o.Pause(by(t, "kim"), flowRequest("it is not"))
@@ -323,7 +323,7 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	change, err := early.Pause(by(t, "kim"), flowRequest("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
-	change, err = early.Resume(by(t, "kim"), flowRequest("x"))
+	change, err = early.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }
@@ -336,14 +336,14 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 	w.sink.SetHeartbeat("web", inmem.HeartbeatRow{DatabaseID: known.DatabaseID, Number: known.Number - 60_000})
 	require.Error(t, w.breaker.Tick(t.Context()))
 
-	_, err := w.ops.Resume(by(t, "kim"), flowRequest("it looks well"))
+	_, err := w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "it looks well"})
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "is missing here")
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number, 10))
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number-60_000, 10))
 	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
 
-	change, err := w.ops.Resume(by(t, "kim"), ops.FlowRequest{Why: "we lost a minute", Force: true})
+	change, err := w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "we lost a minute", Force: true})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true}, []any{change.Was.State, change.Is.State, change.Risk, change.Audited})
 	audits := w.audits()
@@ -353,7 +353,7 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 		require.Contains(t, string(audits[0].Detail), part)
 	}
 
-	change, err = w.ops.Resume(by(t, "kim"), ops.FlowRequest{Why: "again", Force: true})
+	change, err = w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "again", Force: true})
 	require.NoError(t, err)
 	require.Empty(t, change.Risk, "there was nothing to accept")
 	again, _ := w.sink.Heartbeats("web")

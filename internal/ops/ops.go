@@ -26,6 +26,7 @@ type Breaker interface {
 	Pause(ctx context.Context, by, why string) error
 	Resume(ctx context.Context, by, why string) error
 	Force(ctx context.Context, by, why string) (taken bool, err error)
+	Accept(ctx context.Context, by, why string) (taken bool, err error)
 	Unaudited(ctx context.Context) []breaker.Transition
 	Audited(ctx context.Context, written []breaker.Transition)
 }
@@ -45,6 +46,8 @@ type Stores struct {
 	Findings FindingStore
 	// Executor executes runs in this process.
 	Executor Executor
+	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure, throttled, quota.
+	Check func(ctx context.Context) error
 	// Preview is commit.Sink.Apply in mode preview. Layout has this deployment's names of columns.
 	Preview func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error)
 	Layout  invoice.Layout

@@ -154,9 +154,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if r.Code, err = o.code("code", r.Code); err != nil {
 		return Started{}, err
 	}
-	by := ""
 	if !r.DryRun {
-		if by, err = checkReason(ctx, r.Why); err != nil {
+		if _, err = checkReason(ctx, r.Why); err != nil {
 			return Started{}, err
 		}
 	}
@@ -179,6 +178,25 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
 		return res, err
 	}
+	if res, err = o.begin(ctx, r, res); err != nil || !r.Here {
+		return res, err
+	}
+	p, err := o.execute(ctx, res.Run)
+	if err != nil {
+		res.Note = fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", res.Run, errorText(err))
+		return res, nil
+	}
+	res.Progress, res.Note = &p, p.Note
+	return res, nil
+}
+
+// begin starts a run that was checked and counted: its row, its audit entry, its first message unless it is executed here. Errors as
+// StartRun.
+func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, error) {
+	by, err := actor(ctx)
+	if err != nil {
+		return Started{}, err
+	}
 	filter, err := json.Marshal(r.Filter)
 	if err != nil {
 		return Started{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
@@ -191,8 +209,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	res.Run = row.ID
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Runs.StartRun(ctx, row, run.Audit{
-			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID,
-			Detail: startDetail(r, res),
+			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID, Detail: startDetail(r, res),
 		})
 	})
 	if err != nil {
@@ -200,14 +217,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	}
 	if !r.Here {
 		res.Note = o.notify(ctx, row)
-		return res, nil
 	}
-	p, err := o.execute(ctx, row.ID)
-	if err != nil {
-		res.Note = fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", row.ID, errorText(err))
-		return res, nil
-	}
-	res.Progress, res.Note = &p, p.Note
 	return res, nil
 }
 

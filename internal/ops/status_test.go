@@ -374,7 +374,7 @@ func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 		require.Less(t, len(text), 400)
 		require.Contains(t, text, "because because")
 	}
-	_, err = r.ops.Resume(by(t, "kim"), ops.FlowRequest{Why: long})
+	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: long})
 	require.NoError(t, err)
 	r.fill(1)
 	r.start(ops.StartRequest{Kind: run.Replay, All: true, Why: long})

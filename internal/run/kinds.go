@@ -113,6 +113,15 @@ func (t KindTable) OfRun() (row KindRow) {
 	return row
 }
 
+// Rewriting returns the kind that writes lines again, for the timer that mends; the zero row if there is none.
+func (t KindTable) Rewriting() KindRow { row, _ := t.Find(Reindex); return row }
+
+// Reapplying returns the kind that writes what a database lacks; the zero row if there is none.
+func (t KindTable) Reapplying() KindRow { row, _ := t.Find(Reapply); return row }
+
+// Comparing returns the kind that compares; the zero row if there is none.
+func (t KindTable) Comparing() KindRow { row, _ := t.Find(Reconcile); return row }
+
 // String lists the kinds in words.
 func (t KindTable) String() string {
 	names := make([]string, len(t))

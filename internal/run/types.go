@@ -104,13 +104,13 @@ type Filter struct {
 	Mend  bool `json:"mend,omitempty"`
 }
 
-// Named returns how many documents a filter as JSON names; 1 when it names a run, 0 also for invalid JSON.
+// Named returns how many documents a filter as JSON names; 1 when it names a run for its documents, 0 also for invalid JSON.
 func Named(filter json.RawMessage) int {
 	var f Filter
 	switch {
 	case json.Unmarshal(filter, &f) != nil:
 		return 0
-	case f.Run != "":
+	case f.Run != "" && !f.Whole: // a comparison of everything waits for that run
 		return 1
 	}
 	return len(f.IDs)

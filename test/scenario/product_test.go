@@ -114,6 +114,6 @@ func (i *instance) now() time.Time { return time.Now().Add(i.ahead) }
 
 // resume is an operator's resume at a process.
 func (i *instance) resume(ctx context.Context) (audited bool, err error) {
-	change, err := i.ops.Resume(ops.WithActor(ctx, "ann"), ops.FlowRequest{Why: "the log was backed up", Force: true})
+	change, err := i.ops.Resume(ops.WithActor(ctx, "ann"), ops.ResumeFlow{Why: "the log was backed up", Force: true})
 	return change.Audited, err
 }

@@ -70,7 +70,7 @@ func (w *world) written(sql *inmem.Sink) map[int64]inmem.Entry {
 // forced is an operator: a resume is refused with the risk, and forced.
 func forced(w *world) {
 	operator := w.start("operator", process{})
-	_, err := operator.ops.Resume(ops.WithActor(w.ctx, "ann"), ops.FlowRequest{Why: "it looks well"})
+	_, err := operator.ops.Resume(ops.WithActor(w.ctx, "ann"), ops.ResumeFlow{Why: "it looks well"})
 	require.ErrorContains(w.t, err, "is missing here")
 	assert.True(w.t, w.isOpen())
 	_, err = operator.resume(w.ctx)

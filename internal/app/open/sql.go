@@ -86,6 +86,12 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 	return ops.Stores{
 		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d}, Executor: run.NewExecutor(p, o),
 		Findings: d.Findings(o.SysName), Layout: d.Layout,
+		Check: func(ctx context.Context) error {
+			if err := d.Check(ctx); err != nil {
+				return err
+			}
+			return d.CheckAdopted(ctx, "ops: check the database")
+		},
 		Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 			return d.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 		},

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/sqlite"
+)
+
+// maker is the manufacturer in a line's row.
+func (r *real) maker(t *testing.T, store *sqlite.Store, line int64) string {
+	t.Helper()
+	var name string
+	require.NoError(t, store.Writer().QueryRowContext(t.Context(), `SELECT COALESCE(CLN_MFR_AI_NM, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line).Scan(&name))
+	return name
+}
+
+// opened opens another file as the database of the commands to come.
+func (r *real) opened(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	r.env["SQL_CONNECTION"] = "sqlite:" + path
+	return store
+}
+
+// The page "Restored from a backup", with a file that was put in the place of the database.
+func TestARestoredDatabaseIsBroughtUpToDateByOneCommand(t *testing.T) {
+	r := operated(t)
+	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", first, "--why", "x"), r.errors)
+	backup := filepath.Join(r.dir, "backup.db")
+	_, err := r.store.Writer().ExecContext(t.Context(), `VACUUM INTO ?`, backup)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", second, "--why", "x"), r.errors)
+	store := r.opened(t, backup)
+	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // of an hour ago
+	require.NoError(t, err)
+	require.Equal(t, "OLD", r.maker(t, store, 2))
+
+	restored := []string{"flow", "resume", "--database-restored", "--since", "10m"}
+	require.Equal(t, exitUsage, r.run(t, append(restored, "--why", "x")...), "there is no terminal to ask on")
+	require.Equal(t, exitUsage, r.run(t, append(restored, "--yes")...))
+	require.Contains(t, r.errors, "--why: expected the reason")
+	require.Equal(t, exitUsage, r.run(t, "flow", "resume", "--database-restored", "--yes", "--why", "x"))
+	require.Contains(t, r.errors, "--since: expected the time of the backup")
+	require.Equal(t, exitUsage, r.run(t, append(restored, "--yes", "--force", "--why", "x")...))
+	require.Equal(t, exitOK, r.run(t, append(restored, "--yes", "--why", "INC-4715")...), r.errors)
+	require.Contains(t, r.errors, "Then a reapply looks at 2 documents, writes what this database lacks of them, and everything is compared.")
+	require.Contains(t, r.out, "FORCED. This database was accepted")
+	reapply, compare := regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), regexp.MustCompile(`run (reconcile-[-0-9a-f]+) compares everything`).FindStringSubmatch(r.out)
+	require.NotEmpty(t, reapply)
+	require.Len(t, compare, 2)
+	require.Equal(t, "OLD", r.maker(t, store, 2), "a manager takes the run, or the operator")
+	require.Equal(t, exitOK, r.run(t, "run", "resume", reapply, "--here", "--why", "x"), r.errors)
+	require.Regexp(t, `1 committed, 1 unchanged`, r.out)
+	require.Equal(t, "M", r.maker(t, store, 2))
+	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
+	require.Equal(t, exitOK, r.run(t, "audit", "list"), r.errors)
+	require.Contains(t, r.out, ops.FlowForced)
+
+	require.Equal(t, exitOK, r.run(t, append(restored, "--yes", "--why", "again")...), r.errors)
+	require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
+}
+
+// The page "A new database": one whose rows came with it, and one without results.
+func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
+	for name, c := range map[string]struct {
+		adopt          []string
+		rows, afterAll string
+		outcomes       string
+	}{
+		"with its rows": {[]string{"ledger", "adopt"}, "M", "M", "1 unchanged"},
+		"without":       {[]string{"ledger", "adopt", "--empty", "--yes"}, "OLD", "M", "1 committed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := operated(t)
+			first := r.failed(t, 1, "2628")
+			require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", first, "--why", "x"), r.errors)
+			path := filepath.Join(r.dir, "new.db")
+			store := r.opened(t, path)
+			require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
+			_, err := store.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (1, ?)`, c.rows)
+			require.NoError(t, err)
+			require.Equal(t, exitOK, r.run(t, "migrate", "up"), r.errors)
+			require.Equal(t, exitFailed, r.run(t, "flow", "resume", "--database-new", "--yes", "--why", "moved"))
+			require.Contains(t, r.errors, "ledger_not_adopted")
+			require.Equal(t, exitOK, r.run(t, c.adopt...), r.errors)
+			require.Equal(t, exitOK, r.run(t, "flow", "resume", "--database-new", "--yes", "--why", "moved"), r.errors)
+			require.Contains(t, r.out, "FORCED.")
+			require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--here", "--why", "x"), r.errors)
+			require.Contains(t, r.out, c.outcomes)
+			require.Equal(t, c.afterAll, r.maker(t, store, 1))
+		})
+	}
+}
