@@ -10,6 +10,24 @@ func runsTable() []mutant {
 	)
 	return []mutant{
 		{
+			"a dry run of a restore accepts the database", "internal/ops/flow_replaced.go", "	if r.DryRun {\n", "	if false {\n", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+		},
+		{
+			"a restore that was not looked at is not accepted", "internal/ops/flow_replaced.go", "o.p.Breaker.Accept(", "o.p.Breaker.Force(", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+		},
+		{
+			"the comparison after a restore waits for nothing", "internal/ops/flow_replaced.go", "run.Filter{Whole: true, Run: counted.Run}", "run.Filter{Whole: true}", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+		},
+		{
+			"a new database need not be adopted", "internal/ops/flow_replaced.go", "{ return s.Check(ctx) }", "{ return nil }", "internal/ops", "TestANewDatabaseIsFilled",
+		},
+		{
+			"a run that mends is started twice", "internal/ops/mend.go", `exists = fault.CodeOf(err) == "run_exists"; exists`, `exists = false; exists`, "internal/ops", "TestRunsThatMend",
+		},
+		{
+			"a running flow accepts a database without telling", "internal/breaker/state.go", `s.name() == Closed && in.forced == ""`, "s.name() == Closed", "internal/breaker", "TestARestoredDatabaseIsAcceptedInEveryState",
+		},
+		{
 			"a rewrite of findings overwrites lines that need nobody's word", "internal/ops/run_findings.go",
 			"overwrite[f.Line] || f.Class.Overwrites()", "true", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
 		},
