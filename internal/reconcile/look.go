@@ -319,6 +319,7 @@ func (l *look) judgeDocuments(ctx context.Context, docs []snapshot) (map[string]
 		}
 	}
 	for _, s := range docs {
+		leaveToPeople(verdicts[s.id])
 		v, err := l.judgeDocument(ctx, s)
 		if err != nil {
 			return nil, err
@@ -328,6 +329,15 @@ func (l *look) judgeDocuments(ctx context.Context, docs []snapshot) (map[string]
 		}
 	}
 	return verdicts, nil
+}
+
+// leaveToPeople leaves all lines of a document to people if one is: a write of the document would write that one, too.
+func leaveToPeople(verdicts []verdict) {
+	if slices.ContainsFunc(verdicts, func(v verdict) bool { return isFinding(v.class) && v.seen.Mend == ByPeople }) {
+		for i := range verdicts {
+			verdicts[i].seen.Mend = ByPeople
+		}
+	}
 }
 
 func (l *look) judgeLink(s snapshot, line Line) verdict {

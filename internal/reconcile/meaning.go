@@ -41,7 +41,7 @@ func Meanings() []Meaning {
 			Means: "the line has older content than a committed document, or that document's failure mark: the document was changed after its commit, or the database went back",
 			Do: "if it stays for two nights, a person may have edited the line: `sqlwriterctl run start reindex --findings stale --dry-run`, and the same without --dry-run. " +
 				"Many at once: docs/runbook.md, \"restored from a backup\"",
-			Mends: "writes all documents of the line again (mode write), if its rows are as the ledger says; a line that may have been edited is left",
+			Mends: "writes all documents of the line again (mode write), if the rows are as the ledger says, those of the document's other lines too",
 		},
 		{
 			Class: NotInLedger, Finding: true,

@@ -66,7 +66,9 @@ func (w *work) start(ctx context.Context, mend Mend, id string, keys []Key) erro
 	var documents []string
 	var err error
 	if mend == WithWrite {
-		documents, err = w.ofLines(ctx, keys)
+		if documents, err = w.ofLines(ctx, keys); err == nil {
+			documents, err = w.withoutPeoples(ctx, documents)
+		}
 	} else {
 		for _, key := range keys {
 			documents = append(documents, key.Document)
@@ -105,4 +107,24 @@ func (w *work) ofLines(ctx context.Context, keys []Key) (documents []string, err
 		}
 	}
 	return documents, nil
+}
+
+// withoutPeoples leaves out documents that have a line for people. They come with the documents of a line that they share with another
+// document, and a write of them would write the other line, too.
+func (w *work) withoutPeoples(ctx context.Context, documents []string) ([]string, error) {
+	for after := (*Key)(nil); ; {
+		open, err := w.p.Findings.List(ctx, Query{Classes: []Class{NotInLedger, Stale}, State: Open}, after, savedAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range open {
+			if f.Mend == ByPeople {
+				documents = slices.DeleteFunc(documents, func(id string) bool { return id == f.Document })
+			}
+		}
+		if len(open) < savedAtOnce {
+			return documents, nil
+		}
+		after = &open[len(open)-1].Key
+	}
 }
