@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,5 +100,53 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 			require.Contains(t, r.out, c.outcomes)
 			require.Equal(t, c.afterAll, r.maker(t, store, 1))
 		})
+	}
+}
+
+// Two environments in one database: each is refused, and each is accepted by a command of its own.
+func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
+	r := operated(t)
+	ids := map[int64]string{}
+	for line, sysName := range map[int64]string{1: "web", 2: "dev", 3: "web", 4: "dev"} {
+		ids[line] = r.failed(t, line, "2628")
+		raw, err := r.documents.Read(t.Context(), ids[line])
+		require.NoError(t, err)
+		raw = []byte(strings.Replace(string(raw), `"sys_name":"web"`, fmt.Sprintf(`"sys_name":%q`, sysName), 1))
+		require.NoError(t, r.documents.Submit(t.Context(), raw, true))
+	}
+	commit := func(sysName string, line int64) {
+		t.Helper()
+		r.env["SYS_NAME"] = sysName
+		require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", ids[line], "--why", "x"), r.errors)
+	}
+	commit("web", 1)
+	commit("dev", 2)
+	backup := filepath.Join(r.dir, "backup.db")
+	_, err := r.store.Writer().ExecContext(t.Context(), `VACUUM INTO ?`, backup)
+	require.NoError(t, err)
+	commit("web", 3)
+	commit("dev", 4)
+	store := r.opened(t, backup)
+	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 180000`) // of three minutes ago
+	require.NoError(t, err)
+	heartbeat := func(sysName string) (id string) {
+		t.Helper()
+		require.NoError(t, store.Writer().QueryRowContext(t.Context(), `SELECT database_id FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).Scan(&id))
+		return id
+	}
+	for sysName, c := range map[string]struct {
+		line  int64
+		other string
+	}{"web": {3, "dev"}, "dev": {4, "web"}} {
+		require.Equal(t, "OLD", r.maker(t, store, c.line))
+		r.env["SYS_NAME"] = sysName
+		others := heartbeat(c.other)
+		require.Equal(t, exitOK, r.run(t, "flow", "resume", "--database-restored", "--since", "10m", "--yes", "--why", "x"), r.errors)
+		require.Contains(t, r.errors, "looks at 2 documents", "its own")
+		require.Contains(t, r.out, "FORCED.")
+		require.Equal(t, others, heartbeat(c.other), "the other environment's row is not touched")
+		require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--here", "--why", "x"), r.errors)
+		require.Regexp(t, `1 committed, 1 unchanged`, r.out)
+		require.Equal(t, "M", r.maker(t, store, c.line))
 	}
 }
