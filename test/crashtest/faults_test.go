@@ -61,15 +61,18 @@ func (k kind) hits(port string) bool {
 	case denied:
 		return port == "sink.Apply"
 	case full:
-		return name == "sink" || (name == "store" && !slices.Contains(readOnly(), method))
+		return name == "sink" || ((name == "store" || name == "findings") && !slices.Contains(readOnly(), method))
 	default:
 		return dependencyOf(port) == "SQL"
 	}
 }
 
-// readOnly are the calls of the run store that write nothing.
+// readOnly are the calls of the run store and of the findings that write nothing.
 func readOnly() []string {
-	return []string{"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns"}
+	return []string{
+		"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns",
+		"List", "Counts", "LastCompleted", "Waits", "AdoptedAt",
+	}
 }
 
 // shortageFor is how long a shortage lasts: the breaker opens, and its first probe fails.
@@ -81,7 +84,7 @@ const outageFor = 150 * time.Second
 // dependencyOf is what a port stands for: all ports of one dependency go away together.
 func dependencyOf(port string) string {
 	switch name, _, _ := strings.Cut(port, "."); name {
-	case "sink", "store":
+	case "sink", "store", "rows", "findings":
 		return "SQL"
 	case "runs", "batches":
 		return "Service Bus"

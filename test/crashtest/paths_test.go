@@ -40,6 +40,8 @@ type path struct {
 	operator bool
 	// runs is what it has of runs; nil when it has nothing.
 	runs *runsPath
+	// byPeople are lines whose rows are not as their document says, and that only people mend.
+	byPeople []int64
 }
 
 func paths() []*path {
@@ -118,7 +120,7 @@ func (w *world) wroteBefore(d want) {
 		item = commit.MarkOf(read)
 	}
 	item.SourceTS = w.now().Unix()
-	if _, err := w.sink.Apply(context.Background(), []commit.Item{item}, commit.Write, breaker.Heartbeat{}); err != nil {
+	if _, err := w.sink.Apply(context.Background(), []commit.Item{item}, commit.Write, breaker.Heartbeat{SysName: sysName}); err != nil {
 		panic(err)
 	}
 }

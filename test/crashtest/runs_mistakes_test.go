@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -14,6 +15,9 @@ import (
 func runMistakes() []mistake {
 	onRunStore := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {
 		return func(w *world, p ports) ports { w.runs.storeOrMistake = wrong(w.runs.storeOrMistake); return p }
+	}
+	onFindings := func(wrong func(f reconcile.Findings) reconcile.Findings) func(*world, ports) ports {
+		return func(w *world, p ports) ports { w.runs.findings = wrong(w.runs.findings); return p }
 	}
 	return []mistake{
 		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
@@ -25,6 +29,8 @@ func runMistakes() []mistake {
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return blindToRuns{s} })},
 		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return counting{s} })},
+		{"a finding is mended each night anew", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return unqueued{f} })},
+		{"a finding that is gone stays open", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return unclosed{f} })},
 		{"the evidence of a dead letter is lost", "G7", deadLetterPath(), func(_ *world, p ports) ports { p.evidence = lossyDeadLetters{p.evidence}; return p }},
 	}
 }
@@ -83,6 +89,16 @@ type counting struct{ run.Store }
 
 func (s counting) MarkUnsent(ctx context.Context, stored []run.Batch, reason string, _ bool, audit func(run.Batch) run.Audit) (int, int, error) {
 	return s.Store.MarkUnsent(ctx, stored, reason, true, audit)
+}
+
+type unqueued struct{ reconcile.Findings }
+
+func (unqueued) MarkQueued(context.Context, string, []reconcile.Key) error { return nil }
+
+type unclosed struct{ reconcile.Findings }
+
+func (f unclosed) Save(ctx context.Context, id string, seen []reconcile.Seen, _ []reconcile.Key) (opened, closed int, err error) {
+	return f.Findings.Save(ctx, id, seen, nil)
 }
 
 type lossyDeadLetters struct{ commit.Evidence }

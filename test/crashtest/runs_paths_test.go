@@ -20,7 +20,7 @@ import (
 func runPaths() []*path {
 	return []*path{
 		handOffPath(run.TwoPhase), handOffPath(run.Checkpoint), handOffPath(run.Optimistic), workerPath(), takeOverPath(),
-		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(), reapplyPath(),
+		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(), reapplyPath(), reconcilePath(),
 	}
 }
 

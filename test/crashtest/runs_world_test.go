@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -39,6 +40,8 @@ type runsPath struct {
 	want map[string]map[string]run.Outcome
 	// deadLetters is how many messages are put aside.
 	deadLetters int
+	// compares says that runs of it compare, so that the timer carries them on.
+	compares bool
 }
 
 // wish is something that an operator asks for until it is so.
@@ -56,7 +59,9 @@ type runs struct {
 	// store is the run store; storeOrMistake is the same, or a wrapper with a deliberate mistake.
 	store          *inmem.RunStore
 	storeOrMistake run.Store
-	pages          run.Selection
+	// findings are kept beside it; they may be a deliberate mistake too.
+	findings reconcile.Findings
+	pages    run.Selection
 	// runQ and batchQ are the queues, in the order in which the host looks at them.
 	runQ, batchQ *bus
 	wishes       []wish
@@ -99,7 +104,7 @@ func newRuns(w *world, p *runsPath) *runs {
 		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, deadLetterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
-	r.storeOrMistake = r.store
+	r.storeOrMistake, r.findings = r.store, r.store.Findings(w.sink)
 	r.runQ, r.batchQ = newBus(r, "runs"), newBus(r, "batches")
 	r.nextTick = begins().Add(tickEvery)
 	return r
@@ -110,6 +115,7 @@ func (r *runs) equip(i *instance) {
 	p := run.Ports{
 		Store: runStore{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
+		Passes: map[run.Kind]run.Step{run.Reconcile: r.reconciler(i).Step},
 	}
 	o := run.Options{
 		SysName: sysName, Instance: i.name, Log: r.w.log, MaxOutstanding: r.path.outstanding, BatchSize: r.path.batch, ChunkSize: r.path.chunk,
@@ -339,6 +345,9 @@ func (r *runs) tick(ctx context.Context, i *instance) (crashed bool) {
 			_ = i.breaker.Tick(ctx)
 		}
 		_, _ = i.runs.recovery.Run(ctx) // its error is the host's to log: the next tick goes on
+		if r.path.compares {
+			_, _ = i.runs.recovery.CarryOn(ctx)
+		}
 	})
 }
 
