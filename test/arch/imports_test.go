@@ -157,6 +157,7 @@ func directions() []direction {
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},
+		{"test/comparison", nil, nil, "tests only"},
 		{"test/crashtest", nil, nil, "tests only"},
 		{"test/scenario", nil, nil, "tests only"},
 		{"functions", nil, nil, "data only"},

@@ -1,0 +1,62 @@
+package comparison
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/inmem"
+)
+
+// container is one with documents, for the product and for other programs.
+type container struct {
+	documents commit.Documents
+	compared  reconcile.Documents
+	// put stores a document whole, remove deletes one.
+	put    func(t testing.TB, doc json.RawMessage)
+	remove func(t testing.TB, id string)
+	// requests counts the requests that were answered so far.
+	requests func() int
+}
+
+func inMemoryContainer(_ testing.TB, now func() time.Time) container {
+	docs := inmem.NewDocuments(now)
+	return container{
+		documents: docs, compared: docs.Reconcile(sysName), requests: func() int { return 0 },
+		put:    func(t testing.TB, doc json.RawMessage) { t.Helper(); require.NoError(t, docs.Put(doc)) },
+		remove: func(_ testing.TB, id string) { docs.Delete(id) },
+	}
+}
+
+// emulated is the emulator with two ranges; every third page of a query is empty.
+func emulated(t testing.TB, now func() time.Time) container {
+	t.Helper()
+	const database, name = "db", "AI_PROCESS_LOGS"
+	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = now })
+	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: name})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, c.EnsureContainers(t.Context()))
+	items, err := server.Client.NewContainer(database, name)
+	require.NoError(t, err)
+	return container{
+		documents: c, compared: c.Reconcile(sysName), requests: func() int { return server.Server.Count("", "") },
+		put: func(t testing.TB, doc json.RawMessage) {
+			t.Helper()
+			require.NoError(t, c.Submit(t.Context(), doc, true))
+		},
+		remove: func(t testing.TB, id string) {
+			t.Helper()
+			_, err := items.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString(id), id, nil)
+			require.NoError(t, err)
+		},
+	}
+}

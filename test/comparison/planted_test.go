@@ -1,0 +1,576 @@
+package comparison
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+)
+
+// The columns that people edit here.
+const (
+	maker     = "CLN_MFR_AI_NM"
+	byHand    = "Acme Inc."
+	steward   = "CC-ENR"
+	otherText = "CHANGED"
+)
+
+// plan is what is planted, and what must be found of it. Lines and documents are taken in order, each once.
+type plan struct {
+	*world
+
+	next int64
+	// nightly are the findings that every night can see, whole those that need a comparison of everything.
+	nightly, whole []reconcile.Key
+	// mended are the lines that the timer mends, with the value of maker that they then have; kept are lines that nobody may touch.
+	mended map[int64]string
+	kept   []int64
+	// reviewed are those of the mended lines that have a steward's status.
+	reviewed []int64
+	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their lines.
+	lines, links map[reconcile.Class]int
+	// gone counts lines whose document is gone; episodes counts evidence by class.
+	gone     int
+	episodes map[reconcile.Class]int
+}
+
+// take gives n lines with their documents that nothing was planted on.
+func (p *plan) take(n int) (lines []int64) {
+	for range n {
+		lines = append(lines, p.next)
+		p.next++
+	}
+	return lines
+}
+
+// single gives n lines of documents without duplicates; double gives n with one.
+func (p *plan) single(n int) []int64 { return p.taken(n, func(line int64) bool { return line%3 != 0 }) }
+
+func (p *plan) double(n int) []int64 { return p.taken(n, func(line int64) bool { return line%3 == 0 }) }
+
+func (p *plan) taken(n int, wanted func(int64) bool) (lines []int64) {
+	for len(lines) < n {
+		if line := p.take(1)[0]; wanted(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// line expects findings of lines as the scan sees them.
+func (p *plan) line(class reconcile.Class, document string, lines ...int64) {
+	for _, line := range lines {
+		p.nightly = append(p.nightly, reconcile.Key{Class: class, Line: line, Document: document})
+		p.lines[class]++
+	}
+}
+
+// link expects findings of a changed document and its lines.
+func (p *plan) link(class reconcile.Class, document string, lines ...int64) {
+	for _, line := range lines {
+		p.nightly = append(p.nightly, reconcile.Key{Class: class, Line: line, Document: document})
+		p.links[class]++
+	}
+}
+
+// whether expects a finding about a document.
+func (p *plan) document(class reconcile.Class, line int64, document string) {
+	p.link(class, document, line)
+}
+
+// keeps notes lines whose values nobody may change.
+func (p *plan) keeps(lines ...int64) { p.kept = append(p.kept, lines...) }
+
+// mends notes lines that the timer mends.
+func (p *plan) mends(value string, lines ...int64) {
+	for _, line := range lines {
+		p.mended[line] = value
+	}
+}
+
+// lostEvidence deletes the evidence of a document.
+func (p *plan) lostEvidence(id string) {
+	p.Helper()
+	d, _ := p.read(id)
+	episode, there, err := p.evidence.Newest(p.Context(), d)
+	require.NoError(p, err)
+	require.True(p, there, id)
+	_, err = p.evidence.Remove(p.Context(), episode.Folder)
+	require.NoError(p, err)
+	p.episodes[reconcile.Consistent]--
+}
+
+// keepEvidence keeps evidence of a document.
+func (p *plan) keepEvidence(d invoice.Document) {
+	p.Helper()
+	for _, file := range []string{"original.json", "error.json", commit.EvidenceMetadata} {
+		require.NoError(p, p.evidence.Keep(p.Context(), commit.EvidenceFolder(d, 0)+"/"+file, fmt.Appendf(nil, `{"document_id":%q}`, d.ID)))
+	}
+}
+
+// setFailed is a person who makes a document failed.
+func (p *plan) setFailed(id string) {
+	p.Helper()
+	p.setState(id, func(state map[string]any) {
+		state["status"], state["failed_at"], state["last_error_kind"] = "failed", invoice.Stamp(p.now(), time.UTC), "document"
+	})
+}
+
+// changes is another program that changes the content of a committed document.
+func (p *plan) changes(id string) {
+	p.Helper()
+	p.rewrite(id, func(members map[string]any) {
+		members["process_output"].(map[string]any)["manufacturer_name"] = otherText
+	})
+}
+
+// failed makes n documents that cannot be read, each with a line, and fails them as the timer does: their retries are spent, and after each
+// failure another document got through. Those come from the line beside on.
+func (w *world) failed(from, n, beside int64) (lines []int64) {
+	w.Helper()
+	var ids []string
+	for line := from; line < from+n; line++ {
+		id := w.put(document(line))
+		w.rewrite(id, func(members map[string]any) { members["process_output"] = nil })
+		lines, ids = append(lines, line), append(ids, id)
+	}
+	w.db.addLines(w, lines...)
+	for round := range int64(commit.MaxRetries + 2) {
+		w.offer(w.consistent(beside+round, 1)...)
+		w.commitAs(commit.FromTimer, ids...)
+		w.pass(2 * time.Hour)
+	}
+	for _, id := range ids {
+		d, _ := w.read(id)
+		require.Equal(w, invoice.Failed, d.State.Status, "%s: %s", id, d.State.LastError)
+	}
+	return lines
+}
+
+// plant plants k of the smallest number of each class, and classes that overlap.
+func (p *plan) plant(k int, failed []int64) {
+	detail, tracking := invoice.Detail, invoice.Tracking
+
+	// Lost rows.
+	for _, line := range p.take(3 * k) {
+		p.db.remove(p, detail, line)
+		p.line(reconcile.RowMissing, idOf(line), line)
+	}
+	for _, line := range p.take(2 * k) {
+		p.db.remove(p, tracking, line)
+		p.db.remove(p, detail, line)
+		p.line(reconcile.RowMissing, idOf(line), line)
+	}
+	for _, line := range p.take(5 * k) {
+		p.db.remove(p, tracking, line)
+		p.line(reconcile.TrackingMissing, idOf(line), line)
+		p.mends("ACME", line)
+	}
+	// A steward worked on a line, then it lost its tracking row: its status stays.
+	p.reviewed = p.take(k)
+	p.db.set(p, detail, invoice.StatusColumn, steward, p.reviewed...)
+	p.db.remove(p, tracking, p.reviewed...)
+	for _, line := range p.reviewed {
+		p.line(reconcile.TrackingMissing, idOf(line), line)
+		p.mends("ACME", line)
+	}
+
+	// Edits of documents that did not change, in either table, and of a duplicate's line.
+	edited := p.take(5 * k)
+	p.db.set(p, detail, maker, byHand, edited...)
+	inTracking := p.take(3 * k)
+	p.db.set(p, tracking, "CLN_MFR_PRT_NUM", byHand, inTracking...)
+	for _, line := range append(edited, inTracking...) {
+		p.line(reconcile.Edited, idOf(line), line)
+		p.keeps(line)
+	}
+	for _, line := range p.double(2 * k) {
+		p.db.set(p, detail, maker, byHand, duplicateOf+line)
+		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
+		p.keeps(duplicateOf + line)
+	}
+	// The same, and the main line lost its tracking row: it is mended, and the edit stays.
+	for _, line := range p.double(k) {
+		p.db.set(p, detail, maker, byHand, duplicateOf+line)
+		p.db.remove(p, tracking, line)
+		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
+		p.line(reconcile.TrackingMissing, idOf(line), line)
+		p.keeps(duplicateOf + line)
+		p.mends("ACME", line)
+	}
+	// An edit whose document is gone.
+	for _, line := range p.single(k) {
+		p.db.set(p, detail, maker, byHand, line)
+		p.container.remove(p, idOf(line))
+		p.line(reconcile.Edited, idOf(line), line)
+		p.keeps(line)
+		p.gone++
+	}
+
+	// Stewards: the status leaves DS1.
+	stewards := p.take(20 * k)
+	p.db.set(p, detail, invoice.StatusColumn, steward, stewards...)
+	p.lines[reconcile.Reviewed] += len(stewards)
+	p.keeps(stewards...)
+
+	// What cannot be compared.
+	p.db.ledger(p, otherHash, p.take(3*k)...)
+	p.db.ledger(p, adoptedLine, p.take(2*k)...)
+	p.lines[reconcile.NotComparable] += 5 * k
+	for _, line := range p.single(k) {
+		p.db.ledger(p, otherHash, line)
+		p.touch(idOf(line))
+		p.lines[reconcile.NotComparable]++
+		p.links[reconcile.NotComparable]++
+	}
+	// Another environment's lines, which are edited.
+	others := p.take(k)
+	p.db.set(p, detail, maker, byHand, others...)
+	p.db.ledger(p, otherSystem, others...)
+	p.lines[reconcile.Consistent] -= k
+
+	p.plantStale(k)
+	p.plantFailed(k, failed)
+	p.plantWaiting(k)
+
+	// Documents that are gone.
+	for _, line := range p.take(2 * k) {
+		p.container.remove(p, idOf(line))
+		p.gone += len(linesOf(line))
+	}
+	// A lock that a host left behind.
+	p.leases.Set(reconcile.Lock{ID: "web-lock", At: p.now()})
+	p.nightly = append(p.nightly, reconcile.Key{Class: reconcile.LeftBehind, Document: "web-lock"})
+	p.links[reconcile.LeftBehind]++
+}
+
+// plantStale plants lines that have older content than a committed document, or none in the ledger.
+func (p *plan) plantStale(k int) {
+	for _, line := range p.take(4 * k) {
+		p.changes(idOf(line))
+		p.link(reconcile.Stale, idOf(line), linesOf(line)...)
+		p.mends(otherText, linesOf(line)...)
+	}
+	// A newer document that the database lost.
+	for _, line := range p.single(3 * k) {
+		newer := p.put(documentOf(idAt(line, 9), line, "NEWER", p.committedAt(p.now())))
+		p.link(reconcile.Stale, newer, line)
+		p.mends("NEWER", line)
+	}
+	// The lines of a committed document have its failure mark. A rewrite could mend them, if a person wants it.
+	for _, line := range p.single(2 * k) {
+		p.db.ledger(p, markedLine, line)
+		p.db.set(p, invoice.Detail, invoice.StatusColumn, invoice.StatusAIError, line)
+		p.touch(idOf(line))
+		p.link(reconcile.Stale, idOf(line), line)
+		p.keeps(line)
+	}
+	// An edit of a line whose document changed.
+	for _, line := range p.single(2 * k) {
+		p.db.set(p, invoice.Detail, maker, byHand, line)
+		p.changes(idOf(line))
+		p.line(reconcile.Edited, idOf(line), line)
+		p.link(reconcile.Stale, idOf(line), line)
+		p.keeps(line)
+	}
+	// The same of one of two lines: a write of the document would write both, so both are left to people.
+	for _, line := range p.double(k) {
+		p.db.set(p, invoice.Detail, maker, byHand, duplicateOf+line)
+		p.changes(idOf(line))
+		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
+		p.link(reconcile.Stale, idOf(line), linesOf(line)...)
+		p.keeps(linesOf(line)...)
+	}
+	// The same, and the database lost a newer document of the other line: that one is written alone.
+	for _, line := range p.double(k) {
+		p.db.set(p, invoice.Detail, maker, byHand, duplicateOf+line)
+		p.changes(idOf(line))
+		newer := p.put(documentOf(idAt(line, 9), line, "NEWER", p.committedAt(p.now())))
+		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
+		p.link(reconcile.Stale, idOf(line), linesOf(line)...)
+		p.link(reconcile.Stale, newer, line)
+		p.keeps(duplicateOf + line)
+		p.mends("NEWER", line)
+	}
+	// A line that lost its tracking row and whose document changed.
+	for _, line := range p.single(2 * k) {
+		p.db.remove(p, invoice.Tracking, line)
+		p.changes(idOf(line))
+		p.line(reconcile.TrackingMissing, idOf(line), line)
+		p.link(reconcile.Stale, idOf(line), line)
+		p.mends(otherText, line)
+	}
+	// Lost rows of the ledger: of documents that changed since, and of others.
+	for _, line := range p.take(4 * k) {
+		p.db.forget(p, linesOf(line)...)
+		p.touch(idOf(line))
+		p.link(reconcile.NotInLedger, idOf(line), linesOf(line)...)
+		p.mends("ACME", linesOf(line)...)
+		p.lines[reconcile.Consistent] -= len(linesOf(line))
+	}
+	for _, line := range p.single(2 * k) {
+		p.db.forget(p, line)
+		p.whole = append(p.whole, reconcile.Key{Class: reconcile.NotInLedger, Line: line, Document: idOf(line)})
+		p.mends("ACME", line)
+		p.lines[reconcile.Consistent]--
+	}
+	// A document of another writer, whose line does not exist; one from before the adoption, whose line does.
+	for n := range k {
+		line := int64(3_000_000 + n)
+		id := p.put(documentOf(idOf(line), line, "ACME", p.committedAt(p.now())))
+		p.link(reconcile.NotInLedger, id, line)
+		line += 100_000
+		p.db.addLines(p, line)
+		id = p.put(documentOf(idOf(line), line, "ACME", p.committedAt(p.now().Add(-400*day))))
+		p.link(reconcile.NotInLedger, id, line)
+		p.keeps(line)
+	}
+	// A person repaired a line by hand, and said so.
+	for _, line := range p.single(k) {
+		p.db.set(p, invoice.Detail, maker, byHand, line)
+		p.setState(idOf(line), func(state map[string]any) { state["outcome"] = "manual" })
+		p.keeps(line)
+	}
+}
+
+// plantFailed plants documents that failed and lost what belongs to that, and evidence that nothing explains.
+func (p *plan) plantFailed(k int, failed []int64) {
+	lostMark := func(line int64) {
+		p.db.forget(p, line)
+		p.link(reconcile.FailedUnmarked, idOf(line), line)
+		p.lines[reconcile.Consistent]--
+	}
+	lostEvidence := func(line int64) {
+		p.lostEvidence(idOf(line))
+		p.document(reconcile.FailedWithoutEvidence, line, idOf(line))
+	}
+	for n, line := range failed[:5*k] {
+		p.touch(idOf(line))
+		if n < 3*k {
+			lostMark(line)
+		}
+		if n >= 2*k {
+			lostEvidence(line)
+		}
+	}
+	// A person made written documents failed: with evidence; and without, of a line that somebody edited.
+	for _, line := range p.take(2 * k) {
+		d, _ := p.read(idOf(line))
+		p.keepEvidence(d)
+		p.episodes[reconcile.Consistent]++
+		p.setFailed(d.ID)
+		p.link(reconcile.FailedButWritten, d.ID, linesOf(line)...)
+	}
+	for _, line := range p.single(k) {
+		p.db.set(p, invoice.Detail, maker, byHand, line)
+		p.setFailed(idOf(line))
+		p.line(reconcile.Edited, idOf(line), line)
+		p.link(reconcile.FailedButWritten, idOf(line), line)
+		p.document(reconcile.FailedWithoutEvidence, line, idOf(line))
+		p.keeps(line)
+	}
+	for _, line := range p.take(3 * k) {
+		d, _ := p.read(idOf(line))
+		p.keepEvidence(d)
+		p.nightly = append(p.nightly, reconcile.Key{Class: reconcile.EvidenceWithoutFailed, Line: line, Document: d.ID})
+		p.episodes[reconcile.EvidenceWithoutFailed]++
+	}
+	for n := range k {
+		line := int64(4_000_000 + n)
+		d, err := invoice.Read([]byte(document(line)), p.now())
+		require.NoError(p, err)
+		p.keepEvidence(d)
+		p.episodes[reconcile.DocumentGone]++
+	}
+}
+
+// plantWaiting plants documents that wait for too long when seven hours have passed.
+func (p *plan) plantWaiting(k int) {
+	for n := range 2 * k {
+		line := int64(5_000_000 + n)
+		state := `{"status":"pending","retry_count":0}`
+		if n%2 == 1 {
+			state = fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, p.now().Add(time.Hour).Unix())
+		}
+		p.db.addLines(p, line)
+		id := p.put(documentOf(idOf(line), line, "ACME", state))
+		p.document(reconcile.PendingTooLong, line, id)
+	}
+}
+
+// counts are those of the next night. It compares n lines of the ledger, and documents that changed with so many lines.
+func (p *plan) counts(ledger, changed int) map[reconcile.Class]int {
+	total := map[reconcile.Class]int{}
+	for class, n := range p.lines {
+		total[class] += n
+	}
+	for class, n := range p.lines {
+		if class != reconcile.Consistent {
+			ledger -= n
+		}
+	}
+	total[reconcile.Consistent] += ledger + changed
+	for class, n := range p.links {
+		total[class] += n
+		if class != reconcile.PendingTooLong && class != reconcile.FailedWithoutEvidence && class != reconcile.LeftBehind { // their links are consistent
+			total[reconcile.Consistent] -= n
+		}
+	}
+	for class, n := range p.episodes {
+		total[class] += n
+	}
+	for class, n := range total {
+		if n == 0 {
+			delete(total, class)
+		}
+	}
+	return total
+}
+
+// size is the number of documents, and how many of them are corrupt in a unit.
+func size() (documents int64, k int) {
+	if testing.Short() {
+		return 500, 1
+	}
+	return 5000, 10
+}
+
+func TestPlantedCorruptionIsFoundExactlyAndMended(t *testing.T) {
+	for name, open := range databases() {
+		contain := inMemoryContainer
+		if name == "sqlite" && !testing.Short() {
+			contain = emulated
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			planted(newWorld(t, open, contain))
+		})
+	}
+}
+
+func planted(w *world) {
+	documents, k := size()
+	failedDocuments := int64(6 * k)
+	failed := w.failed(100_001, failedDocuments, 200_001)
+	w.offer(w.consistent(1, documents)...)
+	links := len(w.links) // each is a line of the ledger
+
+	w.pass(3 * time.Hour)
+	first := w.compare(run.Filter{Mend: true})
+	require.Equal(w, map[reconcile.Class]int{
+		reconcile.Consistent: links + links + int(failedDocuments), // lines, documents with lines, evidence
+	}, first.counts())
+	require.Empty(w, w.inState(reconcile.Open))
+	require.Empty(w, first.mended)
+
+	w.pass(17 * time.Hour)
+	p := &plan{
+		world: w, next: 1, mended: map[int64]string{}, lines: map[reconcile.Class]int{}, links: map[reconcile.Class]int{},
+		episodes: map[reconcile.Class]int{reconcile.Consistent: int(failedDocuments)},
+	}
+	p.plant(k, failed)
+	require.LessOrEqual(w, p.next, documents)
+	w.pass(7 * time.Hour)
+	waiting := w.consistent(6_000_001, int64(k)) // not for too long
+	w.pass(time.Minute)
+	before := w.lines(p.kept...)
+	changed := 0
+	for id := range w.changed {
+		d, _ := w.read(id)
+		changed += 1 + len(d.Duplicates)
+	}
+
+	found := w.compareAlone(run.Filter{Mend: true})
+	requireKeys(w, p.nightly, w.inState(reconcile.Open))
+	require.Equal(w, p.counts(links, changed), found.counts())
+	require.Len(w, found.mended, 2)
+	w.offer(waiting...)
+	w.pass(day)
+	again := w.compareAlone(run.Filter{Mend: true})
+	requireKeys(w, p.nightly, w.inState(reconcile.Open))
+	require.Empty(w, again.mended, "what is queued is not queued again")
+	for _, r := range found.mended {
+		w.execute(r.ID)
+	}
+	requireUntouched(w, before)
+	w.pass(day)
+
+	second := w.compare(run.Filter{Mend: true, Whole: true})
+	open := w.inState(reconcile.Open)
+	byPeople := slices.DeleteFunc(slices.Clone(p.nightly), func(key reconcile.Key) bool {
+		_, mended := p.mended[key.Line]
+		return mended
+	})
+	requireKeys(w, append(byPeople, p.whole...), open)
+	for _, f := range open {
+		require.Equal(w, slices.Contains(p.whole, f.Key), f.QueuedBy != "", "%v", f)
+	}
+	require.Equal(w, p.gone+p.episodes[reconcile.DocumentGone], second.counts()[reconcile.DocumentGone])
+	require.Len(w, second.mended, 1)
+	require.Equal(w, len(p.whole), second.mended[0].Documents)
+	requireUntouched(w, before)
+	for line, want := range p.mended {
+		l := w.lines(line)[line]
+		require.Contains(w, []reconcile.RowState{reconcile.RowsSame, reconcile.RowsReviewed}, l.Rows, "line %d", line)
+		require.Equal(w, want, value(l, invoice.Detail, maker), "line %d", line)
+		if slices.Contains(p.reviewed, line) {
+			require.Equal(w, steward, value(l, invoice.Detail, invoice.StatusColumn), "line %d", line)
+		}
+	}
+	w.pass(day)
+	third := w.compare(run.Filter{Mend: true, Whole: true})
+	requireKeys(w, byPeople, w.inState(reconcile.Open))
+	require.Empty(w, third.mended)
+	w.accept()
+	for range 3 {
+		w.pass(day)
+		clean := w.compare(run.Filter{Mend: true, Whole: true})
+		require.Empty(w, w.inState(reconcile.Open))
+		requireKeys(w, byPeople, w.inState(reconcile.Accepted))
+		require.Empty(w, clean.mended)
+	}
+	requireUntouched(w, before)
+}
+
+// requireKeys requires a set of findings.
+func requireKeys(w *world, want []reconcile.Key, found []reconcile.Finding) {
+	w.Helper()
+	is, wanted := keys(found), map[reconcile.Key]bool{}
+	for _, key := range want {
+		require.False(w, wanted[key], "planted twice: %v", key)
+		wanted[key] = true
+	}
+	var missed, extra []string
+	for key := range wanted {
+		if !is[key] {
+			missed = append(missed, fmt.Sprint(key))
+		}
+	}
+	for _, f := range found {
+		if !wanted[f.Key] {
+			extra = append(extra, fmt.Sprint(f.Key, " ", f.Detail))
+		}
+	}
+	slices.Sort(missed)
+	slices.Sort(extra)
+	require.Empty(w, missed, "not found")
+	require.Empty(w, extra, "found, and not there")
+	require.Len(w, found, len(want))
+}
+
+// requireUntouched requires that lines are as they were, byte by byte.
+func requireUntouched(w *world, before map[int64]reconcile.Line) {
+	w.Helper()
+	for id, line := range w.lines(slices.Collect(maps.Keys(before))...) {
+		require.Equal(w, before[id].Values, line.Values, "line %d", id)
+		require.Equal(w, before[id].RowHash, line.RowHash, "line %d", id)
+	}
+}

@@ -1,0 +1,355 @@
+package comparison
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+	"sqlwriter/test/fill"
+	"sqlwriter/test/inmem"
+)
+
+const (
+	sysName   = "web"
+	otherName = "dev1"
+	day       = 24 * time.Hour
+)
+
+// world is an environment with its container, database and evidence. Its clock is ahead of the machine's by what has passed here; a
+// database server keeps the machine's.
+type world struct {
+	testing.TB
+
+	ahead     atomic.Int64
+	db        database
+	container container
+	evidence  *inmem.Evidence
+	leases    *inmem.Leases
+	breaker   *breaker.Breaker
+	commit    *commit.Commit
+	options   reconcile.Options
+	nights    int
+	// changed are the documents that changed since the last night began.
+	changed map[string]bool
+	// links are the lines of documents of the environment that were put.
+	links map[string]int
+}
+
+func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, contain func(testing.TB, func() time.Time) container) *world {
+	t.Helper()
+	w := &world{TB: t, leases: &inmem.Leases{}, changed: map[string]bool{}, links: map[string]int{}}
+	w.db, w.container, w.evidence = open(t, w.now), contain(t, w.now), inmem.NewEvidenceOn(w.now)
+	w.breaker = breaker.New(inmem.NewControl(), breaker.Options{
+		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat, TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
+	})
+	w.commit = commit.NewCommit(w.container.documents, w.db.sink, commit.Options{
+		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
+	})
+	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
+	require.NoError(t, w.db.empty(t.Context(), "a test"))
+	return w
+}
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+
+// wait passes time instead of sleeping.
+func (w *world) wait(ctx context.Context, d time.Duration) error {
+	w.pass(d)
+	return ctx.Err()
+}
+
+// document is the text of a document of the environment with a line of its own and duplicates. Its REVIEW_KEY is its main line.
+func document(line int64, duplicates ...int64) string {
+	return documentOf(idOf(line), line, "ACME", `{"status":"pending","retry_count":0}`, duplicates...)
+}
+
+// idOf is the id of a line's document; of several documents of a line they differ in the number.
+func idOf(line int64) string { return idAt(line, 8) }
+
+func idAt(line int64, hour int) string {
+	return fmt.Sprintf("2025-12-17 %02d:%02d:%02d.%06d-06:00-0001-%d", hour, line/60%60, line%60, line%1_000_000, line)
+}
+
+func documentOf(id string, line int64, manufacturer, state string, duplicates ...int64) string {
+	list, err := json.Marshal(append([]int64{}, duplicates...))
+	if err != nil {
+		panic(err)
+	}
+	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"invoice_number":"INV-%d","item":7,"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, sysName, line, line, manufacturer, list, state))
+}
+
+// committedAt is the state of a document that another program made committed.
+func (w *world) committedAt(at time.Time) string {
+	return fmt.Sprintf(`{"status":"committed","outcome":"applied","retry_count":0,"committed_at":%q}`, invoice.Stamp(at, time.UTC))
+}
+
+func (w *world) put(doc string) string {
+	w.Helper()
+	w.container.put(w, json.RawMessage(doc))
+	d, err := invoice.Read(json.RawMessage(doc), w.now())
+	require.NoError(w, err)
+	w.changed[d.ID] = true
+	for _, line := range append(d.Duplicates, d.Main) {
+		w.links[fmt.Sprint(d.ID, line)]++
+	}
+	return d.ID
+}
+
+// read is a document as it is now.
+func (w *world) read(id string) (invoice.Document, json.RawMessage) {
+	w.Helper()
+	raw, err := w.container.documents.Read(w.Context(), id)
+	require.NoError(w, err)
+	d, err := invoice.Read(raw, w.now())
+	require.NoError(w, err)
+	return d, raw
+}
+
+// rewrite is another program that changes a document.
+func (w *world) rewrite(id string, change func(members map[string]any)) {
+	w.Helper()
+	_, raw := w.read(id)
+	members := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	require.NoError(w, d.Decode(&members))
+	for name := range members {
+		if name[0] == '_' {
+			delete(members, name)
+		}
+	}
+	change(members)
+	text, err := json.Marshal(members)
+	require.NoError(w, err)
+	w.put(string(text))
+}
+
+// setState replaces the state of a document, as a person does.
+func (w *world) setState(id string, change func(state map[string]any)) {
+	w.Helper()
+	w.rewrite(id, func(members map[string]any) { change(members["sql_writer"].(map[string]any)) })
+}
+
+// touch is another program that changes a member of its own.
+func (w *world) touch(ids ...string) {
+	w.Helper()
+	for _, id := range ids {
+		w.rewrite(id, func(members map[string]any) { members["seen_by"] = "another program" })
+	}
+}
+
+// offer offers documents to Commit as they are now.
+func (w *world) offer(ids ...string) {
+	w.Helper()
+	w.commitAs(commit.FromFeed, ids...)
+}
+
+func (w *world) commitAs(purpose commit.Purpose, ids ...string) {
+	w.Helper()
+	for part := range slices.Chunk(ids, 100) {
+		raws, err := w.container.documents.ReadMany(w.Context(), part)
+		require.NoError(w, err)
+		_, err = w.commit.Run(w.Context(), commit.Batch{Documents: raws, Purpose: purpose, Received: w.now()})
+		require.NoError(w, err)
+	}
+}
+
+// consistent puts n documents with a line each, a third of them with a duplicate. Lines are from to from+n-1, and
+// duplicates those plus duplicateOf.
+func (w *world) consistent(from, n int64) (ids []string) {
+	w.Helper()
+	var lines []int64
+	for line := from; line < from+n; line++ {
+		lines = append(lines, line)
+		duplicates := duplicatesOf(line)
+		lines = append(lines, duplicates...)
+		ids = append(ids, w.put(document(line, duplicates...)))
+	}
+	w.db.addLines(w, lines...)
+	return ids
+}
+
+const duplicateOf = 1_000_000
+
+func duplicatesOf(line int64) []int64 {
+	if line%3 == 0 {
+		return []int64{duplicateOf + line}
+	}
+	return nil
+}
+
+// linesOf are the lines of a document that consistent made.
+func linesOf(line int64) []int64 { return append([]int64{line}, duplicatesOf(line)...) }
+
+// lines reads lines past all comparisons.
+func (w *world) lines(ids ...int64) map[int64]reconcile.Line {
+	w.Helper()
+	found := map[int64]reconcile.Line{}
+	for part := range slices.Chunk(ids, reconcile.MaxLines) {
+		lines, err := w.db.rows.Lines(w.Context(), part)
+		require.NoError(w, err)
+		for _, line := range lines {
+			found[line.ID] = line
+		}
+	}
+	return found
+}
+
+// value is a column of a line.
+func value(l reconcile.Line, table invoice.Table, column string) string {
+	for i, c := range invoice.Columns() {
+		if c.Table == table && c.Name == column && i < len(l.Values) {
+			return l.Values[i].Text
+		}
+	}
+	return ""
+}
+
+// keepsUp is the breaker, without which nothing is compared.
+func (w *world) reconciler() *reconcile.Reconcile {
+	return reconcile.New(reconcile.Ports{
+		Rows: w.db.rows, Findings: w.db.findings, Documents: w.container.compared, Evidence: w.evidence, Leases: w.leases, Mender: mender{w}, Breaker: w.breaker,
+	}, w.options)
+}
+
+func (w *world) executor() *run.Executor {
+	return run.NewExecutor(run.Ports{
+		Store: w.db.runs, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
+		Passes: map[run.Kind]run.Step{run.Reconcile: w.reconciler().Step},
+	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
+}
+
+// mender starts runs as operators do. The night executes them at its end.
+type mender struct{ w *world }
+
+func (m mender) Mend(ctx context.Context, id string, mend reconcile.Mend, documents []string, why string) error {
+	r := run.Run{ID: id, Kind: map[reconcile.Mend]run.Kind{reconcile.WithWrite: run.Reapply, reconcile.WithRewrite: run.Reindex}[mend], Why: why}
+	err := m.w.start(ctx, r, run.Filter{IDs: documents})
+	if fault.CodeOf(err) == "run_exists" {
+		return nil
+	}
+	return err
+}
+
+func (w *world) start(ctx context.Context, r run.Run, f run.Filter) error {
+	filter, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	r.SysName, r.Filter, r.Pattern, r.RequestedBy = sysName, filter, run.TwoPhase, "Reconcile"
+	return w.db.runs.StartRun(ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Reconcile", Why: "a test", Run: r.ID})
+}
+
+// execute executes a run to its end.
+func (w *world) execute(id string) run.Run {
+	w.Helper()
+	done, err := w.executor().Execute(w.Context(), id)
+	require.NoError(w, err)
+	require.Equal(w, run.Executed{}, done)
+	r, there, err := w.db.runs.Run(w.Context(), id)
+	require.NoError(w, err)
+	require.True(w, there)
+	require.Equal(w, run.RunCompleted, r.Status, "%s: %s", id, r.Error)
+	return r
+}
+
+// night is what one night compared and mended.
+type night struct {
+	compared run.Run
+	// mended are the runs that it started.
+	mended []run.Run
+}
+
+// compare is one night: the comparison, and the runs that it starts.
+func (w *world) compare(f run.Filter) night {
+	w.Helper()
+	n := w.compareAlone(f)
+	for i, r := range n.mended {
+		n.mended[i] = w.execute(r.ID)
+	}
+	return n
+}
+
+// compareAlone is a night in which nobody executes the runs that it starts.
+func (w *world) compareAlone(f run.Filter) night {
+	w.Helper()
+	w.nights++
+	id := fmt.Sprintf("night-%d", w.nights)
+	require.NoError(w, w.start(w.Context(), run.Run{ID: id, Kind: run.Reconcile, Why: "every night"}, f))
+	w.db.began(w, id, w.now())
+	w.changed = map[string]bool{}
+	n := night{compared: w.execute(id)}
+	for _, end := range []string{"-rewrite", "-write"} {
+		r, there, err := w.db.runs.Run(w.Context(), id+end)
+		require.NoError(w, err)
+		if there {
+			n.mended = append(n.mended, r)
+		}
+	}
+	return n
+}
+
+// counts are those of a night that are not 0.
+func (n night) counts() map[reconcile.Class]int {
+	found := map[reconcile.Class]int{}
+	for class, count := range n.compared.Counts {
+		if count != 0 {
+			found[reconcile.Class(class)] = count
+		}
+	}
+	return found
+}
+
+// inState lists the findings in a state.
+func (w *world) inState(state reconcile.State) []reconcile.Finding {
+	w.Helper()
+	var all []reconcile.Finding
+	var after *reconcile.Key
+	for {
+		const page = 500
+		found, err := w.db.List(w.Context(), reconcile.Query{State: state}, after, page)
+		require.NoError(w, err)
+		all = append(all, found...)
+		if len(found) < page {
+			return all
+		}
+		after = &found[page-1].Key
+	}
+}
+
+// keys are findings as a set.
+func keys(list []reconcile.Finding) map[reconcile.Key]bool {
+	set := map[reconcile.Key]bool{}
+	for _, f := range list {
+		set[f.Key] = true
+	}
+	return set
+}
+
+// accept accepts all open findings.
+func (w *world) accept() {
+	w.Helper()
+	open := slices.Collect(maps.Keys(keys(w.inState(reconcile.Open))))
+	for part := range slices.Chunk(open, 500) {
+		require.NoError(w, w.db.Accept(w.Context(), part, run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "operator", Why: "known"}))
+	}
+}
