@@ -178,8 +178,7 @@ func TestANightQueuesAThousand(t *testing.T) {
 		w.sink.SetLine(line, l)
 	}
 	for line := int64(1001); line <= 1010; line++ {
-		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State), w.doc(w.idOf(line)).Duplicates...))
-		w.sink.DeleteLine(1_000_000 + line)
+		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State)))
 	}
 	w.pass(time.Hour)
 	first := w.night(run.Filter{Mend: true}).ID
