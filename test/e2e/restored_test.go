@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -15,40 +16,61 @@ import (
 	"sqlwriter/internal/breaker"
 )
 
-// backup copies the database into a file, as it is when it is so old.
-func (s *stack) backup(age time.Duration) (path string) {
+// backup copies the database, as it is when it is so old, and returns what puts the copy in its place at once, while the handler uses it.
+func (s *stack) backup(age time.Duration) (restore func()) {
 	s.t.Helper()
-	path = filepath.Join(s.dir, "backup.db")
-	s.exec(`VACUUM INTO ?`, path)
-	s.exec(`ATTACH ? AS backup`, path)
-	s.exec(`UPDATE backup.sqlwriter_heartbeat SET number = number - ?`, age.Milliseconds())
-	s.exec(`DETACH backup`)
-	return path
+	if s.store == nil {
+		return s.backupOnServer(age)
+	}
+	path := filepath.Join(s.dir, "backup.db")
+	s.exec(s.store.Writer(), `VACUUM INTO ?`, path)
+	s.exec(s.store.Writer(), `ATTACH ? AS backup`, path)
+	s.exec(s.store.Writer(), `UPDATE backup.sqlwriter_heartbeat SET number = number - ?`, age.Milliseconds())
+	swap := ""
+	for _, name := range s.tablesOfBackup() {
+		swap += fmt.Sprintf("DELETE FROM main.%[1]s; INSERT INTO main.%[1]s SELECT * FROM backup.%[1]s;", name)
+	}
+	return func() {
+		s.t.Helper()
+		s.exec(s.store.Writer(), "BEGIN IMMEDIATE; PRAGMA defer_foreign_keys = ON;"+swap+"COMMIT")
+		s.exec(s.store.Writer(), `DETACH backup`)
+	}
 }
 
-// restore replaces the content of every table by a backup's, at once, while the handler has the file open.
-func (s *stack) restore(path string) {
+// tablesOfBackup are the tables of the attached backup, but for the test's own.
+func (s *stack) tablesOfBackup() (names []string) {
 	s.t.Helper()
-	s.exec(`ATTACH ? AS backup`, path)
 	rows, err := s.store.Writer().QueryContext(s.t.Context(), `SELECT name FROM backup.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name <> 'counted'`)
 	require.NoError(s.t, err)
-	swap, tables := "PRAGMA defer_foreign_keys = ON;", 0
+	defer func() { require.NoError(s.t, rows.Close()) }()
 	for rows.Next() {
 		var name string
 		require.NoError(s.t, rows.Scan(&name))
-		swap += fmt.Sprintf("DELETE FROM main.%[1]s; INSERT INTO main.%[1]s SELECT * FROM backup.%[1]s;", name)
-		tables++
+		names = append(names, name)
 	}
 	require.NoError(s.t, rows.Err())
-	require.NoError(s.t, rows.Close())
-	require.Greater(s.t, tables, 10)
-	s.exec("BEGIN IMMEDIATE;" + swap + "COMMIT")
-	s.exec(`DETACH backup`)
+	require.Greater(s.t, len(names), 10)
+	return names
 }
 
-func (s *stack) exec(query string, args ...any) {
+// backupOnServer is backup of the user's tables, the ledger and the heartbeat.
+func (s *stack) backupOnServer(age time.Duration) (restore func()) {
 	s.t.Helper()
-	_, err := s.store.Writer().ExecContext(s.t.Context(), query, args...)
+	swap := "SET XACT_ABORT ON; BEGIN TRANSACTION; "
+	for n, name := range []string{"dbo.IVCE_DTL", "dbo.IVCE_TRKG_MSTR", "sqlwriter.ledger", "sqlwriter.heartbeat"} {
+		s.exec(s.db, fmt.Sprintf("SELECT * INTO dbo.backup_%d FROM %s", n, name))
+		swap += fmt.Sprintf("DELETE FROM %[2]s; INSERT INTO %[2]s SELECT * FROM dbo.backup_%[1]d; ", n, name)
+	}
+	s.exec(s.db, "UPDATE dbo.backup_3 SET number = number - @p1", age.Milliseconds())
+	return func() {
+		s.t.Helper()
+		s.exec(s.db, swap+"COMMIT")
+	}
+}
+
+func (s *stack) exec(db *sql.DB, query string, args ...any) {
+	s.t.Helper()
+	_, err := db.ExecContext(s.t.Context(), query, args...)
 	require.NoError(s.t, err, query)
 }
 
@@ -61,12 +83,31 @@ func (s *stack) ctl(args ...string) string {
 }
 
 // written counts the rows of the ledger.
-func (s *stack) written() int { return s.count(`SELECT COUNT(*) FROM sqlwriter_ledger`) }
+func (s *stack) written() int { return s.count("SELECT COUNT(*) FROM " + s.table("ledger")) }
 
 // A backup is put in the place of the database under a running host. Nothing is written to it before an operator's word; where nothing was
 // lost there is nothing to refuse. Then every row equals its document. The commands are those of the page "Restored from a backup".
 func TestARestoredDatabaseIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
+	const part = 40
+	docs := plainResults(19, 3*part)
+	for engine, stackOf := range map[string]func(t *testing.T) *stack{
+		"sqlite": func(t *testing.T) *stack { t.Helper(); return newStack(t, sample.Lines(docs)...) },
+		"sqlserver": func(t *testing.T) *stack {
+			t.Helper()
+			return newServerStack(t, newContainers(t), func(dsn string) string { return dsn }, sample.Lines(docs)...)
+		},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			restores(t, stackOf, docs, part)
+		})
+	}
+}
+
+// restores runs the cases. Each third of the documents is one part: before the backup, after it, and after the restore.
+func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Document, part int) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		age time.Duration
 		// appliedSince: documents were written after the backup.
@@ -78,9 +119,7 @@ func TestARestoredDatabaseIsBroughtUpToDate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const part = 40
-			docs := sample.Generate(sample.Options{Seed: 19, Count: 3 * part, Clean: true})
-			s := newStack(t, sample.Lines(docs)...)
+			s := stackOf(t)
 			s.withBus(usualLock)
 			s.recover = "*/1 * * * * *" // each tick raises the heartbeat
 			if !c.appliedSince {
@@ -90,12 +129,12 @@ func TestARestoredDatabaseIsBroughtUpToDate(t *testing.T) {
 			s.handler.waitReady()
 			s.submit(jsons(docs[:part])...)
 			s.waitUntilQuiet(part)
-			taken, copied := time.Now(), s.backup(c.age)
+			taken, restore := time.Now(), s.backup(c.age)
 			if c.appliedSince {
 				s.submit(jsons(docs[part : 2*part])...)
 				s.waitUntilQuiet(2 * part)
 			}
-			s.restore(copied)
+			restore()
 			before := s.written()
 			if !c.appliedSince {
 				s.submit(jsons(docs[part:])...)
@@ -110,13 +149,13 @@ func TestARestoredDatabaseIsBroughtUpToDate(t *testing.T) {
 			})
 			require.Eventually(t, func() bool { // the feed offers them again and again
 				return strings.Count(strings.Join(s.handler.lines(), "\n"), `"event":"invocation_postponed"`) >= 10
-			}, patience, 20*time.Millisecond)
+			}, s.patience, 20*time.Millisecond)
 			require.Equal(t, before, s.written(), "nothing is written before the operator's word")
 
 			require.Contains(t, s.ctl("status"), breaker.CodeWentBack)
 			out := s.ctl("flow", "resume", "--database-restored", "--since", taken.UTC().Format(time.RFC3339), "--yes", "--why", "INC-4715: restored")
 			require.Contains(t, out, "FORCED.")
-			end := s.watchRun(regexp.MustCompile(`run (reapply-[-0-9a-f]+):`).FindStringSubmatch(out)[1], patience, nil)
+			end := s.watchRun(regexp.MustCompile(`run (reapply-[-0-9a-f]+):`).FindStringSubmatch(out)[1], s.patience, nil)
 			require.Equal(t, "completed", end.Status)
 			require.GreaterOrEqual(t, end.Stats.Documents["committed"], part/2)
 			s.waitUntilQuiet(len(docs))
