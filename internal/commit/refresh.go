@@ -209,7 +209,7 @@ func (f refresher) readOne(ctx context.Context, id string) (d invoice.Document, 
 // a document that every replica must have; until then the batch is offered again.
 func (f refresher) readSurely(ctx context.Context, d invoice.Document) (now invoice.Document, found bool, err error) {
 	now, found, err = f.readOne(ctx, d.ID)
-	mayLag := f.batch.RetryCount <= mostLagging
+	mayLag := f.batch.Purpose != FromFeed || f.batch.RetryCount <= mostLagging // a run reads anew at each offer
 	switch {
 	case err != nil || !mayLag:
 		return now, found, err
