@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -33,6 +34,8 @@ type plan struct {
 	// mended are the lines that the timer mends, with the value of maker that they then have; kept are lines that nobody may touch.
 	mended map[int64]string
 	kept   []int64
+	// lost are lines without their row in IVCE_DTL.
+	lost []int64
 	// reviewed are those of the mended lines that have a steward's status.
 	reviewed []int64
 	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their lines.
@@ -161,10 +164,12 @@ func (p *plan) plant(k int, failed []int64) {
 
 	// Lost rows.
 	for _, line := range p.take(3 * k) {
+		p.lost = append(p.lost, line)
 		p.db.remove(p, detail, line)
 		p.line(reconcile.RowMissing, idOf(line), line)
 	}
 	for _, line := range p.take(2 * k) {
+		p.lost = append(p.lost, line)
 		p.db.remove(p, tracking, line)
 		p.db.remove(p, detail, line)
 		p.line(reconcile.RowMissing, idOf(line), line)
@@ -464,7 +469,7 @@ func planted(w *world) {
 	links := len(w.links) // each is a line of the ledger
 
 	w.pass(3 * time.Hour)
-	first := w.compare(run.Filter{Mend: true})
+	first := w.compare(false)
 	require.Equal(w, map[reconcile.Class]int{
 		reconcile.Consistent: links + links + int(failedDocuments), // lines, documents with lines, evidence
 	}, first.counts())
@@ -488,13 +493,13 @@ func planted(w *world) {
 		changed += 1 + len(d.Duplicates)
 	}
 
-	found := w.compareAlone(run.Filter{Mend: true})
+	found := w.compareAlone(false)
 	requireKeys(w, p.nightly, w.inState(reconcile.Open))
 	require.Equal(w, p.counts(links, changed), found.counts())
 	require.Len(w, found.mended, 2)
 	w.offer(waiting...)
 	w.pass(day)
-	again := w.compareAlone(run.Filter{Mend: true})
+	again := w.compareAlone(false)
 	requireKeys(w, p.nightly, w.inState(reconcile.Open))
 	require.Empty(w, again.mended, "what is queued is not queued again")
 	for _, r := range found.mended {
@@ -503,7 +508,7 @@ func planted(w *world) {
 	requireUntouched(w, before)
 	w.pass(day)
 
-	second := w.compare(run.Filter{Mend: true, Whole: true})
+	second := w.compare(true)
 	open := w.inState(reconcile.Open)
 	byPeople := slices.DeleteFunc(slices.Clone(p.nightly), func(key reconcile.Key) bool {
 		_, mended := p.mended[key.Line]
@@ -526,18 +531,35 @@ func planted(w *world) {
 		}
 	}
 	w.pass(day)
-	third := w.compare(run.Filter{Mend: true, Whole: true})
+	w.rewriteLost(p.lost)
+	requireUntouched(w, before)
+	byPeople = slices.DeleteFunc(byPeople, func(key reconcile.Key) bool { return key.Class == reconcile.RowMissing })
+	third := w.compare(true)
 	requireKeys(w, byPeople, w.inState(reconcile.Open))
 	require.Empty(w, third.mended)
 	w.accept()
 	for range 3 {
 		w.pass(day)
-		clean := w.compare(run.Filter{Mend: true, Whole: true})
+		clean := w.compare(false)
 		require.Empty(w, w.inState(reconcile.Open))
 		requireKeys(w, byPeople, w.inState(reconcile.Accepted))
 		require.Empty(w, clean.mended)
 	}
 	requireUntouched(w, before)
+}
+
+// rewriteLost is the program that makes lines, and an operator who has their rows written again.
+func (w *world) rewriteLost(lines []int64) {
+	w.Helper()
+	w.db.addLines(w, lines...)
+	request := ops.StartRequest{Kind: run.Reindex, Findings: []reconcile.Class{reconcile.RowMissing}, DryRun: true}
+	preview, err := w.ops.StartRun(w.operator(), request)
+	require.NoError(w, err)
+	require.Equal(w, len(lines), preview.Matched)
+	request.DryRun, request.Here, request.Why = false, true, "the lines are there again"
+	done, err := w.ops.StartRun(w.operator(), request)
+	require.NoError(w, err)
+	require.Equal(w, map[run.Outcome]int{run.DocCommitted: len(lines)}, done.Progress.Stats.Outcomes)
 }
 
 // requireKeys requires a set of findings.

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 )
 
 // reviewed is a world with a REVIEW_KEY.
@@ -35,7 +34,7 @@ func (i item) id() string { return idOf(i.line) }
 
 var confidence = regexp.MustCompile(`"manufacturer_name_confidence": [0-9.]+`)
 
-// arrives commits a document, and compares an hour later.
+// arrives commits documents, and compares a day later.
 func (w *world) arrives(items ...item) night {
 	w.Helper()
 	var ids []string
@@ -46,8 +45,8 @@ func (w *world) arrives(items ...item) night {
 		ids = append(ids, w.put(text))
 	}
 	w.offer(ids...)
-	w.pass(time.Hour)
-	return w.compare(run.Filter{Mend: true})
+	w.pass(day)
+	return w.compare(false)
 }
 
 func differs(i item) reconcile.Key {
@@ -79,10 +78,10 @@ func TestTwoLinesWithOneKeyAreListedOnceWhateverTheOrder(t *testing.T) {
 				require.Equal(w, wanted, found.counts()[reconcile.SameKeyDiffers])
 				require.Empty(w, found.mended)
 			}
-			for _, f := range []run.Filter{{Mend: true}, {Whole: true}} { // listed once in every night, and counted by those that come to it
+			for _, whole := range []bool{false, true} { // listed once in every night, and counted by those that come to it
 				requireKeys(w, []reconcile.Key{differs(a)}, w.inState(reconcile.Open))
 				w.pass(day)
-				w.compare(f)
+				w.compare(whole)
 			}
 			requireKeys(w, []reconcile.Key{differs(a)}, w.inState(reconcile.Open))
 			require.Empty(w, w.inState(reconcile.Gone))

@@ -16,8 +16,8 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/fill"
@@ -42,8 +42,9 @@ type world struct {
 	leases    *inmem.Leases
 	breaker   *breaker.Breaker
 	commit    *commit.Commit
-	options   reconcile.Options
-	nights    int
+	// ops is what operators do, and the timer that starts nights.
+	ops     *ops.Ops
+	options reconcile.Options
 	// changed are the documents that changed since the last night began.
 	changed map[string]bool
 	// links are the lines of documents of the environment that were put.
@@ -61,6 +62,17 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
+	w.ops = ops.New(ops.Ports{
+		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now),
+		Stores: func(context.Context) (ops.Stores, error) {
+			return ops.Stores{
+				Runs: w.db.runs, Findings: w.db.findings, Executor: w.executor(), Check: func(context.Context) error { return nil },
+				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})
+				},
+			}, nil
+		},
+	}, ops.Options{SysName: sysName, Now: w.now})
 	require.NoError(t, w.db.empty(t.Context(), "a test"))
 	return w
 }
@@ -227,7 +239,7 @@ func value(l reconcile.Line, table invoice.Table, column string) string {
 // keepsUp is the breaker, without which nothing is compared.
 func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: w.db.rows, Findings: w.db.findings, Documents: w.container.compared, Evidence: w.evidence, Leases: w.leases, Mender: mender{w}, Breaker: w.breaker,
+		Rows: w.db.rows, Findings: w.db.findings, Documents: w.container.compared, Evidence: w.evidence, Leases: w.leases, Mender: w.ops, Breaker: w.breaker,
 	}, w.options)
 }
 
@@ -238,26 +250,8 @@ func (w *world) executor() *run.Executor {
 	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
 }
 
-// mender starts runs as operators do. The night executes them at its end.
-type mender struct{ w *world }
-
-func (m mender) Mend(ctx context.Context, id string, mend reconcile.Mend, documents []string, why string) error {
-	r := run.Run{ID: id, Kind: map[reconcile.Mend]run.Kind{reconcile.WithWrite: run.Reapply, reconcile.WithRewrite: run.Reindex}[mend], Why: why}
-	err := m.w.start(ctx, r, run.Filter{IDs: documents})
-	if fault.CodeOf(err) == "run_exists" {
-		return nil
-	}
-	return err
-}
-
-func (w *world) start(ctx context.Context, r run.Run, f run.Filter) error {
-	filter, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	r.SysName, r.Filter, r.Pattern, r.RequestedBy = sysName, filter, run.TwoPhase, "Reconcile"
-	return w.db.runs.StartRun(ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Reconcile", Why: "a test", Run: r.ID})
-}
+// operator is somebody who asks for something.
+func (w *world) operator() context.Context { return ops.WithActor(w.Context(), "ann") }
 
 // execute executes a run to its end.
 func (w *world) execute(id string) run.Run {
@@ -280,9 +274,9 @@ type night struct {
 }
 
 // compare is one night: the comparison, and the runs that it starts.
-func (w *world) compare(f run.Filter) night {
+func (w *world) compare(whole bool) night {
 	w.Helper()
-	n := w.compareAlone(f)
+	n := w.compareAlone(whole)
 	for i, r := range n.mended {
 		n.mended[i] = w.execute(r.ID)
 	}
@@ -290,11 +284,9 @@ func (w *world) compare(f run.Filter) night {
 }
 
 // compareAlone is a night in which nobody executes the runs that it starts.
-func (w *world) compareAlone(f run.Filter) night {
+func (w *world) compareAlone(whole bool) night {
 	w.Helper()
-	w.nights++
-	id := fmt.Sprintf("night-%d", w.nights)
-	require.NoError(w, w.start(w.Context(), run.Run{ID: id, Kind: run.Reconcile, Why: "every night"}, f))
+	id := w.begin(whole)
 	w.db.began(w, id, w.now())
 	w.changed = map[string]bool{}
 	n := night{compared: w.execute(id)}
@@ -306,6 +298,20 @@ func (w *world) compareAlone(f run.Filter) night {
 		}
 	}
 	return n
+}
+
+// begin starts a comparison: as the timer does once a day, or as an operator who wants everything compared.
+func (w *world) begin(whole bool) (id string) {
+	w.Helper()
+	if !whole {
+		n, err := w.ops.StartNightly(w.Context())
+		require.NoError(w, err)
+		require.Equal(w, "started", n.Did)
+		return n.Run
+	}
+	n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a test", Filter: run.Filter{Whole: true, Mend: true}})
+	require.NoError(w, err)
+	return n.Run
 }
 
 // counts are those of a night that are not 0.
