@@ -14,6 +14,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/test/emulators/azurite"
 )
 
 // backup copies the database, as it is when it is so old, and returns what puts the copy in its place at once, while the handler uses it.
@@ -66,6 +67,14 @@ func (s *stack) backupOnServer(age time.Duration) (restore func()) {
 		s.t.Helper()
 		s.exec(s.db, swap+"COMMIT")
 	}
+}
+
+// writer is the pool that writes.
+func (s *stack) writer() *sql.DB {
+	if s.store == nil {
+		return s.db
+	}
+	return s.store.Writer()
 }
 
 func (s *stack) exec(db *sql.DB, query string, args ...any) {
@@ -121,6 +130,7 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			t.Parallel()
 			s := stackOf(t)
 			s.withBus(usualLock)
+			s.blobs = azurite.Start(t).ConnectionString()
 			s.recover = "*/1 * * * * *" // each tick raises the heartbeat
 			if !c.appliedSince {
 				s.recover = "0 0 0 1 1 *"
@@ -161,7 +171,12 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			s.waitUntilQuiet(len(docs))
 			s.requireExact(docs)
 			require.Contains(t, s.ctl("audit", "list"), "FLOW_FORCED")
-			require.Contains(t, out, "compares everything afterwards")
+			compared := s.watchRun(regexp.MustCompile(`run (reconcile-[-0-9a-f]+) compares everything afterwards`).FindStringSubmatch(out)[1], s.patience, func(progress) {
+				s.exec(s.writer(), "UPDATE "+s.table("run")+" SET next_at = NULL WHERE kind = 'reconcile'") // it waited for the reapply, and looks again in five minutes
+			})
+			require.Equal(t, "completed", compared.Status)
+			require.GreaterOrEqual(t, compared.Documents, len(docs))
+			require.Equal(t, "no finding\n", s.ctl("finding", "list"), "%v", compared.Stats.Documents)
 		})
 	}
 }
