@@ -10,9 +10,6 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// mender is who starts the runs that mend: the function's name.
-const mender = "Reconcile"
-
 // Mend implements reconcile.Mender. If the message cannot be sent, the timer sends one. Errors by kind: infrastructure, throttled, quota,
 // contention; internal for an unknown way to mend. After an error no run was started.
 func (o *Ops) Mend(ctx context.Context, id string, mend reconcile.Mend, documents []string, why string) error {
@@ -27,12 +24,12 @@ func (o *Ops) Mend(ctx context.Context, id string, mend reconcile.Mend, document
 	}
 	row := run.Run{
 		ID: id, SysName: o.o.SysName, Kind: kind.Kind, Filter: filter, Pattern: run.ChoosePattern(len(documents), false), Matched: len(documents),
-		RequestedBy: mender, Why: why,
+		RequestedBy: ByTimer, Why: why,
 	}
 	exists := false
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		err := s.Runs.StartRun(ctx, row, run.Audit{
-			Code: run.CodeRunStart, Level: run.LevelInfo, By: mender, Why: why, Run: id,
+			Code: run.CodeRunStart, Level: run.LevelInfo, By: ByTimer, Why: why, Run: id,
 			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"pattern":%q}`, row.Kind, row.Matched, row.Pattern)),
 		})
 		if exists = fault.CodeOf(err) == "run_exists"; exists {

@@ -37,12 +37,13 @@ func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 	if o.o.ReadOnly != "" {
 		return Nightly{Off: o.o.ReadOnly}, nil
 	}
+	kind := o.o.Kinds.Comparing().Kind
 	filter, err := json.Marshal(run.Filter{Mend: true})
 	if err != nil {
 		return Nightly{}, fault.Wrap(fault.Internal, "ops: reconcile", "encode", "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
-		ID: nightlyID(o.o.SysName, o.o.Now().In(o.o.Location)), SysName: o.o.SysName, Kind: run.Reconcile, Filter: filter,
+		ID: nightlyID(kind, o.o.SysName, o.o.Now().In(o.o.Location)), SysName: o.o.SysName, Kind: kind, Filter: filter,
 		Pattern: run.InPasses, Rate: nightlyRate, RequestedBy: ByTimer, Why: "the nightly comparison",
 	}
 	done := Nightly{Run: row.ID, Did: "started"}
@@ -64,11 +65,11 @@ func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 }
 
 // nightlyID is the id of a day's comparison. Environments may share a database, where ids of runs are unique.
-func nightlyID(sysName string, day time.Time) string {
+func nightlyID(kind run.Kind, sysName string, day time.Time) string {
 	const digits = 8
 	if len(sysName) > maxSysNameInRun {
 		sum := sha256.Sum256([]byte(sysName))
 		sysName = hex.EncodeToString(sum[:])[:digits]
 	}
-	return string(run.Reconcile) + "-" + day.Format(time.DateOnly) + "-" + sysName
+	return string(kind) + "-" + day.Format(time.DateOnly) + "-" + sysName
 }

@@ -67,7 +67,7 @@ func TestAShadowComparesNothing(t *testing.T) {
 // The id leaves room for the ends of the runs that mend, whatever the environment's name.
 func TestTheIDOfTheNightlyRunFitsALongName(t *testing.T) {
 	for _, name := range []string{"web", strings.Repeat("w", 32), strings.Repeat("w", 33), strings.Repeat("w", 63)} {
-		id := ops.NightlyID(name, start())
+		id := ops.NightlyID(run.Reconcile, name, start())
 		require.LessOrEqual(t, len(id+"-rewrite"), ops.MaxRunID, id)
 		require.Equal(t, len(name) <= 32, strings.HasSuffix(id, name), id)
 	}
