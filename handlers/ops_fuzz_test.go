@@ -18,6 +18,7 @@ import (
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -57,12 +58,14 @@ func value(t *rapid.T, p opsapi.Parameter) any {
 
 // request draws a request of a row. Some lack parameters, some have one that nobody knows.
 func request(t *rapid.T, r opsapi.Row, whole bool) opsCall {
-	there := map[string][]string{"id": {failedID}, "run": {"run-1"}, "kind": {"drain", "replay"}, "name": {"runs"}, "batch": {"run-1/1"}, "why": {"w"}}
+	there := map[string][]string{"id": {failedID}, "run": {"run-1"}, "kind": {"drain", "replay"}, "name": {"runs"}, "batch": {"run-1/1"}, "why": {"w"}, "finding": {"edited/7", "stale/7/x"}, "findings": {"edited/7"}}
 	values := map[string]any{}
 	for _, p := range r.Parameters() {
 		switch {
 		case whole && p.Name == "ids" && r.Name == "document.retry": // which takes ids or a filter
 			values[p.Name] = there["id"]
+		case whole && p.Name == "findings" && r.Name == "finding.accept":
+			values[p.Name] = there[p.Name]
 		case whole && (p.Required || p.Name == "why" || (p.Name == "id" && r.Name == "document.why")): // which takes an id or a line
 			values[p.Name] = rapid.SampledFrom(there[p.Name]).Draw(t, p.Name)
 		case !whole && rapid.IntRange(0, 2).Draw(t, "with "+p.Name) > 0, whole && rapid.IntRange(0, 19).Draw(t, "also "+p.Name) == 19:
@@ -127,6 +130,8 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 	check := func(rt *rapid.T) {
 		o, store := operated(t)
 		require.NoError(rt, store.StartRun(t.Context(), run.Run{ID: "run-1", SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
+		_, _, err := store.Findings(nil).Save(t.Context(), "run-1", []reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Edited, Line: 7, Document: failedID}}}, nil)
+		require.NoError(rt, err)
 		for _, r := range rapid.Permutation(table).Draw(rt, "calls") {
 			c := request(rt, r, rapid.Bool().Draw(rt, "whole"))
 			f, prefix := Ops(opened(o)), "v1/"

@@ -18,6 +18,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -43,7 +44,13 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor}, nil
+			return ops.Stores{
+				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(nil),
+				Check: func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
+				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
+				},
+			}, nil
 		},
 	}, ops.Options{SysName: "web", Now: clock}), store
 }
@@ -128,7 +135,7 @@ func (c opsCall) call(t testing.TB, f Mounted) called {
 	h := Mount([]Mounted{f}, Options{Log: zerolog.New(&out), Now: clock})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
-	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s", w.Body)
+	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s %s", w.Body, out.String())
 	var reply struct {
 		Outputs struct {
 			Res called `json:"res"`

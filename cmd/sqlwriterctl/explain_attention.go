@@ -22,6 +22,7 @@ func alarmWords() map[string][2]string {
 		"mass_failure":        {"20 documents or more began to fail with one code; others go on", "look at the last deployment of the app or the schema"},
 		"flow_paused":         {"an operator paused the flow; documents wait and are counted nothing", "`sqlwriterctl flow resume --why TEXT` once the reason for the pause is gone"},
 		"poison":              {"documents failed for good in the last 60 minutes", "`sqlwriterctl document list --status failed` lists them; mend the cause, then `sqlwriterctl document retry`"},
+		"findings_open":       {"a comparison found rows, documents or evidence that do not fit; of what it mends itself only what the second night found again", "`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what to do about one"},
 		"dead_letters":        {"a queue of the runs has dead letters that no function has taken", "see whether BatchManager and BatchWorker run"},
 		"run_without_manager": {"a run does not go on: its manager is silent, or none has it for long", "nothing for ten minutes; then `sqlwriterctl run resume RUN --here`"},
 		"waits_long":          {"a document waits for four hours or more; all its retries take about two", "`sqlwriterctl document why ID` says why"},

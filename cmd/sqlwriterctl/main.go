@@ -18,13 +18,13 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitAttention: `status --check` found something that a person must look at.
+	// exitAttention: `status --check` found something that a person must look at, or a comparison has open findings.
 	exitAttention = 3
 	// exitInterrupted is what shells expect after Ctrl-C.
 	exitInterrupted = 130
 )
 
-const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check); 130 interrupted."
+const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, the end of a comparison); 130 interrupted."
 
 // globals are the flags of every command.
 type globals struct {
@@ -54,6 +54,7 @@ type cli struct {
 	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: show, pause, resume."`
 	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply, reconcile."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
+	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, show, accept."`
 	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
 	Report   reportCommands   `cmd:"" help:"Monitoring queries."`
 

@@ -64,7 +64,10 @@ func (r *real) count(t *testing.T) {
 	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	timer := ops.New(ops.Ports{Backlog: r.documents, Counts: cosmos.NewCounts(c, "web", false)}, ops.Options{SysName: "web"})
+	timer := ops.New(ops.Ports{
+		Backlog: r.documents, Counts: cosmos.NewCounts(c, "web", false), Breaker: breaker.New(nil, breaker.Options{}),
+		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{Findings: r.store.Findings("web")}, nil },
+	}, ops.Options{SysName: "web"})
 	require.NoError(t, timer.SaveCounts(t.Context()))
 }
 
@@ -332,7 +335,7 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 
 func storesOf(store *inmem.RunStore, executor ops.Executor) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
-		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor}, nil
+		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil)}, nil
 	}
 }
 

@@ -21,6 +21,11 @@ func printStarted(a *app, s ops.Started) error {
 	for _, n := range s.NotTaken {
 		a.notef("not taken: %s: %s", n.ID, n.Why)
 	}
+	if kind, _ := run.Kinds().Find(s.Kind); s.Run != "" && len(kind.Passes) > 0 {
+		a.printf("run %s: %s", s.Run, kind.Meaning)
+		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
+		return nil
+	}
 	if s.Run != "" {
 		a.printf("run %s: %s, in batches of %d, pattern %s", s.Run, documentsMatched(s), run.BatchSize, s.Pattern)
 		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
@@ -76,7 +81,7 @@ func printDiffs(a *app, diffs []ops.DocumentDiff) error {
 	return nil
 }
 
-// verdict is an error if a run ended otherwise than completed, or has failures so far.
+// verdict is an error if a run ended otherwise than completed, has failures so far, or is a comparison and findings are open.
 func verdict(p ops.RunProgress) error {
 	switch {
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
@@ -87,6 +92,8 @@ func verdict(p ops.RunProgress) error {
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
 	case p.Stats.Batches[run.Failed] > 0:
 		return failing(p, "is running with failures")
+	case p.Findings != nil && p.Findings.Open > 0:
+		return openFindings(*p.Findings)
 	}
 	return nil
 }
@@ -168,6 +175,9 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
+	if p.Pattern == run.InPasses {
+		return a.facts(append(rows, passRows(a, p)...))
+	}
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + a.time(p.HandedOffAt)
@@ -186,6 +196,19 @@ func printRun(a *app, p ops.RunProgress) error {
 		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
 	)
 	return a.facts(rows)
+}
+
+// passRows are the numbers of a run without batches.
+func passRows(a *app, p ops.RunProgress) [][]string {
+	compared := strconv.Itoa(p.Documents)
+	if p.Rate > 0 {
+		compared += fmt.Sprintf(", %d a minute at most", p.Rate)
+	}
+	rows := [][]string{{"compared", compared}, {"outcomes", orDash(outcomesOf(p))}}
+	if p.Findings != nil {
+		rows = append(rows, []string{"findings", a.says(p.Findings.Says)})
+	}
+	return append(rows, []string{"ended", a.time(p.EndedAt)})
 }
 
 // progressWords describes the progress of a run.
@@ -210,11 +233,16 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 	rows := [][]string{{"RUN", "STATUS", "STATE", "DOCUMENTS", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
 	for _, s := range runs {
 		documents := strconv.Itoa(s.Documents)
-		if s.HandedOffAt.IsZero() {
-			documents += " of " + known(s.Run)
+		switch {
+		case s.Pattern == run.InPasses:
+			documents += " compared"
+		case s.HandedOffAt.IsZero():
+			documents += " of " + known(s.Run) + " handed off"
+		default:
+			documents += " handed off"
 		}
 		rows = append(rows, []string{
-			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents + " handed off", orDash(batchCounts(s.Batches)), a.time(s.StartedAt), a.time(s.EndedAt),
+			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents, orDash(batchCounts(s.Batches)), a.time(s.StartedAt), a.time(s.EndedAt),
 			s.RequestedBy, oneLine(s.Why),
 		})
 	}

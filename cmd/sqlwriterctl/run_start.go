@@ -33,8 +33,8 @@ type runStartCommand struct {
 	Until   string   `help:"Only documents that failed or changed before." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
-	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply); can be combined with --code." placeholder:"RUN"`
-	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain."`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply); can be combined with --code. A reconcile waits for its end." placeholder:"RUN"`
+	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain. A reconcile looks at what changed since the last one; with --all at everything."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME" values:"patterns"`
@@ -42,6 +42,8 @@ type runStartCommand struct {
 	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
 	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES" values:"rewritable"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+
+	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
 	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
@@ -54,7 +56,8 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	many := !c.DryRun && len(r.IDs) != 1
+	kind, _ := run.Kinds().Find(r.Kind)
+	many := !c.DryRun && len(r.IDs) != 1 && (!kind.Compares || r.Mend) // a comparison changes no row
 	if many {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
@@ -66,7 +69,12 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 	}
 	defer file.discard()
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if many && !c.Yes {
+		switch {
+		case kind.Compares && many:
+			if err := a.confirm(c.Yes, "The comparison starts runs that write lines again, for 1,000 findings at most."); err != nil {
+				return err
+			}
+		case many && !c.Yes:
 			counting := r
 			counting.DryRun = true
 			counted, err := opsapi.Do(ctx, o, opsapi.RunStart, counting)
@@ -85,7 +93,11 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			if started.Note != "" {
 				a.notef("%s", a.says(started.Note))
 			}
-			a.notef("run %s: %s", started.Run, documentsMatched(started))
+			if kind.Compares {
+				a.notef("run %s: %s", started.Run, kind.Meaning)
+			} else {
+				a.notef("run %s: %s", started.Run, documentsMatched(started))
+			}
 			w := newWatcher(a, o, started.Run)
 			w.exists = true
 			return c.watch(ctx, a, o, w, file)
@@ -102,9 +114,6 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 
 // askForRun shows what would be taken, and asks. It does not ask when nothing would.
 func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) {
-	if kind, _ := run.Kinds().Find(counted.Kind); len(kind.Passes) > 0 {
-		return true, nil // it has no documents to count
-	}
 	if counted.Matched == 0 && !counted.AtLeast {
 		return false, emitStarted(a, counted)
 	}
@@ -162,7 +171,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 		return r, &usageError{errors.New("--receipt requires --watch, because the run must have ended (`run show RUN --receipt FILE` writes it later)")}
 	}
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
+		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
 		Findings: ofClass(c.Findings), All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
 	}
 	for _, status := range c.Status {

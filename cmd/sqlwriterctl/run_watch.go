@@ -173,13 +173,24 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 
 // plainProgress formats the progress as text.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
+	if p.Pattern == run.InPasses {
+		return passProgress(p, rate)
+	}
 	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; batches: %s",
 		runStatus(p.Run, p.Stats.Batches), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left),
 		orDash(batchCounts(p.Stats.Batches)))
 }
 
+// passProgress formats the progress of a run without batches, whose end is not known.
+func passProgress(p ops.RunProgress, rate float64) string {
+	return fmt.Sprintf("%s, %d compared, %s/s", runStatus(p.Run, nil), p.Documents, decimal(rate))
+}
+
 // barProgress formats the progress as one line with a bar. Failures come first, where they are not cut off.
 func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
+	if p.Pattern == run.InPasses {
+		return passProgress(p, rate)
+	}
 	var front, parts []string
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		front = append(front, fmt.Sprintf("%d FAILED", n))

@@ -144,6 +144,9 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 	if o := c.Oldest; o != nil {
 		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since))})
 	}
+	if c.Findings != nil {
+		rows = append(rows, []string{"findings", a.says(c.Findings.Says)})
+	}
 	return append(rows, []string{"poison messages", fmt.Sprintf("%d in the last 60 minutes", c.PoisonLastHour)})
 }
 

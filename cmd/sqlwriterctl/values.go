@@ -46,6 +46,10 @@ func (a *app) valuesOf(list string) []string {
 		return words(run.BatchStatuses())
 	case "outcomes":
 		return words(run.Outcomes())
+	case "classes":
+		return words(reconcile.FindingClasses())
+	case "finding-states":
+		return ops.FindingStates()
 	case "patterns":
 		return idsOf(run.Patterns(), func(p run.Pattern) string { return p.Name })
 	case "reports":

@@ -22,6 +22,7 @@ var rules = [
   { name: 'handler-restarts', severity: 'wake', period: 'PT30M', every: 'PT5M', query: loadTextContent('handler-restarts.kql') }
   { name: 'growing-lag', severity: 'tell', period: 'PT30M', every: 'PT15M', query: loadTextContent('growing-lag.kql') }
   { name: 'poison', severity: 'tell', period: 'PT15M', every: 'PT15M', query: loadTextContent('poison.kql') }
+  { name: 'open-findings', severity: 'tell', period: 'PT30M', every: 'PT30M', query: loadTextContent('open-findings.kql') }
   { name: 'dead-letters', severity: 'tell', period: 'PT15M', every: 'PT15M', query: loadTextContent('dead-letters.kql') }
   { name: 'mistakes', severity: 'tell', period: 'PT1H', every: 'PT1H', query: loadTextContent('mistakes.kql') }
 ]

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -92,6 +93,14 @@ func alarms() []alarm {
 				return nil
 			}
 			return when(s.Counts.PoisonLastHour > 0, documents(s.Counts.PoisonLastHour)+" failed for good in the last 60 minutes")
+		}},
+		{"findings_open", "Numbers do not match", func(o *Ops, s Status, _ breaker.View) []string {
+			if !s.counted() || s.Counts.Findings == nil {
+				return nil
+			}
+			open, classes := s.Counts.Findings.forPeople(s.At)
+			return when(open > 0, fmt.Sprintf("SQL does not equal Cosmos: %d open %s (%s), as of %s",
+				open, Plural(open, "finding", "findings"), strings.Join(classes, ", "), o.clock(s.Counts.Findings.ComparedAt)))
 		}},
 		{"dead_letters", "Runs", func(_ *Ops, s Status, _ breaker.View) (all []string) {
 			if !s.counted() {

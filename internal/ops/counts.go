@@ -71,6 +71,10 @@ type Counts struct {
 	PoisonLastHour int `json:"poison_last_60_min"`
 	// Queues are the queues of the runs.
 	Queues []QueueCount `json:"queues"`
+	// Findings are those of comparisons; nil when they were never counted. FindingsUnknown says why this tick could not count them, and
+	// Findings are then older.
+	Findings        *Found `json:"findings,omitempty"`
+	FindingsUnknown string `json:"findings_unknown,omitempty"`
 }
 
 // Count is a number of documents or messages.
@@ -122,7 +126,7 @@ type QueueCount struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// SaveCounts counts documents and messages, and stores the result for Status. It changes no document. Errors by kind: infrastructure,
+// SaveCounts counts documents, messages and findings, and stores the result for Status. It changes no document. Errors by kind: infrastructure,
 // throttled; nothing is stored then.
 func (o *Ops) SaveCounts(ctx context.Context) error {
 	now := o.o.Now()
@@ -130,9 +134,13 @@ func (o *Ops) SaveCounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.Findings, c.FindingsUnknown = o.countedFindings(ctx)
 	c.EverySeconds = int64(minTick / time.Second)
 	if last, err := o.p.Counts.LoadCounts(ctx); err == nil && !last.At.IsZero() {
 		c.EverySeconds = int64(min(max(now.Sub(last.At), minTick), maxTick) / time.Second)
+		if c.FindingsUnknown != "" {
+			c.Findings = last.Findings
+		}
 	}
 	return o.p.Counts.StoreCounts(ctx, c)
 }

@@ -60,7 +60,6 @@ type StartRequest struct {
 func (r StartRequest) check(table run.KindTable) error {
 	kind, there := table.Find(r.Kind)
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
-	_, known := run.PatternOf(r.Pattern)
 	if err := r.checkFindings(kind.Rewrite, !empty); there && err != nil {
 		return err
 	}
@@ -78,12 +77,40 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "statuses: a %s takes %s, found %s", r.Kind, joined(kind.Selectable()), Truncate(joined(r.Statuses), MaxBy))
 	case len(r.IDs) > maxRunIDs:
 		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
+	case kind.Compares:
+		if err := r.checkComparison(); err != nil {
+			return err
+		}
+		empty = len(r.IDs) == 0
 	case len(kind.Passes) > 0 && (len(r.IDs) > 0 || r.ErrorKind != "" || r.Code != "" || r.Pattern != ""):
 		return refuse(Usage, "kind: a %s takes no documents: it goes with a time, a rate and a limit", r.Kind)
+	case r.Mend || r.Whole:
+		return refuse(Usage, "mend, whole: go with a comparison, found %q", string(r.Kind))
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
 	case r.Run != "" && (!kind.OfRun || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
 		return refuse(Usage, "run: goes with a kind that tries failed documents again, and with no other filter than a code")
+	}
+	return r.checkBounds(kind, empty)
+}
+
+// checkComparison checks the filter of a kind that compares.
+func (r StartRequest) checkComparison() error {
+	switch {
+	case r.ErrorKind != "" || r.Code != "" || r.Pattern != "" || r.Limit != 0 || !r.From.IsZero() || !r.To.IsZero():
+		return refuse(Usage, "kind: a %s searches for no documents and has no batches: it goes with ids or all, mend, and a rate", r.Kind)
+	case r.DryRun:
+		return refuse(Usage, "dry_run: a %s changes no row, unless it is to mend: there is nothing to preview", r.Kind)
+	case r.Whole && !r.All:
+		return refuse(Usage, "whole: say all in its place")
+	}
+	return nil
+}
+
+// checkBounds checks the rest. empty says that the filter selects nothing.
+func (r StartRequest) checkBounds(kind run.KindRow, empty bool) error {
+	_, known := run.PatternOf(r.Pattern)
+	switch {
 	case r.Run != "" && !isRunID(r.Run):
 		return notARun(r.Run)
 	case r.Rate < 0 || r.Rate > maxRate:
@@ -150,6 +177,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if err := r.check(o.o.Kinds); err != nil {
 		return Started{}, err
 	}
+	kind, _ := o.o.Kinds.Find(r.Kind) // checked
+	r.Whole = r.All && kind.Compares
 	var err error
 	if r.Code, err = o.code("code", r.Code); err != nil {
 		return Started{}, err
@@ -162,7 +191,6 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if o.o.ReadOnly != "" && !r.DryRun {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	kind, _ := o.o.Kinds.Find(r.Kind) // checked
 	var lines map[int64]bool
 	if len(r.Findings) > 0 {
 		if lines, err = o.resolveFindings(ctx, &r); err != nil {

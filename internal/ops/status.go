@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -228,6 +229,13 @@ func (o *Ops) countsView(c Counts, now time.Time) Counts {
 		oldest := *c.Oldest
 		oldest.AgeSeconds, oldest.Since = int64(max(0, now.Sub(oldest.Since))/time.Second), o.in(oldest.Since)
 		c.Oldest = &oldest
+	}
+	if c.Findings != nil {
+		found := o.localFound(*c.Findings)
+		if c.FindingsUnknown != "" {
+			found.Says += fmt.Sprintf("; counted at %s: %s", o.clock(found.At), c.FindingsUnknown)
+		}
+		c.Findings = &found
 	}
 	c.Groups = append([]Group{}, c.Groups...)
 	for i, g := range c.Groups {

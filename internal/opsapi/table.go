@@ -28,6 +28,11 @@ type (
 		// Batch is its id, or RUN/NUMBER.
 		Batch string `json:"batch"`
 	}
+	// Finding names a finding.
+	Finding struct {
+		// Finding is its name: CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT.
+		Finding string `json:"finding"`
+	}
 	// Report names a report.
 	Report struct {
 		// Name is one of the list of reports.
@@ -66,6 +71,13 @@ var (
 		})
 	BatchRequeue = acts("batch.requeue", "batches/requeue", "Send a failed batch again, or all failed batches of a run.", (*ops.Ops).BatchRequeue)
 
+	FindingList = reads("finding.list", "findings", "List what comparisons found and what is open.", (*ops.Ops).FindingList)
+	FindingShow = reads("finding.show", "findings/detail", "Show a finding.",
+		func(o *ops.Ops, ctx context.Context, q Finding) (ops.FindingRow, error) {
+			return o.FindingShow(ctx, q.Finding)
+		})
+	FindingAccept = acts("finding.accept", "findings/accept", "Accept findings: they stay, until their rows change.", (*ops.Ops).FindingAccept)
+
 	AuditList = reads("audit.list", "audits", "List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
 
 	ReportList = reads("report.list", "reports", "List the monitoring queries.",
@@ -88,6 +100,7 @@ func Table() []Row {
 		FlowPause.row(), FlowResume.row(),
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
 		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
+		FindingList.row(), FindingShow.row(), FindingAccept.row(),
 		AuditList.row(),
 		ReportList.row(), ReportShow.row(),
 		OpenAPI.row(),

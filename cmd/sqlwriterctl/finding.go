@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/reconcile"
+)
+
+// findingCommands groups the commands about what comparisons found.
+type findingCommands struct {
+	List   findingListCommand   `cmd:"" help:"List findings. Exit code 3 if one of them is open."`
+	Show   findingShowCommand   `cmd:"" help:"Show a finding."`
+	Accept findingAcceptCommand `cmd:"" help:"Accept findings: they stay as they are, and are open again when their rows change."`
+}
+
+type findingListCommand struct {
+	pageFlags
+
+	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES" values:"classes"`
+	State string   `help:"Only findings with this state: open, accepted, gone or all." default:"open" placeholder:"STATE" values:"finding-states"`
+	Line  int64    `help:"Only findings about this invoice line." placeholder:"LINE"`
+}
+
+// Run lists the findings.
+func (c *findingListCommand) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	q := ops.FindingQuery{State: c.State, Line: c.Line, Limit: c.Limit, Page: c.Page}
+	for _, class := range c.Class {
+		q.Classes = append(q.Classes, reconcile.Class(class))
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.FindingList, q)
+		if err != nil {
+			return err
+		}
+		a.more(page.Next)
+		a.notef("findings: %s", a.says(page.Found.Says))
+		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error { return printFindings(a, page.Findings) })
+		for _, f := range page.Findings {
+			if err == nil && f.State == reconcile.Open {
+				return openFindings(page.Found)
+			}
+		}
+		return err
+	})
+}
+
+func printFindings(a *app, findings []ops.FindingRow) error {
+	if len(findings) == 0 {
+		a.printf("no finding")
+		return nil
+	}
+	rows := [][]string{{"FINDING", "STATE", "FIRST SEEN", "LAST SEEN", "MENDED BY", "DETAIL", "DOCUMENT"}}
+	for _, f := range findings {
+		rows = append(rows, []string{
+			shortName(f), string(f.State), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(f.QueuedBy), orDash(oneLine(f.Detail)), orDash(f.Document),
+		})
+	}
+	return a.table(rows)
+}
+
+// shortName is the name without the document, which stands beside it.
+func shortName(f ops.FindingRow) string {
+	if f.Line == 0 {
+		return string(f.Class)
+	}
+	return string(f.Class) + "/" + strconv.FormatInt(f.Line, 10)
+}
+
+// openFindings is the error while findings are open.
+func openFindings(found ops.Found) error {
+	var parts []string
+	for _, c := range found.Classes {
+		if c.Open > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.Open, c.Class))
+		}
+	}
+	return &advisedError{
+		&attentionError{fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"), strings.Join(parts, ", "))},
+		"`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what one means and what to do",
+	}
+}
+
+type findingShowCommand struct {
+	Name string `arg:"" name:"finding" help:"CLASS/LINE, CLASS/LINE/DOCUMENT, or CLASS/DOCUMENT without a line, as the list shows them."`
+}
+
+// Run shows the finding.
+func (c *findingShowCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		f, err := opsapi.Do(ctx, o, opsapi.FindingShow, opsapi.Finding{Finding: c.Name})
+		if err != nil {
+			return err
+		}
+		return a.emit(f, []string{f.Name}, func() error { return printFinding(a, f) })
+	})
+}
+
+func printFinding(a *app, f ops.FindingRow) error {
+	rows := [][]string{{"finding", f.Name}, {"state", string(f.State)}}
+	if f.Line != 0 {
+		rows = append(rows, []string{"line", strconv.FormatInt(f.Line, 10)})
+	}
+	rows = append(rows, []string{"document", orDash(f.Document)}, []string{"detail", orDash(oneLine(f.Detail))},
+		[]string{"first seen", a.time(f.FirstSeen)}, []string{"last seen", a.time(f.LastSeen) + " by run " + f.Run})
+	mends := "people"
+	if f.Mend != reconcile.ByPeople {
+		mends = "a comparison that mends, by a " + string(f.Mend)
+	}
+	rows = append(rows, []string{"mended by", mends})
+	if f.QueuedBy != "" {
+		rows = append(rows, []string{"queued by", "run " + f.QueuedBy})
+	}
+	switch {
+	case f.By == "":
+	case f.State == reconcile.Accepted:
+		rows = append(rows, []string{"accepted by", f.By + ": " + oneLine(f.Why)})
+	default: // its rows changed since
+		rows = append(rows, []string{"was accepted by", f.By + ": " + oneLine(f.Why)})
+	}
+	return a.facts(rows)
+}
+
+type findingAcceptCommand struct {
+	whyFlag
+	yesFlag
+
+	Names []string `arg:"" name:"finding" help:"CLASS/LINE, CLASS/LINE/DOCUMENT, or CLASS/DOCUMENT without a line; 1,000 at most."`
+}
+
+// Run accepts the findings. It asks before it accepts several.
+func (c *findingAcceptCommand) Run(ctx context.Context, a *app) error {
+	if len(c.Names) > 1 {
+		if err := a.mayConfirm(c.Yes); err != nil {
+			return err
+		}
+	}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		if len(c.Names) > 1 {
+			if err := a.confirm(c.Yes, fmt.Sprintf("%d findings will stay as they are.", len(c.Names))); err != nil {
+				return err
+			}
+		}
+		done, err := opsapi.Do(ctx, o, opsapi.FindingAccept, ops.AcceptRequest{Findings: c.Names, Why: c.Why})
+		if err != nil {
+			return mayHaveAccepted(err)
+		}
+		return a.emit(done, idsOf(done.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
+			for _, f := range done.Findings {
+				a.printf("%s: accepted, it was %s", f.Name, f.State)
+			}
+			return nil
+		})
+	})
+}
+
+// mayHaveAccepted says of a lost reply that the findings may be accepted.
+func mayHaveAccepted(err error) error {
+	var lost *opsapi.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	return &advisedError{fmt.Errorf("no answer came, and the findings may be accepted anyway: %w", err), "accept them again: it changes nothing more"}
+}
