@@ -19,8 +19,10 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
@@ -105,26 +107,33 @@ func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
 	if c.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written to this environment"
 	}
+	leases, closeLeases := locks(c, documents, from.name)
+	defer closeLeases()
 	evidence, closeEvidence := a.evidence(c, from.name)
 	defer closeEvidence()
 	committer := commit.NewCommit(documents, sql, commit.Options{
 		SysName: c.SysName, Location: c.Location, Log: log, MaxRows: c.SQL.MaxRows, Breaker: flow, Evidence: evidence,
 		Container: c.Cosmos.Container, AppVersion: toolBuild,
 	})
+	var operators *ops.Ops
 	stores := func(context.Context) (ops.Stores, error) {
 		if missing != nil {
 			return ops.Stores{}, missing
 		}
-		return db.Stores(run.Ports{Selection: documents.Selection(), Documents: documents, Commit: committer, Breaker: flow},
+		passes := db.Passes(c, open.Comparison{
+			Results: documents, Leases: leases, Evidence: evidence, Mender: operators, Breaker: flow, Log: log, Now: a.clock, Wait: a.pause(),
+		})
+		return db.Stores(run.Ports{Selection: documents.Selection(), Documents: documents, Commit: committer, Breaker: flow, Passes: passes},
 			run.Options{SysName: c.SysName, Instance: instance, Log: log, Now: a.clock, Wait: a.pause()}), nil
 	}
 	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
-	return use(opsapi.Direct(ops.New(ops.Ports{
+	operators = ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(), Search: documents,
 		Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
-	}, o), operatorName()))
+	}, o)
+	return use(opsapi.Direct(operators, operatorName()))
 }
 
 // log writes log lines as they are with --verbose, otherwise the text of warnings and errors.
@@ -158,20 +167,26 @@ func (n logNotes) Write(line []byte) (int, error) {
 // its writes prove nothing about the app's build.
 const toolBuild = "sqlwriterctl"
 
+// storedEvidence is what commands do with evidence.
+type storedEvidence interface {
+	commit.Evidence
+	reconcile.Evidence
+}
+
 // evidence opens the evidence store. If the source names no valid one, it returns a store that reports this on first use.
-func (a *app) evidence(c config.Config, from string) (commit.Evidence, func()) {
+func (a *app) evidence(c config.Config, from string) (storedEvidence, func()) {
 	store, err := open.Evidence(c.Blob, c.SysName)
 	if err != nil {
-		return missingEvidence{a, sync.OnceFunc(func() {
+		return missingEvidence{from, sync.OnceFunc(func() {
 			a.notef("evidence: %s names no valid storage (%s): a document whose retries are spent stays scheduled", from, config.BlobConnection)
 		})}, func() {}
 	}
 	return store, store.Close
 }
 
-// missingEvidence refuses every evidence, so that no document becomes a poison pill. It reports this once.
+// missingEvidence refuses every use. So no document becomes a poison pill, which it reports once, and a comparison fails.
 type missingEvidence struct {
-	*app
+	from   string
 	report func()
 }
 
@@ -179,6 +194,41 @@ type missingEvidence struct {
 func (m missingEvidence) Keep(context.Context, string, []byte) error {
 	m.report()
 	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
+}
+
+// none is the error of every other use. It is no outage, which would be waited for.
+func (m missingEvidence) none() error {
+	return fault.New(fault.Internal, "sqlwriterctl: evidence", "no_evidence", "%s names no valid storage (%s)", m.from, config.BlobConnection)
+}
+
+// Episodes implements reconcile.Evidence.
+func (m missingEvidence) Episodes(context.Context, string) ([]reconcile.Episode, string, error) {
+	return nil, "", m.none()
+}
+
+// Newest implements reconcile.Evidence.
+func (m missingEvidence) Newest(context.Context, invoice.Document) (reconcile.Episode, bool, error) {
+	return reconcile.Episode{}, false, m.none()
+}
+
+// KeepReport implements reconcile.Evidence.
+func (m missingEvidence) KeepReport(context.Context, string, []byte, string) error { return m.none() }
+
+// locks opens the lease container. If the source names none, it returns leases with which a comparison fails.
+func locks(c config.Config, results *cosmos.Container, from string) (reconcile.Leases, func()) {
+	container, err := open.Leases(c.Cosmos)
+	if err != nil || c.Cosmos.LeaseContainer == "" || c.Cosmos.LeasePrefix == "" {
+		return missingLeases{from}, func() {}
+	}
+	return cosmos.NewLeases(container, results, c.Cosmos.LeasePrefix), container.Close
+}
+
+// missingLeases refuses every use.
+type missingLeases struct{ from string }
+
+// Locks implements reconcile.Leases.
+func (m missingLeases) Locks(context.Context) ([]reconcile.Lock, error) {
+	return nil, fault.New(fault.Internal, "sqlwriterctl: leases", "no_leases", "%s names no %s and %s", m.from, config.LeaseContainer, config.LeasePrefix)
 }
 
 // runQueue opens the queue of the runs' messages. Without a queue a run starts anyway, because the timer sends its message.

@@ -97,3 +97,11 @@ func TestAComparisonIsStartedFromTheCommandLine(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Contains(t, r.out, "0 compared")
 }
+
+// Without storage for evidence, or without leases, a comparison fails: waiting would not help.
+func TestAComparisonWithoutItsStoresFails(t *testing.T) {
+	r := operated(t)
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "reconcile", "--here", "--why", "x"))
+	require.Regexp(t, `error\s+.*the environment names no valid storage \(BLOB_CONNECTION\)`, r.out)
+	require.Contains(t, r.errors, "is failed")
+}

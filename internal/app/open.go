@@ -19,6 +19,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/internal/timer"
@@ -40,6 +41,9 @@ type clients struct {
 	leases  interface {
 		HasTimeToLive(ctx context.Context) (bool, error)
 	}
+	// leaseContainer is that of leases, and stored the store of evidence: a comparison reads both.
+	leaseContainer *cosmos.Container
+	stored         reconcile.Evidence
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
@@ -61,12 +65,12 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 		m.closers = append(m.closers, control.Close)
 	}
 	if leases, err := open.Leases(c.Cosmos); err == nil {
-		m.leases = leases
+		m.leases, m.leaseContainer = leases, leases
 		m.closers = append(m.closers, leases.Close)
 	}
 	evidence, err := open.Evidence(c.Blob, c.SysName)
 	if err == nil {
-		m.evidence = watchedEvidence{evidence, seen}
+		m.stored, m.evidence = evidence, watchedEvidence{evidence, seen}
 		m.closers = append(m.closers, evidence.Close)
 	}
 	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_", config.PoisonContainer)...)
@@ -207,6 +211,9 @@ func (a *App) runPorts() run.Ports {
 	return run.Ports{
 		Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
 		Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
+		Passes: a.db.Passes(a.config, open.Comparison{
+			Results: a.clients.results, Leases: cosmos.NewLeases(a.clients.leaseContainer, a.clients.results, a.config.Cosmos.LeasePrefix), Evidence: a.clients.stored, Mender: a.ops, Breaker: a.breaker, Log: a.log,
+		}),
 	}
 }
 

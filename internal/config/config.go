@@ -43,8 +43,9 @@ type Cosmos struct {
 	Connection          Secret
 	Endpoint, ClientID  string
 	Database, Container string
-	// LeaseContainer has the leases of the host's change feed processor, ControlContainer the control document.
-	LeaseContainer, ControlContainer string
+	// LeaseContainer has the leases of the host's change feed processor, which begin with LeasePrefix. ControlContainer has the control
+	// document.
+	LeaseContainer, LeasePrefix, ControlContainer string
 }
 
 // SQL locates the user's tables.

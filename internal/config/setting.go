@@ -110,6 +110,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: LeasePrefix, Sample: "web-", Host: true, check: checkLeasePrefix,
+			field:   func(c *Config) any { return &c.Cosmos.LeasePrefix },
 			Meaning: "prefix of the change feed's leases, `{SYS_NAME}-` or longer; a new one replays the container once",
 		},
 		{

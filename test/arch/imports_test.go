@@ -104,7 +104,7 @@ func directions() []direction {
 			zerolog,
 			"the handler's adapters are opened by internal/app/open",
 		},
-		{"internal/app/open", []string{"internal/"}, nil, "the composition root knows every product package and no emulator"},
+		{"internal/app/open", []string{"internal/"}, zerolog, "the composition root knows every product package and no emulator"},
 		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
 		{
 			"test/emulators/cosmosdb",

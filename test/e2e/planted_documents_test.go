@@ -43,9 +43,15 @@ func timerStorage(t *testing.T) map[string]string {
 // tick posts a tick of the recovery timer to the host, as an operator can, and waits for its end.
 func (s *stack) tick() {
 	s.t.Helper()
-	done := func(l logLine) bool { return l.Event == "tick_done" }
+	s.tickOf("RecoverRetries", "tick_done")
+}
+
+// tickOf posts a tick of a timer to the host, and waits until the event of its end is logged once more.
+func (s *stack) tickOf(function, event string) {
+	s.t.Helper()
+	done := func(l logLine) bool { return l.Event == event }
 	before := len(s.handler.log(done))
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.host.Address()+"/admin/functions/RecoverRetries",
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.host.Address()+"/admin/functions/"+function,
 		strings.NewReader(`{"input":""}`))
 	require.NoError(s.t, err)
 	request.Header.Set("x-functions-key", masterKey)

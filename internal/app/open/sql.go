@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/shared"
@@ -38,6 +39,8 @@ type Store interface {
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Findings(sysName string) *shared.Findings
+	// ReconcileRows compares the rows of one environment's ledger.
+	ReconcileRows(sysName string) reconcile.Rows
 	Close() error
 }
 
