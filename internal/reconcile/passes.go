@@ -149,7 +149,7 @@ func (w *work) rows(ctx context.Context) (stepped, error) {
 	return done, nil
 }
 
-// documents compares the next documents that changed since an hour before the last comparison began; all with Filter.Whole and in the
+// documents compares the next documents that changed since three hours before the last comparison began; all with Filter.Whole and in the
 // first comparison; only those that the run names, if it names some.
 func (w *work) documents(ctx context.Context) (stepped, error) {
 	at, err := w.window(ctx)

@@ -49,7 +49,7 @@ func TestAConsistentEnvironment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.consistent(300)
-	w.pass(time.Hour)
+	w.pass(3 * time.Hour)
 	row := w.night(run.Filter{Mend: true})
 	require.Equal(t, map[string]int{"consistent": 2 * 400}, counted(row), "400 lines of the ledger, and 300 documents with 400 lines")
 	require.Equal(t, 800, row.Documents)
@@ -285,7 +285,7 @@ func TestAStepAsksTheBreakerFirst(t *testing.T) {
 	require.Equal(t, map[string]int{"Permit": 1}, w.calls)
 }
 
-// A comparison goes back one hour before the last one began, and no further. One that named documents is none.
+// A comparison goes back three hours before the last one began, and no further. One that named documents is none.
 func TestWhichDocumentsAreCompared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -295,8 +295,8 @@ func TestWhichDocumentsAreCompared(t *testing.T) {
 		w.clock = at
 		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State)))
 	}
-	change(1, last.Add(-time.Hour-time.Second))
-	change(2, last.Add(-time.Hour))
+	change(1, last.Add(-3*time.Hour-time.Second))
+	change(2, last.Add(-3*time.Hour))
 	change(4, last.Add(22*time.Hour))
 	w.clock = last.Add(23 * time.Hour)
 	w.night(run.Filter{IDs: []string{w.idOf(7)}})
@@ -309,6 +309,27 @@ func TestWhichDocumentsAreCompared(t *testing.T) {
 	require.Len(t, w.open(), 3)
 	w.pass(time.Hour)
 	require.Equal(t, 3, w.night(run.Filter{Whole: true}).Counts["stale"])
+}
+
+// A document whose retry was not due for an hour when a night looked at it, or had passed it, is found by the next one.
+func TestARetryThatNobodyTakesIsFound(t *testing.T) {
+	t.Parallel()
+	const longest = 72 * time.Minute // the wait for the last retry
+	for ago := 10 * time.Minute; ago < 4*time.Hour; ago += 10 * time.Minute {
+		w := newWorld(t)
+		w.consistent(2)
+		w.pass(12 * time.Hour)
+		w.night(run.Filter{})
+		w.pass(24*time.Hour - ago)
+		w.record(w.idOf(1), func(s *invoice.State) {
+			*s = invoice.State{Status: invoice.RetryScheduled, RetryCount: 5, RetryAfter: w.now().Add(longest).Unix()}
+		})
+		w.pass(ago)
+		w.night(run.Filter{})
+		w.pass(24 * time.Hour)
+		w.night(run.Filter{})
+		require.Equal(t, []string{"pending_too_long 1 " + w.idOf(1)}, w.open(), ago)
+	}
 }
 
 // A run that names documents looks at their findings, their lines and themselves, and at nothing else.

@@ -17,9 +17,10 @@ import (
 const (
 	// waitFor is the pause of a run that waits for another one.
 	waitFor = 5 * time.Minute
-	// overlap is how far a comparison goes back before the last one: the container's clock and the database's differ, and what a database
-	// lost in a short time is found.
-	overlap = time.Hour
+	// overlap is how far a comparison goes back before the last one began. An hour is for what a database lost in a short time. The other
+	// two are for a document that waits: the last one did not call it PendingTooLong when it changed less than its longest wait for a retry
+	// (commit: an hour and a fifth) and TooLong before.
+	overlap = 3 * time.Hour
 	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what Documents.ReadMany takes.
 	findingsAStep  = 100
 	documentsAStep = 100
