@@ -309,7 +309,7 @@ func (w *world) begin(whole bool) (id string) {
 		require.Equal(w, "started", n.Did)
 		return n.Run
 	}
-	n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a test", Filter: run.Filter{Whole: true, Mend: true}})
+	n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a test", All: true, Filter: run.Filter{Mend: true}})
 	require.NoError(w, err)
 	return n.Run
 }
