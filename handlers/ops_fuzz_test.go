@@ -58,7 +58,7 @@ func value(t *rapid.T, p opsapi.Parameter) any {
 
 // request draws a request of a row. Some lack parameters, some have one that nobody knows.
 func request(t *rapid.T, r opsapi.Row, whole bool) opsCall {
-	there := map[string][]string{"id": {failedID}, "run": {"run-1"}, "kind": {"drain", "replay"}, "name": {"runs"}, "batch": {"run-1/1"}, "why": {"w"}, "finding": {"edited/7", "stale/7/x"}, "findings": {"edited/7"}}
+	there := map[string][]string{"id": {failedID}, "run": {"run-1"}, "kind": {"drain", "replay"}, "name": {"runs"}, "batch": {"run-1/1"}, "why": {"w"}, "finding": {"edited/7", "stale/7/x"}, "findings": {"edited/7"}, "before": {"2025-01-01T00:00:00Z"}}
 	values := map[string]any{}
 	for _, p := range r.Parameters() {
 		switch {

@@ -42,7 +42,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
-		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
+		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: inmem.NewEvidence(), Heads: docs.Reconcile("web"),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(nil),

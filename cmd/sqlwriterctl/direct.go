@@ -51,7 +51,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 		return nil
 	}
 	names, other := map[string][]string{
-		"error_kind": {"kind"}, "error_code": {"code"}, "statuses": {"status"}, "from": {"since"}, "to": {"until"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+		"error_kind": {"kind"}, "error_code": {"code"}, "statuses": {"status"}, "before": {"older-than"}, "from": {"since"}, "to": {"until"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
 	}[member]
 	if !other {
 		names = []string{strings.ReplaceAll(member, "_", "-")}
@@ -131,7 +131,8 @@ func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
 	operators = ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(), Search: documents,
-		Counts: cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
+		Counts:   cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
+		Evidence: evidence, Heads: documents.Reconcile(c.SysName),
 	}, o)
 	return use(opsapi.Direct(operators, operatorName()))
 }
@@ -171,6 +172,7 @@ const toolBuild = "sqlwriterctl"
 type storedEvidence interface {
 	commit.Evidence
 	reconcile.Evidence
+	ops.EvidenceStore
 }
 
 // evidence opens the evidence store. If the source names no valid one, it returns a store that reports this on first use.
@@ -213,6 +215,9 @@ func (m missingEvidence) Newest(context.Context, invoice.Document) (reconcile.Ep
 
 // KeepReport implements reconcile.Evidence.
 func (m missingEvidence) KeepReport(context.Context, string, []byte, string) error { return m.none() }
+
+// Remove implements ops.EvidenceStore.
+func (m missingEvidence) Remove(context.Context, string) (int, error) { return 0, m.none() }
 
 // locks opens the lease container. If the source names none, it returns leases with which a comparison fails.
 func locks(c config.Config, results *cosmos.Container, from string) (reconcile.Leases, func()) {

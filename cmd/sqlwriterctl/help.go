@@ -37,6 +37,7 @@ func examples() map[string][]string {
 		"finding list":            {"sqlwriterctl finding list --class edited,row_missing", "sqlwriterctl finding list --state all --line 1421549"},
 		"finding show":            {"sqlwriterctl finding show edited/1421549"},
 		"finding accept":          {`sqlwriterctl finding accept edited/1421549 --why "INC-4714: the vendor's correction"`},
+		"evidence prune":          {"sqlwriterctl evidence prune --older-than 90d --dry-run", `sqlwriterctl evidence prune --older-than 90d --why "yearly clean-up"`},
 		"audit list":              {"sqlwriterctl audit list --limit 50", "sqlwriterctl audit list --action FLOW_PAUSED"},
 		"report list":             {"sqlwriterctl report list"},
 		"report show":             {"sqlwriterctl report show queue-lag"},

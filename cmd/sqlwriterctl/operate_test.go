@@ -322,7 +322,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor), ReportNames: shared.ReportNames(),
-		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs,
+		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs, Evidence: inmem.NewEvidence(), Heads: docs.Reconcile("web"),
 	}, ops.Options{SysName: "web"}), id
 }
 

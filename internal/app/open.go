@@ -43,11 +43,17 @@ type clients struct {
 	}
 	// leaseContainer is that of leases, and stored the store of evidence: a comparison reads both.
 	leaseContainer *cosmos.Container
-	stored         reconcile.Evidence
+	stored         storedEvidence
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
 	closers              []func()
+}
+
+// storedEvidence is the evidence as comparisons and operators read it.
+type storedEvidence interface {
+	reconcile.Evidence
+	ops.EvidenceStore
 }
 
 // newClients makes the clients. Some rules of a setting are known to its adapter alone, such as the form of a key.

@@ -137,7 +137,7 @@ func commandRows() []fault.Row {
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
 		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: runs, Own: command},
 		{Code: "status", Kind: own, Reason: "batches were to be added with a status other than pending_queue and queued", Source: runs, Own: command},
-		{Code: "json", Kind: own, Reason: "data of a run or of an entry of the audit log is not JSON", Source: auditLog, Own: command},
+		{Code: "json", Kind: own, Reason: "data of a run, an entry of the audit log or the head of a document is not JSON", Source: auditLog, Own: command},
 		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{
 			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,

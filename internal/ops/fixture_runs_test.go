@@ -59,7 +59,7 @@ func (r *runs) renew() {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
 		},
-		RunQueue: r.queue, Selection: r.search, Search: r.docs,
+		RunQueue: r.queue, Selection: r.search, Search: r.docs, Evidence: r.evidence, Heads: r.docs.Reconcile("web"),
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.docs = &spyDocuments{Documents: inmem.NewDocuments(now)}
 	w.sink = &spySink{Sink: inmem.NewSink()}
 	w.sink.AddLines(lines...)
-	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
+	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidenceOn(now), inmem.NewRunStore(now, "web")
 	w.counts, w.queue = &inmem.Counts{}, inmem.NewQueue(now)
 	w.audit = &fakeAuditLog{AuditLog: w.store.AuditLog()}
 	w.breaker = w.newBreaker("a")
@@ -76,6 +76,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
 		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000), Search: w.docs,
+		Evidence: w.evidence, Heads: w.docs.Reconcile("web"),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 	})

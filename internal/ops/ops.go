@@ -70,6 +70,9 @@ type Ports struct {
 	Queues []NamedQueue
 	// Search finds documents for lists and for Why.
 	Search DocumentSearch
+	// Evidence and Heads show which evidence is of no document any more.
+	Evidence EvidenceStore
+	Heads    DocumentHeads
 }
 
 // Options configure Ops. Zero values mean the defaults.

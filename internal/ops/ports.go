@@ -17,7 +17,7 @@ type Audit struct {
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
 	Level string `json:"level,omitempty"`
-	// Action is "mark-committed", one of run.Codes, or one of the Flow actions.
+	// Action is "mark-committed", one of run.Codes, one of the Flow actions, or EvidencePrune.
 	Action string `json:"action"`
 	// By and Why are the operator's words. Subject is the id of the document or run.
 	By      string `json:"by"`
@@ -78,6 +78,18 @@ type FindingStore interface {
 	Counts(ctx context.Context) ([]reconcile.Count, error)
 	LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error)
 	Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error
+}
+
+// EvidenceStore is the part of the store of evidence that pruning needs: Episodes is that of reconcile.Evidence.
+type EvidenceStore interface {
+	Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error)
+	// Remove deletes a folder of evidence and returns how many files it deleted. It may be repeated. Errors by kind: infrastructure, throttled.
+	Remove(ctx context.Context, folder string) (files int, err error)
+}
+
+// DocumentHeads is the part of reconcile.Documents that pruning needs, with the same contract.
+type DocumentHeads interface {
+	Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
 }
 
 // RunStore is the part of run.Store that operators need, with the same contract.

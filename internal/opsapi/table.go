@@ -78,6 +78,8 @@ var (
 		})
 	FindingAccept = acts("finding.accept", "findings/accept", "Accept findings: they stay, until their rows change.", (*ops.Ops).FindingAccept)
 
+	EvidencePrune = acts("evidence.prune", "evidence/prune", "Delete evidence of failed documents that do not exist any more, or count it.", (*ops.Ops).PruneEvidence)
+
 	AuditList = reads("audit.list", "audits", "List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
 
 	ReportList = reads("report.list", "reports", "List the monitoring queries.",
@@ -101,6 +103,7 @@ func Table() []Row {
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
 		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
 		FindingList.row(), FindingShow.row(), FindingAccept.row(),
+		EvidencePrune.row(),
 		AuditList.row(),
 		ReportList.row(), ReportShow.row(),
 		OpenAPI.row(),
