@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 	"sqlwriter/test/inmem"
@@ -20,35 +21,47 @@ import (
 type container struct {
 	documents commit.Documents
 	compared  reconcile.Documents
+	selection run.Selection
 	// put stores a document whole, remove deletes one.
 	put    func(t testing.TB, doc json.RawMessage)
 	remove func(t testing.TB, id string)
-	// requests counts the requests that were answered so far.
-	requests func() int
+	// connection is that of an emulator, requests counts the requests that it answered so far.
+	connection string
+	requests   func() int
 }
 
 func inMemoryContainer(_ testing.TB, now func() time.Time) container {
 	docs := inmem.NewDocuments(now)
 	return container{
-		documents: docs, compared: docs.Reconcile(sysName), requests: func() int { return 0 },
+		documents: docs, compared: docs.Reconcile(sysName), selection: docs.Selection(0), requests: func() int { return 0 },
 		put:    func(t testing.TB, doc json.RawMessage) { t.Helper(); require.NoError(t, docs.Put(doc)) },
 		remove: func(_ testing.TB, id string) { docs.Delete(id) },
 	}
 }
 
+const (
+	cosmosDatabase  = "db"
+	cosmosContainer = "AI_PROCESS_LOGS"
+)
+
 // emulated is the emulator with two ranges; every third page of a query is empty.
 func emulated(t testing.TB, now func() time.Time) container {
 	t.Helper()
-	const database, name = "db", "AI_PROCESS_LOGS"
 	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = now })
-	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: name})
+	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: cosmosDatabase, Container: cosmosContainer})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	require.NoError(t, c.EnsureContainers(t.Context()))
-	items, err := server.Client.NewContainer(database, name)
+	items, err := server.Client.NewContainer(cosmosDatabase, cosmosContainer)
 	require.NoError(t, err)
 	return container{
-		documents: c, compared: c.Reconcile(sysName), requests: func() int { return server.Server.Count("", "") },
+		documents: c, compared: c.Reconcile(sysName), selection: c.Selection(), connection: server.ConnectionString,
+		requests: func() (n int) {
+			for _, s := range server.Server.Stats() {
+				n += s.Requests
+			}
+			return n
+		},
 		put: func(t testing.TB, doc json.RawMessage) {
 			t.Helper()
 			require.NoError(t, c.Submit(t.Context(), doc, true))

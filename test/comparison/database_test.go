@@ -153,13 +153,23 @@ func (inMaps) began(testing.TB, string, time.Time) {} // its clock is the world'
 
 func onSQLite(t testing.TB, _ func() time.Time) database {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "comparison.db"), sqlite.Options{})
+	return sqliteIn(t, filepath.Join(t.TempDir(), "comparison.db"))
+}
+
+// sqliteIn makes a database in a file.
+func sqliteIn(t testing.TB, file string) database {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), file, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Migrate(t.Context()))
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), s.Writer()))
 	_, err = s.Writer().ExecContext(t.Context(), "PRAGMA synchronous = OFF")
 	require.NoError(t, err)
+	return sqliteOf(s)
+}
+
+func sqliteOf(s *sqlite.Store) database {
 	return database{
 		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), empty: s.MarkEmpty,
 		direct: statements{s.Writer(), "2006-01-02T15:04:05.000Z", strings.NewReplacer("sqlwriter.", "sqlwriter_")},

@@ -496,6 +496,7 @@ func planted(w *world) {
 	found := w.compareAlone(false)
 	requireKeys(w, p.nightly, w.inState(reconcile.Open))
 	require.Equal(w, p.counts(links, changed), found.counts())
+	w.Logf("%s: %d documents, %d findings, counted %v", w.db.name, documents, len(p.nightly), found.counts())
 	require.Len(w, found.mended, 2)
 	w.offer(waiting...)
 	w.pass(day)
@@ -515,6 +516,7 @@ func planted(w *world) {
 		return mended
 	})
 	requireKeys(w, append(byPeople, p.whole...), open)
+	w.Logf("after mending: %v, of them %d that only a comparison of everything finds", byClass(open), len(p.whole))
 	for _, f := range open {
 		require.Equal(w, slices.Contains(p.whole, f.Key), f.QueuedBy != "", "%v", f)
 	}
@@ -560,6 +562,14 @@ func (w *world) rewriteLost(lines []int64) {
 	done, err := w.ops.StartRun(w.operator(), request)
 	require.NoError(w, err)
 	require.Equal(w, map[run.Outcome]int{run.DocCommitted: len(lines)}, done.Progress.Stats.Outcomes)
+}
+
+func byClass(list []reconcile.Finding) map[reconcile.Class]int {
+	n := map[reconcile.Class]int{}
+	for _, f := range list {
+		n[f.Class]++
+	}
+	return n
 }
 
 // requireKeys requires a set of findings.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ type world struct {
 	// ops is what operators do, and the timer that starts nights.
 	ops     *ops.Ops
 	options reconcile.Options
+	// padding makes the documents of consistent longer, by as many bytes.
+	padding int
 	// changed are the documents that changed since the last night began.
 	changed map[string]bool
 	// links are the lines of documents of the environment that were put.
@@ -63,7 +66,7 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
 	w.ops = ops.New(ops.Ports{
-		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now),
+		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Runs: w.db.runs, Findings: w.db.findings, Executor: w.executor(), Check: func(context.Context) error { return nil },
@@ -194,7 +197,8 @@ func (w *world) consistent(from, n int64) (ids []string) {
 		lines = append(lines, line)
 		duplicates := duplicatesOf(line)
 		lines = append(lines, duplicates...)
-		ids = append(ids, w.put(document(line, duplicates...)))
+		text := strings.Replace(document(line, duplicates...), `{"id":`, fmt.Sprintf(`{"padding":%q,"id":`, strings.Repeat("x", w.padding)), 1)
+		ids = append(ids, w.put(text))
 	}
 	w.db.addLines(w, lines...)
 	return ids
@@ -245,7 +249,7 @@ func (w *world) reconciler() *reconcile.Reconcile {
 
 func (w *world) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
-		Store: w.db.runs, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
+		Store: w.db.runs, Selection: w.container.selection, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
 		Passes: map[run.Kind]run.Step{run.Reconcile: w.reconciler().Step},
 	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
 }

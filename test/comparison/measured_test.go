@@ -1,0 +1,429 @@
+package comparison
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/sqlite"
+)
+
+// comparedVariable names the largest environment, in documents. Without it the sizes are those of the daily tests.
+const comparedVariable = "SQLWRITER_COMPARED"
+
+// task is a night for another process.
+type task struct {
+	Connection string        `json:"connection"`
+	File       string        `json:"file"`
+	Ahead      time.Duration `json:"ahead"`
+	Run        string        `json:"run"`
+}
+
+// taskVariable has a task as JSON.
+const taskVariable = "SQLWRITER_COMPARISON_TASK"
+
+// used is what a night used.
+type used struct {
+	// Calls are those of ports that ask the database, Units request units.
+	Calls int     `json:"calls"`
+	Units float64 `json:"units"`
+	// RSS is the most memory of the process, Heap the most in use of Go's heap, in bytes.
+	RSS  int64         `json:"rss"`
+	Heap uint64        `json:"heap"`
+	Took time.Duration `json:"took"`
+	// Cosmos are requests to the container.
+	Cosmos int     `json:"-"`
+	Run    run.Run `json:"-"`
+}
+
+// TestANightOfAnotherProcess is not a test by itself: TestMemoryAndRequestsAreFlat has it execute one run.
+func TestANightOfAnotherProcess(t *testing.T) {
+	text := os.Getenv(taskVariable)
+	if text == "" {
+		t.Skip("it is a part of TestMemoryAndRequestsAreFlat")
+	}
+	var job task
+	require.NoError(t, json.Unmarshal([]byte(text), &job))
+	var u used
+	w := newWorld(t, func(t testing.TB, _ func() time.Time) database {
+		t.Helper()
+		s, err := sqlite.Open(t.Context(), job.File, sqlite.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return sqliteOf(s)
+	}, func(t testing.TB, _ func() time.Time) container {
+		t.Helper()
+		c, err := cosmos.Open(cosmos.Options{Connection: job.Connection, Database: cosmosDatabase, Container: cosmosContainer})
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		return container{documents: c, compared: c.Reconcile(sysName)}
+	})
+	w.pass(job.Ahead)
+	w.db.rows, w.db.findings, w.db.runs = countedRows{w.db.rows, &u}, countedFindings{w.db.findings, &u}, countedRuns{w.db.runs, &u}
+	w.container.compared = countedDocuments{w.container.compared, &u}
+	stop := watchHeap(&u.Heap)
+	began := time.Now()
+	w.execute(job.Run)
+	u.Took = time.Since(began)
+	stop()
+	u.RSS = peakRSS(t)
+	answer, err := json.Marshal(u)
+	require.NoError(t, err)
+	fmt.Printf("used %s\n", answer) //nolint:forbidigo // the parent reads it
+}
+
+// watchHeap keeps the largest heap in use until stop.
+func watchHeap(most *uint64) (stop func()) {
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			*most = max(*most, m.HeapInuse)
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { close(done); <-over }
+}
+
+// peakRSS is the most memory of this process in bytes; 0 where /proc has it not.
+func peakRSS(t testing.TB) int64 {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.SplitSeq(string(status), "\n") {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			require.NoError(t, err)
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// The ports of a night that ask the database, counted.
+
+type countedRows struct {
+	reconcile.Rows
+	u *used
+}
+
+func (c countedRows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
+	c.u.Calls++
+	return c.Rows.Scan(ctx, after, limit)
+}
+
+func (c countedRows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) {
+	c.u.Calls++
+	return c.Rows.Lines(ctx, ids)
+}
+
+func (c countedRows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
+	c.u.Calls++
+	return c.Rows.Names(ctx, after, limit)
+}
+
+type countedFindings struct {
+	findings
+	u *used
+}
+
+func (c countedFindings) Save(ctx context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
+	c.u.Calls++
+	return c.findings.Save(ctx, id, seen, gone)
+}
+
+func (c countedFindings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
+	c.u.Calls++
+	return c.findings.List(ctx, q, after, limit)
+}
+
+func (c countedFindings) LastCompleted(ctx context.Context, kind run.Kind) (string, time.Time, bool, error) {
+	c.u.Calls++
+	return c.findings.LastCompleted(ctx, kind)
+}
+
+func (c countedFindings) Waits(ctx context.Context, r run.Run, follows string) (bool, error) {
+	c.u.Calls++
+	return c.findings.Waits(ctx, r, follows)
+}
+
+func (c countedFindings) AdoptedAt(ctx context.Context) (time.Time, error) {
+	c.u.Calls++
+	return c.findings.AdoptedAt(ctx)
+}
+
+type countedRuns struct {
+	run.Store
+	u *used
+}
+
+func (c countedRuns) BeatRun(ctx context.Context, l run.RunLease) (bool, error) {
+	c.u.Calls++
+	return c.Store.BeatRun(ctx, l)
+}
+
+func (c countedRuns) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
+	c.u.Calls++
+	return c.Store.BatchCounts(ctx, id)
+}
+
+func (c countedRuns) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
+	c.u.Calls++
+	return c.Store.SavePass(ctx, l, p)
+}
+
+type countedDocuments struct {
+	reconcile.Documents
+	u *used
+}
+
+func (c countedDocuments) Changed(ctx context.Context, from, to int64, size int, at string) ([]json.RawMessage, string, float64, error) {
+	docs, next, charge, err := c.Documents.Changed(ctx, from, to, size, at)
+	c.u.Units += charge
+	return docs, next, charge, err
+}
+
+func (c countedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	docs, charge, err := c.Documents.ReadMany(ctx, ids)
+	c.u.Units += charge
+	return docs, charge, err
+}
+
+func (c countedDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+	docs, charge, err := c.Documents.Heads(ctx, ids)
+	c.u.Units += charge
+	return docs, charge, err
+}
+
+// elsewhere has another process execute a comparison.
+func (w *world) elsewhere(file string, whole bool) used {
+	w.Helper()
+	id := w.begin(whole)
+	w.db.began(w, id, w.now())
+	w.changed = map[string]bool{}
+	text, err := json.Marshal(task{Connection: w.container.connection, File: file, Ahead: time.Duration(w.ahead.Load()), Run: id})
+	require.NoError(w, err)
+	before := w.container.requests()
+	cmd := exec.CommandContext(w.Context(), os.Args[0], "-test.run=^TestANightOfAnotherProcess$", "-test.v") //nolint:gosec // this test itself
+	cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
+	out, err := cmd.CombinedOutput()
+	require.NoError(w, err, "%s", out)
+	_, answer, found := bytes.Cut(out, []byte("used "))
+	require.True(w, found, "%s", out)
+	var u used
+	require.NoError(w, json.NewDecoder(bytes.NewReader(answer)).Decode(&u))
+	u.Cosmos = w.container.requests() - before
+	u.Run, _, err = w.db.runs.Run(w.Context(), id)
+	require.NoError(w, err)
+	require.Equal(w, run.RunCompleted, u.Run.Status)
+	return u
+}
+
+// TestMemoryAndRequestsAreFlat: a night of an environment that is many times larger needs no more memory, and no more requests for a
+// thousand lines.
+func TestMemoryAndRequestsAreFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it commits tens of thousands of documents")
+	}
+	const changed = 500
+	sizes := []int64{5000, 20_000}
+	if most, err := strconv.ParseInt(os.Getenv(comparedVariable), 10, 64); err == nil {
+		sizes = append(sizes, most)
+	}
+	file := filepath.Join(t.TempDir(), "comparison.db")
+	w := newWorld(t, func(t testing.TB, _ func() time.Time) database { t.Helper(); return sqliteIn(t, file) }, emulated)
+	var ids []string
+	var whole, nightly []used
+	w.padding = 4096 - len(document(1))
+	for _, size := range sizes {
+		for from := int64(len(ids)) + 1; from <= size; from += 1000 {
+			more := w.consistent(from, min(1000, size-from+1))
+			w.offer(more...)
+			ids = append(ids, more...)
+		}
+		lines := len(w.links)
+		w.pass(day)
+		all := w.elsewhere(file, true)
+		require.Equal(t, map[string]int{"consistent": 2 * lines}, nonzero(all.Run.Counts), "lines, and documents with lines")
+		w.pass(20 * time.Hour)
+		w.touch(ids[:changed]...)
+		w.pass(4 * time.Hour)
+		night := w.elsewhere(file, false)
+		require.Equal(t, map[string]int{"consistent": lines + changed + changed/3}, nonzero(night.Run.Counts))
+		whole, nightly = append(whole, all), append(nightly, night)
+		for name, u := range map[string]used{"everything": all, "500 changed": night} {
+			t.Logf("%d documents, %d lines, %s: %.1f calls and %.2f Cosmos DB requests for 1,000 lines (%d, %d), %.0f request units, peak RSS %.0f MB, heap %.1f MB, %.1f s",
+				size, lines, name, per1000(u.Calls, lines), per1000(u.Cosmos, lines), u.Calls, u.Cosmos, u.Units, float64(u.RSS)/1e6, float64(u.Heap)/1e6, u.Took.Seconds())
+		}
+	}
+	for i := range whole {
+		for _, u := range [][]used{whole, nightly} {
+			const slack = 16 << 20
+			require.LessOrEqual(t, u[i].RSS, u[0].RSS+slack, "memory at %d documents", sizes[i])
+			require.LessOrEqual(t, float64(u[i].Calls)/float64(sizes[i]), 1.05*float64(u[0].Calls)/float64(sizes[0]), "calls at %d documents", sizes[i])
+			require.LessOrEqual(t, float64(u[i].Cosmos)/float64(sizes[i]), 1.05*float64(u[0].Cosmos)/float64(sizes[0]), "requests at %d documents", sizes[i])
+		}
+		require.InDelta(t, nightly[0].Units, nightly[i].Units, 0.1*nightly[0].Units, "a night costs what changed")
+	}
+}
+
+func per1000(n, lines int) float64 { return 1000 * float64(n) / float64(lines) }
+
+func nonzero(counts map[string]int) map[string]int {
+	found := map[string]int{}
+	for class, n := range counts {
+		if n != 0 {
+			found[class] = n
+		}
+	}
+	return found
+}
+
+// TestADrainBesideAComparison measures by what a comparison slows a drain, in one process. Each round drains twice: alone, and beside a
+// comparison at the rates of the nightly one.
+func TestADrainBesideAComparison(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	for name, open := range databases() {
+		if name == "memory" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, open, emulated)
+			w.options.RequestUnits, w.options.Wait = requestUnits, nil
+			w.offer(w.consistent(1, 5000)...)
+			b := &beside{world: w, next: 10_001}
+			b.drain()
+			const rounds = 12
+			var alone, both []time.Duration
+			for round := range rounds {
+				measured := []func(){func() { alone = append(alone, b.drain()) }, func() { both = append(both, b.drainBeside()) }}
+				if round%2 == 1 {
+					slices.Reverse(measured)
+				}
+				measured[0]()
+				measured[1]()
+			}
+			var ratios []float64
+			for i := range rounds {
+				ratios = append(ratios, both[i].Seconds()/alone[i].Seconds())
+			}
+			slices.Sort(ratios)
+			median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
+			t.Logf("%s: %d rounds of %d documents, alone %.0f a second, beside a comparison %.0f, in which it made %d steps; median of the ratios of the times %.2f, from %.2f to %.2f",
+				name, rounds, drained, perSecond(alone), perSecond(both), b.steps.Load(), median, ratios[0], ratios[rounds-1])
+			require.Less(t, median, 2.0, "this is against a mistake; docs/evidence.md has what was measured")
+		})
+	}
+}
+
+const (
+	// drained is how many documents a drain has.
+	drained = 1000
+	// requestUnits and linesAMinute are the rates of the nightly comparison.
+	requestUnits = 200
+	linesAMinute = 60_000
+)
+
+func perSecond(took []time.Duration) float64 {
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	return float64(len(took)*drained) / sum.Seconds()
+}
+
+// beside is a world with drains, and comparisons that are left when a drain is over.
+type beside struct {
+	*world
+
+	next  int64
+	run   string
+	steps atomic.Int64
+}
+
+// drain makes documents, and gives the time in which a run commits them.
+func (b *beside) drain() time.Duration {
+	b.Helper()
+	b.consistent(b.next, drained)
+	b.next += drained
+	started, err := b.ops.StartRun(b.operator(), ops.StartRequest{Kind: run.Drain, Why: "a measurement"})
+	require.NoError(b, err)
+	began := time.Now()
+	done, err := b.executor().Execute(b.Context(), started.Run)
+	took := time.Since(began)
+	require.NoError(b, err)
+	require.Equal(b, run.Executed{}, done)
+	stats, err := b.db.runs.Stats(b.Context(), started.Run)
+	require.NoError(b, err)
+	require.Equal(b, map[run.Outcome]int{run.DocCommitted: drained}, stats.Outcomes)
+	return took
+}
+
+// drainBeside is a drain beside comparisons of everything.
+func (b *beside) drainBeside() (took time.Duration) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	begun, over := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	executor := run.NewExecutor(run.Ports{
+		Store: b.db.runs, Documents: b.container.documents, Commit: b.commit, Breaker: b.breaker,
+		Passes: map[run.Kind]run.Step{run.Reconcile: func(ctx context.Context, r run.Run, pass, at string) (run.Stepped, error) {
+			once.Do(func() { close(begun) })
+			b.steps.Add(1)
+			return b.reconciler().Step(ctx, r, pass, at)
+		}},
+	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: b.now})
+	go func() {
+		defer close(over)
+		for ctx.Err() == nil {
+			if r, there, err := b.db.runs.Run(ctx, b.run); err == nil && (!there || r.Status != run.RunRunning) {
+				started, err := b.ops.StartRun(b.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a measurement", Rate: linesAMinute, Filter: run.Filter{Whole: true}})
+				if err != nil {
+					return
+				}
+				b.run = started.Run
+			}
+			_, _ = executor.Execute(ctx, b.run) // the next round goes on
+		}
+	}()
+	select {
+	case <-begun:
+	case <-over:
+		require.Fail(b, "the comparison could not be started")
+	}
+	took = b.drain()
+	cancel()
+	<-over
+	return took
+}
