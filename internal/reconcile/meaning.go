@@ -69,7 +69,8 @@ func Meanings() []Meaning {
 		{
 			Class: EvidenceWithoutFailed, Finding: true,
 			Means: "there is evidence of a document that never failed, or whose record of it was removed",
-			Do:    "compare the evidence with the document. If nobody needs it: `sqlwriterctl evidence prune --older-than 90d`, or `sqlwriterctl finding accept NAME --why TEXT`",
+			Do: "compare the evidence with the document. If it is right: `sqlwriterctl finding accept NAME --why TEXT`. `evidence prune` leaves it, because its " +
+				"document exists",
 		},
 		{
 			Class: PendingTooLong, Finding: true,
