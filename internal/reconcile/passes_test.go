@@ -311,6 +311,18 @@ func TestWhichDocumentsAreCompared(t *testing.T) {
 	require.Equal(t, 3, w.night(run.Filter{Whole: true}).Counts["stale"])
 }
 
+// The text does not say more than was compared, nor that all findings are listed when a class is full.
+func TestTheReportSaysWhatWasNotCompared(t *testing.T) {
+	t.Parallel()
+	r := reconcile.Report{Counts: map[string]int{"consistent": 5, "not_comparable": 3, "changing": 2, "impossible": 1}}
+	require.Contains(t, r.Text(), "SQL equals Cosmos.\nNot compared: 3 not_comparable, 2 changing, 1 impossible.\n")
+	full := "there may be more. When these are mended: sqlwriterctl run start reconcile --all\n"
+	r.Findings = []reconcile.ReportedClass{{Count: reconcile.Count{Class: reconcile.Stale, Open: reconcile.MaxOpen - 1}}}
+	require.NotContains(t, r.Text(), full)
+	r.Findings[0].Open++
+	require.Contains(t, r.Text(), full)
+}
+
 // A document whose retry was not due for an hour when a night looked at it, or had passed it, is found by the next one.
 func TestARetryThatNobodyTakesIsFound(t *testing.T) {
 	t.Parallel()
@@ -573,7 +585,7 @@ func TestTheReportAndItsEvents(t *testing.T) {
 	w.night(run.Filter{})
 	reports := w.evidence.Reports()
 	require.Equal(t, []string{"2025-12-18/reconcile-night-1.json", "2025-12-18/reconcile-night-1.txt"}, slices.Sorted(maps.Keys(reports)))
-	require.Contains(t, string(reports["2025-12-18/reconcile-night-1.txt"].Content), "SQL equals Cosmos.\n")
+	require.Contains(t, string(reports["2025-12-18/reconcile-night-1.txt"].Content), "SQL equals Cosmos.\n\nCompared, by class:\n")
 	require.Empty(t, log.String())
 	for line := int64(1); line <= 150; line++ {
 		w.edit(line, "UPC_CD", "secret")

@@ -108,12 +108,18 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "; %d accepted", accepted)
 	}
 	b.WriteString(".\n")
+	if left := r.notCompared(); left != "" {
+		fmt.Fprintf(&b, "Not compared: %s.\n", left)
+	}
 	for _, c := range r.Findings {
 		fmt.Fprintf(&b, "\n%s: %d open", c.Class, c.Open)
 		if c.Open > 0 {
 			fmt.Fprintf(&b, " since %s", clock(c.First))
 		}
 		fmt.Fprintf(&b, ", %d accepted\n", c.Accepted)
+		if c.Open >= MaxOpen {
+			b.WriteString("  that is the most that a class keeps: there may be more. When these are mended: sqlwriterctl run start reconcile --all\n")
+		}
 		for _, f := range c.Listed[:min(shown, len(c.Listed))] {
 			b.WriteString("  " + f.words() + "\n")
 		}
@@ -126,6 +132,17 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "  %-24s %d\n", class, r.Counts[class])
 	}
 	return b.String()
+}
+
+// notCompared counts what nobody can tell about; empty if there is nothing.
+func (r Report) notCompared() string {
+	var parts []string
+	for _, class := range []Class{NotComparable, Changing, Impossible} {
+		if n := r.Counts[string(class)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // words is a finding in one line.
