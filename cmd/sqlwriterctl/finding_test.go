@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 )
 
 // finds stores findings as a comparison does.
@@ -112,6 +113,18 @@ func TestPruneAsksAndNeedsAnAge(t *testing.T) {
 	require.Contains(t, b.errors, "--older-than: expected a time at least a day ago")
 	require.Equal(t, exitOK, b.run(t, "evidence", "prune", app, "--older-than", "90d", "--yes", "--why", "x"), b.errors)
 	require.Contains(t, b.out, "no evidence is of a document that does not exist any more")
+}
+
+// run watch and run show end as --here does.
+func TestTheEndOfAComparisonWithOpenFindingsAsksForAttention(t *testing.T) {
+	p := ops.RunProgress{Run: run.Run{ID: "reconcile-1", Status: run.RunCompleted}, Findings: &ops.Found{}}
+	require.NoError(t, verdict(p))
+	p.Findings = &ops.Found{Open: 1, Classes: []reconcile.Count{{Class: reconcile.Edited, Open: 1}}}
+	var attention *attentionError
+	require.ErrorAs(t, verdict(p), &attention)
+	require.ErrorContains(t, attention, "1 finding is open: 1 edited")
+	p.Status = run.RunFailed
+	require.NotErrorAs(t, verdict(p), &attention, "it compared only a part")
 }
 
 // Without storage for evidence, or without leases, a comparison fails: waiting would not help.

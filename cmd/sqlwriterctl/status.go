@@ -144,8 +144,11 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 	if o := c.Oldest; o != nil {
 		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since))})
 	}
-	if c.Findings != nil {
+	switch {
+	case c.Findings != nil:
 		rows = append(rows, []string{"findings", a.says(c.Findings.Says)})
+	case c.FindingsUnknown != "":
+		rows = append(rows, []string{"findings", "unknown: " + a.says(c.FindingsUnknown)})
 	}
 	return append(rows, []string{"poison messages", fmt.Sprintf("%d in the last 60 minutes", c.PoisonLastHour)})
 }
