@@ -408,7 +408,7 @@ func (b *beside) drainBeside() (took time.Duration) {
 		defer close(over)
 		for ctx.Err() == nil {
 			if r, there, err := b.db.runs.Run(ctx, b.run); err == nil && (!there || r.Status != run.RunRunning) {
-				started, err := b.ops.StartRun(b.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a measurement", Rate: linesAMinute, Filter: run.Filter{Whole: true}})
+				started, err := b.ops.StartRun(b.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a measurement", Rate: linesAMinute, All: true})
 				if err != nil {
 					return
 				}

@@ -468,7 +468,7 @@ func planted(w *world) {
 	w.offer(w.consistent(1, documents)...)
 	links := len(w.links) // each is a line of the ledger
 
-	w.pass(4 * time.Hour)
+	w.pass(6 * time.Hour)
 	first := w.compare(false)
 	require.Equal(w, map[reconcile.Class]int{
 		reconcile.Consistent: links + links + int(failedDocuments), // lines, documents with lines, evidence

@@ -26,7 +26,7 @@ func reconcilePath() *path {
 	}
 	r := &runsPath{batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{}, compares: true, wishes: []wish{compared("night-1"), compared("night-2")}}
 	p := runPath("reconcile", r, linesOf(801, 12), func(w *world) {
-		w.advance(-5 * time.Hour)
+		w.advance(-10 * time.Hour) // no night's window has them but the first's
 		for _, d := range []want{
 			of("same", 801, "same", 802), of("edited", 803, "edited"), of("lost", 804, "lost"), of("tracking", 805, "tracking", 806),
 			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811), of("evidence", 812, "evidence"),
@@ -34,9 +34,10 @@ func reconcilePath() *path {
 			w.put(d)
 			w.wroteBefore(d)
 		}
+		w.advance(8*time.Hour + 30*time.Minute)
 		w.evidenceBefore(of("evidence", 812, "evidence"))
 		w.leases.Set(reconcile.Lock{ID: "web-lock", At: w.now()})
-		w.advance(270 * time.Minute)
+		w.advance(time.Hour)
 		w.put(of("changed", 808, "after"))
 		w.put(of("both", 810, "after", 811))
 		w.edit(803, "CLN_MFR_AI_NM")
