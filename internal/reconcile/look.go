@@ -275,15 +275,20 @@ func (l *look) documents(ctx context.Context, docs []snapshot) error {
 	return nil
 }
 
-// readAgain reads those of the documents that still are the environment's.
+// readAgain reads those of the documents that still are the environment's, and counts those that do not exist.
 func (l *look) readAgain(ctx context.Context, ids []string) ([]snapshot, error) {
 	read, err := l.read(ctx, ids)
 	var docs []snapshot
 	for _, id := range ids {
-		if s := read[id]; s.there && s.doc.SysName == l.SysName {
+		s, first := read[id]
+		delete(read, id) // a person may name one twice
+		switch {
+		case !first:
+		case !s.there:
+			l.counts[DocumentGone]++
+		case s.doc.SysName == l.SysName:
 			docs = append(docs, s)
 		}
-		delete(read, id) // a person may name one twice
 	}
 	return docs, err
 }
