@@ -10,7 +10,7 @@ import (
 // Reconciler starts the nightly comparison of documents, ledger, rows and evidence.
 type Reconciler interface {
 	// StartReconcile starts today's run, unless it was started before. RecoverRetries executes it. Errors of scope dependency: nothing
-	// was started, and the next tick tries again.
+	// was started, and the host tries again every five minutes for two hours (functions/Reconcile/function.json).
 	StartReconcile(ctx context.Context) (ops.Nightly, error)
 }
 

@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -31,9 +33,21 @@ func TestTheNightlyTickSaysWhichRunItStarted(t *testing.T) {
 	require.Contains(t, log, `"off":"shadow: nothing is compared"`)
 }
 
+// The host tries a tick again that failed: a failover at two costs no night.
 func TestANightlyTickDuringAnOutageFails(t *testing.T) {
 	w, _ := invoke(t, Reconcile(reconciler(func(context.Context) (ops.Nightly, error) {
 		return ops.Nightly{}, fault.New(fault.Infrastructure, "test: sql", "refused", "no")
 	})), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	text, err := os.ReadFile("../functions/Reconcile/function.json")
+	require.NoError(t, err)
+	var file struct {
+		Retry struct {
+			MaxRetryCount int
+			DelayInterval string
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &file))
+	require.Equal(t, 24, file.Retry.MaxRetryCount)
+	require.Equal(t, "00:05:00", file.Retry.DelayInterval)
 }

@@ -246,7 +246,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: ReconcileSchedule, Sample: "0 0 2 * * *", Host: true, check: checkSchedule,
-			Meaning: "schedule of the nightly comparison of documents, ledger, rows and evidence, as `" + RecoverSchedule + "`. Ticks of one day in `" + TimeZone + "` start one run: `0 */30 2-4 * * *` tries again when SQL is away at two",
+			Meaning: "schedule of the nightly comparison of documents, ledger, rows and evidence, as `" + RecoverSchedule + "`. Ticks of one day in `" + TimeZone + "` start one run. While SQL is away the host tries again every five minutes, for two hours",
 		},
 		{
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),

@@ -128,7 +128,7 @@ func TestFunctionFiles(t *testing.T) {
 			require.Equal(t, "in", in.Direction, "F1")
 			require.NotEmpty(t, in.Name, "F1")
 			checkSettings(t, f.Bindings[0])
-			if in.Type != "cosmosDBTrigger" {
+			if in.Type != "cosmosDBTrigger" && in.Type != "timerTrigger" {
 				require.Nil(t, f.Retry, "F43: it is not supported elsewhere")
 			}
 			if in.Type != "httpTrigger" {
