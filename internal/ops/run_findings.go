@@ -40,7 +40,7 @@ func (o *Ops) resolveFindings(ctx context.Context, r *StartRequest) (map[int64]b
 			}
 			for _, f := range found {
 				documents[f.Document], lines[f.Line] = true, true
-				overwrite[f.Line] = overwrite[f.Line] || f.Class.Overwrites()
+				overwrite[f.Line] = overwrite[f.Line] || f.Overwrites()
 			}
 			if len(documents) > maxRunIDs || len(lines) > maxOverwritten {
 				return refuse(Usage, "findings: the open ones of %s name more than %d documents or lines: name fewer classes, or the documents with ids", joined(r.Findings), maxRunIDs)

@@ -130,6 +130,24 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"ids":[%q,%q,%q,%q,%q],"overwrite_edits":[1,4,5,6]}`, id(1), id(3), id(4), id(5), id(6)), string(row.Filter))
 }
 
+// Rows that were as written when a comparison saw them are no reason to overwrite what a person edited since.
+func TestARewriteOfFindingsLeavesLaterEditsAlone(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1)
+	r.put(result(1, "old", ""))
+	r.start(ops.StartRequest{Kind: run.Drain, Here: true, Why: "x"})
+	r.put(result(1, "new", `{"status":"committed","outcome":"applied"}`))
+	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
+	for _, mend := range []reconcile.Mend{reconcile.WithWrite, reconcile.ByPeople} {
+		want := map[reconcile.Mend]string{reconcile.WithWrite: "edited since", reconcile.ByPeople: "new"}[mend]
+		stale := reconcile.Seen{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Mend: mend}
+		_, _, err := r.store.Findings(nil).Save(t.Context(), "reconcile-1", []reconcile.Seen{stale}, nil)
+		require.NoError(t, err)
+		r.start(ops.StartRequest{Kind: run.Reindex, Here: true, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
+		require.Equal(t, want, r.makerOf(1), mend)
+	}
+}
+
 // A dry run says what the rewrite would do, not what a write would.
 func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	r := newRuns(t)

@@ -7,6 +7,9 @@ func Rewritable() []Class {
 	return []Class{RowMissing, TrackingMissing, Edited, Stale, NotInLedger}
 }
 
-// Overwrites reports whether a rewrite writes the line of such a finding only when an operator names it, because its row is not what was
-// written. Naming it gives it the document's status too.
-func (c Class) Overwrites() bool { return slices.Contains([]Class{RowMissing, Edited, Stale}, c) }
+// Overwrites reports whether a rewrite writes the finding's line only when an operator names it, because its row is not what was written.
+// Naming it gives it the document's status too. What the timer may mend has rows as they were written, so a rewrite of it leaves an
+// edit alone that came after the comparison.
+func (f Finding) Overwrites() bool {
+	return f.Mend == ByPeople && slices.Contains([]Class{RowMissing, Edited, Stale}, f.Class)
+}

@@ -29,7 +29,11 @@ func runsTable() []mutant {
 		},
 		{
 			"a rewrite of findings overwrites lines that need nobody's word", "internal/ops/run_findings.go",
-			"overwrite[f.Line] || f.Class.Overwrites()", "true", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+			"overwrite[f.Line] || f.Overwrites()", "true", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+		},
+		{
+			"a rewrite of findings overwrites what was edited after the comparison", "internal/reconcile/rewritable.go",
+			"f.Mend == ByPeople && ", "", "internal/ops", "TestARewriteOfFindingsLeavesLaterEditsAlone",
 		},
 		{
 			"a rewrite of findings takes accepted ones", "internal/ops/run_findings.go",
