@@ -40,6 +40,7 @@ func passesTable() []mutant {
 		{"a run of named documents compares the ledger", passes, "func (w *work) rows(ctx context.Context) (stepped, error) {\n	if w.names() {", "func (w *work) rows(ctx context.Context) (stepped, error) {\n	if false {", pkg, named},
 		{"a run of named documents looks at no line", passes, "	if w.names() { // no pass over rows has looked at their lines", "	if false {", pkg, named},
 		{"a comparison begins where the last one began", passes, "began.Add(-overlap)", "began.Add(0)", pkg, window},
+		{"a comparison goes back an hour", steps, "overlap = 3 * time.Hour", "overlap = time.Hour", pkg, "TestARetryThatNobodyTakesIsFound"},
 		{"each comparison begins with the first document", passes, "	if compared {", "	if compared && false {", pkg, window},
 		{"a pass that begins again counts twice", passes, "			taken[class] = -n\n", "			taken[class] = 0 * n\n", pkg, lost},
 		{"a pass begins again for ever", passes, `== "continuation" && at.Again < restarts {`, `== "continuation" {`, pkg, lost},
