@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -31,19 +32,19 @@ type Nightly struct {
 	Off string
 }
 
-// StartNightly starts the comparison of the day in the deployment's time zone, which also mends. If it was started before, nothing
-// changes. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
+// StartNightly starts the comparison of the day in the deployment's time zone, which also mends. If it was started before, or the one of
+// an earlier day still runs, nothing changes. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 	if o.o.ReadOnly != "" {
 		return Nightly{Off: o.o.ReadOnly}, nil
 	}
-	kind := o.o.Kinds.Comparing().Kind
+	kind := o.o.Kinds.Comparing()
 	filter, err := json.Marshal(run.Filter{Mend: true})
 	if err != nil {
 		return Nightly{}, fault.Wrap(fault.Internal, "ops: reconcile", "encode", "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
-		ID: nightlyID(kind, o.o.SysName, o.o.Now().In(o.o.Location)), SysName: o.o.SysName, Kind: kind, Filter: filter,
+		ID: nightlyID(kind.Kind, o.o.SysName, o.o.Now().In(o.o.Location)), SysName: o.o.SysName, Kind: kind.Kind, Filter: filter,
 		Pattern: run.InPasses, Rate: nightlyRate, RequestedBy: ByTimer, Why: "the nightly comparison",
 	}
 	done := Nightly{Run: row.ID, Did: "started"}
@@ -52,7 +53,16 @@ func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 			done.Did = "was started before"
 			return err
 		}
-		err := s.Runs.StartRun(ctx, row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: ByTimer, Why: row.Why, Run: row.ID})
+		open, err := s.Runs.OpenRuns(ctx, o.o.SysName, maxRunsCounted)
+		if err != nil {
+			return err
+		}
+		// A store that is away must not leave a run for each night, all waiting for the first.
+		if i := slices.IndexFunc(open, func(r run.Run) bool { return r.Kind == kind.Kind && r.RequestedBy == ByTimer }); i >= 0 {
+			done = Nightly{Run: open[i].ID, Did: "still runs"}
+			return nil
+		}
+		err = s.Runs.StartRun(ctx, row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: ByTimer, Why: row.Why, Run: row.ID})
 		if fault.CodeOf(err) == "run_exists" {
 			done.Did, err = "was started before", nil
 		}

@@ -39,6 +39,16 @@ func TestTheNightlyRunIsStartedOnceADay(t *testing.T) {
 	r.clock = r.clock.Add(24 * time.Hour)
 	n, err = r.ops.StartNightly(t.Context())
 	require.NoError(t, err)
+	require.Equal(t, ops.Nightly{Run: "reconcile-2025-12-18-web", Did: "still runs"}, n)
+	_, there, err = r.store.Run(t.Context(), "reconcile-2025-12-19-web")
+	require.NoError(t, err)
+	require.False(t, there, "it would only wait for the first")
+
+	failed, err := r.store.FailRun(t.Context(), n.Run, "no blobs", time.Minute, run.Audit{})
+	require.NoError(t, err)
+	require.True(t, failed)
+	n, err = r.ops.StartNightly(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, ops.Nightly{Run: "reconcile-2025-12-19-web", Did: "started"}, n)
 }
 
