@@ -5,9 +5,9 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
-# Not with the race detector: crashtest and comparison run one goroutine at a time, scenario on a fake clock, and e2e and
+# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, and e2e and
 # sdkchecks test processes.
-NORACE := /(test/(comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
+NORACE := /(internal/reconcile|test/(comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -52,7 +52,7 @@ race: azurite servicebus ## All tests in their daily size with the race detector
 	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
 
 e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests and scenarios in their daily size.
-	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./test/comparison ./test/crashtest ./test/scenario
+	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
 
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
