@@ -105,6 +105,8 @@ func (o *Ops) handOffState(r run.Run) (state, says string) {
 		return RunSilent, fmt.Sprintf("manager silent for %.0f s: another takes it over with the next message", silent.Seconds())
 	case r.Owner != "" && r.Silent > beats:
 		return RunSilent, fmt.Sprintf("manager silent for %.0f s, taken over at %.0f s", silent.Seconds(), run.ManagerStale.Seconds())
+	case r.NextIn > 0 && len(kind.Passes) > 0 && r.Rate == 0:
+		return RunDeferred, fmt.Sprintf("waits for another run, and looks again at %s: `run list` shows it", o.clock(o.o.Now().Add(r.NextIn)))
 	case r.NextIn > 0:
 		return RunDeferred, fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn)), handedOff)
 	case r.Owner != "":

@@ -175,6 +175,8 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 		done, err = x.next(ctx, open)
 	case h != nil && !h.exhausted():
 		switch wait := x.nextAt.Sub(x.o.Now()); {
+		case wait > 0 && len(h.source.kind.Passes) > 0 && h.run.Rate == 0: // nothing else makes such a run wait
+			left = "it waits for another run"
 		case wait > x.timeLeft(ctx):
 			left = "its rate, or another run that it waits for"
 		case wait > 0:
