@@ -116,12 +116,16 @@ func failing(p ops.RunProgress, is string) error {
 		}
 	}
 	again, _ := run.Kinds().Find(p.Kind)
-	if !again.OfRun {
-		again = run.Kinds().OfRun()
+	tries := fmt.Sprintf("`sqlwriterctl run start %s --id ID --why TEXT` tries one again, once its cause is mended", p.Kind)
+	if !again.Rewrite { // a replay takes no committed documents
+		if !again.OfRun {
+			again = run.Kinds().OfRun()
+		}
+		tries = fmt.Sprintf("`sqlwriterctl run start %s --run %s --why TEXT` tries them again", again.Kind, p.ID)
 	}
 	if len(documents) > 0 {
 		parts = append(parts, "documents: "+counted(documents))
-		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, `sqlwriterctl run start %s --run %s --why TEXT` tries them again", p.ID, again.Kind, p.ID))
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, %s", p.ID, tries))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, batches(n)+" failed")
