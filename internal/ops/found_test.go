@@ -102,6 +102,9 @@ func TestWhatAComparisonIsStartedWith(t *testing.T) {
 	require.Equal(t, run.Filter{}, started(ops.StartRequest{}))
 	require.Equal(t, run.Filter{Whole: true}, started(ops.StartRequest{All: true}))
 	require.Equal(t, run.Filter{IDs: []string{"a", "b"}, Mend: true}, started(ops.StartRequest{Filter: run.Filter{IDs: []string{"a", "b", "a"}, Mend: true}}))
+	_, err := r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Reconcile, Filter: run.Filter{Run: "reapply-1"}, Why: "x"})
+	require.Equal(t, ops.NotFound, refusal(err), "it would wait for nothing")
+	require.NoError(t, r.store.StartRun(t.Context(), run.Run{ID: "reapply-1", SysName: "web", Kind: run.Reapply, Pattern: run.TwoPhase}, run.Audit{}))
 	require.Equal(t, run.Filter{Run: "reapply-1", Whole: true}, started(ops.StartRequest{All: true, Filter: run.Filter{Run: "reapply-1"}}), "it follows a run")
 	for says, q := range map[string]ops.StartRequest{
 		"kind: a reconcile searches for no documents and has no batches": {Filter: run.Filter{Code: "2628"}},
@@ -119,6 +122,6 @@ func TestWhatAComparisonIsStartedWith(t *testing.T) {
 		require.Equal(t, ops.Usage, refusal(err), says)
 		require.ErrorContains(t, err, says)
 	}
-	_, err := r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Replay, All: true, Filter: run.Filter{Mend: true}, Why: "x"})
+	_, err = r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Replay, All: true, Filter: run.Filter{Mend: true}, Why: "x"})
 	require.ErrorContains(t, err, `mend, whole: go with a comparison, found "replay"`)
 }

@@ -180,6 +180,11 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	kind, _ := o.o.Kinds.Find(r.Kind) // checked
 	r.Whole = r.All && kind.Compares
 	var err error
+	if kind.Compares && r.Run != "" { // it waits for that run, and a wrong name would let it begin at once
+		if err = o.stores(ctx, func(ctx context.Context, s Stores) error { _, err := o.requireRun(ctx, s, r.Run); return err }); err != nil {
+			return Started{}, err
+		}
+	}
 	if r.Code, err = o.code("code", r.Code); err != nil {
 		return Started{}, err
 	}
