@@ -160,7 +160,7 @@ func (o *Ops) FindingAccept(ctx context.Context, r AcceptRequest) (done Accepted
 			case err != nil:
 				return err
 			case f.State == reconcile.Gone:
-				return refuse(Conflict, "finding %s is gone: it is no longer true since %s", name.text, o.clock(f.LastSeen))
+				return refuse(Conflict, "finding %s is gone: it was true for the last time at %s", name.text, o.clock(f.LastSeen))
 			}
 			keys = append(keys, f.Key)
 			done.Findings = append(done.Findings, o.findingRow(f))

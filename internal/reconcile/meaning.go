@@ -21,32 +21,32 @@ func Meanings() []Meaning {
 		{
 			Class: RowMissing, Finding: true,
 			Means: "the ledger names a line that IVCE_DTL does not have: somebody deleted the row, or the table went back",
-			Do: "find out who deleted it. Only the program that makes lines can make it again; then `sqlwriterctl run start reindex --findings row_missing` fills it. " +
+			Do: "find out who deleted it. Only the program that makes lines can make it again; then `sqlwriterctl run start reindex --findings row_missing --why TEXT` fills it. " +
 				"If it is to stay away: `sqlwriterctl finding accept NAME --why TEXT`",
 		},
 		{
 			Class: TrackingMissing, Finding: true,
 			Means: "the line has no row in IVCE_TRKG_MSTR; its row in IVCE_DTL is as written",
-			Do:    "nothing if it is gone after the next night; else `sqlwriterctl run start reindex --findings tracking_missing`",
+			Do:    "nothing if it is gone after the next night; else `sqlwriterctl run start reindex --findings tracking_missing --why TEXT`",
 			Mends: "writes the line again and keeps its status (mode rewrite), if the document that the ledger names is committed",
 		},
 		{
 			Class: Edited, Finding: true,
 			Means: "a value other than the status is not what was written: a person or a program changed the row",
 			Do: "ask who. Right: `sqlwriterctl finding accept NAME --why TEXT`. Wrong: `sqlwriterctl run start reindex --findings edited --dry-run` shows the columns before and " +
-				"after, and without --dry-run it writes the document's values again",
+				"after, and with --why TEXT instead of --dry-run it writes the document's values again",
 		},
 		{
 			Class: Stale, Finding: true,
 			Means: "the line has older content than a committed document, or that document's failure mark: the document was changed after its commit, or the database went back",
-			Do: "if it stays for two nights, a person may have edited the line: `sqlwriterctl run start reindex --findings stale --dry-run`, and the same without --dry-run. " +
+			Do: "if it stays for two nights, a person may have edited the line: `sqlwriterctl run start reindex --findings stale --dry-run`, and the same with --why TEXT instead of --dry-run. " +
 				"Many at once: docs/runbook.md, \"restored from a backup\"",
 			Mends: "writes all documents of the line again (mode write), if the rows are as the ledger says, those of the document's other lines too",
 		},
 		{
 			Class: NotInLedger, Finding: true,
 			Means: "a committed document names a line that the ledger does not have: the database went back, or another program made the document committed",
-			Do: "if it stays for two nights: `sqlwriterctl run start reindex --findings not_in_ledger --dry-run`, and the same without --dry-run. " +
+			Do: "if it stays for two nights: `sqlwriterctl run start reindex --findings not_in_ledger --dry-run`, and the same with --why TEXT instead of --dry-run. " +
 				"Many at once: docs/runbook.md, \"restored from a backup\"",
 			Mends: "writes all documents of the line again (mode write), if the document was committed after the adoption and IVCE_DTL has the line",
 		},
@@ -75,7 +75,7 @@ func Meanings() []Meaning {
 		{
 			Class: PendingTooLong, Finding: true,
 			Means: "a document waits and was due for an hour or more, while the flow ran",
-			Do:    "`sqlwriterctl document why ID` says why; many at once are a backlog: `sqlwriterctl run start drain`",
+			Do:    "`sqlwriterctl document why ID` says why; many at once are a backlog: `sqlwriterctl run start drain --why TEXT`",
 		},
 		{
 			Class: LeftBehind, Finding: true,
