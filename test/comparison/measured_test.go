@@ -319,14 +319,14 @@ func TestADrainBesideAComparison(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, open, emulated)
+			w := newWorld(t, open, inMemoryContainer) // an emulator would share the processors
 			w.options.RequestUnits, w.options.Wait = requestUnits, nil
 			w.offer(w.consistent(1, 5000)...)
 			b := &beside{world: w, next: 10_001}
 			b.drain()
 			rounds := 4
 			if os.Getenv(comparedVariable) != "" {
-				rounds = 12
+				rounds = 16
 			}
 			var alone, both []time.Duration
 			for round := range rounds {
@@ -345,14 +345,15 @@ func TestADrainBesideAComparison(t *testing.T) {
 			median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
 			t.Logf("%s: %d rounds of %d documents, alone %.0f a second, beside a comparison %.0f, in which it made %d steps; median of the ratios of the times %.2f, from %.2f to %.2f",
 				name, rounds, drained, perSecond(alone), perSecond(both), b.steps.Load(), median, ratios[0], ratios[rounds-1])
-			require.Less(t, median, 2.0, "this is against a mistake; docs/evidence.md has what was measured")
+			const mistake = 4 // docs/evidence.md has what was measured
+			require.Less(t, median, float64(mistake))
 		})
 	}
 }
 
 const (
 	// drained is how many documents a drain has.
-	drained = 1000
+	drained = 3000
 	// requestUnits and linesAMinute are the rates of the nightly comparison.
 	requestUnits = 200
 	linesAMinute = 60_000
