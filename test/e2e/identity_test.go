@@ -43,7 +43,7 @@ func (s *stack) send(method, path, body string, headers map[string]string) (int,
 // audited counts the entries of the audit log.
 func (s *stack) audited() int { return s.count(`SELECT COUNT(*) FROM sqlwriter_audit_log`) }
 
-const pauseBody = `{"why":"w","force":false}`
+const pauseBody = `{"why":"w"}`
 
 // Who asks comes from the host alone. While the platform's sign-in is off, its header is anybody's.
 func TestAForgedSignInOpensNothing(t *testing.T) {
