@@ -48,6 +48,9 @@ func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 // stopped is Executed.Left of an execution whose context or time ended.
 const stopped = "it was stopped, or its time is over"
 
+// patience is how long an execution waits for another run: a tick may come some seconds before the time.
+const patience = time.Minute
+
 // none is an epoch that no run has.
 const none = -1
 
@@ -175,7 +178,7 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 		done, err = x.next(ctx, open)
 	case h != nil && !h.exhausted():
 		switch wait := x.nextAt.Sub(x.o.Now()); {
-		case wait > 0 && len(h.source.kind.Passes) > 0 && h.run.Rate == 0: // nothing else makes such a run wait
+		case wait > patience && len(h.source.kind.Passes) > 0 && h.run.Rate == 0: // nothing else makes such a run wait
 			left = "it waits for another run"
 		case wait > x.timeLeft(ctx):
 			left = "its rate, or another run that it waits for"
