@@ -98,7 +98,7 @@ func (r StartRequest) check(table run.KindTable) error {
 func (r StartRequest) checkComparison() error {
 	switch {
 	case r.ErrorKind != "" || r.Code != "" || r.Pattern != "" || r.Limit != 0 || !r.From.IsZero() || !r.To.IsZero():
-		return refuse(Usage, "kind: a %s searches for no documents and has no batches: it goes with ids or all, mend, and a rate", r.Kind)
+		return refuse(Usage, "kind: a %s searches for no documents and has no batches: it goes with ids or all, run, mend, and a rate; found a time, an error, a limit or a pattern", r.Kind)
 	case r.DryRun:
 		return refuse(Usage, "dry_run: a %s changes no row, unless it is to mend: there is nothing to preview", r.Kind)
 	case r.Whole && !r.All:
