@@ -260,3 +260,21 @@ func (m missingQueue) Send(_ context.Context, messages []run.Outgoing) []error {
 	}
 	return errs
 }
+
+// List implements ops.EvidenceStore.
+func (m missingEvidence) List(context.Context, string) ([]ops.EvidenceFile, error) {
+	return nil, m.none()
+}
+
+// Read implements ops.EvidenceStore.
+func (m missingEvidence) Read(context.Context, string) ([]byte, error) {
+	return nil, m.none()
+}
+
+// Put implements ops.EvidenceStore.
+func (m missingEvidence) Put(context.Context, string, []byte) error {
+	return m.none()
+}
+
+// Place implements ops.EvidenceStore.
+func (m missingEvidence) Place() ops.EvidencePlace { return ops.EvidencePlace{} }

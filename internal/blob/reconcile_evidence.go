@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"path"
 	"strings"
 	"time"
 
@@ -13,10 +14,14 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
-var _ reconcile.Evidence = (*Store)(nil)
+var (
+	_ reconcile.Evidence = (*Store)(nil)
+	_ ops.EvidenceStore  = (*Store)(nil)
+)
 
 // listPage is the number of files in a page of a listing; the service gives at most 5,000.
 const listPage = 1000
@@ -134,10 +139,49 @@ func (s *Store) episodes(ctx context.Context, files []file) (found []reconcile.E
 	return found, nil
 }
 
+// List implements ops.EvidenceStore.
+func (s *Store) List(ctx context.Context, folder string) (files []ops.EvidenceFile, err error) {
+	if err := commit.CheckEvidenceFolder(folder); err != nil {
+		return nil, err
+	}
+	err = s.listAll(ctx, folder+"/", func(page []file) error {
+		for _, f := range page {
+			files = append(files, ops.EvidenceFile{Name: strings.TrimPrefix(f.name, folder+"/"), Size: f.size, ETag: f.etag, At: f.at})
+		}
+		return nil
+	})
+	return files, err
+}
+
+// Put implements ops.EvidenceStore.
+func (s *Store) Put(ctx context.Context, name string, content []byte) error {
+	if err := commit.CheckEvidenceName(name); err != nil {
+		return err
+	}
+	ctx, cancel := bounded(ctx, s.timeouts.Keep)
+	defer cancel()
+	put := func() error {
+		_, err := s.file(name).UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{
+			HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
+		})
+		return translated(operation{"blob: put", onFile}, err)
+	}
+	return s.inContainer(ctx, put)
+}
+
+// Place implements ops.EvidenceStore. The client's address may have a signature in its query.
+func (s *Store) Place() ops.EvidencePlace {
+	address, _, _ := strings.Cut(s.client.URL(), "?")
+	account, name := path.Split(strings.TrimRight(address, "/"))
+	return ops.EvidencePlace{Account: account, Container: name, Prefix: strings.TrimRight(s.prefix, "/")}
+}
+
 // file is a file in a listing: its name within the environment, and when it was stored.
 type file struct {
 	name string
 	at   time.Time
+	etag string
+	size int64
 }
 
 // listAll visits the files whose names begin with prefix, page by page, in the order of their names.
@@ -171,7 +215,11 @@ func (s *Store) list(ctx context.Context, prefix, at string) (files []file, next
 		return nil, "", translate(operation{"blob: list", onContainer}, err)
 	}
 	for _, item := range page.Segment.BlobItems {
-		files = append(files, file{strings.TrimPrefix(*item.Name, s.prefix), item.Properties.LastModified.UTC()})
+		f := file{name: strings.TrimPrefix(*item.Name, s.prefix), at: item.Properties.LastModified.UTC()}
+		if p := item.Properties; p.ETag != nil && p.ContentLength != nil { // the service always gives both
+			f.etag, f.size = strings.Trim(string(*p.ETag), `"`), *p.ContentLength
+		}
+		files = append(files, f)
 	}
 	if page.NextMarker != nil {
 		next = *page.NextMarker

@@ -80,11 +80,37 @@ type FindingStore interface {
 	Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error
 }
 
-// EvidenceStore is the part of the store of evidence that pruning needs: Episodes is that of reconcile.Evidence.
+// EvidenceStore is the store of evidence for operators: Episodes is that of reconcile.Evidence. Errors by kind, for all calls: infrastructure,
+// throttled; internal for an invalid name.
 type EvidenceStore interface {
 	Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error)
-	// Remove deletes a folder of evidence and returns how many files it deleted. It may be repeated. Errors by kind: infrastructure, throttled.
+	// List returns the files of a folder in the order of their names. A folder that does not exist has none.
+	List(ctx context.Context, folder string) ([]EvidenceFile, error)
+	// Read gives a file by its name within the environment. Errors also: condition fault.Gone when it does not exist.
+	Read(ctx context.Context, name string) ([]byte, error)
+	// Put stores a file, over an earlier one of that name.
+	Put(ctx context.Context, name string, content []byte) error
+	// Remove deletes a folder of evidence and returns how many files it deleted. It may be repeated.
 	Remove(ctx context.Context, folder string) (files int, err error)
+	// Place says where the files are.
+	Place() EvidencePlace
+}
+
+// EvidenceFile is a file of evidence.
+type EvidenceFile struct {
+	// Name is the file's name in its folder. ETag is the service's: it changes with every write of the file.
+	Name string    `json:"name"`
+	Size int64     `json:"size"`
+	ETag string    `json:"etag"`
+	At   time.Time `json:"at"`
+}
+
+// EvidencePlace is where evidence is stored; without a key or a signature.
+type EvidencePlace struct {
+	// Account is the address of the blob service, Container the container's name, Prefix the environment's folder in it.
+	Account   string `json:"account"`
+	Container string `json:"container"`
+	Prefix    string `json:"prefix"`
 }
 
 // DocumentHeads is the part of reconcile.Documents that pruning needs, with the same contract.

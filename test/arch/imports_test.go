@@ -47,7 +47,7 @@ func directions() []direction {
 		},
 		{
 			"internal/blob",
-			[]string{"internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/reconcile"},
+			[]string{"internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
 			"adapters never import each other",
 		},

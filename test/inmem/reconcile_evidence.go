@@ -2,16 +2,23 @@ package inmem
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
-var _ reconcile.Evidence = (*Evidence)(nil)
+var (
+	_ reconcile.Evidence = (*Evidence)(nil)
+	_ ops.EvidenceStore  = (*Evidence)(nil)
+)
 
 // Report is a file that KeepReport stored.
 type Report struct {
@@ -120,4 +127,42 @@ func (e *Evidence) Remove(ctx context.Context, folder string) (files int, err er
 		files++
 	}
 	return files, nil
+}
+
+// List implements ops.EvidenceStore.
+func (e *Evidence) List(ctx context.Context, folder string) (files []ops.EvidenceFile, err error) {
+	if err := commit.CheckEvidenceFolder(folder); err != nil {
+		return nil, err
+	}
+	if err := ended(ctx, "inmem: list evidence"); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range e.under(folder + "/") {
+		sum := sha256.Sum256(e.files[name])
+		files = append(files, ops.EvidenceFile{
+			Name: strings.TrimPrefix(name, folder+"/"), Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name],
+		})
+	}
+	return files, nil
+}
+
+// Put implements ops.EvidenceStore.
+func (e *Evidence) Put(ctx context.Context, name string, content []byte) error {
+	if err := commit.CheckEvidenceName(name); err != nil {
+		return err
+	}
+	if err := ended(ctx, "inmem: put"); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.files[name], e.times[name] = slices.Clone(content), e.now().UTC().Truncate(time.Second)
+	return nil
+}
+
+// Place implements ops.EvidenceStore.
+func (e *Evidence) Place() ops.EvidencePlace {
+	return ops.EvidencePlace{Account: "https://memory.example/", Container: "sqlwriter", Prefix: "web"}
 }
