@@ -1,0 +1,120 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/ops"
+)
+
+// functions are what templates may call besides html/template's own.
+func (s *Site) functions() template.FuncMap {
+	return template.FuncMap{
+		// link is the address of a page below the root: its path and parameters, by pairs. An empty value is left out.
+		"link": link,
+		// clock is a time of today, or with its date; stamp is a whole time with its zone.
+		"clock": func(t time.Time) string { return clock(t.In(s.o.Location), s.o.Now().In(s.o.Location)) },
+		"stamp": func(t time.Time) string {
+			if t.IsZero() {
+				return ""
+			}
+			return t.In(s.o.Location).Format("2006-01-02 15:04:05 MST")
+		},
+		// ago is the time since t in words; until the time to it.
+		"ago":   func(t time.Time) string { return span(s.o.Now().Sub(t)) },
+		"until": func(t time.Time) string { return span(t.Sub(s.o.Now())) },
+		"span":  span,
+		// seconds makes a duration of a number of seconds.
+		"seconds": func(n int64) time.Duration { return time.Duration(n) * time.Second },
+		"number":  number,
+		"plural":  ops.Plural,
+		"lower":   strings.ToLower,
+		"dict":    dict,
+		"list":    func(all ...any) []any { return all },
+	}
+}
+
+// dict makes a map of pairs, for a part with several arguments.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("ui: dict: %d arguments, expected pairs", len(pairs))
+	}
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("ui: dict: expected a name, found %T", pairs[i])
+		}
+		m[name] = pairs[i+1]
+	}
+	return m, nil
+}
+
+// link is a path below the root with its query. Empty and zero values are left out, as the calls want it.
+func link(path string, pairs ...any) template.URL {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if text := fmt.Sprint(pairs[i+1]); text != "" && text != "0" {
+			q.Set(fmt.Sprint(pairs[i]), text)
+		}
+	}
+	if len(q) == 0 {
+		return template.URL(path) //nolint:gosec // a path of ours
+	}
+	return template.URL(path + "?" + q.Encode()) //nolint:gosec // encoded
+}
+
+// clock is a time as people read it: without the date if that is today's.
+func clock(t, now time.Time) string {
+	switch {
+	case t.IsZero() || t.Unix() <= 0:
+		return "never"
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04:05")
+	case t.Year() == now.Year():
+		return t.Format("Jan 2 15:04")
+	}
+	return t.Format("2006 Jan 2 15:04")
+}
+
+// span is a duration in words, in its two largest units.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = d.Round(time.Second); {
+	case d < 0:
+		return "0 s"
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	case d < 2*time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min"
+	case d < 2*day:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return strconv.Itoa(int(d/day)) + " days"
+}
+
+// number writes a whole number with commas.
+func number(n any) string {
+	text := fmt.Sprint(n)
+	digits := strings.TrimPrefix(text, "-")
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return text
+		}
+	}
+	var parts []string
+	const group = 3
+	for len(digits) > group {
+		parts = append([]string{digits[len(digits)-group:]}, parts...)
+		digits = digits[:len(digits)-group]
+	}
+	grouped := strings.Join(append([]string{digits}, parts...), ",")
+	if strings.HasPrefix(text, "-") {
+		return "-" + grouped
+	}
+	return grouped
+}

@@ -1,0 +1,60 @@
+// Keeps a page fresh while somebody sees it: loads it again every data-poll seconds and puts the new content in its place. Scroll place,
+// focus and open details stay. A page with a form that somebody began to fill is left alone. Without this script the pages are complete.
+"use strict";
+(() => {
+  const every = Number(document.body.dataset.poll) * 1000;
+  const fresh = document.getElementById("fresh");
+  const loadedAt = () => performance.now();
+  let last = loadedAt(), said = fresh ? fresh.textContent : "";
+
+  // How old the page is stands in the header, and turns red when two polls failed.
+  const tell = () => {
+    if (!fresh || !every) return;
+    const age = Math.round((loadedAt() - last) / 1000);
+    fresh.textContent = said + " (" + age + " s ago)";
+    document.body.classList.toggle("stale", age * 1000 > 2 * every + 5000);
+  };
+  setInterval(tell, 1000);
+  if (!every) return;
+
+  const typed = () => Array.from(document.querySelectorAll("main input[type=text], main select, main textarea"))
+    .some((e) => e.tagName === "SELECT" ? Array.from(e.options).some((o) => o.selected !== o.defaultSelected) : e.value !== e.defaultValue);
+  const key = (e) => e && e !== document.body ? e.id || e.getAttribute("href") || e.getAttribute("name") : "";
+
+  const place = (html) => {
+    const next = new DOMParser().parseFromString(html, "text/html");
+    const main = next.getElementById("main"), now = document.getElementById("main");
+    if (!main || !now) return false;
+    const focused = now.contains(document.activeElement) ? key(document.activeElement) : "";
+    const open = Array.from(now.querySelectorAll("details[open]")).map((d) => d.id);
+    const scrolled = Array.from(now.querySelectorAll(".scroll")).map((s) => s.scrollLeft);
+    now.replaceWith(document.adoptNode(main));
+    open.forEach((id) => { const d = id && document.getElementById(id); if (d) d.open = true; });
+    main.querySelectorAll(".scroll").forEach((s, i) => { s.scrollLeft = scrolled[i] || 0; });
+    if (focused) {
+      const again = Array.from(main.querySelectorAll("a, button, input, select, summary")).find((e) => key(e) === focused);
+      if (again) again.focus({ preventScroll: true });
+    }
+    document.title = next.title;
+    const stamp = next.getElementById("fresh");
+    if (stamp) said = stamp.textContent;
+    return true;
+  };
+
+  const poll = async () => {
+    if (document.hidden || typed()) return;
+    const main = document.getElementById("main");
+    main.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(document.body.dataset.self, { credentials: "same-origin", redirect: "follow", headers: { Accept: "text/html" } });
+      const kind = answer.headers.get("Content-Type") || "";
+      if (kind.startsWith("text/html") && answer.url.startsWith(location.origin) && !typed() && place(await answer.text())) last = loadedAt();
+    } catch (e) {
+      // The next poll tries again; the header says how old the page is.
+    }
+    document.getElementById("main").removeAttribute("aria-busy");
+    tell();
+  };
+  setInterval(poll, every);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && loadedAt() - last > every) poll(); });
+})();

@@ -1,0 +1,4 @@
+package storybook
+
+// findingStories are those of: Findings.
+func findingStories() []Story { return nil }

@@ -1,0 +1,4 @@
+package storybook
+
+// runStories are those of: Runs and Run.
+func runStories() []Story { return nil }
