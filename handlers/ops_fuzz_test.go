@@ -137,7 +137,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 			f, prefix := Ops(opened(o)), "v1/"
 			c.identities = rapid.SampledFrom([]string{keyed("default"), keyed("reader"), keyed(""), `{"IsAuthenticated":false}`}).Draw(rt, "who")
 			if rapid.Bool().Draw(rt, "ui") {
-				f, prefix = UI(opened(o), true), "api/v1/"
+				f, prefix = signedInUI(o), "api/v1/"
 				c.headers = map[string]string{"Sec-Fetch-Site": rapid.SampledFrom([]string{"same-origin", "cross-site"}).Draw(rt, "site"), "X-MS-CLIENT-PRINCIPAL": "e30="}
 				c.identities = rapid.SampledFrom([]string{person("name", "Ann", "roles", "Operator"), person("name", "Bob", "roles", "Reader"), keyed("default")}).Draw(rt, "person")
 			}

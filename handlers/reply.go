@@ -23,10 +23,21 @@ type Reply struct {
 // HTTPReply is the response of an httpTrigger function.
 type HTTPReply struct {
 	Status int
-	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates.
+	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates. A Text is sent as it is.
 	Body any
 	// Headers replace and add to those that every response has.
 	Headers map[string]string
+}
+
+// Text is a body that is no JSON, such as a page.
+type Text string
+
+func (r HTTPReply) text() (string, error) {
+	if text, ok := r.Body.(Text); ok {
+		return string(text), nil
+	}
+	body, err := json.Marshal(r.Body)
+	return string(body), err
 }
 
 // wireReply is the host's HttpScriptInvocationResult. It always has all three members: an empty or null reply blocks
@@ -63,13 +74,13 @@ func (r Reply) encode() ([]byte, error) {
 		wire.Logs = []string{}
 	}
 	if r.HTTP != nil {
-		body, err := json.Marshal(r.HTTP.Body)
+		body, err := r.HTTP.text()
 		if err != nil {
 			return nil, err
 		}
 		headers := map[string]string{"Content-Type": jsonType, "Cache-Control": "no-store"}
 		maps.Copy(headers, r.HTTP.Headers)
-		wire.Outputs["res"] = wireHTTP{StatusCode: strconv.Itoa(r.HTTP.Status), Headers: headers, Body: string(body)}
+		wire.Outputs["res"] = wireHTTP{StatusCode: strconv.Itoa(r.HTTP.Status), Headers: headers, Body: body}
 	}
 	return json.Marshal(wire)
 }

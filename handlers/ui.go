@@ -2,32 +2,195 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
 
+	"sqlwriter/internal/events"
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/ui"
 )
 
-// UI mounts functions/Ui, the operators' API behind the platform's sign-in: the host wants a key at Ops whoever signed in
-// (docs/facts.md F12). signIn says that the platform's authentication is on; without it every call is refused. open is that
-// of Ops.
-func UI(open func(context.Context) (*ops.Ops, error), signIn bool) Mounted {
-	who := func(r opsRequest) (caller, error) {
-		if !signIn {
-			return caller{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
-				"turn it on for the function app (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true", nil}
-		}
-		return signedIn(r)
+// UIAccess says who may use the operators' pages, and how an action shows that its sender meant it.
+type UIAccess struct {
+	// SignIn says that the platform's authentication is on. Without it every request is refused, unless Open.
+	SignIn bool
+	// Open makes everybody an operator who asks by a loopback address. It is for a developer's machine.
+	Open bool
+	// Origin is the pages' origin as browsers see it; may be empty.
+	Origin string
+}
+
+// UI mounts functions/Ui: the operators' pages, and their API behind the platform's sign-in, because the host wants a key at Ops whoever
+// signed in (docs/facts.md F12). open is that of Ops.
+func UI(open func(context.Context) (*ops.Ops, error), site *ui.Site, access UIAccess) Mounted {
+	api := operators{name: "Ui", route: "/ui/", prefix: apiPrefix, who: access.who, guard: access.sameOrigin, open: open}
+	p := pages{api: api, site: site, access: access, open: open}
+	m := api.mounted()
+	m.Run = p.run
+	return m
+}
+
+const apiPrefix = "api/v1"
+
+// signInPath is where the platform signs people in.
+const signInPath = "/.auth/login/aad"
+
+// pages serves the site, and hands requests for the API on.
+type pages struct {
+	api    operators
+	site   *ui.Site
+	access UIAccess
+	open   func(context.Context) (*ops.Ops, error)
+}
+
+func (p pages) run(ctx context.Context, in Invocation) (Reply, error) {
+	r, root, err := readPage(in.Object)
+	if err != nil {
+		return Reply{}, err
 	}
-	return operators{name: "Ui", route: "/ui/", prefix: "api/v1", who: who, guard: sameOrigin, open: open}.mounted()
+	if r.path == apiPrefix || strings.HasPrefix(r.path, apiPrefix+"/") {
+		return p.api.mounted().Run(ctx, in)
+	}
+	page := ui.Request{Method: strings.ToUpper(r.Method), Path: r.path, Query: url.Values{}, Root: root}
+	if page.Method == http.MethodHead {
+		page.Method = http.MethodGet
+	}
+	for name, value := range r.Query {
+		if !strings.EqualFold(name, opsapi.KeyParameter) { // a key does not open the pages, and must not stand in a link
+			page.Query.Set(name, value)
+		}
+	}
+	a := p.answer(ctx, r, page)
+	fields := events.Fields{Method: methodOf(r.Method), Call: p.site.Known(r.path), HTTPStatus: a.Status}
+	if a.Err != nil {
+		fields.Kind, fields.Code = fault.KindOf(a.Err), fault.CodeOf(a.Err)
+	}
+	return Reply{HTTP: &HTTPReply{Status: a.Status, Headers: a.Headers, Body: Text(a.Body)}, Fields: fields}, nil
+}
+
+// answer answers a request for a page.
+func (p pages) answer(ctx context.Context, r opsRequest, page ui.Request) ui.Answer {
+	if strings.HasPrefix(page.Path, "assets/") { // the same for everybody
+		return p.site.Serve(ctx, nil, page)
+	}
+	who, err := p.access.who(r)
+	if err != nil {
+		refused := problem(err)
+		if refused.Status == http.StatusUnauthorized && page.Method == http.MethodGet && isNavigation(r) {
+			back := page.Root + page.Path
+			if len(page.Query) > 0 {
+				back += "?" + page.Query.Encode()
+			}
+			return ui.Redirect(http.StatusFound, signInPath+"?post_login_redirect_uri="+url.QueryEscape(back))
+		}
+		return p.site.Refuse(page, refused.Status, refused.Detail)
+	}
+	page.Who = ui.Person{Name: who.name, Role: who.role}
+	if page.Method == http.MethodPost {
+		if err := p.access.sameOrigin(r); err != nil {
+			return p.site.Refuse(page, http.StatusForbidden, err.Error())
+		}
+		var refusal string
+		if page.Form, refusal = r.form(); refusal != "" {
+			return p.site.Refuse(page, http.StatusBadRequest, refusal)
+		}
+	}
+	o, err := p.open(ctx)
+	if err != nil {
+		return p.site.Problem(page, err)
+	}
+	return p.site.Serve(ctx, opsapi.Direct(o, who.name), page)
+}
+
+// readPage reads a request, and the path of the overview as the browser sees it. The address may carry an inner host, but has the path.
+func readPage(object json.RawMessage) (r opsRequest, root string, err error) {
+	if err := json.Unmarshal(object, &r); err != nil {
+		return r, "", &PayloadError{"Data.req", "an HTTP request", "something else"}
+	}
+	const route = "/ui"
+	root = "/api" + route
+	if u, err := url.Parse(r.URL); err == nil {
+		if i := strings.Index(strings.ToLower(u.Path)+"/", route+"/"); i >= 0 {
+			root = u.Path[:i+len(route)]
+			r.path = u.Path[i+len(route):]
+		}
+	}
+	if path := r.Params["path"]; path != nil {
+		r.path = *path
+	}
+	r.path = strings.ToLower(strings.Trim(r.path, "/"))
+	return r, root + "/", nil
+}
+
+// maxForm bounds the body of an action: a reason, and at most some hundred names.
+const maxForm = 64 << 10
+
+// form reads the body of an action. A refusal says what is wrong.
+func (r opsRequest) form() (form url.Values, refusal string) {
+	media, _, _ := strings.Cut(r.header("Content-Type"), ";")
+	var body string
+	switch {
+	case !strings.EqualFold(strings.TrimSpace(media), "application/x-www-form-urlencoded"):
+		return nil, "the body: expected a form, found another Content-Type"
+	case len(r.Body) > maxForm:
+		return nil, "the body: expected a form of at most 64 KiB, found more"
+	case len(r.Body) > 0 && json.Unmarshal(r.Body, &body) != nil:
+		return nil, "the body: expected a form, found something else"
+	}
+	form, err := url.ParseQuery(body)
+	if err != nil {
+		return nil, "the body: expected a form, found text that is none"
+	}
+	return form, ""
+}
+
+// isNavigation reports whether a browser shows the answer. A script's request cannot follow the way to the sign-in.
+func isNavigation(r opsRequest) bool {
+	to := r.header("Sec-Fetch-Dest")
+	return to == "" || to == "document"
+}
+
+// who returns who asks. Errors: *httpError.
+func (a UIAccess) who(r opsRequest) (caller, error) {
+	switch {
+	case a.Open && !isLoopback(r.URL):
+		return caller{}, &httpError{http.StatusForbidden, "UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil}
+	case a.Open:
+		return caller{"a developer on this machine", opsapi.Operator}, nil
+	case !a.SignIn:
+		return caller{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
+			"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true. " +
+			"On a developer's machine set UI_AUTH to none", nil}
+	}
+	return signedIn(r)
+}
+
+// isLoopback reports whether an address names this machine. A page of another site that points its name here does not.
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
 }
 
 // sameOrigin refuses an action that another site's page makes a signed-in browser send. Browsers say in Sec-Fetch-Site where
-// a request comes from. A request without it is no browser's if it carries a token: a page cannot add that header for
-// another site.
-func sameOrigin(r opsRequest) error {
-	switch site := r.header("Sec-Fetch-Site"); {
-	case site == "same-origin", site == "" && r.header("Authorization") != "":
+// a request comes from, and all in Origin. The address may carry an inner host, so a setting names ours. A request with neither is no browser's if it carries a token: a page cannot
+// add that header for another site.
+func (a UIAccess) sameOrigin(r opsRequest) error {
+	site, origin := r.header("Sec-Fetch-Site"), r.header("Origin")
+	switch {
+	case site == "same-origin",
+		a.Origin != "" && origin == a.Origin,
+		site == "" && origin == "" && r.header("Authorization") != "":
 		return nil
 	}
-	return &httpError{http.StatusForbidden, "an action from another site: expected Sec-Fetch-Site: same-origin, or a token in the header Authorization", nil}
+	return &httpError{http.StatusForbidden, "an action from another site: expected Sec-Fetch-Site: same-origin, the Origin that UI_ORIGIN names, or a token in the header Authorization", nil}
 }

@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
+	"sqlwriter/internal/ui"
 )
 
 const (
@@ -108,7 +109,9 @@ func (a *App) Functions() []handlers.Mounted {
 		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
 		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
-		handlers.UI(a.operations, a.config.SignIn),
+		handlers.UI(a.operations, ui.New(ui.Options{
+			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location,
+		}), handlers.UIAccess{SignIn: a.config.SignIn, Open: a.config.OpenUI, Origin: a.config.UIOrigin}),
 		handlers.Health(a.status.report),
 	}
 }

@@ -27,6 +27,10 @@ type Config struct {
 	Reconcile Reconcile
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool
+	// OpenUI lets everybody on this machine use the operators' pages as an operator, without a sign-in. UIOrigin is the origin of the pages
+	// as browsers see it; empty trusts Sec-Fetch-Site alone.
+	OpenUI   bool
+	UIOrigin string
 }
 
 // mostPoison is the setting MAX_POISON_PER_HOUR as the breaker takes it, whose 0 is the default: none is negative.
@@ -211,6 +215,7 @@ func Of(get func(name string) string) Config {
 	c.SQL.Engine = EngineOf(values[SQLConnection])
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
+	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" // there everybody could come
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
 	c.Reconcile.ReviewKey = reviewKeyOf(values[ReviewKey])
 	return c

@@ -140,6 +140,10 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{ReviewConfidence, "80", "from 0 to 1", `"80"`},
 		{ReviewConfidence, "1.0001", "from 0 to 1", `"1.0001"`},
 		{ReviewConfidence, ".8", "from 0 to 1", `".8"`},
+		{UIAuth, "off", "platform, none", `"off"`},
+		{UIOrigin, "operators.example.com", "a scheme and a host", `"operators.example.com"`},
+		{UIOrigin, "https://operators.example.com/", "a scheme and a host", `com/"`},
+		{UIOrigin, "https://Operators.example.com", "lower case", `Operators`},
 		{MaxPoisonPerHour, "-1", "a whole number from 0 to 10000", `"-1"`},
 		{MaxPoisonPerHour, "10001", "a whole number from 0 to 10000", `"10001"`},
 		{MaxPoisonPerHour, "1e2", "a whole number from 0 to 10000", `"1e2"`},
@@ -406,4 +410,13 @@ func TestProducedSettingsPage(t *testing.T) {
 		table = Table()
 	}
 	require.Equal(t, Table(), table, "make update rewrites it")
+}
+
+// The pages are never open to everybody in Azure, and a setting that says so stops nothing else.
+func TestThePagesAreNotOpenInAzure(t *testing.T) {
+	for site, open := range map[string]bool{"": true, "app": false} {
+		c := Of(func(name string) string { return map[string]string{UIAuth: "none", "WEBSITE_SITE_NAME": site}[name] })
+		require.Equal(t, open, c.OpenUI)
+	}
+	require.False(t, Of(func(string) string { return "" }).OpenUI, "by default a sign-in is wanted")
 }

@@ -79,6 +79,10 @@ const (
 	ReconcileRU          = "RECONCILE_RU"
 	ReviewKey            = "REVIEW_KEY"
 	ReviewConfidence     = "REVIEW_CONFIDENCE"
+	UIAuth               = "UI_AUTH"
+	UIOrigin             = "UI_ORIGIN"
+	openUI               = "none"
+	platformUI           = "platform"
 	azureSite            = "WEBSITE_SITE_NAME"
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
@@ -263,7 +267,26 @@ func Settings() []Setting {
 			field:   func(c *Config) any { return &c.Reconcile.Confidence },
 			Meaning: "least confidence, 0 to 1, of each value of such lines; below it they are counted as ambiguous",
 		},
+		{
+			Name: UIAuth, Default: platformUI, Sample: openUI, check: oneOf(platformUI, openUI),
+			Meaning: "who may use the operators' pages: `platform` wants a sign-in (docs/settings.md, Sign-in); `none` makes everybody an operator who " +
+				"asks for them on this machine by a loopback address, and means `platform` in Azure",
+		},
+		{
+			Name: UIOrigin, check: checkOrigin, field: func(c *Config) any { return &c.UIOrigin },
+			Meaning: "origin of the operators' pages as browsers see it, such as `https://operators.example.com`: actions of that Origin are accepted from " +
+				"browsers that send no `Sec-Fetch-Site`; empty accepts none of them",
+		},
 	}
+}
+
+// checkOrigin takes a scheme and a host, as a browser writes an origin.
+func checkOrigin(value string, _ lookup) (string, string) {
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || value != u.Scheme+"://"+strings.ToLower(u.Host) {
+		return "a scheme and a host in lower case, such as https://operators.example.com", strconv.Quote(value)
+	}
+	return "", ""
 }
 
 // checkName refuses a name that cannot be part of a lease prefix or a path.

@@ -76,5 +76,7 @@ func (v *visit) problem(err error) Answer {
 	if t.Away {
 		t.Code = fault.CodeOf(err)
 	}
-	return v.render("problem", v.page.nav, content{Title: http.StatusText(statusOf(err)), Main: t, Status: statusOf(err), Live: t.Away})
+	a := v.render("problem", v.page.nav, content{Title: http.StatusText(statusOf(err)), Main: t, Status: statusOf(err), Live: t.Away})
+	a.Err = err
+	return a
 }

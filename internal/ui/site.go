@@ -75,6 +75,15 @@ type Answer struct {
 	Status  int
 	Headers map[string]string
 	Body    string
+	// Err is why the page could not be shown; nil otherwise.
+	Err error
+}
+
+// Redirect sends the browser to an address.
+func Redirect(status int, to string) Answer {
+	h := headers("text/plain; charset=utf-8")
+	h["Location"] = to
+	return Answer{Status: status, Headers: h}
 }
 
 // page is a row of the table of pages.
@@ -151,7 +160,7 @@ func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer
 	default:
 		to, err := v.page.act(v)
 		if err == nil {
-			return Answer{Status: http.StatusSeeOther, Headers: map[string]string{"Location": r.Root + to}}
+			return Redirect(http.StatusSeeOther, r.Root+to)
 		}
 		v.failed = err
 	}
@@ -167,6 +176,25 @@ func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer
 		c.Notices = append([]Notice{{"bad", "Nothing was done: " + reasonOf(v.failed)}}, c.Notices...)
 	}
 	return v.render(v.page.template(), v.page.nav, c)
+}
+
+// Known is the name of a page, for logs: empty for a path that is none.
+func (s *Site) Known(path string) string {
+	i := slices.IndexFunc(s.pages, func(p page) bool { return p.path == path })
+	if i < 0 {
+		return ""
+	}
+	return "page " + s.pages[i].template()
+}
+
+// Refuse answers somebody who may not see the page, or sent what no page takes.
+func (s *Site) Refuse(r Request, status int, reason string) Answer {
+	return s.Problem(r, &pageError{status, reason})
+}
+
+// Problem answers with the page of an error.
+func (s *Site) Problem(r Request, err error) Answer {
+	return (&visit{Request: r, site: s}).problem(err)
 }
 
 // frame is what the layout shows around a page.

@@ -103,7 +103,7 @@ func directions() []direction {
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer"},
+			[]string{"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer", "internal/ui"},
 			zerolog,
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},

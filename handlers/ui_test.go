@@ -1,0 +1,147 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/ui"
+)
+
+func operator() string { return person("name", "Ann", "roles", "Operator") }
+
+func TestThePagesAreText(t *testing.T) {
+	o, _ := operated(t)
+	got := opsCall{method: "GET", path: "", identities: operator()}.call(t, signedInUI(o))
+	require.Equal(t, "200", got.Status, got.Body)
+	require.Equal(t, "text/html; charset=utf-8", got.Headers["Content-Type"])
+	require.Equal(t, "no-store", got.Headers["Cache-Control"])
+	require.Contains(t, got.Headers["Content-Security-Policy"], "default-src 'none'")
+	require.Contains(t, got.Body, "<!doctype html>")
+	require.Contains(t, got.Body, `href="/api/ui/documents"`)
+	require.Contains(t, got.log, `"call":"page overview"`)
+	require.NotContains(t, got.log, "Ann")
+
+	style := between(got.Body, `<link rel="stylesheet" href="/api/ui/`, `"`)
+	got = opsCall{method: "GET", path: style, identities: `null`}.call(t, signedInUI(o))
+	require.Equal(t, "200", got.Status, "the files that pages use have no secret")
+	require.Contains(t, got.Headers["Cache-Control"], "immutable")
+	require.Equal(t, "404", opsCall{method: "GET", path: "assets/style-000000000000.css", identities: operator()}.call(t, signedInUI(o)).Status)
+	require.Equal(t, "404", opsCall{method: "GET", path: "nothing", identities: operator()}.call(t, signedInUI(o)).Status)
+	require.Equal(t, "405", opsCall{method: "DELETE", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
+	require.Equal(t, "200", opsCall{method: "HEAD", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
+}
+
+func TestWhoHasNotSignedInIsSentThere(t *testing.T) {
+	o, _ := operated(t)
+	ask := func(c opsCall) called { return c.call(t, signedInUI(o)) }
+	got := ask(opsCall{method: "GET", path: "documents?line=7&code=key-marker", identities: `null`})
+	require.Equal(t, "302", got.Status)
+	require.Equal(t, "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fdocuments%3Fline%3D7", got.Headers["Location"], "without the key")
+	script := map[string]string{"Sec-Fetch-Dest": "empty"}
+	require.Equal(t, "401", ask(opsCall{method: "GET", identities: `null`, headers: script}).Status, "a script cannot follow the way to the sign-in")
+	require.Equal(t, "401", ask(opsCall{method: "POST", path: "pause", identities: `null`}).Status)
+	require.Equal(t, "302", ask(opsCall{method: "GET", identities: keyed("default")}).Status, "a key is no sign-in")
+	forged := map[string]string{"X-MS-CLIENT-PRINCIPAL": "eyJhdXRoX3R5cCI6ImFhZCJ9", "X-MS-CLIENT-PRINCIPAL-NAME": "Ann"}
+	require.Equal(t, "302", ask(opsCall{method: "GET", identities: `null`, headers: forged}).Status, "a header is no identity")
+	got = ask(opsCall{method: "GET", identities: person("name", "Ann", "oid", "1")})
+	require.Equal(t, "403", got.Status)
+	require.Contains(t, got.Body, "an administrator assigns Reader or Operator")
+	require.NotContains(t, got.Body, "<nav", "nothing is shown to who may see nothing")
+}
+
+func TestThePagesAreOffWithoutAuthentication(t *testing.T) {
+	o, _ := operated(t)
+	off := UI(opened(o), ui.New(ui.Options{SysName: "web"}), UIAccess{})
+	got := opsCall{method: "GET", path: "", identities: operator()}.call(t, off)
+	require.Equal(t, "403", got.Status)
+	require.Contains(t, got.Body, "WEBSITE_AUTH_ENABLED")
+	require.Contains(t, got.Body, "docs/settings.md, Sign-in")
+}
+
+// UI_AUTH=none is for the machine's own browser: a name of another site that points to this machine is refused.
+func TestOpenPagesAnswerOnLoopbackOnly(t *testing.T) {
+	o, store := operated(t)
+	open := UI(opened(o), ui.New(ui.Options{SysName: "web"}), UIAccess{Open: true})
+	for address, want := range map[string]int{
+		"http://localhost:7071/api/ui/": 200, "http://127.0.0.1:7071/api/ui": 200, "http://[::1]:7071/api/ui/": 200, "http://LOCALHOST/api/ui/": 200,
+		"http://evil.example/api/ui/": 403, "http://192.168.1.7:7071/api/ui/": 403, "http://localhost.evil.example/api/ui/": 403, "": 403,
+	} {
+		got, _, err := readPage([]byte(`{"Url":"` + address + `","Method":"GET"}`))
+		require.NoError(t, err)
+		_, refused := UIAccess{Open: true}.who(got)
+		require.Equal(t, want == 200, refused == nil, address)
+	}
+	got := opsCall{method: "GET", path: "", identities: `null`}.call(t, open)
+	require.Equal(t, "403", got.Status, "the address of a function app")
+	require.Contains(t, got.Body, "loopback")
+	require.Empty(t, store.Audits())
+}
+
+func TestTheRootOfThePages(t *testing.T) {
+	for address, want := range map[string][2]string{
+		"https://app/api/ui":                {"/api/ui/", ""},
+		"https://app/api/ui/":               {"/api/ui/", ""},
+		"https://app/API/Ui/Documents?id=1": {"/API/Ui/", "documents"},
+		"https://app/ui/run/":               {"/ui/", "run"},
+		"http://10.0.0.1/x/ui/ui":           {"/x/ui/", "ui"},
+		"%":                                 {"/api/ui/", ""},
+	} {
+		r, root, err := readPage([]byte(`{"Url":"` + address + `"}`))
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{root, r.path}, address)
+	}
+	_, _, err := readPage([]byte(`[]`))
+	var payload *PayloadError
+	require.ErrorAs(t, err, &payload)
+}
+
+// An action is a form from our own page. Everything else changes nothing.
+func TestAPageActsOnlyOnAFormOfOurOwn(t *testing.T) {
+	o, store := operated(t)
+	const form = "application/x-www-form-urlencoded"
+	own := map[string]string{"Sec-Fetch-Site": "same-origin"}
+	for name, c := range map[string]struct {
+		call   opsCall
+		status string
+	}{
+		"another site":      {opsCall{body: "why=w", media: form, headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, "403"},
+		"a forged origin":   {opsCall{body: "why=w", media: form, headers: map[string]string{"Origin": "https://operators.example.com.evil"}}, "403"},
+		"JSON":              {opsCall{body: `{"why":"w"}`, headers: own}, "400"},
+		"no form":           {opsCall{body: "why=%zz", media: form, headers: own}, "400"},
+		"too much":          {opsCall{body: "why=" + string(make([]byte, maxForm)), media: form, headers: own}, "400"},
+		"a page that shows": {opsCall{body: "why=w", media: form, headers: own}, "405"},
+	} {
+		c.call.method, c.call.identities = "POST", operator()
+		got := c.call.call(t, signedInUI(o))
+		require.Equal(t, c.status, got.Status, "%s: %s", name, got.Body)
+	}
+	require.Empty(t, store.Audits())
+}
+
+func TestAPageWhoseUseCasesAreAway(t *testing.T) {
+	away := func(err error) Mounted {
+		return UI(func(context.Context) (*ops.Ops, error) { return nil, err }, ui.New(ui.Options{}), UIAccess{SignIn: true})
+	}
+	got := opsCall{method: "GET", identities: operator()}.call(t, away(fault.New(fault.Infrastructure, "test", "refused", "nobody listens")))
+	require.Equal(t, "503", got.Status)
+	require.Contains(t, got.Body, "nobody listens")
+	require.Contains(t, got.log, `"code":"refused"`)
+	got = opsCall{method: "GET", identities: operator()}.call(t, away(errors.New("key-marker")))
+	require.Equal(t, "500", got.Status)
+	require.NotContains(t, got.log+got.Body, "key-marker")
+	require.Equal(t, http.StatusText(http.StatusInternalServerError), between(got.Body, "<h1>", "</h1>"))
+}
+
+// between is the text between two others.
+func between(text, from, to string) string {
+	_, text, _ = strings.Cut(text, from)
+	text, _, _ = strings.Cut(text, to)
+	return text
+}
