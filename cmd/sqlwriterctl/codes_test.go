@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
 )
 
@@ -30,7 +31,7 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 	codes, texts := codesInSource(t)
 	require.Greater(t, len(codes), 60)
 	rows := map[string][]fault.Kind{}
-	for _, r := range faults() {
+	for _, r := range open.Faults() {
 		rows[r.Adapter+" "+r.Code] = append(rows[r.Adapter+" "+r.Code], r.Kind)
 	}
 	for _, c := range codes {
@@ -41,7 +42,7 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 			t.Errorf("%s gives %q the kind %s, its row in Faults() of %s says %v", c.place, c.code, c.kind, c.adapter, kinds)
 		}
 	}
-	for _, r := range faults() {
+	for _, r := range open.Faults() {
 		word := strings.TrimPrefix(r.Code, "validation.")
 		if fault.IsNumber(word) || strings.ContainsAny(word, "/- ") {
 			continue // given by a number

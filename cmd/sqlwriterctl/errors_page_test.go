@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
 )
 
@@ -19,18 +20,18 @@ var update = flag.Bool("update", false, "rewrite docs/errors.md from the tables 
 func TestProducedErrorsPage(t *testing.T) {
 	const path = "../../docs/errors.md"
 	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(errorsPage(faults())), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(errorsPage(open.Faults())), 0o600))
 		require.NoError(t, os.Chmod(path, 0o644))
 	}
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, errorsPage(faults()), string(got), "make update rewrites it")
+	require.Equal(t, errorsPage(open.Faults()), string(got), "make update rewrites it")
 }
 
 // The page has every row, each in the section of its adapter.
 func TestTheErrorsPageHasEveryRow(t *testing.T) {
-	page := errorsPage(faults())
-	for _, r := range faults() {
+	page := errorsPage(open.Faults())
+	for _, r := range open.Faults() {
 		section, ok := strings.CutPrefix(page[strings.Index(page, "## "+r.Adapter):], "## "+r.Adapter)
 		require.True(t, ok, r.Adapter)
 		section, _, _ = strings.Cut(section, "\n## ")

@@ -7,14 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/reconcile"
 )
 
 // explained runs explain --json and returns the rows.
-func (b *bench) explained(t *testing.T, codes ...string) []explained {
+func (b *bench) explained(t *testing.T, codes ...string) []explain.Entry {
 	t.Helper()
 	require.Equal(t, exitOK, b.run(t, append([]string{"explain", "-o", "json"}, codes...)...), b.errors)
-	var found []explained
+	var found []explain.Entry
 	require.NoError(t, json.Unmarshal([]byte(b.out), &found), "stdout is JSON and nothing else")
 	return found
 }
@@ -125,9 +128,9 @@ func TestExplainAClassOfAComparison(t *testing.T) {
 	require.NotContains(t, b.out, "by itself")
 	require.Equal(t, exitUsage, b.run(t, "explain", "row_mising"))
 	require.Contains(t, b.errors, "row_missing")
-	for _, class := range classes() {
-		e := b.explained(t, class)[0]
-		require.Equal(t, class, e.Code)
+	for _, m := range reconcile.Meanings() {
+		e := b.explained(t, string(m.Class))[0]
+		require.Equal(t, string(m.Class), e.Code)
 		require.NotEmpty(t, e.Do)
 	}
 }
@@ -156,7 +159,7 @@ func TestExplainAKindAndEverything(t *testing.T) {
 	}
 
 	all := b.explained(t)
-	require.Len(t, all, len(faults()))
+	require.Len(t, all, len(open.Faults()))
 	kinds, adapters := map[fault.Kind]bool{}, map[string]bool{}
 	for _, e := range all {
 		kinds[e.Kind], adapters[e.Adapter] = true, true

@@ -73,7 +73,7 @@ func (a *app) describe(err error) (what, advice string) {
 		return err.Error(), "check the key and its environment variable, or sign in again with `az login`"
 	case classified != nil:
 		advice = "details are shown with --verbose"
-		if lookUp(faults(), classified.Code) != nil {
+		if codes().Names(classified.Code) {
 			advice = fmt.Sprintf("`sqlwriterctl explain %s` says what it means and what to do", classified.Code)
 		}
 		return reason(err, classified), advice

@@ -35,9 +35,9 @@ func (a *app) valuesOf(list string) []string {
 	case "kinds":
 		return idsOf(fault.Rules(), func(r fault.Rule) string { return string(r.Kind) })
 	case "codes":
-		return fault.Codes(faults())
+		return codes().Codes()
 	case "explained":
-		return slices.Concat(fault.Codes(faults()), alarmCodes(), classes())
+		return codes().Known()
 	case "run-kinds":
 		return idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) })
 	case "rewritable":
@@ -95,7 +95,7 @@ func checkValues(a *app, parsed *kong.Context) error {
 		}
 		known := a.valuesOf(list)
 		for _, text := range textsOf(value.Target) {
-			if text == "" || slices.Contains(known, text) || (list == "codes" && len(lookUp(faults(), text)) > 0) {
+			if text == "" || slices.Contains(known, text) || (list == "codes" && codes().Names(text)) {
 				continue
 			}
 			return &usageError{unknownValue(name, text, known)}

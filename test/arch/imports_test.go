@@ -63,9 +63,10 @@ func directions() []direction {
 		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
 		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
 		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
+		{"internal/explain", []string{"internal/fault", "internal/ops", "internal/reconcile"}, nil, "words about codes; it knows no adapter, and gets their tables"},
 		{
 			"internal/ui",
-			[]string{"internal/fault", "internal/breaker", "internal/commit", "internal/events", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run"},
+			[]string{"internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/events", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run"},
 			nil,
 			"pages make the operators' calls: they know no function, no host and no SDK",
 		},

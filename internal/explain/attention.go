@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"slices"
@@ -32,18 +32,13 @@ func alarmWords() map[string][2]string {
 }
 
 // explainAlarm explains a code of attention; false when it is none.
-func explainAlarm(asked string) (explained, bool) {
+func explainAlarm(asked string) (Entry, bool) {
 	all := ops.Alarms()
 	i := slices.IndexFunc(all, func(at ops.Attention) bool { return strings.EqualFold(at.Code, asked) })
 	if i < 0 {
-		return explained{}, false
+		return Entry{}, false
 	}
 	words := alarmWords()[all[i].Code]
 	page := "docs/runbook.md#" + strings.ReplaceAll(strings.ToLower(all[i].Page), " ", "-")
-	return explained{Asked: asked, Adapter: ofAttention, Code: all[i].Code, Reason: words[0], Do: words[1], Page: page}, true
-}
-
-// alarmCodes are the codes of attention.
-func alarmCodes() []string {
-	return idsOf(ops.Alarms(), func(at ops.Attention) string { return at.Code })
+	return Entry{Asked: asked, Adapter: ofAttention, Code: all[i].Code, Reason: words[0], Do: words[1], Page: page}, true
 }
