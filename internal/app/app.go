@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/events"
+	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -110,7 +111,7 @@ func (a *App) Functions() []handlers.Mounted {
 		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
 		handlers.UI(a.operations, ui.New(ui.Options{
-			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location,
+			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location, Codes: explain.New(open.Faults()),
 		}), handlers.UIAccess{SignIn: a.config.SignIn, Open: a.config.OpenUI, Origin: a.config.UIOrigin}),
 		handlers.Health(a.status.report),
 	}
@@ -242,7 +243,7 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 		}
 		// The breaker logs its own changes. Its text may quote an operator, and Health is anonymous.
 		if !breaker.IsRefusal(err) {
-			line := d.name + ": " + explain(err)
+			line := d.name + ": " + whyNotOpen(err)
 			f := events.Fields{Dependency: d.name, AgainMS: backoff.Milliseconds()}.Of(err)
 			f.Reason = line
 			a.events(ctx).Write(events.DependencyNotOpen, f)

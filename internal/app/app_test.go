@@ -212,10 +212,10 @@ func TestHealthRemembersSinceWhen(t *testing.T) {
 
 func TestHealthRepeatsNoCause(t *testing.T) {
 	err := fault.Wrap(fault.Infrastructure, "cosmos: ping", "401", "the key is refused", errors.New("key-marker"))
-	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", explain(err))
-	require.Equal(t, "not open yet", explain(errors.New("key-marker")))
+	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", whyNotOpen(err))
+	require.Equal(t, "not open yet", whyNotOpen(errors.New("key-marker")))
 	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(errors.New("A: x"), errors.New("B: y")))
-	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", explain(err))
+	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", whyNotOpen(err))
 }
 
 func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {

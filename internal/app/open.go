@@ -140,7 +140,7 @@ func (a *App) watchLeases(ctx context.Context) {
 		set, err := a.clients.leases.HasTimeToLive(ctx)
 		switch {
 		case err != nil:
-			line = depLeases + ": " + explain(err)
+			line = depLeases + ": " + whyNotOpen(err)
 		case set:
 			a.status.lacks(depLeases)
 			return
@@ -182,7 +182,7 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 		err := asInfrastructure(depSQL, check(ctx))
 		if err != nil {
 			a.status.seen(ctx, depSQL, err)
-			a.status.lacks(depSQL, depSQL+": "+explain(err))
+			a.status.lacks(depSQL, depSQL+": "+whyNotOpen(err))
 		}
 		return err
 	})
@@ -296,9 +296,9 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 	}}
 }
 
-// explain describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an address.
+// whyNotOpen describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an address.
 // The causes under the codes "settings" and "schema" contain none, so they are shown.
-func explain(err error) string {
+func whyNotOpen(err error) string {
 	e := fault.As(err)
 	if e == nil {
 		return "not open yet"

@@ -28,7 +28,7 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	_, err = ready()
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "schema", fault.CodeOf(err))
-	require.Contains(t, explain(err), "sqlwriterctl migrate up", "Health says it")
+	require.Contains(t, whyNotOpen(err), "sqlwriterctl migrate up", "Health says it")
 	var tables int
 	require.NoError(t, server.DB().QueryRowContext(t.Context(),
 		`SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = 'sqlwriter'`).Scan(&tables))
@@ -46,5 +46,5 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	c.SQL.Schema = "elsewhere"
 	_, err = ready()
 	require.Equal(t, "schema", fault.CodeOf(err))
-	require.Contains(t, explain(err), "elsewhere.IVCE_DTL")
+	require.Contains(t, whyNotOpen(err), "elsewhere.IVCE_DTL")
 }

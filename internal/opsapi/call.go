@@ -99,3 +99,13 @@ type direct struct {
 func (d direct) call(ctx context.Context, r Row, request any) (any, error) {
 	return r.Run(ops.WithActor(ctx, d.by), d.ops, request)
 }
+
+// Query makes the request of a GET call from the texts of its parameters, as the address has them. Errors: *ops.RequestError (usage).
+func (c Call[Q, A]) Query(texts map[string]string) (q Q, err error) {
+	request, err := c.row().Read(texts, nil)
+	if err != nil {
+		return q, err
+	}
+	q, _ = request.(Q) // Read makes it
+	return q, nil
+}

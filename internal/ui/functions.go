@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/explain"
 	"sqlwriter/internal/ops"
 )
 
@@ -31,11 +32,27 @@ func (s *Site) functions() template.FuncMap {
 		// seconds makes a duration of a number of seconds.
 		"seconds": func(n int64) time.Duration { return time.Duration(n) * time.Second },
 		"number":  number,
-		"plural":  ops.Plural,
-		"lower":   strings.ToLower,
-		"dict":    dict,
-		"list":    func(all ...any) []any { return all },
+		// scope says which documents a failure of a scope concerns; commands marks the commands in a sentence.
+		"scope":    explain.ScopeMeaning,
+		"commands": commands,
+		"plural":   ops.Plural,
+		"lower":    strings.ToLower,
+		"dict":     dict,
+		"list":     func(all ...any) []any { return all },
 	}
+}
+
+// commands marks what stands between backquotes as code.
+func commands(sentence string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(sentence, "`") {
+		if i%2 == 1 {
+			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+		} else {
+			b.WriteString(template.HTMLEscapeString(part))
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped
 }
 
 // dict makes a map of pairs, for a part with several arguments.

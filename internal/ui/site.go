@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/explain"
 	"sqlwriter/internal/opsapi"
 )
 
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// SysName is the environment, Mode how the app writes ("live", "shadow"), Version the build.
 	SysName, Mode, Version string
+	// Codes explains codes.
+	Codes explain.Table
 	// Location is the zone of times that are typed without one; UTC by default.
 	Location *time.Location
 	// Now is the clock.

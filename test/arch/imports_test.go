@@ -72,7 +72,7 @@ func directions() []direction {
 		},
 		{
 			"test/storybook",
-			[]string{"internal/fault", "internal/breaker", "internal/commit", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run", "internal/ui"},
+			[]string{"internal/app/open", "internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run", "internal/ui"},
 			nil,
 			"stories are canned answers for pages",
 		},
@@ -112,7 +112,7 @@ func directions() []direction {
 			"internal/app",
 			[]string{
 				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run", "internal/timer",
-				"internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
+				"internal/explain", "internal/ui", "internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
 			"the handler's adapters are opened by internal/app/open",

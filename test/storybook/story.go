@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/explain"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/ui"
 )
@@ -47,7 +49,7 @@ func (s Story) Site() *ui.Site {
 	if mode == "" {
 		mode = "live"
 	}
-	return ui.New(ui.Options{SysName: "web", Mode: mode, Version: "v0.1.0", Location: zone(), Now: Now})
+	return ui.New(ui.Options{SysName: "web", Mode: mode, Version: "v0.1.0", Location: zone(), Now: Now, Codes: explain.New(open.Faults())})
 }
 
 // Calls answers the story's calls.
