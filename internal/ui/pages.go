@@ -4,6 +4,12 @@ package ui
 func pages() []page {
 	return []page{
 		{path: "", nav: "Overview", show: (*visit).overview},
+		{path: "runs", nav: "Runs", show: (*visit).runs},
+		{path: "run", nav: "Runs", show: (*visit).run},
+		{path: "batch", nav: "Runs", show: (*visit).batch},
+		{path: "cancel", nav: "Runs", show: (*visit).cancel, act: (*visit).doCancel},
+		{path: "resume", nav: "Runs", show: (*visit).resume, act: (*visit).doResume},
+		{path: "requeue", nav: "Runs", show: (*visit).requeue, act: (*visit).doRequeue},
 		{path: "audit", nav: "Audit", show: (*visit).audit},
 		{path: "reports", nav: "Reports", show: (*visit).reports},
 		{path: "report", nav: "Reports", show: (*visit).report},

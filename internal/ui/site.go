@@ -157,6 +157,8 @@ func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer
 	}
 	v.page = s.pages[i]
 	switch {
+	case v.page.act != nil && !r.Who.May():
+		return v.problem(deniedTo(r.Who))
 	case r.Method == http.MethodGet:
 	case r.Method != http.MethodPost || v.page.act == nil:
 		return v.problem(&pageError{http.StatusMethodNotAllowed, "this page only shows"})
