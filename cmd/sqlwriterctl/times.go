@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"time"
+
+	"sqlwriter/internal/ops"
 )
 
 // shownTime is the format of times in tables: it always says the zone.
@@ -56,31 +57,16 @@ func (a *app) period(since, until string) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-var daysAgo = regexp.MustCompile(`^(\d{1,4})([dw])$`)
-
 // moment reads a time, a local date, or a duration before now. "" gives the zero time.
 func (a *app) moment(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	now := a.clock()
-	if m := daysAgo.FindStringSubmatch(text); m != nil {
-		const week = 7
-		n, _ := strconv.Atoi(m[1]) // digits
-		if m[2] == "w" {
-			n *= week
-		}
-		return now.AddDate(0, 0, -n), nil
+	t, ok := ops.Moment(text, a.clock(), a.location())
+	if !ok {
+		return time.Time{}, &usageError{fmt.Errorf("%s: expected %s, found %q", flag, ops.MomentForms, text)}
 	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	for _, layout := range []string{time.RFC3339, shownTime, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, a.location()); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, &usageError{fmt.Errorf("%s: expected so long ago (90m, 1d, 2w), a date (2026-01-31) or a time (2026-01-31T15:04:05-06:00), found %q", flag, text)}
+	return t, nil
 }
 
 // seconds formats a number of seconds.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ func (s *Site) functions() template.FuncMap {
 		// seconds makes a duration of a number of seconds.
 		"seconds": func(n int64) time.Duration { return time.Duration(n) * time.Second },
 		"number":  number,
+		// says shows the times in a sentence of the app as all others are shown.
+		"says": s.says,
 		// scope says which documents a failure of a scope concerns; commands marks the commands in a sentence.
 		"scope":    explain.ScopeMeaning,
 		"commands": commands,
@@ -96,6 +99,19 @@ func clock(t, now time.Time) string {
 		return t.Format("Jan 2 15:04")
 	}
 	return t.Format("2006 Jan 2 15:04")
+}
+
+var stampInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`) //nolint:gochecknoglobals // constant
+
+func (s *Site) says(sentence any) string {
+	now := s.o.Now().In(s.o.Location)
+	return stampInText.ReplaceAllStringFunc(fmt.Sprint(sentence), func(stamp string) string {
+		t, err := time.Parse(time.RFC3339, stamp)
+		if err != nil {
+			return stamp
+		}
+		return clock(t.In(s.o.Location), now)
+	})
 }
 
 // span is a duration in words, in its two largest units.

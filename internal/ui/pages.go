@@ -4,6 +4,10 @@ package ui
 func pages() []page {
 	return []page{
 		{path: "", nav: "Overview", show: (*visit).overview},
+		{path: "documents", nav: "Documents", show: (*visit).documents},
+		{path: "document", nav: "Documents", show: (*visit).document},
+		{path: "retry", nav: "Documents", show: (*visit).retry, act: (*visit).doRetry},
+		{path: "replay", nav: "Runs", show: (*visit).replay, act: (*visit).doReplay},
 		{path: "runs", nav: "Runs", show: (*visit).runs},
 		{path: "run", nav: "Runs", show: (*visit).run},
 		{path: "batch", nav: "Runs", show: (*visit).batch},

@@ -1,8 +1,12 @@
 package ui
 
 import (
+	"fmt"
 	"net/url"
+	"strings"
+	"time"
 
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
 
@@ -16,6 +20,18 @@ func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, erro
 	}
 	for _, name := range extra {
 		delete(texts, name)
+	}
+	for _, name := range []string{"since", "until"} { // people write 1d, calls want a time
+		text := strings.TrimSpace(texts[name])
+		if text == "" {
+			continue
+		}
+		t, ok := ops.Moment(text, v.site.o.Now(), v.site.o.Location)
+		if !ok {
+			var none Q
+			return none, usage(fmt.Sprintf("%s: expected %s, found %q", name, ops.MomentForms, ops.Truncate(text, ops.MaxKind)))
+		}
+		texts[name] = t.Format(time.RFC3339Nano)
 	}
 	return call.Query(texts)
 }
@@ -45,4 +61,23 @@ func flags(command string, pairs ...string) string {
 		}
 	}
 	return command
+}
+
+// param is a parameter of the page, whether it came in the address or in the form.
+func (v *visit) param(name string) string {
+	if v.Form != nil {
+		return v.Form.Get(name)
+	}
+	return v.Query.Get(name)
+}
+
+// backQuery are the filters of the list that a page came from.
+func (v *visit) backQuery() string {
+	q := url.Values{}
+	for _, n := range filterNames() {
+		if text := v.param(n[0]); text != "" {
+			q.Set(n[0], text)
+		}
+	}
+	return q.Encode()
 }

@@ -1,0 +1,267 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
+)
+
+// documentsPage is what the page of documents shows.
+type documentsPage struct {
+	Query    ops.DocumentQuery
+	Statuses []invoice.Status
+	// Since and Until are as they were typed.
+	Since, Until string
+	Documents    []ops.DocumentRow
+	Request      *ops.RequestCount
+	First        bool
+	Next         string
+	// Retry is the address of the page that retries what the filter selects; empty when the filter selects nothing that is retried.
+	Retry string
+}
+
+// documents lists documents.
+func (v *visit) documents() (content, error) {
+	q, err := query(v, opsapi.DocumentList)
+	if err != nil {
+		return content{}, err
+	}
+	if q.Limit == 0 {
+		q.Limit = shownOnPage
+	}
+	found, err := do(v, opsapi.DocumentList, q)
+	if err != nil {
+		return content{}, err
+	}
+	p := documentsPage{
+		Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"), Until: v.Query.Get("until"), Documents: found.Documents,
+		Request: found.Request, First: q.Page == "",
+	}
+	if found.Next != "" {
+		p.Next = v.with("page", found.Next)
+	}
+	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 {
+		p.Retry = string(link("retry", filterPairs(v)...))
+	}
+	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: p.First}, nil
+}
+
+// filterNames are the parameters of ops.DocumentFilter with their flags.
+func filterNames() [][2]string {
+	return [][2]string{
+		{"status", "--status"}, {"kind", "--kind"}, {"error_code", "--code"}, {"request", "--request"}, {"line", "--line"}, {"since", "--since"}, {"until", "--until"},
+	}
+}
+
+// filterPairs are the page's filters as parameters of a link.
+func filterPairs(v *visit) (pairs []any) {
+	for _, n := range filterNames() {
+		pairs = append(pairs, n[0], v.param(n[0]))
+	}
+	return pairs
+}
+
+// filterFlags are the page's filters as flags of a command.
+func filterFlags(command string, v *visit) string {
+	var pairs []string
+	for _, n := range filterNames() {
+		pairs = append(pairs, n[1], v.param(n[0]))
+	}
+	return flags(command, pairs...)
+}
+
+// retried reports whether documents with a status are retried on request; an empty one means any.
+func retried(s invoice.Status) bool {
+	return s == "" || slices.Contains(run.Kinds().OfRun().Selectable(), s)
+}
+
+// documentPage is what the page of a document shows.
+type documentPage struct {
+	ops.Explanation
+
+	// State is the kind of the status's state.
+	State string
+	// CanRetry says that a retry makes sense, and Retry is its page.
+	CanRetry bool
+	Retry    string
+}
+
+// document explains a document, by its id or by a line.
+func (v *visit) document() (content, error) {
+	q, err := query(v, opsapi.DocumentWhy)
+	if err != nil {
+		return content{}, err
+	}
+	e, err := do(v, opsapi.DocumentWhy, q)
+	if err != nil {
+		return content{}, err
+	}
+	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
+	p.CanRetry = v.Who.May() && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
+	command := "sqlwriterctl document why " + shellWord(e.ID)
+	if q.Line != 0 {
+		command = fmt.Sprintf("sqlwriterctl document why --line %d", q.Line)
+	}
+	return content{Title: "Document " + e.ID, Command: command, Main: p, Live: true}, nil
+}
+
+// stateOf is the kind of a document's state.
+func stateOf(status string) string {
+	switch invoice.Status(status) {
+	case invoice.Committed:
+		return "good"
+	case invoice.Failed:
+		return "bad"
+	case invoice.Pending, invoice.RetryScheduled, invoice.Processing:
+		return "wait"
+	}
+	return "off"
+}
+
+// retryPage is what the page before a retry shows.
+type retryPage struct {
+	// Of names what is retried.
+	Of      string
+	Started ops.Started
+	Confirm confirm
+}
+
+// mostHere is the most documents that are retried while the browser waits; more become a run of the workers.
+const mostHere = 100
+
+// retryRequest reads the request of a retry from the query or from the form.
+func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
+	if v.Form != nil {
+		v.Query = v.Form
+	}
+	q, err := query(v, opsapi.DocumentList, "ids", "why")
+	r.DocumentFilter = q.DocumentFilter
+	for _, id := range v.Query["ids"] {
+		if id != "" {
+			r.IDs = append(r.IDs, id)
+		}
+	}
+	r.Why = v.Form.Get("why")
+	return r, err
+}
+
+// retry asks before documents are tried again.
+func (v *visit) retry() (content, error) {
+	r, err := v.retryRequest()
+	if err != nil {
+		return content{}, err
+	}
+	r.DryRun, r.Why = true, ""
+	started, err := do(v, opsapi.DocumentRetry, r)
+	if err != nil {
+		return content{}, err
+	}
+	p := retryPage{Of: retryOf(r), Started: started}
+	n := number(started.Matched)
+	if started.AtLeast {
+		n = "at least " + n
+	}
+	words := n + " " + ops.Plural(started.Matched, "document", "documents")
+	p.Confirm = confirm{
+		To: v.Path, Back: "documents?" + v.backQuery(), BackName: "Back", Why: v.Form.Get("why"),
+		Says:   "Each is written as it is now, by the same rules as always. What fails again waits or fails as before, with its reason.",
+		Not:    []string{"A newer result on a line is never overwritten.", "A document that did not change fails again if its own content is the reason.", "Documents of other environments are left alone."},
+		Button: "Retry " + words,
+	}
+	for _, pair := range filterNames() {
+		if text := v.param(pair[0]); text != "" {
+			p.Confirm.Fields = append(p.Confirm.Fields, field{pair[0], text})
+		}
+	}
+	for _, id := range r.IDs {
+		p.Confirm.Fields = append(p.Confirm.Fields, field{"ids", id})
+	}
+	p.Confirm.Fields = append(p.Confirm.Fields, field{"count", fmt.Sprint(started.Matched)})
+	if started.Matched == 0 {
+		p.Confirm.Nothing = "no document matches that has failed or waits for a retry"
+		if started.Note != "" {
+			p.Confirm.Nothing = started.Note
+		}
+	}
+	command := filterFlags("sqlwriterctl document retry", v)
+	for _, id := range r.IDs {
+		command += " " + shellWord(id)
+	}
+	return content{Title: "Retry " + words, Command: command + ` --why "..."`, Main: p}, nil
+}
+
+// retryOf names what a retry is about.
+func retryOf(r ops.RetryRequest) string {
+	switch {
+	case r.Code != "":
+		return r.Code
+	case len(r.IDs) == 1:
+		return r.IDs[0]
+	}
+	return string(r.Status)
+}
+
+// doRetry tries documents again: a few while the browser waits, more as a run of the workers.
+func (v *visit) doRetry() (string, error) {
+	r, err := v.retryRequest()
+	if err != nil {
+		return "", err
+	}
+	var started ops.Started
+	count, err := strconv.Atoi(v.Form.Get("count"))
+	if (err == nil && count <= mostHere) || len(r.IDs) > 0 || r.Line != 0 || r.Request != "" { // only a retry finds documents by the last three
+		started, err = do(v, opsapi.DocumentRetry, r)
+	} else {
+		kind := run.Kinds().OfRun()
+		statuses := kind.Selectable()
+		if r.Status != "" {
+			statuses = []invoice.Status{r.Status}
+		}
+		started, err = do(v, opsapi.RunStart, ops.StartRequest{
+			Kind: kind.Kind, Why: r.Why, Filter: run.Filter{Statuses: statuses, ErrorKind: r.Kind, Code: r.Code, From: r.Since, To: r.Until},
+		})
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case started.Run == "":
+		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "no document matches any more"}
+	}
+	return string(link("run", "run", started.Run)), nil
+}
+
+// replay asks before what a run left is tried again.
+func (v *visit) replay() (content, error) {
+	r := ops.StartRequest{Kind: run.Kinds().OfRun().Kind, DryRun: true, Filter: run.Filter{Run: v.param("run")}}
+	started, err := do(v, opsapi.RunStart, r)
+	if err != nil {
+		return content{}, err
+	}
+	words := number(started.Matched) + " " + ops.Plural(started.Matched, "document", "documents")
+	p := retryPage{Of: r.Run, Started: started, Confirm: confirm{
+		To: v.Path, Back: string(link("run", "run", r.Run)), BackName: "Back to the run", Why: v.Form.Get("why"), Fields: []field{{"run", r.Run}},
+		Says:   "A new run tries what failed or waits there again.",
+		Not:    []string{"A newer result on a line is never overwritten.", "A document that did not change fails again if its own content is the reason."},
+		Button: "Replay " + words,
+	}}
+	if started.Matched == 0 {
+		p.Confirm.Nothing = "nothing that failed or waits is left of the run"
+	}
+	return content{Title: "Replay " + words, Command: "sqlwriterctl run start replay --run " + shellWord(r.Run) + ` --why "..."`, Main: p}, nil
+}
+
+func (v *visit) doReplay() (string, error) {
+	started, err := do(v, opsapi.RunStart, ops.StartRequest{Kind: run.Kinds().OfRun().Kind, Why: v.Form.Get("why"), Filter: run.Filter{Run: v.Form.Get("run")}})
+	switch {
+	case err != nil:
+		return "", err
+	case started.Run == "":
+		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "nothing is left of the run any more"}
+	}
+	return string(link("run", "run", started.Run)), nil
+}
