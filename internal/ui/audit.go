@@ -30,9 +30,7 @@ func (v *visit) audit() (content, error) {
 		return content{}, err
 	}
 	p := auditPage{Query: q, Audits: found.Audits}
-	if found.Next != "" {
-		p.Next = v.with("page", found.Next)
-	}
+	p.Next = v.nextPage(found.Next)
 	command := flags("sqlwriterctl audit list", "--run", q.Run, "--action", q.Action)
 	if q.All {
 		command += " --all"

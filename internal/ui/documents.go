@@ -42,9 +42,7 @@ func (v *visit) documents() (content, error) {
 		Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"), Until: v.Query.Get("until"), Documents: found.Documents,
 		Request: found.Request, First: q.Page == "",
 	}
-	if found.Next != "" {
-		p.Next = v.with("page", found.Next)
-	}
+	p.Next = v.nextPage(found.Next)
 	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 {
 		p.Retry = string(link("retry", filterPairs(v)...))
 	}

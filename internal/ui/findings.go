@@ -44,9 +44,7 @@ func (v *visit) findings() (content, error) {
 	if p.Query.State == "" {
 		p.Query.State = string(reconcile.Open)
 	}
-	if found.Next != "" {
-		p.Next = v.with("page", found.Next)
-	}
+	p.Next = v.nextPage(found.Next)
 	line := ""
 	if q.Line != 0 {
 		line = fmt.Sprint(q.Line)

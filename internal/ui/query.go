@@ -36,19 +36,16 @@ func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, erro
 	return call.Query(texts)
 }
 
-// with is the page's address with one parameter changed; an empty value takes it out.
-func (v *visit) with(name, value string) string {
-	q := url.Values{}
+// nextPage is the address of another page of the same list; empty without one.
+func (v *visit) nextPage(page string) string {
+	if page == "" {
+		return ""
+	}
+	q := url.Values{"page": {page}}
 	for n := range v.Query {
-		if text := v.Query.Get(n); text != "" && n != name {
+		if text := v.Query.Get(n); text != "" && n != "page" {
 			q.Set(n, text)
 		}
-	}
-	if value != "" {
-		q.Set(name, value)
-	}
-	if len(q) == 0 {
-		return v.Path
 	}
 	return v.Path + "?" + q.Encode()
 }

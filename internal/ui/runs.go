@@ -33,9 +33,7 @@ func (v *visit) runs() (content, error) {
 		return content{}, err
 	}
 	p := runsPage{Runs: found.Runs, First: q.Page == ""}
-	if found.Next != "" {
-		p.Next = v.with("page", found.Next)
-	}
+	p.Next = v.nextPage(found.Next)
 	return content{Title: "Runs", Command: "sqlwriterctl run list", Main: p, Live: p.First}, nil
 }
 
@@ -80,7 +78,7 @@ func (v *visit) run() (content, error) {
 	p := runPage{RunProgress: progress}
 	kind, _ := run.Kinds().Find(p.Kind)
 	p.Meaning = kind.Meaning
-	p.Known, p.More = progress.Run.Known()
+	p.Known, p.More = progress.Known()
 	p.Outcomes = outcomesOf(kind, progress.Stats.Outcomes)
 	hasDocuments := len(kind.Passes) == 0
 	if hasDocuments && progress.Stats.Failed() {
@@ -90,9 +88,7 @@ func (v *visit) run() (content, error) {
 			p.ItemsProblem = reasonOf(err)
 		}
 		p.Left = items.Items
-		if items.Next != "" {
-			p.LeftNext = v.with("page", items.Next)
-		}
+		p.LeftNext = v.nextPage(items.Next)
 		if progress.Stats.Batches[run.Failed] > 0 {
 			failed, err := do(v, opsapi.BatchList, ops.BatchQuery{Run: q.Run, Status: run.Failed, Limit: shownOnPage})
 			if err != nil {

@@ -48,19 +48,25 @@ func documentStories() []Story {
 	failed.Status, failed.NextTry, failed.RetriesUsed = "failed", time.Time{}, 5
 	failed.Summary, failed.Next = "failed 2026-11-22T02:11:20-06:00 after 5 of 5 retries: document validation.too_long", "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`"
 	failed.Evidence = "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12"
-	committed := ops.Explanation{ID: waitingDocument, SysName: "web", Status: "committed", Outcome: "superseded", SupersededBy: "2026-11-22 02:50:01.553120-06:00-0005-1421549", Retries: 5,
-		Summary: "committed 2026-11-22T02:40:09-06:00: a newer result holds its lines: 2026-11-22 02:50:01.553120-06:00-0005-1421549", Next: "nothing: it is done", Flow: "running"}
+	committed := ops.Explanation{
+		ID: waitingDocument, SysName: "web", Status: "committed", Outcome: "superseded", SupersededBy: "2026-11-22 02:50:01.553120-06:00-0005-1421549", Retries: 5,
+		Summary: "committed 2026-11-22T02:40:09-06:00: a newer result holds its lines: 2026-11-22 02:50:01.553120-06:00-0005-1421549", Next: "nothing: it is done", Flow: "running",
+	}
 	stopped := tooLong()
 	stopped.Flow, stopped.StoppedSeconds = "stopped since 2026-11-22T03:12:05-06:00 (infrastructure refused: nobody listens); next probe 2026-11-22T03:13:45-06:00", 62
 	stopped.Next = "it waits until the flow runs again, and this spends no retry"
 	byLine := failed
 	byLine.Line = &ops.AboutLine{Line: 1421549, Says: "the ledger has its failure mark", Others: mixed[:2]}
-	hostile := ops.Explanation{ID: Hostile, SysName: Hostile, Status: Hostile, Outcome: Hostile, SupersededBy: Hostile, Summary: Hostile, Next: Hostile, Problem: Hostile, Warning: Hostile, Error: Hostile, FinalError: Hostile, Evidence: Hostile, Flow: Hostile,
+	hostile := ops.Explanation{
+		ID: Hostile, SysName: Hostile, Status: Hostile, Outcome: Hostile, SupersededBy: Hostile, Summary: Hostile, Next: Hostile, Problem: Hostile, Warning: Hostile, Error: Hostile, FinalError: Hostile, Evidence: Hostile, Flow: Hostile,
 		Attempts: []ops.Tried{{Kind: Hostile, Code: Hostile, Error: Hostile}}, LastError: &ops.Tried{Code: Hostile, Error: Hostile}, Marked: &ops.Mark{By: Hostile, Why: Hostile, At: Hostile},
-		Line: &ops.AboutLine{Line: 1, Says: Hostile, Others: []ops.DocumentRow{{ID: Hostile, Status: Hostile, Code: Hostile, Kind: Hostile, SysName: Hostile, Foreign: true}}}}
+		Line: &ops.AboutLine{Line: 1, Says: Hostile, Others: []ops.DocumentRow{{ID: Hostile, Status: Hostile, Code: Hostile, Kind: Hostile, SysName: Hostile, Foreign: true}}},
+	}
 	filter := url.Values{"status": {"retry_scheduled"}, "error_code": {"validation.too_long"}}
-	dry := ops.Started{DryRun: true, Kind: run.Replay, Matched: 31, Failures: []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 31}},
-		First: []ops.Match{{ID: waitingDocument, Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", FailedAt: Ago(2 * time.Minute)}}}
+	dry := ops.Started{
+		DryRun: true, Kind: run.Replay, Matched: 31, Failures: []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 31}},
+		First: []ops.Match{{ID: waitingDocument, Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", FailedAt: Ago(2 * time.Minute)}},
+	}
 	none := ops.Started{DryRun: true, Kind: run.Replay, Note: "no document of this environment matches whose status is failed"}
 	many := dry
 	many.Matched, many.AtLeast = 10_000, true

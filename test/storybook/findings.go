@@ -10,18 +10,18 @@ import (
 )
 
 func findingStories() []Story {
-	row := func(class reconcile.Class, line int64, document string, state reconcile.State) ops.FindingRow {
+	const document = "2026-11-20 02:40:01.553120-06:00-0004-1421549"
+	row := func(class reconcile.Class, line int64, state reconcile.State) ops.FindingRow {
 		return ops.FindingRow{Name: string(class) + "/1421549/" + document, Finding: reconcile.Finding{
 			Seen:  reconcile.Seen{Key: reconcile.Key{Class: class, Line: line, Document: document}, Detail: "differs in IVCE_DTL.CLN_MFR_AI_NM"},
 			State: state, FirstSeen: Ago(30 * time.Hour), LastSeen: Ago(73 * time.Minute), Run: reconcileRun,
 		}}
 	}
-	const document = "2026-11-20 02:40:01.553120-06:00-0004-1421549"
-	edited, stale := row(reconcile.Edited, 1421549, document, reconcile.Open), row(reconcile.Stale, 1421702, document, reconcile.Open)
+	edited, stale := row(reconcile.Edited, 1421549, reconcile.Open), row(reconcile.Stale, 1421702, reconcile.Open)
 	stale.QueuedBy = "reindex-20261122-020419-0a1b2c3d"
-	accepted := row(reconcile.Edited, 1421549, document, reconcile.Accepted)
+	accepted := row(reconcile.Edited, 1421549, reconcile.Accepted)
 	accepted.By, accepted.Why = "a.lopez@example.com (1-2-3)", "corrected by the vendor's steward"
-	gone := row(reconcile.Edited, 1421549, document, reconcile.Gone)
+	gone := row(reconcile.Edited, 1421549, reconcile.Gone)
 	found := ops.Found{Classes: []reconcile.Count{{Class: reconcile.Edited, Open: 2, Accepted: 1, First: Ago(30 * time.Hour)}, {Class: reconcile.Stale, Open: 1, First: Ago(73 * time.Minute)}}, Open: 3, Accepted: 1, Run: reconcileRun, ComparedAt: Ago(73 * time.Minute), Says: "3 open (2 edited, 1 stale), 1 accepted"}
 	hostile := ops.FindingRow{Name: Hostile, Finding: reconcile.Finding{Seen: reconcile.Seen{Key: reconcile.Key{Class: reconcile.Class(Hostile), Line: 1, Document: Hostile}, Detail: Hostile}, State: reconcile.Open, Run: Hostile, QueuedBy: Hostile, By: Hostile, Why: Hostile}}
 	about := url.Values{"finding": {edited.Name}}

@@ -24,8 +24,10 @@ func replaying() run.Run {
 }
 
 func runStories() []Story {
-	working := ops.RunProgress{Run: replaying(), State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12, PerSecond: 2.4, LeftSeconds: 8,
-		Stats: run.Stats{Outcomes: map[run.Outcome]int{run.DocCommitted: 11, run.DocSuperseded: 1, "": 19}, Batches: map[run.BatchStatus]int{run.Processing: 1}}}
+	working := ops.RunProgress{
+		Run: replaying(), State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12, PerSecond: 2.4, LeftSeconds: 8,
+		Stats: run.Stats{Outcomes: map[run.Outcome]int{run.DocCommitted: 11, run.DocSuperseded: 1, "": 19}, Batches: map[run.BatchStatus]int{run.Processing: 1}},
+	}
 	waiting := working
 	waiting.State, waiting.Says = ops.RunWaits, "it goes on when SQL answers again"
 	ended := working
