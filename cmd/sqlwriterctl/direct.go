@@ -266,6 +266,11 @@ func (m missingEvidence) List(context.Context, string) ([]ops.EvidenceFile, erro
 	return nil, m.none()
 }
 
+// FilesBelow implements ops.EvidenceStore.
+func (m missingEvidence) FilesBelow(context.Context, string, string) ([]ops.EvidenceFile, string, error) {
+	return nil, "", m.none()
+}
+
 // Read implements ops.EvidenceStore.
 func (m missingEvidence) Read(context.Context, string) ([]byte, error) {
 	return nil, m.none()

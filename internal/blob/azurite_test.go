@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/azurite"
 )
@@ -205,6 +206,8 @@ func TestWithARightToFilesOnly(t *testing.T) {
 		requireNoSecret(t, err, query.Signature())
 	}
 	require.NoError(t, s.KeepReport(t.Context(), "r.txt", []byte("x"), "text/plain"))
+	require.NoError(t, s.Put(t.Context(), folder+"/replayed.json", []byte("{}")))
+	require.Equal(t, ops.EvidencePlace{Account: strings.TrimRight(c.endpoint, "/") + "/", Container: name, Prefix: "web"}, s.Place(), "without the signature")
 }
 
 // metadata.json goes last: what is left of a folder is found again and removed by the next try.

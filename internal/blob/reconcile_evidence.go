@@ -146,11 +146,24 @@ func (s *Store) List(ctx context.Context, folder string) (files []ops.EvidenceFi
 	}
 	err = s.listAll(ctx, folder+"/", func(page []file) error {
 		for _, f := range page {
-			files = append(files, ops.EvidenceFile{Name: strings.TrimPrefix(f.name, folder+"/"), Size: f.size, ETag: f.etag, At: f.at})
+			f.name = strings.TrimPrefix(f.name, folder+"/")
+			files = append(files, f.evidence())
 		}
 		return nil
 	})
 	return files, err
+}
+
+// FilesBelow implements ops.EvidenceStore. A page has up to 1,000 files, and its position is the service's marker.
+func (s *Store) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
+	if err := commit.CheckEvidenceName(folder); err != nil {
+		return nil, "", err
+	}
+	files, next, err := s.list(ctx, folder+"/", at)
+	for _, f := range files {
+		page = append(page, f.evidence())
+	}
+	return page, next, err
 }
 
 // Put implements ops.EvidenceStore.
@@ -182,6 +195,10 @@ type file struct {
 	at   time.Time
 	etag string
 	size int64
+}
+
+func (f file) evidence() ops.EvidenceFile {
+	return ops.EvidenceFile{Name: f.name, Size: f.size, ETag: f.etag, At: f.at}
 }
 
 // listAll visits the files whose names begin with prefix, page by page, in the order of their names.

@@ -86,6 +86,9 @@ type EvidenceStore interface {
 	Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error)
 	// List returns the files of a folder in the order of their names. A folder that does not exist has none.
 	List(ctx context.Context, folder string) ([]EvidenceFile, error)
+	// FilesBelow returns the next files below a folder of the environment, with their names in the environment and in that order, and the
+	// position after them; "" begins, and ends. It returns also files that are no evidence.
+	FilesBelow(ctx context.Context, folder, at string) (page []EvidenceFile, next string, err error)
 	// Read gives a file by its name within the environment. Errors also: condition fault.Gone when it does not exist.
 	Read(ctx context.Context, name string) ([]byte, error)
 	// Put stores a file, over an earlier one of that name.
@@ -98,7 +101,7 @@ type EvidenceStore interface {
 
 // EvidenceFile is a file of evidence.
 type EvidenceFile struct {
-	// Name is the file's name in its folder. ETag is the service's: it changes with every write of the file.
+	// Name is the file's name in its folder. ETag is the service's, without quotes: it changes when the content does.
 	Name string    `json:"name"`
 	Size int64     `json:"size"`
 	ETag string    `json:"etag"`

@@ -14,16 +14,15 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
-// ReconcileEvidence is everything that reconciliation and evidence prune do with evidence.
+// ReconcileEvidence is everything that reconciliation and operators do with evidence. Remove deletes metadata.json last.
 type ReconcileEvidence interface {
 	commit.Evidence
 	reconcile.Evidence
-	// Remove deletes a folder of evidence, metadata.json last, and returns how many files it deleted. It may be repeated. Errors by kind:
-	// infrastructure, throttled; internal for a name that is no commit.EvidenceFolder.
-	Remove(ctx context.Context, folder string) (files int, err error)
+	ops.EvidenceStore
 }
 
 // ReconcileEvidenceHarness has the ports under test and the functions that TestReconcileEvidence needs around them.
@@ -53,6 +52,12 @@ func TestReconcileEvidence(t *testing.T, open func(t *testing.T) ReconcileEviden
 		{"a report's name that is none is refused", impossibleReports},
 		{"a folder is removed whole, alone, and twice", removesFolder},
 		{"what is no folder of evidence is not removed", removesNothingElse},
+		{"a folder's files are listed, and no other's", listsFolder},
+		{"350 folders' files are listed below theirs, each once", listsBelow},
+		{"a file is read as it is stored, and a missing one is gone", readsFiles},
+		{"a file is put over an earlier one, and its ETag changes", putsFiles},
+		{"impossible names are refused", impossibleFiles},
+		{"the place has no signature", placeOfFiles},
 		{"a call whose context has ended is infrastructure", evidenceCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
@@ -257,6 +262,139 @@ func removesNothingElse(t *testing.T, h ReconcileEvidenceHarness) {
 	require.True(t, ok)
 }
 
+func listsFolder(t *testing.T, h ReconcileEvidenceHarness) {
+	before := time.Now().Add(-time.Minute)
+	folder := h.fails(t, evidenceOf("a", 1), 1)
+	for _, other := range []string{h.fails(t, evidenceOf("a", 1), 10), folder + "x"} {
+		require.NoError(t, h.Evidence.Keep(t.Context(), other+"/notes.txt", []byte("x")))
+	}
+	require.NoError(t, h.Evidence.Keep(t.Context(), folder+"/more/notes.txt", []byte("12345")))
+	files, err := h.Evidence.List(t.Context(), folder)
+	require.NoError(t, err)
+	etags := map[string]bool{}
+	for i, want := range []ops.EvidenceFile{
+		{Name: "error.json", Size: 2},
+		{Name: commit.EvidenceMetadata, Size: int64(len(`{"container": "c", "document_id": "a"}`))},
+		{Name: "more/notes.txt", Size: 5},
+		{Name: "original.json", Size: 2},
+	} {
+		require.Less(t, i, len(files))
+		got := files[i]
+		require.WithinRange(t, got.At, before, time.Now().Add(time.Minute))
+		require.Equal(t, time.UTC, got.At.Location())
+		require.NotEmpty(t, got.ETag)
+		require.NotContains(t, got.ETag, `"`)
+		etags[got.Name] = true
+		want.ETag, want.At = got.ETag, got.At
+		require.Equal(t, want, got)
+	}
+	require.Len(t, files, len(etags))
+	again, err := h.Evidence.List(t.Context(), folder)
+	require.NoError(t, err)
+	require.Equal(t, files, again, "the ETags of unchanged files are the same")
+	none, err := h.Evidence.List(t.Context(), commit.EvidenceFolder(evidenceOf("b", 1), 0))
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+// below turns the pages of the files below a folder.
+func (h ReconcileEvidenceHarness) below(t testing.TB, folder string) (names []string) {
+	t.Helper()
+	for at := ""; ; {
+		page, next, err := h.Evidence.FilesBelow(t.Context(), folder, at)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page), 1000)
+		for _, f := range page {
+			require.NotEmpty(t, f.ETag)
+			require.Positive(t, f.Size)
+			require.Equal(t, time.UTC, f.At.Location())
+			names = append(names, f.Name)
+		}
+		if next == "" {
+			return names
+		}
+		require.NotEqual(t, at, next, "pages that do not get on never end")
+		at = next
+	}
+}
+
+func listsBelow(t *testing.T, h ReconcileEvidenceHarness) {
+	require.Empty(t, h.below(t, commit.EvidenceRoot), "a container that is missing, or empty")
+	var want []string
+	for i := range 350 { // three files each: more than the largest page
+		folder := h.fails(t, evidenceOf(fmt.Sprintf("document %d", i), int64(i%3+1)), 0)
+		for _, file := range []string{"original.json", "error.json", commit.EvidenceMetadata} {
+			want = append(want, folder+"/"+file)
+		}
+	}
+	const foreign, other = "failed/2/foreign", "failed2/notes.txt"
+	for _, name := range []string{foreign, other} {
+		require.NoError(t, h.Evidence.Keep(t.Context(), name, []byte("x")))
+	}
+	want = append(want, foreign)
+	slices.Sort(want)
+	require.Equal(t, want, h.below(t, commit.EvidenceRoot))
+	require.Equal(t, slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !strings.HasPrefix(name, "failed/2/") }), h.below(t, "failed/2"))
+	require.Empty(t, h.below(t, "failed/9"))
+}
+
+func readsFiles(t *testing.T, h ReconcileEvidenceHarness) {
+	folder := h.fails(t, evidenceOf("a", 1), 0)
+	const content = "é\r\n\x00{"
+	require.NoError(t, h.Evidence.Keep(t.Context(), folder+"/notes.txt", []byte(content)))
+	got, err := h.Evidence.Read(t.Context(), folder+"/notes.txt")
+	require.NoError(t, err)
+	require.Equal(t, content, string(got))
+	_, err = h.Evidence.Read(t.Context(), folder+"/replayed.json")
+	requireFault(t, err, fault.Document, fault.Gone, "%v", err)
+}
+
+func putsFiles(t *testing.T, h ReconcileEvidenceHarness) {
+	folder := h.fails(t, evidenceOf("a", 1), 0)
+	name := folder + "/replayed.json"
+	etags := map[string]bool{}
+	for _, content := range []string{"first", "other", "longer, and \x00", ""} {
+		require.NoError(t, h.Evidence.Put(t.Context(), name, []byte(content)))
+		got, ok := h.Read(t, name)
+		require.True(t, ok)
+		require.Equal(t, content, string(got))
+		files, err := h.Evidence.List(t.Context(), folder)
+		require.NoError(t, err)
+		require.Len(t, files, 4)
+		require.Equal(t, []any{"replayed.json", int64(len(content))}, []any{files[3].Name, files[3].Size})
+		etags[files[3].ETag] = true
+	}
+	require.Len(t, etags, 4)
+	require.NoError(t, h.Evidence.Keep(t.Context(), name, []byte("kept")))
+	got, _ := h.Read(t, name)
+	require.Empty(t, string(got), "Keep stores no file over another one")
+	require.Equal(t, []string{folder}, folders(h.episodes(t)))
+}
+
+func impossibleFiles(t *testing.T, h ReconcileEvidenceHarness) {
+	folder := h.fails(t, evidenceOf("a", 1), 0)
+	for _, name := range []string{"", "/", "../a", "a//b", "failed/", "a b", "a?", "failed/..", strings.Repeat("a", commit.MaxEvidenceName+1)} {
+		_, listErr := h.Evidence.List(t.Context(), name)
+		_, _, belowErr := h.Evidence.FilesBelow(t.Context(), name, "")
+		_, readErr := h.Evidence.Read(t.Context(), name)
+		putErr := h.Evidence.Put(t.Context(), name, []byte("x"))
+		for i, err := range []error{listErr, belowErr, readErr, putErr} {
+			require.Equal(t, fault.Internal, fault.KindOf(err), "%q, %d: %v", name, i, err)
+		}
+	}
+	for _, name := range []string{"failed", path.Dir(folder), folder + "/x", "messages/1/a/0-b", "failed/1/a/without"} {
+		_, err := h.Evidence.List(t.Context(), name)
+		require.Equal(t, fault.Internal, fault.KindOf(err), "%q is no folder of evidence: %v", name, err)
+	}
+}
+
+func placeOfFiles(t *testing.T, h ReconcileEvidenceHarness) {
+	place := h.Evidence.Place()
+	require.Regexp(t, `^https?://[^?]+/$`, place.Account)
+	require.Regexp(t, `^[a-z0-9-]+$`, place.Container)
+	require.Equal(t, "web", place.Prefix)
+}
+
 func evidenceCancelled(t *testing.T, h ReconcileEvidenceHarness) {
 	folder := h.fails(t, evidenceOf("a", 1), 0)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -265,7 +403,11 @@ func evidenceCancelled(t *testing.T, h ReconcileEvidenceHarness) {
 	_, _, newestErr := h.Evidence.Newest(ctx, evidenceOf("a", 1))
 	_, removeErr := h.Evidence.Remove(ctx, folder)
 	reportErr := h.Evidence.KeepReport(ctx, "a", []byte("x"), "text/plain")
-	for i, err := range []error{episodesErr, newestErr, removeErr, reportErr} {
+	_, listErr := h.Evidence.List(ctx, folder)
+	_, _, belowErr := h.Evidence.FilesBelow(ctx, commit.EvidenceRoot, "")
+	_, readErr := h.Evidence.Read(ctx, folder+"/error.json")
+	putErr := h.Evidence.Put(ctx, folder+"/replayed.json", []byte("{}"))
+	for i, err := range []error{episodesErr, newestErr, removeErr, reportErr, listErr, belowErr, readErr, putErr} {
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition, "%d", i)
 		require.ErrorIs(t, err, context.Canceled)
 	}

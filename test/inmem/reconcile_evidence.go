@@ -26,15 +26,43 @@ type Report struct {
 	ContentType string
 }
 
-// Episodes implements reconcile.Evidence. A page covers ten files, so that use cases meet many pages, and folders that two pages divide.
+// Episodes implements reconcile.Evidence.
 func (e *Evidence) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {
-	const looked = 10
 	if err := ended(ctx, "inmem: episodes"); err != nil {
 		return nil, "", err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	names := e.under(commit.EvidenceRoot + "/")
+	names, next := e.page(commit.EvidenceRoot, at)
+	for _, name := range names {
+		if episode, ok := e.episode(name); ok {
+			page = append(page, episode)
+		}
+	}
+	return page, next, nil
+}
+
+// FilesBelow implements ops.EvidenceStore.
+func (e *Evidence) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
+	if err := commit.CheckEvidenceName(folder); err != nil {
+		return nil, "", err
+	}
+	if err := ended(ctx, "inmem: files below"); err != nil {
+		return nil, "", err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	names, next := e.page(folder, at)
+	for _, name := range names {
+		page = append(page, e.file(name))
+	}
+	return page, next, nil
+}
+
+// page is the next names in a folder. It has ten, so that use cases meet many pages, and folders that two pages divide.
+func (e *Evidence) page(folder, at string) (names []string, next string) {
+	const looked = 10
+	names = e.under(folder + "/")
 	first, _ := slices.BinarySearch(names, at)
 	if first < len(names) && names[first] == at {
 		first++
@@ -44,12 +72,7 @@ func (e *Evidence) Episodes(ctx context.Context, at string) (page []reconcile.Ep
 		names = names[:looked]
 		next = names[looked-1]
 	}
-	for _, name := range names {
-		if episode, ok := e.episode(name); ok {
-			page = append(page, episode)
-		}
-	}
-	return page, next, nil
+	return names, next
 }
 
 // under lists the names that begin with prefix, sorted.
@@ -140,12 +163,17 @@ func (e *Evidence) List(ctx context.Context, folder string) (files []ops.Evidenc
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range e.under(folder + "/") {
-		sum := sha256.Sum256(e.files[name])
-		files = append(files, ops.EvidenceFile{
-			Name: strings.TrimPrefix(name, folder+"/"), Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name],
-		})
+		f := e.file(name)
+		f.Name = strings.TrimPrefix(name, folder+"/")
+		files = append(files, f)
 	}
 	return files, nil
+}
+
+// file describes a file under its whole name.
+func (e *Evidence) file(name string) ops.EvidenceFile {
+	sum := sha256.Sum256(e.files[name])
+	return ops.EvidenceFile{Name: name, Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name]}
 }
 
 // Put implements ops.EvidenceStore.
