@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 
 	"sqlwriter/internal/fault"
@@ -33,7 +34,10 @@ func CheckEvidenceName(name string) error {
 const (
 	// EvidenceRoot is the folder of all evidence of an environment.
 	EvidenceRoot = "failed"
-	// EvidenceMetadata is the file that is stored last, so its presence proves that the evidence is complete.
+	// EvidenceOriginal is the document before it was marked, EvidenceError its PillError.
+	EvidenceOriginal = "original.json"
+	EvidenceError    = "error.json"
+	// EvidenceMetadata is its PillMetadata. It is stored last, so its presence proves that the evidence is complete.
 	EvidenceMetadata = "metadata.json"
 	unknownMain      = "unknown"
 )
@@ -42,6 +46,8 @@ const (
 type EvidenceFile struct {
 	// Folder is the EvidenceFolder, File the name in it.
 	Folder, File string
+	// Main is the main line's id; 0 when it could not be read from the document.
+	Main int64
 	// DocumentID is empty where the name has only the beginning of the id. The metadata has it (EvidenceID).
 	DocumentID string
 }
@@ -54,6 +60,7 @@ func ReadEvidenceName(name string) (f EvidenceFile, ok bool) {
 		return EvidenceFile{}, false
 	}
 	f = EvidenceFile{Folder: path.Dir(name), File: p[4]}
+	f.Main, _ = strconv.ParseInt(p[1], 10, 64) // unknownMain is 0
 	if len(p[2]) > maxEscapedID {
 		return f, true
 	}
@@ -75,7 +82,7 @@ func CheckEvidenceFolder(folder string) error {
 
 // EvidenceID gives the document's id in a metadata.json; empty when it has none.
 func EvidenceID(metadata []byte) string {
-	var m pillMetadata
+	var m PillMetadata
 	if json.Unmarshal(metadata, &m) != nil {
 		return ""
 	}

@@ -124,13 +124,14 @@ func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, erro
 type pill struct {
 	// folder is its EvidenceFolder.
 	folder   string
-	error    pillError
-	metadata pillMetadata
+	error    PillError
+	metadata PillMetadata
 }
 
-// pillError is error.json.
-type pillError struct {
-	DocumentID string            `json:"document_id"`
+// PillError is error.json: why a document became a poison message.
+type PillError struct {
+	DocumentID string `json:"document_id"`
+	// JobID is the run whose try was the last; empty otherwise.
 	JobID      string            `json:"job_id,omitempty"`
 	FailedAt   string            `json:"failed_at"`
 	RetryCount int               `json:"retry_count"`
@@ -140,8 +141,8 @@ type pillError struct {
 	Attempts   []invoice.Attempt `json:"attempts"`
 }
 
-// pillMetadata is metadata.json.
-type pillMetadata struct {
+// PillMetadata is metadata.json: which snapshot of a document became a poison message.
+type PillMetadata struct {
 	Container      string  `json:"container"`
 	DocumentID     string  `json:"document_id"`
 	ETag           string  `json:"etag"`
@@ -162,11 +163,11 @@ func (p *poisoner) pill(cur invoice.Document, cause error) pill {
 	s := p.transitions.failed(cur.State, cause, "")
 	return pill{
 		folder: EvidenceFolder(cur, s.ReprocessCount),
-		error: pillError{
+		error: PillError{
 			DocumentID: cur.ID, JobID: p.batchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
 			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
 		},
-		metadata: pillMetadata{
+		metadata: PillMetadata{
 			Container: p.container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
 			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash, HashVersion: invoice.HashVersion,
 			ReprocessCount: s.ReprocessCount, Main: cur.Main, Duplicates: append([]int64{}, cur.Duplicates...),
@@ -221,7 +222,7 @@ func (p *poisoner) keep(ctx context.Context, pill pill, raw json.RawMessage) err
 	for _, file := range []struct {
 		name    string
 		content []byte
-	}{{"original.json", raw}, {"error.json", errorJSON}, {EvidenceMetadata, metadata}} {
+	}{{EvidenceOriginal, raw}, {EvidenceError, errorJSON}, {EvidenceMetadata, metadata}} {
 		if err := p.evidence.Keep(ctx, pill.folder+"/"+file.name, file.content); err != nil {
 			p.evidenceDown.Store(fault.IsDependency(err))
 			return err
