@@ -41,9 +41,13 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
+	evidence, folder := inmem.NewEvidenceOn(clock), commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, 0)
+	for _, name := range []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata} {
+		require.NoError(t, evidence.Keep(t.Context(), folder+"/"+name, []byte("{}")))
+	}
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
-		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: inmem.NewEvidence(), Heads: docs.Reconcile("web"),
+		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Heads: docs.Reconcile("web"),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(nil),

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
 
 type evidenceCommands struct {
+	List  evidenceListCommand  `cmd:"" help:"List the evidence of poison messages, in the order of its folders' names: line, document. It is not the order of time."`
+	Show  evidenceShowCommand  `cmd:"" help:"Show where a document's evidence is, and what it says of each failure."`
+	Get   evidenceGetCommand   `cmd:"" help:"Print a file of a document's evidence as it is stored. It needs the role Operator."`
 	Prune evidencePruneCommand `cmd:"" help:"Delete evidence of failed documents that do not exist any more."`
 }
 
@@ -93,5 +98,165 @@ func emitPruned(a *app, p ops.Pruned) error {
 			a.printf("and %s more", atLeast(more, p.More))
 		}
 		return nil
+	})
+}
+
+type evidenceListCommand struct {
+	Code  string `help:"Only documents whose last error had this code." placeholder:"CODE" values:"codes"`
+	Line  int64  `help:"Only documents with this main line." placeholder:"LINE"`
+	Since string `help:"Only evidence that was stored since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	Until string `help:"Only evidence that was stored before." placeholder:"TIME"`
+	Limit int    `help:"At most N, 1,000 at most." default:"50" placeholder:"N"`
+	Page  string `help:"Continue where a list ended; the list before names it." placeholder:"PAGE"`
+}
+
+// Run lists the evidence.
+func (c *evidenceListCommand) Run(ctx context.Context, a *app) error {
+	if err := (pageFlags{c.Limit, c.Page}).check(); err != nil {
+		return err
+	}
+	since, until, err := a.period(c.Since, c.Until)
+	if err != nil {
+		return err
+	}
+	q := ops.EvidenceQuery{Code: c.Code, Line: c.Line, Since: since, Until: until, Limit: c.Limit, Page: c.Page}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.EvidenceList, q)
+		if err != nil {
+			return err
+		}
+		a.more(page.Next)
+		if page.Unreadable > 0 {
+			a.notef("%s left out: %s error.json does not say the code", folders(page.Unreadable), ops.Plural(page.Unreadable, "its", "their"))
+		}
+		return a.emit(page, idsOf(page.Evidence, func(e ops.EvidenceRow) string { return e.Folder }), func() error { return printEvidence(a, page) })
+	})
+}
+
+func printEvidence(a *app, page ops.EvidencePage) error {
+	if len(page.Evidence) == 0 {
+		says := "no evidence"
+		if page.Next != "" {
+			says = "no evidence as far as was looked"
+		}
+		a.printf("%s", says)
+		return nil
+	}
+	a.notef("in the order of the folders' names (line, document), not of time")
+	rows := [][]string{{"STORED", "LINE", "DOCUMENT", "KIND", "CODE", "REPLAYED BY", "FOLDER"}}
+	for _, e := range page.Evidence {
+		replayed := ""
+		if e.Replayed != nil {
+			replayed = e.Replayed.Run
+		}
+		rows = append(rows, []string{a.time(e.At), lineOr(e.Line), e.Document, orDash(e.Kind), orDash(e.Code), orDash(replayed), e.Folder})
+		for _, p := range e.Problems {
+			a.notef("%s: %s", e.Folder, p)
+		}
+	}
+	return a.table(rows)
+}
+
+// lineOr is a main line; "unknown" as in the folder's name when it was unreadable.
+func lineOr(line int64) string {
+	if line == 0 {
+		return "unknown"
+	}
+	return strconv.FormatInt(line, 10)
+}
+
+type evidenceShowCommand struct {
+	ID   string `arg:"" help:"The document's id; the document may be deleted."`
+	Line int64  `help:"Search only the folders of this main line, and do not ask for the document." placeholder:"LINE"`
+}
+
+// Run shows the evidence.
+func (c *evidenceShowCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		e, err := opsapi.Do(ctx, o, opsapi.EvidenceShow, ops.EvidenceOfDocument{ID: c.ID, Line: c.Line})
+		if err != nil {
+			return err
+		}
+		if e.More {
+			a.notef("not all folders were searched: --line LINE searches those of a main line")
+		}
+		return a.emit(e, idsOf(e.Episodes, func(e ops.EvidenceEpisode) string { return e.Folder }), func() error { return printDocumentEvidence(a, e) })
+	})
+}
+
+func printDocumentEvidence(a *app, d ops.DocumentEvidence) error {
+	if err := a.facts([][]string{
+		{"document", d.Document},
+		{"account", d.Place.Account},
+		{"container", d.Place.Container},
+		{"found", atLeast(d.Found, d.More) + " in " + d.Searched + ", the newest first"},
+	}); err != nil {
+		return err
+	}
+	for _, e := range d.Episodes {
+		a.printf("")
+		if err := printEpisode(a, e); err != nil {
+			return err
+		}
+	}
+	if more := d.Found - len(d.Episodes); more > 0 {
+		a.printf("\nand %s more", atLeast(more, d.More))
+	}
+	return nil
+}
+
+func printEpisode(a *app, e ops.EvidenceEpisode) error {
+	rows := [][]string{{"path", e.Path}, {"stored", a.time(e.At)}, {"main line", lineOr(e.Line)}}
+	if e.Incomplete {
+		rows = append(rows, []string{"incomplete", "there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended"})
+	}
+	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "REASON"}}
+	if f := e.Error; f != nil {
+		rows = append(rows, []string{"failed", fmt.Sprintf("%s after %d retries: %s %s: %s", f.FailedAt, f.RetryCount, f.Kind, f.Code, oneLine(f.LastError))})
+		if f.JobID != "" {
+			rows = append(rows, []string{"tried by", f.JobID})
+		}
+		for _, t := range f.Attempts {
+			attempts = append(attempts, []string{t.At, t.Kind, orDash(t.Code), oneLine(t.Error)})
+		}
+	}
+	if m := e.Metadata; m != nil {
+		rows = append(rows, []string{"snapshot", fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)), m.Container, m.SysName, m.ContentHash)},
+			[]string{"stored by", m.AppVersion})
+	}
+	if r := e.Replayed; r != nil {
+		rows = append(rows, []string{"replayed", fmt.Sprintf("by %s with run %s at %s, job %s", r.By, r.Run, a.time(r.At), r.JobID)})
+	}
+	for _, p := range e.Problems {
+		rows = append(rows, []string{"problem", p})
+	}
+	if err := a.facts(rows); err != nil {
+		return err
+	}
+	files := [][]string{{"FILE", "BYTES", "ETAG", "STORED"}}
+	for _, f := range e.Files {
+		files = append(files, []string{f.Name, strconv.FormatInt(f.Size, 10), f.ETag, a.time(f.At)})
+	}
+	return a.tables(attempts, files)
+}
+
+type evidenceGetCommand struct {
+	ID     string `arg:"" help:"The document's id; the document may be deleted."`
+	File   string `help:"original.json, error.json, metadata.json or replayed.json." default:"original.json" placeholder:"FILE" values:"evidence-files"`
+	Folder string `help:"A folder that the list or show names, in place of the newest complete evidence." placeholder:"FOLDER"`
+	Line   int64  `help:"Search only the folders of this main line, and do not ask for the document." placeholder:"LINE"`
+}
+
+// Run prints the file, whatever -o says.
+func (c *evidenceGetCommand) Run(ctx context.Context, a *app) error {
+	q := ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, File: c.File, Folder: c.Folder}
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		content, err := opsapi.Do(ctx, o, opsapi.EvidenceGet, q)
+		if err != nil {
+			return err
+		}
+		a.notef("%s/%s", content.Folder, content.File)
+		_, err = a.stdout.Write(content.Content)
+		return err
 	})
 }

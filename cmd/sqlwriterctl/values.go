@@ -57,6 +57,8 @@ func (a *app) valuesOf(list string) []string {
 	case "actions":
 		return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(run.Codes())),
 			ops.FlowStopped, ops.FlowRunning, ops.FlowPaused, ops.FlowResumed, ops.FlowForced, "mark-committed", ops.EvidencePrune)))
+	case "evidence-files":
+		return ops.EvidenceFiles()
 	case "contexts":
 		f, err := a.readContexts()
 		if err != nil {

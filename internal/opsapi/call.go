@@ -66,9 +66,15 @@ func (c Call[Q, A]) row() Row {
 	}
 }
 
-// reads and acts make the two sorts of rows.
+// reads and acts make the two sorts of rows. readsContent is for what gives the content of a document, which a reader may not see.
 func reads[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, Q) (A, error)) Call[Q, A] {
 	return Call[Q, A]{Spec{Name: name, Method: http.MethodGet, Path: path, Role: Reader, Says: says}, do}
+}
+
+func readsContent[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, Q) (A, error)) Call[Q, A] {
+	c := reads(name, path, says, do)
+	c.Role = Operator
+	return c
 }
 
 func acts[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, Q) (A, error)) Call[Q, A] {

@@ -3,6 +3,7 @@ package main
 // nightlyTable has the mutants of what operators see and do of comparisons.
 func nightlyTable() []mutant {
 	const nightly, found, findings, prune = "internal/ops/nightly.go", "internal/ops/found.go", "internal/ops/findings.go", "internal/ops/prune.go"
+	const evidence, evidences = "internal/ops/evidence.go", "internal/ops/evidence_list.go"
 	const ops, ctl = "internal/ops", "cmd/sqlwriterctl"
 	return []mutant{
 		{"the night is UTC's", nightly, "o.o.Now().In(o.o.Location)", "o.o.Now()", ops, "TestTheNightlyRunIsStartedOnceADay"},
@@ -22,6 +23,16 @@ func nightlyTable() []mutant {
 		{"young evidence is deleted", prune, "return !e.At.Before(before)", "return false", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
 		{"a dry run deletes evidence", prune, "		if !r.DryRun {\n			files", "		if true {\n			files", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
 		{"evidence is deleted without an entry", prune, "return Pruned{}, unaudited(err)", "_ = err", ops, "TestEvidenceIsNotPrunedWithoutAuditReasonOrAge"},
+		{"evidence of another document is given", evidence, "case path.Base(path.Dir(folder)) != evidenceName(q.ID):", "case false:", ops, "TestWrongRequestsForEvidence"},
+		{"evidence that may not be the newest is given", evidence, "len(found.Episodes) == 0 || found.More:", "len(found.Episodes) == 0:", ops, "TestEvidenceIsSearchedForABoundedTime"},
+		{"incomplete evidence is given as the newest", evidence, "return !e.Incomplete })", "return true })", ops, "TestAFileOfEvidenceIsGivenAsItIs"},
+		{"evidence of a document whose id begins alike is shown", evidence, "p[2] != name", "!strings.HasPrefix(p[2], name)", ops, "TestAllEvidenceOfADocumentIsShown"},
+		{"a list of evidence leaves out what follows a full page", evidences, "if len(left) == 0 {", "if true {", ops, "TestEvidenceIsListedWhateverThePages"},
+		{"a list of evidence has no end in time", evidences, `next == "" || len(page.Evidence) == q.Limit || late() {`, `next == "" || len(page.Evidence) == q.Limit {`, ops, "TestEvidenceIsSearchedForABoundedTime"},
+		{"a mangled page of evidence is taken", evidences, "|| p.Sum != p.sum(*q)", "", ops, "TestAListOfEvidenceGoesOnWhereItEnded"},
+		{"unreadable errors are left out silently", evidences, "page.Unreadable++", "", ops, "TestBrokenAndForeignFilesOfEvidence"},
+		{"readers see the content of evidence", "internal/opsapi/call.go", "c.Role = Operator", "c.Role = Reader", "internal/opsapi", "TestTheTableIsSound"},
+		{"the place of evidence has the signature", "internal/blob/reconcile_evidence.go", `strings.Cut(s.client.URL(), "?")`, `strings.Cut(s.client.URL(), "\n")`, "internal/blob", "TestWithARightToFilesOnly"},
 		{"open findings do not change the exit code", ctl + "/finding.go", "if err == nil && f.State == reconcile.Open {", "if f.State == reconcile.Gone {", ctl, "TestFindingsAreListedShownAndAccepted"},
 		{"several findings are accepted unasked", ctl + "/finding.go", "if len(c.Names) > 1 {\n		if err := a.mayConfirm", "if false {\n		if err := a.mayConfirm", ctl, "TestFindingsAreListedShownAndAccepted"},
 	}

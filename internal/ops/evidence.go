@@ -1,0 +1,346 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+)
+
+const (
+	// readsAtOnce bounds the files of evidence that are read side by side.
+	readsAtOnce = 16
+	// evidenceWithin bounds the listing of one request. The last page and its files may take some seconds more; a client waits for 60 s.
+	evidenceWithin = 30 * time.Second
+	// maxEpisodes bounds the episodes that are shown.
+	maxEpisodes = 200
+	// maxContent bounds a file that is given, in bytes. A document of Cosmos DB has 2 MB at most.
+	maxContent = 8 << 20
+	// replayedJSON is the file beside evidence that names the run that replayed it last.
+	replayedJSON = "replayed.json"
+)
+
+// EvidenceFiles are the names of the files that EvidenceGet gives.
+func EvidenceFiles() []string {
+	return []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata, replayedJSON}
+}
+
+// EvidenceReplay says which run replayed evidence last.
+type EvidenceReplay struct {
+	JobID string    `json:"job_id"`
+	Run   string    `json:"run"`
+	At    time.Time `json:"at"`
+	By    string    `json:"by"`
+}
+
+// EvidenceOfDocument asks for the evidence of a document.
+type EvidenceOfDocument struct {
+	// ID is the document's id. It may be deleted.
+	ID string `json:"id"`
+	// Line is its main line, so that only this line's folders are searched; 0 takes it from the document.
+	Line int64 `json:"line,omitempty"`
+}
+
+// DocumentEvidence is the evidence of a document.
+type DocumentEvidence struct {
+	Document string        `json:"document"`
+	Place    EvidencePlace `json:"place"`
+	// Searched says which folders were searched. More says that it ended early, because the request would have become too long.
+	Searched string `json:"searched"`
+	More     bool   `json:"more,omitempty"`
+	// Found counts the episodes. Episodes are the newest 200, newest first.
+	Found    int               `json:"found"`
+	Episodes []EvidenceEpisode `json:"episodes"`
+}
+
+// EvidenceEpisode is the evidence of one failure.
+type EvidenceEpisode struct {
+	// Folder is the folder in the environment, Path that in the container.
+	Folder string `json:"folder"`
+	Path   string `json:"path"`
+	// At is when it was stored. Line is the main line then; 0 when it was unreadable.
+	At   time.Time `json:"at"`
+	Line int64     `json:"line"`
+	// Incomplete says that there is no metadata.json: it is being stored, or what stored it was ended.
+	Incomplete bool           `json:"incomplete,omitempty"`
+	Files      []EvidenceFile `json:"files"`
+	// Error, Metadata and Replayed are the contents of the files; nil for one that is missing or unreadable.
+	Error    *commit.PillError    `json:"error,omitempty"`
+	Metadata *commit.PillMetadata `json:"metadata,omitempty"`
+	Replayed *EvidenceReplay      `json:"replayed,omitempty"`
+	// Problems say what is wrong with the files.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// EvidenceFileQuery asks for a file of evidence.
+type EvidenceFileQuery struct {
+	EvidenceOfDocument
+
+	// File is one of EvidenceFiles; empty means original.json.
+	File string `json:"file,omitempty"`
+	// Folder is EvidenceEpisode.Folder; empty means that of the newest complete episode.
+	Folder string `json:"folder,omitempty"`
+}
+
+// EvidenceContent is a file of evidence.
+type EvidenceContent struct {
+	Document string `json:"document"`
+	Folder   string `json:"folder"`
+	File     string `json:"file"`
+	// Content is the file, byte by byte.
+	Content []byte `json:"content"`
+}
+
+// EvidenceShow returns all evidence of a document, without its content. Errors by kind: *RequestError (usage; not_found); infrastructure,
+// throttled.
+func (o *Ops) EvidenceShow(ctx context.Context, q EvidenceOfDocument) (DocumentEvidence, error) {
+	found, err := o.findEvidence(ctx, q)
+	if err != nil {
+		return found, err
+	}
+	if found.Found = len(found.Episodes); found.Found == 0 {
+		return found, found.missing()
+	}
+	found.Episodes = found.Episodes[:min(found.Found, maxEpisodes)]
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readsAtOnce)
+	for i := range found.Episodes {
+		group.Go(func() error { return o.readEpisode(ctx, q.ID, &found.Episodes[i]) })
+	}
+	return found, group.Wait()
+}
+
+// EvidenceGet returns a file of a document's evidence. Errors by kind: *RequestError (usage; not_found; conflict for a file that is too large,
+// and when the newest episode was not found in time); infrastructure, throttled.
+func (o *Ops) EvidenceGet(ctx context.Context, q EvidenceFileQuery) (c EvidenceContent, err error) {
+	if q.File == "" {
+		q.File = commit.EvidenceOriginal
+	}
+	if !slices.Contains(EvidenceFiles(), q.File) {
+		return c, refuse(Usage, "file: expected one of %s, found %q", strings.Join(EvidenceFiles(), ", "), Truncate(q.File, MaxKind))
+	}
+	folder, err := o.evidenceFolder(ctx, q)
+	if err != nil {
+		return c, err
+	}
+	c = EvidenceContent{Document: q.ID, Folder: folder, File: q.File}
+	c.Content, err = o.p.Evidence.Read(ctx, folder+"/"+q.File)
+	switch {
+	case fault.Has(err, fault.Gone):
+		return EvidenceContent{}, refuse(NotFound, "%s has no %s", folder, q.File)
+	case err == nil && len(c.Content) > maxContent:
+		return EvidenceContent{}, refuse(Conflict, "%s/%s has %d bytes, more than the %d that are given: read it with a tool of the storage account", folder, q.File, len(c.Content), maxContent)
+	}
+	return c, err
+}
+
+// evidenceFolder returns the folder of a request: the one that it names, else that of the newest complete episode, else the newest.
+func (o *Ops) evidenceFolder(ctx context.Context, q EvidenceFileQuery) (string, error) {
+	if q.Folder == "" {
+		found, err := o.findEvidence(ctx, q.EvidenceOfDocument)
+		switch {
+		case err != nil:
+			return "", err
+		case len(found.Episodes) == 0 || found.More: // a newer one may be in folders that were not searched
+			return "", found.missing()
+		}
+		i := slices.IndexFunc(found.Episodes, func(e EvidenceEpisode) bool { return !e.Incomplete })
+		return found.Episodes[max(i, 0)].Folder, nil
+	}
+	if err := checkDocumentID(q.ID); err != nil {
+		return "", err
+	}
+	folder := q.Folder
+	if commit.CheckEvidenceFolder(folder) != nil {
+		folder = strings.TrimPrefix(folder, o.p.Evidence.Place().Prefix+"/") // as `document why` shows it
+	}
+	switch {
+	case commit.CheckEvidenceFolder(folder) != nil || commit.CheckEvidenceName(folder) != nil:
+		return "", refuse(Usage, "folder: expected a folder of evidence, as `evidence show` lists it, found %q", Truncate(q.Folder, MaxSubject))
+	case path.Base(path.Dir(folder)) != evidenceName(q.ID):
+		return "", refuse(Usage, "folder: expected a folder of document %q, found one of another document: %q", q.ID, Truncate(q.Folder, MaxSubject))
+	}
+	return folder, nil
+}
+
+// missing is the error when nothing, or not the newest, was found.
+func (d DocumentEvidence) missing() error {
+	if d.More {
+		return refuse(Conflict, "line: expected the main line of document %q: not all folders can be searched in %d s", d.Document, int(evidenceWithin.Seconds()))
+	}
+	return refuse(NotFound, "no evidence of document %q is in %s", d.Document, d.Searched)
+}
+
+// evidenceName is the name of a document in the folders of its evidence.
+func evidenceName(id string) string { return path.Base(evidenceFolders(id, 0)[0]) }
+
+func evidenceFolders(id string, line int64) []string {
+	return commit.EvidenceFoldersOf(invoice.Document{ID: id, Main: line, Version: invoice.Version{Key: invoice.Key(id)}})
+}
+
+// findEvidence lists the evidence of a document, newest first. The folders of its main line are searched. All folders are searched without
+// one, and when the document's own line has none.
+func (o *Ops) findEvidence(ctx context.Context, q EvidenceOfDocument) (found DocumentEvidence, err error) {
+	if err := checkDocumentID(q.ID); err != nil {
+		return found, err
+	}
+	if q.Line < 0 {
+		return found, refuse(Usage, "line: expected the id of a line, found %d", q.Line)
+	}
+	found = DocumentEvidence{Document: q.ID, Place: o.p.Evidence.Place()}
+	line := q.Line
+	if line == 0 {
+		if line, err = o.mainLine(ctx, q.ID); err != nil {
+			return found, err
+		}
+	}
+	late := o.late(evidenceWithin)
+	if line > 0 {
+		found.Searched = fmt.Sprintf("the folders of line %d and of unknown lines", line)
+		if err := o.searchEvidence(ctx, &found, evidenceFolders(q.ID, line), late); err != nil || q.Line > 0 || found.Episodes != nil {
+			return found, err
+		}
+	}
+	found.Searched = "any folder"
+	return found, o.searchEvidence(ctx, &found, []string{commit.EvidenceRoot}, late)
+}
+
+// mainLine is that of the document now; 0 when it does not exist, or names none.
+func (o *Ops) mainLine(ctx context.Context, id string) (int64, error) {
+	raw, err := o.p.Documents.Read(ctx, id)
+	if err != nil && !fault.Has(err, fault.Gone) {
+		return 0, err
+	}
+	doc, err := invoice.Read(raw, o.o.Now())
+	if err != nil {
+		return 0, nil //nolint:nilerr // its evidence may have been stored when it was readable
+	}
+	return doc.Main, nil
+}
+
+// late returns a function that reports whether a time is over.
+func (o *Ops) late(within time.Duration) func() bool {
+	began := o.o.Now()
+	return func() bool { return o.o.Now().Sub(began) >= within }
+}
+
+// searchEvidence adds the episodes of a document that are in some folders, newest first.
+func (o *Ops) searchEvidence(ctx context.Context, found *DocumentEvidence, folders []string, late func() bool) error {
+	episodes := map[string]*EvidenceEpisode{}
+	for _, folder := range folders {
+		for at := ""; ; {
+			files, next, err := o.p.Evidence.FilesBelow(ctx, folder, at)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				addFile(episodes, f, evidenceName(found.Document))
+			}
+			if at = next; at == "" {
+				break
+			}
+			if found.More = late(); found.More {
+				break
+			}
+		}
+	}
+	for _, e := range episodes {
+		e.Path = found.Place.Prefix + "/" + e.Folder
+		found.Episodes = append(found.Episodes, *e)
+	}
+	slices.SortFunc(found.Episodes, func(a, b EvidenceEpisode) int {
+		if (reconcile.Episode{Folder: a.Folder, At: a.At}).After(reconcile.Episode{Folder: b.Folder, At: b.At}) {
+			return -1
+		}
+		return 1
+	})
+	return nil
+}
+
+// addFile adds a file to its episode, if it is one of the document whose name in folders is given.
+func addFile(episodes map[string]*EvidenceEpisode, f EvidenceFile, name string) {
+	const parts = 5 // as commit.ReadEvidenceName; what a person put into a folder below belongs to the episode
+	p := strings.SplitN(f.Name, "/", parts)
+	if len(p) < parts || p[2] != name {
+		return
+	}
+	read, ok := commit.ReadEvidenceName(path.Join(p[:4]...) + "/" + commit.EvidenceMetadata)
+	if !ok {
+		return
+	}
+	e := episodes[read.Folder]
+	if e == nil {
+		e = &EvidenceEpisode{Folder: read.Folder, Line: read.Main, Incomplete: true}
+		episodes[read.Folder] = e
+	}
+	f.Name = p[4]
+	e.Files = append(e.Files, f)
+	switch {
+	case f.Name == commit.EvidenceMetadata:
+		e.Incomplete, e.At = false, f.At
+	case e.Incomplete && f.At.After(e.At):
+		e.At = f.At
+	}
+}
+
+// readEpisode reads the files of an episode that are small.
+func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (err error) {
+	e.At = o.in(e.At)
+	there := map[string]bool{}
+	for i := range e.Files {
+		e.Files[i].At = o.in(e.Files[i].At)
+		there[e.Files[i].Name] = true
+	}
+	for _, name := range []string{commit.EvidenceOriginal, commit.EvidenceError} {
+		if !there[name] {
+			e.Problems = append(e.Problems, missingFile(name))
+		}
+	}
+	if there[commit.EvidenceError] {
+		if e.Error, err = readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
+			return err
+		}
+	}
+	if there[commit.EvidenceMetadata] {
+		if e.Metadata, err = readJSON[commit.PillMetadata](ctx, o, e.Folder, commit.EvidenceMetadata, &e.Problems); err != nil {
+			return err
+		}
+		if m := e.Metadata; m != nil && m.DocumentID != id {
+			e.Problems = append(e.Problems, fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata, Truncate(m.DocumentID, MaxBy)))
+		}
+	}
+	if there[replayedJSON] {
+		e.Replayed, err = readJSON[EvidenceReplay](ctx, o, e.Folder, replayedJSON, &e.Problems)
+	}
+	return err
+}
+
+func missingFile(name string) string { return name + " does not exist" }
+
+// readJSON reads a file of evidence. It returns nil and adds a problem for a file that does not exist, or is something else.
+func readJSON[T any](ctx context.Context, o *Ops, folder, file string, problems *[]string) (*T, error) {
+	content, err := o.p.Evidence.Read(ctx, folder+"/"+file)
+	if fault.Has(err, fault.Gone) { // removed meanwhile
+		*problems = append(*problems, missingFile(file))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var v *T
+	if json.Unmarshal(content, &v) != nil || v == nil {
+		*problems = append(*problems, fmt.Sprintf("%s: expected a JSON object as the app writes it, found something else (%d bytes)", file, len(content)))
+		return nil, nil //nolint:nilerr // the problem says it
+	}
+	return v, nil
+}

@@ -1,0 +1,410 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/test/inmem"
+)
+
+// keep stores the evidence of a document that failed with a code, and returns its folder.
+func (w *world) keep(id string, line int64, resets int, code string) string {
+	w.t.Helper()
+	folder := commit.EvidenceFolder(invoice.Document{ID: id, Main: line, Hash: strings.Repeat("a", 64), Version: invoice.Version{Key: invoice.Key(id)}}, resets)
+	original, err := json.Marshal(map[string]any{"id": id, "resets": resets})
+	require.NoError(w.t, err)
+	failed, err := json.Marshal(commit.PillError{DocumentID: id, RetryCount: 6, Kind: "document", Code: code, LastError: "reason " + code})
+	require.NoError(w.t, err)
+	metadata, err := json.Marshal(commit.PillMetadata{DocumentID: id, Container: "AI_PROCESS_LOGS", Main: line, ReprocessCount: resets})
+	require.NoError(w.t, err)
+	for name, content := range map[string][]byte{commit.EvidenceOriginal: original, commit.EvidenceError: failed, commit.EvidenceMetadata: metadata} {
+		require.NoError(w.t, w.evidence.Keep(w.t.Context(), folder+"/"+name, content))
+	}
+	return folder
+}
+
+func (w *world) place(name, content string) {
+	w.t.Helper()
+	require.NoError(w.t, w.evidence.Put(w.t.Context(), name, []byte(content)))
+}
+
+// listed turns all pages of a list.
+func (w *world) listed(q ops.EvidenceQuery) (rows []ops.EvidenceRow) {
+	w.t.Helper()
+	for {
+		page, err := w.ops.EvidenceList(w.t.Context(), q)
+		require.NoError(w.t, err)
+		require.LessOrEqual(w.t, len(page.Evidence), max(q.Limit, 1))
+		rows = append(rows, page.Evidence...)
+		if q.Page = page.Next; q.Page == "" {
+			return rows
+		}
+	}
+}
+
+func foldersOf(rows []ops.EvidenceRow) []string {
+	folders := make([]string, len(rows))
+	for i, row := range rows {
+		folders[i] = row.Folder
+	}
+	return folders
+}
+
+func TestEvidenceIsListedWhateverThePages(t *testing.T) {
+	w := newWorld(t)
+	var want []string
+	for line := range int64(40) { // 120 files, ten in a page of the store
+		want = append(want, w.keep(id(line+1), line+1, 0, []string{"2628", "547"}[line%2]))
+	}
+	want = append(want, w.keep("unread", 0, 0, "2628"))
+	slices.Sort(want)
+	for limit := 1; limit <= 45; limit++ {
+		require.Equal(t, want, foldersOf(w.listed(ops.EvidenceQuery{Limit: limit})), "limit %d", limit)
+	}
+	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{})
+	require.NoError(t, err)
+	require.Len(t, page.Evidence, 41)
+	require.Empty(t, page.Next)
+
+	w.clock = w.clock.Add(time.Hour)
+	young := w.keep(id(7), 7, 1, "547")
+	w.place(young+"/replayed.json", `{"job_id":"j","run":"replay-1","at":"2025-12-18T17:00:00Z","by":"kim"}`)
+	rows := w.listed(ops.EvidenceQuery{Line: 7, Limit: 1})
+	require.Len(t, rows, 2)
+	require.Equal(t, ops.EvidenceRow{
+		Folder: young, Document: id(7), Line: 7, Kind: "document", Code: "547", At: rows[1].At,
+		Replayed: &ops.EvidenceReplay{JobID: "j", Run: "replay-1", At: time.Date(2025, 12, 18, 17, 0, 0, 0, time.UTC), By: "kim"},
+	}, rows[1])
+	require.True(t, rows[1].At.Equal(w.clock))
+	require.Equal(t, []string{young}, foldersOf(w.listed(ops.EvidenceQuery{Since: w.clock, Limit: 3})))
+	require.Len(t, w.listed(ops.EvidenceQuery{Until: w.clock, Limit: 9}), 41)
+	require.Len(t, w.listed(ops.EvidenceQuery{Code: "2628", Limit: 4}), 21)
+	require.Equal(t, int64(0), w.listed(ops.EvidenceQuery{Limit: 50})[41].Line, "whose main line is unreadable")
+	require.Empty(t, w.listed(ops.EvidenceQuery{Line: 70}))
+}
+
+func TestAListOfEvidenceGoesOnWhereItEnded(t *testing.T) {
+	w := newWorld(t)
+	for line := range int64(30) {
+		w.keep(id(line+1), line+1, 0, "2628")
+	}
+	all := foldersOf(w.listed(ops.EvidenceQuery{Limit: 30}))
+	q := ops.EvidenceQuery{Limit: 4}
+	page, err := w.ops.EvidenceList(t.Context(), q)
+	require.NoError(t, err)
+	w.keep(all[0]+"before", 1, 0, "2628") // stored meanwhile, before
+	_, err = w.evidence.Remove(t.Context(), all[3])
+	require.NoError(t, err)
+	q.Page = page.Next
+	rest := foldersOf(w.listed(q))
+	for _, folder := range all[4:] {
+		require.Contains(t, rest, folder, "the last one of the page before was removed: nothing behind it is lost")
+	}
+	for _, wrong := range []string{"x", "e30", page.Next + "x", strings.ToUpper(page.Next), page.Next[:len(page.Next)-4]} {
+		_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Page: wrong})
+		require.Equal(t, ops.Usage, refusal(err), wrong)
+		require.ErrorContains(t, err, "page: expected the next page")
+	}
+	_, err = w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Page: page.Next, Code: "2628"})
+	require.ErrorContains(t, err, "page: expected the next page", "of other filters")
+}
+
+func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
+	w := newWorld(t)
+	good := w.keep(id(1), 1, 0, "2628")
+	cut := w.keep(id(2), 2, 0, "2628")
+	half := `{"document_id":"` + id(2) + `","last_error_code":"26`
+	w.place(cut+"/error.json", half)
+	other := w.keep(id(3), 3, 0, "2628")
+	w.place(other+"/error.json", `[]`)
+	w.place(other+"/replayed.json", `null`)
+	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(4), Main: 4, Hash: "h"}, 0)
+	w.place(incomplete+"/error.json", `{}`)
+	for _, name := range []string{"failed/notes.txt", "failed/1/notes.txt", good + "/more/metadata.json", "failed/x/" + strings.Repeat("a", 700) + "/0-b/metadata.json", "failed2/1/a/0-b/metadata.json", "dead-letters/1/a/0-b/metadata.json"} {
+		w.place(name, "[]")
+	}
+	rows := w.listed(ops.EvidenceQuery{Limit: 50})
+	require.Equal(t, []string{good, cut, other}, foldersOf(rows))
+	require.Empty(t, rows[0].Problems)
+	require.Equal(t, []string{fmt.Sprintf("error.json: expected a JSON object as the app writes it, found something else (%d bytes)", len(half))}, rows[1].Problems)
+	require.Equal(t, []string{"", ""}, []string{rows[1].Kind, rows[1].Code})
+	require.Len(t, rows[2].Problems, 2)
+	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "2628"})
+	require.NoError(t, err)
+	require.Equal(t, []string{good}, foldersOf(page.Evidence))
+	require.Equal(t, 2, page.Unreadable)
+
+	found, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(2)})
+	require.NoError(t, err)
+	require.Nil(t, found.Episodes[0].Error)
+	require.NotNil(t, found.Episodes[0].Metadata)
+	require.Equal(t, rows[1].Problems, found.Episodes[0].Problems)
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(4)})
+	require.NoError(t, err)
+	require.True(t, found.Episodes[0].Incomplete)
+	require.Equal(t, []string{"original.json does not exist"}, found.Episodes[0].Problems)
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	require.Equal(t, "more/metadata.json", found.Episodes[0].Files[2].Name, "what a person put there is shown")
+	w.place(good+"/metadata.json", `{"document_id":"another"}`)
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	require.Equal(t, []string{`metadata.json names another document: "another"`}, found.Episodes[0].Problems)
+}
+
+// evidenceNames are the names of the evidence's files in an episode.
+func evidenceNames(e ops.EvidenceEpisode) (names []string) {
+	for _, f := range e.Files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func TestAllEvidenceOfADocumentIsShown(t *testing.T) {
+	w := newWorld(t, 1)
+	w.put(result(1, tooLong(), ""), result(2, "x", ""))
+	w.poison(1)
+	first := slices.Sorted(maps.Keys(w.evidence.Files()))
+	w.keep(id(2), 2, 0, "2628")
+	w.keep(id(1)+"0", 1, 0, "2628") // its id begins alike
+	w.clock = w.clock.Add(time.Hour)
+	unread := w.keep(id(1), 0, 1, "2628")
+	w.clock = w.clock.Add(time.Hour)
+	moved := w.keep(id(1), 9, 0, "547") // content with another main line
+
+	found, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	require.Equal(t, []any{2, false, "the folders of line 1 and of unknown lines"}, []any{found.Found, found.More, found.Searched})
+	require.Equal(t, ops.EvidencePlace{Account: "https://memory.example/", Container: "sqlwriter", Prefix: "web"}, found.Place)
+	require.Equal(t, unread, found.Episodes[0].Folder, "the newest is first")
+	e := found.Episodes[1]
+	require.Equal(t, "web/"+e.Folder, e.Path)
+	require.Equal(t, []string{e.Folder + "/error.json", e.Folder + "/metadata.json", e.Folder + "/original.json"}, first)
+	require.Equal(t, []string{"error.json", "metadata.json", "original.json"}, evidenceNames(e))
+	require.Equal(t, []any{int64(1), false, "validation.too_long", 7}, []any{e.Line, e.Incomplete, e.Error.Code, len(e.Error.Attempts)})
+	require.Equal(t, []string{id(1), "v1", "AI_PROCESS_LOGS"}, []string{e.Metadata.DocumentID, e.Metadata.AppVersion, e.Metadata.Container})
+	for _, f := range e.Files {
+		require.Positive(t, f.Size)
+		require.NotEmpty(t, f.ETag)
+	}
+
+	w.docs.Delete(id(1))
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	require.Equal(t, []any{3, "any folder", moved}, []any{found.Found, found.Searched, found.Episodes[0].Folder}, "the document is gone: all folders")
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1), Line: 9})
+	require.NoError(t, err)
+	require.Equal(t, []string{moved, unread}, []string{found.Episodes[0].Folder, found.Episodes[1].Folder})
+
+	long := "2025-12-17 10:00:00-" + strings.Repeat("é", 200)
+	kept := []string{w.keep(long+"1", 5, 0, "2628"), w.keep(long+"2", 5, 0, "2628")}
+	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: long + "2"})
+	require.NoError(t, err)
+	require.Equal(t, []any{1, kept[1]}, []any{found.Found, found.Episodes[0].Folder}, "a name that was cut ends with the document's key")
+	rows := w.listed(ops.EvidenceQuery{Line: 5, Limit: 9})
+	require.ElementsMatch(t, []string{long + "1", long + "2"}, []string{rows[0].Document, rows[1].Document})
+}
+
+func TestAFileOfEvidenceIsGivenAsItIs(t *testing.T) {
+	w := newWorld(t)
+	old := w.keep(id(1), 1, 0, "2628")
+	w.clock = w.clock.Add(time.Hour)
+	newest := w.keep(id(1), 1, 1, "547")
+	const odd = "\xff\x00{\"a\": 1.10}\r\n"
+	w.place(newest+"/original.json", odd)
+	w.clock = w.clock.Add(time.Hour)
+	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(1), Main: 1, Hash: "h"}, 2)
+	w.place(incomplete+"/error.json", `{"half":`)
+	for _, c := range []struct {
+		q            ops.EvidenceFileQuery
+		folder, file string
+		content      string
+	}{
+		{ops.EvidenceFileQuery{}, newest, "original.json", odd},
+		{ops.EvidenceFileQuery{Folder: old}, old, "original.json", `{"id":"` + id(1) + `","resets":0}`},
+		{ops.EvidenceFileQuery{Folder: "web/" + old, File: "original.json"}, old, "original.json", `{"id":"` + id(1) + `","resets":0}`},
+		{ops.EvidenceFileQuery{Folder: incomplete, File: "error.json"}, incomplete, "error.json", `{"half":`},
+	} {
+		c.q.ID = id(1)
+		got, err := w.ops.EvidenceGet(t.Context(), c.q)
+		require.NoError(t, err)
+		require.Equal(t, ops.EvidenceContent{Document: id(1), Folder: c.folder, File: c.file, Content: []byte(c.content)}, got)
+	}
+	w.place(old+"/original.json", strings.Repeat("x", 8<<20+1))
+	_, err := w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}, Folder: old})
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "has 8388609 bytes")
+}
+
+func TestWrongRequestsForEvidence(t *testing.T) {
+	w := newWorld(t)
+	mine, others := w.keep(id(1), 1, 0, "2628"), w.keep(id(2), 1, 0, "2628")
+	of := func(id string, line int64) ops.EvidenceOfDocument { return ops.EvidenceOfDocument{ID: id, Line: line} }
+	for says, ask := range map[string]func() error{
+		`not_found: no evidence of document "nobody" is in any folder`: func() error {
+			_, err := w.ops.EvidenceShow(t.Context(), of("nobody", 0))
+			return err
+		},
+		"not_found: no evidence of document \"" + id(1) + "\" is in the folders of line 2 and of unknown lines": func() error {
+			_, err := w.ops.EvidenceShow(t.Context(), of(id(1), 2))
+			return err
+		},
+		"usage: id: expected the id of a document, found nothing": func() error { _, err := w.ops.EvidenceShow(t.Context(), of("", 0)); return err },
+		"usage: id: expected the id of a document, which has":     func() error { _, err := w.ops.EvidenceShow(t.Context(), of("../x", 0)); return err },
+		"usage: line: expected the id of a line, found -1":        func() error { _, err := w.ops.EvidenceShow(t.Context(), of(id(1), -1)); return err },
+		"usage: limit: expected 1 to 1000, found 1001":            func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Limit: 1001}); return err },
+		"usage: line: expected the id of a line, found -2":        func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Line: -2}); return err },
+		"usage: error_code: expected a number or one of": func() error {
+			_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "nonsense"})
+			return err
+		},
+		"usage: until: expected a time after since": func() error {
+			_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Since: w.clock, Until: w.clock})
+			return err
+		},
+	} {
+		requireRefusal(t, says, ask())
+	}
+	for says, q := range map[string]ops.EvidenceFileQuery{
+		"usage: file: expected one of original.json, error.json, metadata.json, replayed.json, found \"../x\"": {File: "../x"},
+		"not_found: " + mine + " has no replayed.json":                                                         {File: "replayed.json"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1\"":        {Folder: "failed/1"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/../":        {Folder: "failed/../a/0-b"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"" + mine + "/x\"":  {Folder: mine + "/x"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"dev/" + mine:       {Folder: "dev/" + mine},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1/a b/0-b":  {Folder: "failed/1/a b/0-b"},
+		"usage: folder: expected a folder of document \"" + id(1) + "\", found one of another document: \"":    {Folder: others},
+		"not_found: " + mine + "x has no original.json":                                                        {Folder: mine + "x"},
+	} {
+		q.ID = id(1)
+		_, err := w.ops.EvidenceGet(t.Context(), q)
+		requireRefusal(t, says, err)
+	}
+	_, err := w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: of("nobody", 0)})
+	requireRefusal(t, `not_found: no evidence of document "nobody" is in any folder`, err)
+}
+
+// requireRefusal checks an error by "refusal: the begin of its text".
+func requireRefusal(t *testing.T, says string, err error) {
+	t.Helper()
+	require.Error(t, err, says)
+	require.True(t, strings.HasPrefix(string(refusal(err))+": "+err.Error(), says), "expected %q, found %q: %v", says, refusal(err), err)
+}
+
+// slowEvidence lets time pass with each page, and counts the reads that are under way.
+type slowEvidence struct {
+	*inmem.Evidence
+	clock *time.Time
+	fails error
+	// opened holds every read, if it is not nil.
+	opened  chan struct{}
+	reading atomic.Int64
+}
+
+func (s *slowEvidence) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
+	*s.clock = s.clock.Add(8 * time.Second)
+	page, next, err = s.Evidence.FilesBelow(ctx, folder, at)
+	for s.opened != nil && next != "" && err == nil { // a page of blob storage is larger
+		var more []ops.EvidenceFile
+		more, next, err = s.Evidence.FilesBelow(ctx, folder, next)
+		page = append(page, more...)
+	}
+	return page, next, err
+}
+
+func (s *slowEvidence) Read(ctx context.Context, name string) ([]byte, error) {
+	if s.fails != nil {
+		return nil, s.fails
+	}
+	if s.opened != nil {
+		s.reading.Add(1)
+		<-s.opened
+		s.reading.Add(-1)
+	}
+	return s.Evidence.Read(ctx, name)
+}
+
+func (w *world) slow() *slowEvidence {
+	s := &slowEvidence{Evidence: w.evidence, clock: &w.clock}
+	w.ops = ops.New(ops.Ports{Documents: w.docs, Evidence: s}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+	return s
+}
+
+func TestEvidenceIsSearchedForABoundedTime(t *testing.T) {
+	w := newWorld(t)
+	for line := range int64(40) { // twelve pages of the store, of 8 s each
+		w.keep(id(line+1), line+1, 0, []string{"547", "2628"}[line/39])
+	}
+	w.slow()
+	began := w.clock
+	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "2628"})
+	require.NoError(t, err)
+	require.Empty(t, page.Evidence)
+	require.NotEmpty(t, page.Next, "there may be more")
+	require.Equal(t, 32*time.Second, w.clock.Sub(began))
+	rows := w.listed(ops.EvidenceQuery{Code: "2628", Limit: 9})
+	require.Len(t, rows, 1, "the pages behind have the rest")
+
+	_, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: "nobody"})
+	requireRefusal(t, `conflict: line: expected the main line of document "nobody": not all folders can be searched in 30 s`, err)
+	_, err = w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}})
+	requireRefusal(t, "conflict: line: expected", err)
+	shown, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	require.Equal(t, []any{1, true}, []any{shown.Found, shown.More}, "there may be a newer one")
+	content, err := w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(39), Line: 39}})
+	require.NoError(t, err)
+	require.Contains(t, string(content.Content), id(39))
+}
+
+func TestEvidenceIsReadSixteenAtATime(t *testing.T) {
+	w := newWorld(t)
+	for resets := range 40 {
+		w.keep(id(1), 1, resets, "2628")
+	}
+	s := w.slow()
+	for name, ask := range map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error { _, err := w.ops.EvidenceList(ctx, ops.EvidenceQuery{}); return err },
+		"show": func(ctx context.Context) error {
+			_, err := w.ops.EvidenceShow(ctx, ops.EvidenceOfDocument{ID: id(1), Line: 1})
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s.opened = make(chan struct{})
+			ended := make(chan error)
+			go func() { ended <- ask(t.Context()) }()
+			synctest.Wait()
+			require.Equal(t, int64(16), s.reading.Load(), name)
+			close(s.opened)
+			require.NoError(t, <-ended, name)
+		})
+	}
+}
+
+func TestAFailureToReadEvidenceIsAnError(t *testing.T) {
+	w := newWorld(t)
+	w.keep(id(1), 1, 0, "2628")
+	s := w.slow()
+	s.fails = fault.New(fault.Throttled, "test: read", "503", "set by the test")
+	_, listErr := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{})
+	_, showErr := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	_, getErr := w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}})
+	for _, err := range []error{listErr, showErr, getErr} {
+		require.Equal(t, fault.Throttled, fault.KindOf(err))
+	}
+}
