@@ -23,6 +23,7 @@ type evidencePruneCommand struct {
 	whyFlag
 	yesFlag
 
+	AllGone   bool   `help:"Also when 20 documents or more have evidence, and none of them exists."`
 	OlderThan string `name:"older-than" required:"" help:"Only evidence that was stored before: 90d or 2w ago, a date (2026-01-31) or a time; a day ago at least." placeholder:"TIME"`
 	DryRun    bool   `help:"Count and list, and delete nothing."`
 }
@@ -33,7 +34,7 @@ func (c *evidencePruneCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	r := ops.PruneRequest{Before: before, DryRun: c.DryRun, Why: c.Why}
+	r := ops.PruneRequest{Before: before, AllGone: c.AllGone, DryRun: c.DryRun, Why: c.Why}
 	if !c.DryRun {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
@@ -76,6 +77,9 @@ func documentsThere(n int) string {
 func emitPruned(a *app, p ops.Pruned) error {
 	if p.More {
 		a.notef("there may be more: run it again")
+	}
+	if p.Folders > len(p.First) {
+		a.notef("only %d of %s folders are listed", len(p.First), atLeast(p.Folders, p.More))
 	}
 	return a.emit(p, idsOf(p.First, func(f ops.PrunedFolder) string { return f.Folder }), func() error {
 		switch {

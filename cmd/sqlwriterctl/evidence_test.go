@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +109,22 @@ func TestEvidenceWithoutStorageFails(t *testing.T) {
 		require.Equal(t, exitFailed, r.run(t, append([]string{"evidence"}, args...)...))
 		require.Contains(t, r.errors, "the environment names no valid storage (BLOB_CONNECTION)")
 	}
+}
+
+func TestPruneSaysWhatItDoesNotList(t *testing.T) {
+	docs, store := inmem.NewDocuments(time.Now), inmem.NewEvidenceOn(func() time.Time { return time.Now().Add(-100 * 24 * time.Hour) })
+	for line := range int64(25) {
+		folder := commit.EvidenceFolder(invoice.Document{ID: fmt.Sprintf("document %d", line), Main: line + 1, Hash: "h"}, 0)
+		require.NoError(t, store.Put(t.Context(), folder+"/metadata.json", []byte("{}")))
+	}
+	server := host(t, ops.New(ops.Ports{Documents: docs, Evidence: store, Heads: docs.Reconcile("web")}, ops.Options{SysName: "web"}), "key-marker")
+	b := newBench(t)
+	b.env["SQLWRITER_KEY"] = "key-marker"
+	prune := []string{"evidence", "prune", "--app=" + server.URL, "--older-than=90d", "--dry-run"}
+	require.Equal(t, exitFailed, b.run(t, prune...))
+	require.Contains(t, b.errors, "at least 20 documents have evidence, and none of them exists")
+	require.Equal(t, exitOK, b.run(t, append(prune, "--all-gone")...), b.errors)
+	require.Contains(t, b.out, "the evidence of 25 failures of 25 documents would be deleted")
+	require.Contains(t, b.out, "and 5 more")
+	require.Contains(t, b.errors, "only 20 of 25 folders are listed")
 }

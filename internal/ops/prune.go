@@ -21,12 +21,17 @@ const (
 	headsAtOnce = 1000
 	// pruneWithin bounds one request: Azure's front end ends an HTTP request after 230 s.
 	pruneWithin = 3 * time.Minute
+	// suspicious is how many documents are not all gone by chance: the container is another one.
+	suspicious = 20
 )
 
 // PruneRequest asks to delete evidence of documents that do not exist any more.
 type PruneRequest struct {
 	// Before bounds it to evidence that was stored earlier; at least a day ago.
 	Before time.Time `json:"before"`
+	// AllGone allows that 20 documents or more have evidence, and none of them exists. Without it this is refused: the container of the
+	// results may be the wrong one.
+	AllGone bool `json:"all_gone,omitempty"`
 	// DryRun counts and lists, and deletes nothing.
 	DryRun bool   `json:"dry_run,omitempty"`
 	Why    string `json:"why,omitempty"`
@@ -54,7 +59,7 @@ type PrunedFolder struct {
 }
 
 // PruneEvidence deletes the evidence of failed documents that do not exist any more, audited first. Evidence of a document that exists, in
-// whatever environment, stays. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention; what was
+// whatever environment, stays. Errors: *RequestError (usage; conflict in a shadow, and without AllGone when no document exists); infrastructure, throttled, quota, contention; what was
 // deleted before stays deleted, and the request may be repeated.
 func (o *Ops) PruneEvidence(ctx context.Context, r PruneRequest) (done Pruned, err error) {
 	by := ""
@@ -73,7 +78,7 @@ func (o *Ops) PruneEvidence(ctx context.Context, r PruneRequest) (done Pruned, e
 	}
 	began := o.o.Now()
 	late := func() bool { return o.o.Now().Sub(began) > pruneWithin }
-	orphans, more, err := o.orphans(ctx, r.Before, late)
+	orphans, more, err := o.orphans(ctx, r, late)
 	if err != nil {
 		return done, err
 	}
@@ -108,26 +113,42 @@ func (o *Ops) PruneEvidence(ctx context.Context, r PruneRequest) (done Pruned, e
 	return done, nil
 }
 
-// orphans lists old evidence of documents that do not exist, at most maxPruned folders. more says that it ended early.
-func (o *Ops) orphans(ctx context.Context, before time.Time, late func() bool) (orphans []reconcile.Episode, more bool, err error) {
+// orphans lists old evidence of documents that do not exist, at most maxPruned folders. more says that it ended early. Documents of young
+// evidence are asked for too, until one is found that exists.
+func (o *Ops) orphans(ctx context.Context, r PruneRequest, late func() bool) (orphans []reconcile.Episode, more bool, err error) {
+	gone := map[string]bool{} // some of the documents that do not exist
+	exists := r.AllGone
 	for at := ""; ; {
 		page, next, err := o.p.Evidence.Episodes(ctx, at)
 		if err != nil {
 			return nil, false, err
 		}
-		page = slices.DeleteFunc(page, func(e reconcile.Episode) bool { return !e.At.Before(before) })
+		old := func(e reconcile.Episode) bool { return e.At.Before(r.Before) }
+		page = slices.DeleteFunc(page, func(e reconcile.Episode) bool { return exists && !old(e) })
 		for part := range slices.Chunk(page, headsAtOnce) {
+			looked := len(part)
 			found, err := o.withoutDocument(ctx, part)
 			if err != nil {
 				return nil, false, err
 			}
-			orphans = append(orphans, found...)
+			exists = exists || len(found) < looked
+			for _, e := range found {
+				if old(e) {
+					orphans = append(orphans, e)
+				}
+				if len(gone) < suspicious {
+					gone[e.DocumentID] = true
+				}
+			}
 		}
+		ended := next == ""
+		more = !ended && (len(orphans) >= maxPruned || late())
 		switch {
-		case next == "":
-			return orphans, false, nil
-		case len(orphans) >= maxPruned || late():
-			return orphans[:min(len(orphans), maxPruned)], true, nil
+		case !ended && !more:
+		case !exists && len(gone) >= suspicious:
+			return nil, false, refuse(Conflict, "at least %d documents have evidence, and none of them exists: is COSMOS_CONTAINER the container of the results? If they were all deleted, ask with all_gone (--all-gone)", suspicious)
+		default:
+			return orphans[:min(len(orphans), maxPruned)], more, nil
 		}
 		at = next
 	}

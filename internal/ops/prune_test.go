@@ -91,3 +91,39 @@ func TestEvidenceIsNotPrunedWithoutAuditReasonOrAge(t *testing.T) {
 	_, err = r.ops.PruneEvidence(by(t, "kim"), ops.PruneRequest{Before: r.clock.Add(-24 * time.Hour), Why: "x"})
 	require.Equal(t, ops.Conflict, refusal(err))
 }
+
+// A wrong COSMOS_CONTAINER has none of the documents, so all evidence would seem to be of deleted ones.
+func TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments(t *testing.T) {
+	w := newWorld(t)
+	for line := range int64(19) {
+		w.evidenceOf(line + 1)
+		w.keep(id(line+1), line+1, 1, "2628") // the same documents
+	}
+	w.clock = w.clock.Add(91 * 24 * time.Hour)
+	r := ops.PruneRequest{Before: w.clock.Add(-90 * 24 * time.Hour), DryRun: true}
+	found, err := w.ops.PruneEvidence(by(t, "kim"), r)
+	require.NoError(t, err, "19 may be gone by chance")
+	require.Equal(t, []int{38, 19, 20}, []int{found.Folders, found.Documents, len(found.First)})
+
+	w.evidenceOf(20) // young
+	before := w.snapshot()
+	for _, dry := range []bool{true, false} {
+		r.DryRun, r.Why = dry, "x"
+		_, err = w.ops.PruneEvidence(by(t, "kim"), r)
+		require.Equal(t, ops.Conflict, refusal(err))
+		require.ErrorContains(t, err, "at least 20 documents have evidence, and none of them exists: is COSMOS_CONTAINER the container")
+	}
+	require.Equal(t, before, w.snapshot())
+
+	w.put(result(20, "x", failed(1, fault.Document, "2628")))
+	r.DryRun = true
+	found, err = w.ops.PruneEvidence(by(t, "kim"), r)
+	require.NoError(t, err, "one that exists proves the container, also by young evidence")
+	require.Equal(t, 38, found.Folders)
+	w.docs.Delete(id(20))
+	r.AllGone, r.DryRun = true, false
+	found, err = w.ops.PruneEvidence(by(t, "kim"), r)
+	require.NoError(t, err, "the request says so")
+	require.Equal(t, 38, found.Folders)
+	require.Equal(t, []string{"20"}, w.kept())
+}
