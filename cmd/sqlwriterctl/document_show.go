@@ -140,7 +140,7 @@ func readLines(ctx context.Context, doc invoice.Document, from source) (lines []
 		if l.Ledger, err = readLedger(ctx, db, row.DetailID); err != nil {
 			return nil, err
 		}
-		l.Values = values(doc, row, db.Layout)
+		l.Values = values(row, db.Layout)
 		l.Meaning = l.meaning(doc)
 		lines = append(lines, l)
 	}
@@ -148,15 +148,14 @@ func readLines(ctx context.Context, doc invoice.Document, from source) (lines []
 }
 
 // values lists each column with the value of the document and that of the row.
-func values(doc invoice.Document, row commit.RowOutcome, layout invoice.Layout) []shownValue {
+func values(row commit.RowOutcome, layout invoice.Layout) []shownValue {
 	if row.Before == nil {
 		return []shownValue{}
 	}
-	want := invoice.RowValues(doc.Values, doc.Main, row.DetailID)
-	out := make([]shownValue, 0, len(want))
+	out := make([]shownValue, 0, len(row.Want))
 	for i, col := range layout.Columns {
 		out = append(out, shownValue{
-			Table: col.Table, Column: col.Name, Document: pointer(want[i]), Row: pointer(row.Before[i]), Differs: want[i] != row.Before[i],
+			Table: col.Table, Column: col.Name, Document: pointer(row.Want[i]), Row: pointer(row.Before[i]), Differs: row.Want[i] != row.Before[i],
 		})
 	}
 	return out

@@ -125,25 +125,34 @@ func (b *OutcomeBuilder) Outcomes() ([]Outcome, error) {
 	return b.outcomes, nil
 }
 
-// Present sets the values before and after a write. The values of before are those of the lines now, aligned with
-// invoice.Columns(); a line without a detail row is absent.
-func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
+// Present sets the values of a preview. Those of before are of the lines now, aligned with invoice.Columns(); a line without
+// a detail row is absent. stored is what the user's columns make of a row's values; nil changes nothing.
+func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value, stored func(row []invoice.Value) []invoice.Value) {
+	if stored == nil {
+		stored = func(row []invoice.Value) []invoice.Value { return row }
+	}
 	for i := range b.outcomes {
 		for j := range b.outcomes[i].Rows {
 			row := &b.outcomes[i].Rows[j]
-			row.Before = before[row.DetailID]
-			row.After = row.Before
-			winner, ok := b.wins[row.DetailID]
+			now, ok := before[row.DetailID]
 			if !ok {
 				continue
 			}
-			if it := b.items[winner]; it.FailureMark {
-				row.After = marked(row.Before)
-			} else {
-				row.After = invoice.RowValues(it.Values, it.Main, row.DetailID)
+			row.Before = stored(now)
+			row.After, row.Want = row.Before, b.items[i].leaves(row.DetailID, row.Before, stored)
+			if winner, ok := b.wins[row.DetailID]; ok {
+				row.After = b.items[winner].leaves(row.DetailID, row.Before, stored)
 			}
 		}
 	}
+}
+
+// leaves gives the values of a line after a write of the item.
+func (i Item) leaves(line int64, before []invoice.Value, stored func([]invoice.Value) []invoice.Value) []invoice.Value {
+	if i.FailureMark {
+		return marked(before)
+	}
+	return stored(invoice.RowValues(i.Values, i.Main, line))
 }
 
 // draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines are.

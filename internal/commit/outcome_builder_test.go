@@ -1,6 +1,8 @@
 package commit_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,11 +122,13 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	for line := range int64(4) {
 		before[line+1] = itemWith("before", false, 1).Values
 	}
-	builder.Present(before)
+	builder.Present(before, nil)
 	require.Equal(t, before[1], out[0].Rows[0].Before)
 	require.Equal(t, invoice.RowValues(content.Values, 1, 1), out[0].Rows[0].After)
 	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After, "the line's newest content is the other item's")
+	require.Equal(t, invoice.RowValues(older.Values, 2, 2), out[2].Rows[0].Want)
 	require.Equal(t, before[4], out[2].Rows[1].After)
+	require.Equal(t, out[1].Rows[0].After, out[1].Rows[0].Want)
 	for i, c := range invoice.Columns() {
 		want := before[3][i]
 		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
@@ -132,6 +136,32 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 		}
 		require.Equal(t, want, out[1].Rows[0].After[i], c.Name)
 	}
+}
+
+// A char column has blanks at the end, and some times have fewer digits: what is written and what is read then are equal.
+func TestAPreviewHasValuesAsTheColumnsKeepThem(t *testing.T) {
+	a := itemWith("a", false, 1)
+	builder := commit.NewOutcomeBuilder([]commit.Item{a})
+	builder.AllApplied()
+	out, err := builder.Outcomes()
+	require.NoError(t, err)
+	padded := invoice.RowValues(a.Values, 1, 1)
+	for i, v := range padded {
+		if !v.Null {
+			padded[i].Text += "  "
+		}
+	}
+	builder.Present(map[int64][]invoice.Value{1: padded}, func(row []invoice.Value) []invoice.Value {
+		row = slices.Clone(row)
+		for i := range row {
+			row[i].Text = strings.TrimRight(row[i].Text, " ")
+		}
+		return row
+	})
+	row := out[0].Rows[0]
+	require.NotEqual(t, padded, row.Before)
+	require.Equal(t, row.Before, row.Want)
+	require.Equal(t, row.Before, row.After)
 }
 
 func TestAllAppliedIsEveryLine(t *testing.T) {

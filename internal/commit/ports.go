@@ -228,9 +228,10 @@ type RowOutcome struct {
 	Verdict Verdict
 	// By is the id of the document whose content the line has, for Superseded.
 	By string
-	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Before is nil where no row
-	// exists.
-	Before, After []invoice.Value
+	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Want are those of this item's
+	// content, whatever the verdict. All are as the user's columns keep them (a char column has no blanks at the end here). All
+	// are nil where no row exists.
+	Before, After, Want []invoice.Value
 }
 
 // Outcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for a mark),

@@ -160,7 +160,7 @@ func (p *preview) compare(d invoice.Document, r result) {
 		p.show(d, outcome, nil, r.err)
 		return
 	}
-	columns, held := difference(d, r.outcome)
+	columns, held := difference(r.outcome)
 	switch {
 	case len(columns) > 0:
 		p.tally.count(d.ID, "differs", "")
@@ -185,11 +185,11 @@ func (p *preview) show(d invoice.Document, outcome string, columns []string, err
 
 // difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a newer
 // result are not compared.
-func difference(d invoice.Document, o Outcome) (columns []string, held int) {
+func difference(o Outcome) (columns []string, held int) {
 	all := invoice.Columns()
 	found := map[string]bool{}
 	for _, row := range o.Rows {
-		says := invoice.RowValues(d.Values, d.Main, row.DetailID)
+		says := row.Want
 		if row.Verdict == Superseded || holdsNewer(all, says, row.Before) {
 			continue
 		}

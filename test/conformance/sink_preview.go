@@ -59,7 +59,8 @@ func previewForetells(s *sinkTest) {
 			if r.Before != nil {
 				require.Equal(s, before[r.DetailID].Row.Values, r.Before)
 			}
-			r.Before, r.After = nil, nil
+			require.Equal(s, r.Before != nil, r.Want != nil)
+			r.Before, r.After, r.Want = nil, nil, nil
 			seen[r.Verdict] = true
 		}
 	}
@@ -80,20 +81,24 @@ func previewValues(s *sinkTest) {
 	r = s.givesIn(commit.Preview, []string{"unchanged(unchanged)"}, a)[0].Rows[0]
 	require.Equal(s, edited.Values, r.Before)
 	require.Equal(s, edited.Values, r.After)
+	require.Equal(s, invoice.RowValues(a.Values, 1, 1), r.Want, "what the item wants and does not get")
 	r = s.givesIn(commit.Preview, []string{"applied(applied)"}, mark(doc("a", 10, 6, "y", 1)))[0].Rows[0]
 	require.Equal(s, edited.Values, r.Before)
 	require.Equal(s, withStatus(edited).Values, r.After)
+	require.Equal(s, r.After, r.Want)
 	r = s.givesIn(commit.Preview, []string{"missing(missing)"}, doc("b", 10, 6, "y", 2))[0].Rows[0]
 	require.Nil(s, r.Before)
 	require.Nil(s, r.After)
+	require.Nil(s, r.Want)
 }
 
 func previewWinner(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	a, b := doc("a", 10, 5, "x", 1), doc("b", 11, 5, "y", 1)
 	for _, items := range [][]commit.Item{{a, b}, {b, a}} {
-		for _, o := range s.apply(commit.Preview, items...) {
+		for i, o := range s.apply(commit.Preview, items...) {
 			require.Equal(s, invoice.RowValues(b.Values, 1, 1), o.Rows[0].After, "of %s", o.DocumentID)
+			require.Equal(s, invoice.RowValues(items[i].Values, 1, 1), o.Rows[0].Want, "of %s", o.DocumentID)
 		}
 	}
 	require.False(s, slices.ContainsFunc(s.h.Row(s, 1).Values, func(v invoice.Value) bool { return !v.Null }))

@@ -144,7 +144,7 @@ func (w *work) verdict(i int, id int64) commit.Verdict {
 	}
 }
 
-// preview fills in the lines' values before and after.
+// preview fills in the lines' values before and after, and those that each item wants.
 func (w *work) preview(out []commit.Outcome) {
 	for i := range out {
 		for j := range out[i].Rows {
@@ -154,6 +154,7 @@ func (w *work) preview(out []commit.Outcome) {
 				continue
 			}
 			r.Before, r.After = before.Values, before.Values
+			r.Want = written(before, w.items[i], r.DetailID).Values
 			if after, changed := w.lines[r.DetailID]; changed {
 				r.After = after.Values
 			}

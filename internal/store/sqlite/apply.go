@@ -124,7 +124,7 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Present(before)
+		t.Present(before, nil)
 		return outcomes, nil
 	}
 	content, marks := t.Written()

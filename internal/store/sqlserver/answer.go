@@ -48,7 +48,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	if err != nil {
 		return err
 	}
-	t.Present(before)
+	t.Present(before, a.form.Stored)
 	return nil
 }
 
