@@ -17,6 +17,7 @@ type documentCommands struct {
 	List          documentListCommand   `cmd:"" help:"List documents, the latest change first."`
 	Show          documentShowCommand   `cmd:"" help:"Show a document's state beside the SQL rows and ledger rows of its lines."`
 	Why           documentWhyCommand    `cmd:"" help:"Explain why a document is where it is, and what happens next."`
+	Diff          documentDiffCommand   `cmd:"" help:"Show what a write of documents would change now, by line and column. It only reads."`
 	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again: now and in this process (a replay). --status takes only one of both."`
 	Submit        documentSubmitCommand `cmd:"" help:"Submit documents to the container, as the API does."`
 	MarkCommitted documentMarkCommand   `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`

@@ -24,12 +24,12 @@ func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
 
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited,stale", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "1 document matches a reindex")
-	require.Contains(t, r.out, fmt.Sprintf("document %s\n  line 7: applied, 2 columns differ\n", id))
-	require.Regexp(t, `IVCE_DTL.CLN_MFR_AI_NM\s+"somebody"\s+"M"\n`, r.out)
-	require.Regexp(t, `IVCE_DTL.CLN_MFR_PRT_NUM\s+NULL\s+"425"\n`, r.out)
+	require.Contains(t, r.out, fmt.Sprintf("document  %s\nline 7 (main): applied: a rewrite changes 2 columns\n", id))
+	require.Regexp(t, `IVCE_DTL\s+CLN_MFR_AI_NM\s+"somebody"\s+"M"\n`, r.out)
+	require.Regexp(t, `IVCE_DTL\s+CLN_MFR_PRT_NUM\s+NULL\s+"425"\n`, r.out)
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited,stale", "--yes", "--here", "--why", "the edit was a mistake"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited", "--dry-run"), r.errors)
-	require.Contains(t, r.out, "line 7: applied, 0 columns differ")
+	require.Contains(t, r.out, "line 7 (main): applied: a rewrite changes 0 columns")
 
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "left_behind", "--dry-run"))
 	require.Contains(t, r.errors, `--findings: unknown value "left_behind"; expected one of row_missing, tracking_missing, edited, stale, not_in_ledger`)

@@ -18,6 +18,7 @@ func examples() map[string][]string {
 		"document list":           {"sqlwriterctl document list --status failed --code 2628 --since 1d", `sqlwriterctl document list --request "` + sampleRequest + `"`},
 		"document show":           {`sqlwriterctl document show "2025-12-17 10:30:00.000000-06:00-0001-1421549"`, "sqlwriterctl document show ID --raw > document.json"},
 		"document why":            {"sqlwriterctl document why --line 1421549"},
+		"document diff":           {`sqlwriterctl document diff "2025-12-17 10:30:00.000000-06:00-0001-1421549"`, "sqlwriterctl document diff ID ID -o json"},
 		"document retry":          {"sqlwriterctl document retry --code 2628 --dry-run", `sqlwriterctl document retry --code 2628 --why "column widened"`},
 		"document submit":         {"sqlwriterctl document submit --replace examples/01-plain-success.json", "sqlwriterctl document submit - < result.json"},
 		"document mark-committed": {`sqlwriterctl document mark-committed ID --why "typed in from the invoice"`},

@@ -50,35 +50,10 @@ func printStarted(a *app, s ops.Started) error {
 	if more := s.Matched - len(s.First); more > 0 {
 		a.printf("and %s more", atLeast(more, s.AtLeast))
 	}
-	return printDiffs(a, s.Diffs)
-}
-
-// printDiffs prints what would become of lines, column by column.
-func printDiffs(a *app, diffs []ops.DocumentDiff) error {
-	for _, d := range diffs {
-		a.printf("\ndocument %s", d.ID)
-		if d.Problem != "" {
-			a.printf("  %s", a.says(d.Problem))
-		}
-		for _, l := range d.Lines {
-			by := ""
-			if l.By != "" {
-				by = " by " + l.By
-			}
-			a.printf("  line %d: %s%s, %d %s", l.Line, orDash(string(l.Verdict)), by, len(l.Columns), ops.Plural(len(l.Columns), "column differs", "columns differ"))
-			if len(l.Columns) == 0 {
-				continue
-			}
-			rows := [][]string{{"  ", "COLUMN", "BEFORE", "AFTER"}}
-			for _, c := range l.Columns {
-				rows = append(rows, []string{"  ", string(c.Table) + "." + c.Column, text(c.Before), text(c.After)})
-			}
-			if err := a.table(rows); err != nil {
-				return err
-			}
-		}
+	if len(s.Diffs) > 0 {
+		a.printf("")
 	}
-	return nil
+	return printDiffs(a, s.Diffs)
 }
 
 // verdict is an error if a run ended otherwise than completed, has failures so far, or is a comparison and findings are open.

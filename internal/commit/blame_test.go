@@ -218,3 +218,21 @@ func TestATotalBreakCountsAtMostOnceAndPoisonIsProven(t *testing.T) {
 		}
 	})
 }
+
+func TestSpent(t *testing.T) {
+	for _, c := range []struct {
+		s    invoice.State
+		err  error
+		want bool
+	}{
+		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 5}, nil, false},
+		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 6}, nil, true},
+		{invoice.State{Status: invoice.Pending, RetryCount: 6}, nil, true},
+		{invoice.State{Status: invoice.Pending, RetryCount: 6, FailedAt: "x"}, nil, false}, // reset by hand
+		{invoice.State{Status: invoice.Failed, RetryCount: 6}, nil, false},
+		{invoice.State{Status: invoice.Pending}, unreadable(), false},
+		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 1}, unreadable(), true},
+	} {
+		require.Equal(t, c.want, Spent(c.s, c.err), "%+v", c)
+	}
+}

@@ -71,14 +71,21 @@ func (t transitions) failure(s invoice.State, err error, proven bool) invoice.St
 
 // exhausted reports whether an error spends the document's last try.
 func (t transitions) exhausted(s invoice.State, err error, proven bool) bool {
-	if !isOwn(err) || !proven {
-		return false
-	}
+	return isOwn(err) && proven && usedUp(t.begin(s), err)
+}
+
+// Spent reports whether a document's retries are used up, so that another error of its own makes it a poison message if its last
+// failure counts. A failed document has none used: it is tried again on request only.
+func Spent(s invoice.State, err error) bool {
+	return usedUp(transitions{reprocess: true}.begin(s), err)
+}
+
+func usedUp(s invoice.State, err error) bool {
 	most := maxFailures
 	if fault.Has(err, fault.Unreadable) {
 		most = unreadableFailures
 	}
-	return t.begin(s).RetryCount >= most
+	return s.RetryCount >= most
 }
 
 // putOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its

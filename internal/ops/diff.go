@@ -16,8 +16,19 @@ const maxDiffRows = 1000
 // DocumentDiff compares a document with its lines in SQL.
 type DocumentDiff struct {
 	ID string `json:"id"`
-	// Problem says why nothing of the document would be written; empty otherwise.
+	// Status, Why and Next are those of an Explanation. Only document.diff gives them, as it does Taken, Verdict and Warning. Status is
+	// "gone" without a document.
+	Status string `json:"status,omitempty"`
+	Why    string `json:"why,omitempty"`
+	Next   string `json:"next,omitempty"`
+	// Taken says that the app takes the document by itself now. The lines of another one show what a run that takes it would do.
+	Taken bool `json:"taken,omitempty"`
+	// Verdict is the outcome that the document would get.
+	Verdict commit.Verdict `json:"verdict,omitempty"`
+	// Problem says why the document would not be committed; empty otherwise.
 	Problem string `json:"problem,omitempty"`
+	// Warning names what a diff does not know of this document, and what in it stops the change feed.
+	Warning string `json:"warning,omitempty"`
 	// Lines are those that were asked for, the main line first.
 	Lines []LineDiff `json:"lines"`
 }
@@ -25,21 +36,27 @@ type DocumentDiff struct {
 // LineDiff compares a line of a document with its rows.
 type LineDiff struct {
 	Line int64 `json:"line"`
+	// Duplicate says that it is not the document's main line.
+	Duplicate bool `json:"duplicate,omitempty"`
 	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited; empty where another line's
-	// absence keeps the document back. By is the id of the document whose newer content the line has.
+	// absence keeps the document back. By is the id of the document whose newer content the line has or gets.
 	Verdict commit.Verdict `json:"verdict,omitempty"`
 	By      string         `json:"by,omitempty"`
+	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
+	Writes bool   `json:"writes"`
+	Says   string `json:"says"`
 	// Columns are those whose value in SQL is not the document's, in the order of the column table. A status that a rewrite keeps is not
 	// among them.
 	Columns []ColumnDiff `json:"columns"`
 }
 
-// ColumnDiff is a column of a line. A nil value is NULL.
+// ColumnDiff is a column of a line. A nil value is NULL, which is not an empty text.
 type ColumnDiff struct {
 	Table  invoice.Table `json:"table"`
 	Column string        `json:"column"`
-	Before *string       `json:"before"`
-	After  *string       `json:"after"`
+	// Before is the value in SQL, After the document's.
+	Before *string `json:"before"`
+	After  *string `json:"after"`
 }
 
 // diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the newest. lines
@@ -67,27 +84,62 @@ func (s Stores) diff(ctx context.Context, mode commit.Mode, items []commit.Item,
 
 func (s Stores) documentDiff(mode commit.Mode, it commit.Item, o commit.Outcome, lines map[int64]bool) DocumentDiff {
 	d := DocumentDiff{ID: it.DocumentID, Lines: []LineDiff{}}
-	switch {
+	if mode == commit.Write {
+		d.Verdict = o.Verdict
+	}
+	switch missing := o.Missing(); {
 	case o.Refused != nil:
-		d.Problem = reasonText(o.Refused)
-	case o.Verdict == commit.Missing:
-		d.Problem = fmt.Sprintf("nothing of it is written: IVCE_DTL has no row for line %d", o.Missing()[0])
+		d.Problem = notWritten + reasonText(o.Refused)
+	case len(missing) == 1:
+		d.Problem = fmt.Sprintf(notWritten+"IVCE_DTL has no row for line %d", missing[0])
+	case len(missing) > 1:
+		d.Problem = fmt.Sprintf(notWritten+"IVCE_DTL has no row for line %d and %d more", missing[0], len(missing)-1)
 	}
 	for _, row := range o.Rows {
+		if row.By == it.DocumentID && mode == commit.Write {
+			d.Problem = "it is put off (clock_went_back): the ledger knows a later _ts of it, so the container's clock went back"
+		}
 		if lines != nil && !lines[row.DetailID] {
 			continue
 		}
-		line := LineDiff{Line: row.DetailID, Verdict: row.Verdict, By: row.By, Columns: []ColumnDiff{}}
+		line := LineDiff{Line: row.DetailID, Duplicate: row.DetailID != it.Main, Verdict: row.Verdict, By: row.By, Columns: []ColumnDiff{}}
 		if row.Before != nil {
-			after := invoice.RowValues(it.Values, it.Main, row.DetailID)
+			after := row.Want
 			if mode == commit.Rewrite && row.Verdict == commit.Unchanged {
 				line.Verdict, after = rewritten(it, row, after)
 			}
 			line.Columns = columnDiffs(s.Layout.OrDefault(), row.Before, after)
 		}
+		line.Writes, line.Says = line.Verdict == commit.Applied, line.says(mode)
 		d.Lines = append(d.Lines, line)
 	}
 	return d
+}
+
+// notWritten begins a Problem of a document that leaves all lines as they are.
+const notWritten = "nothing of it is written: "
+
+// says describes what a request of a mode does to the line.
+func (l LineDiff) says(mode commit.Mode) string {
+	n := len(l.Columns)
+	columns := fmt.Sprintf("%d %s", n, Plural(n, "column", "columns"))
+	switch l.Verdict {
+	case commit.Applied:
+		return fmt.Sprintf("a %s changes %s", mode, columns)
+	case commit.Unchanged:
+		if n == 0 {
+			return "it has this content"
+		}
+		return fmt.Sprintf("this content was written before, and %s changed since: a %s leaves the line alone", columns, mode)
+	case commit.Superseded:
+		return fmt.Sprintf("it belongs to newer content, of %s: a %s leaves it alone", l.By, mode)
+	case commit.Missing:
+		return "IVCE_DTL has no row for it"
+	case commit.Edited:
+		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
+	case commit.NotComparable: // no preview gives it
+	}
+	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }
 
 // rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values after it.
@@ -143,7 +195,7 @@ func (o *Ops) rewriteDiff(ctx context.Context, docs []invoice.Document, overwrit
 	var unreadable []DocumentDiff
 	for _, doc := range docs[:min(len(docs), shown)] {
 		if doc.Problem != nil {
-			unreadable = append(unreadable, DocumentDiff{ID: doc.ID, Problem: reasonText(doc.Problem), Lines: []LineDiff{}})
+			unreadable = append(unreadable, DocumentDiff{ID: doc.ID, Problem: notWritten + reasonText(doc.Problem), Lines: []LineDiff{}})
 			continue
 		}
 		it := commit.ItemOf(doc)

@@ -162,7 +162,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	for _, d := range res.Diffs {
 		byID[d.ID] = d
 	}
-	require.Equal(t, ops.DocumentDiff{ID: id(1), Lines: []ops.LineDiff{{Line: 1, Verdict: commit.Applied, Columns: []ops.ColumnDiff{
+	require.Equal(t, ops.DocumentDiff{ID: id(1), Lines: []ops.LineDiff{{Line: 1, Verdict: commit.Applied, Writes: true, Says: "a rewrite changes 2 columns", Columns: []ops.ColumnDiff{
 		{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
 		{Table: invoice.Detail, Column: invoice.StatusColumn, Before: text("BY HAND"), After: text("RC-AI")},
 	}}}}, byID[id(1)], "the other line is not the finding's")
@@ -176,7 +176,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	require.NotEmpty(t, lost.Columns)
 	require.Equal(t, commit.Applied, byID[id(4)].Lines[0].Verdict)
 	require.Equal(t, ops.DocumentDiff{
-		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5", Lines: []ops.LineDiff{{Line: 5, Verdict: commit.Missing, Columns: []ops.ColumnDiff{}}},
+		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5", Lines: []ops.LineDiff{{Line: 5, Verdict: commit.Missing, Says: "IVCE_DTL has no row for it", Columns: []ops.ColumnDiff{}}},
 	}, byID[id(5)])
 	superseded := byID[id(6)].Lines[0]
 	require.Equal(t, []any{commit.Superseded, "2025-12-17 10:00:00.000000-06:00-0002-6"}, []any{superseded.Verdict, superseded.By})
@@ -187,6 +187,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
 	res = r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, commit.Edited, res.Diffs[0].Lines[0].Verdict)
+	require.Equal(t, "somebody edited it since it was written: a rewrite leaves it alone", res.Diffs[0].Lines[0].Says)
 	r.start(ops.StartRequest{Kind: run.Reindex, Here: true, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, "edited since", r.makerOf(3))
 }

@@ -80,12 +80,27 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
+	return o.explaining(ctx).explanation(doc, tooDeep), nil
+}
+
+// explaining looks at what explanations of documents share: the flow and the timer.
+func (o *Ops) explaining(ctx context.Context) why {
 	now, view := o.o.Now(), o.p.Breaker.View(ctx)
-	flow := view.Control.Breaker
+	counts, err := o.loadCounts(ctx)(view)
+	return why{
+		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control,
+		timer: o.timerView(counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
+	}
+}
+
+// explanation explains one document.
+func (w why) explanation(doc invoice.Document, tooDeep bool) Explanation {
+	o := w.o
+	w.doc = doc
 	e := Explanation{
 		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
 		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: []Tried{},
-		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: o.flowSays(view),
+		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: w.flowSays,
 	}
 	for _, a := range doc.State.Attempts {
 		e.Attempts = append(e.Attempts, Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)})
@@ -100,12 +115,8 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if tooDeep {
 		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
 	}
-	counts, countsErr := o.loadCounts(ctx)(view)
-	w := why{
-		o: o, doc: doc, now: now, flow: flow, control: view.Control, timer: o.timerView(counts, countsErr, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
-	}
 	w.explain(&e)
-	return e, nil
+	return e
 }
 
 // document reads a document, and reports whether the change feed stops at it.
@@ -121,12 +132,13 @@ func (o *Ops) document(ctx context.Context, id string) (doc invoice.Document, to
 	return doc, err == nil && invoice.TooDeep(raw), err
 }
 
-// why builds one Explanation.
+// why builds an Explanation.
 type why struct {
-	o    *Ops
-	doc  invoice.Document
-	now  time.Time
-	flow breaker.State
+	o        *Ops
+	doc      invoice.Document
+	now      time.Time
+	flow     breaker.State
+	flowSays string
 	// control is what the instances know of the dependencies and the feed.
 	control breaker.Control
 	timer   DependencyView

@@ -16,7 +16,7 @@ func blameTable() []mutant {
 		{"a failure that is taken back begins the schedule anew", states, "Backoff(ownFailures(s), t.draw())", "Backoff(0, t.draw())", pkg, table},
 		{"a failure that is taken back waits for its time", states, "		s.Postponed = true\n", "", pkg, table},
 		{"the sixth failure is not postponed", states, "s.Postponed = s.RetryCount >= maxFailures", "s.Postponed = s.RetryCount > maxFailures", pkg, table},
-		{"poison without proof", states, "	if !isOwn(err) || !proven {\n", "	if !isOwn(err) {\n", pkg, table},
+		{"poison without proof", states, "isOwn(err) && proven && usedUp", "isOwn(err) && usedUp", pkg, table},
 		{"proof is asked for again when a failure is recorded", "internal/commit/judge.go", "j.next(w, proven)", "j.next(w, isOwn(w.cause) && j.proven(ctx, cur))", pkg, "TestProofIsAskedForOnce"},
 		{"five failures are poison", blame, "const maxFailures = MaxRetries + 1\n", "const maxFailures = MaxRetries\n", pkg, "TestSeedExample4PoisonPill"},
 		{"a setting that allows no poison message allows a hundred", "internal/config/config.go", "		return -1\n", "		return 0\n", "internal/config", "TestTheControlContainerHasADefault"},

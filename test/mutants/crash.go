@@ -47,8 +47,8 @@ func crashTable() []mutant {
 		},
 		{
 			"a document is blamed although nothing else was written", "internal/commit/states.go",
-			"if !isOwn(err) || !proven {",
-			"if !isOwn(err) {",
+			"isOwn(err) && proven && usedUp",
+			"isOwn(err) && usedUp",
 			"test/crashtest", "TestEverySingleFault/blame",
 		},
 		{

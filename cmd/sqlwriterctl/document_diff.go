@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+)
+
+type documentDiffCommand struct {
+	IDs []string `arg:"" name:"id" help:"Documents, at most 100."`
+}
+
+// Run prints the differences.
+func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
+	return a.operate(ctx, func(o opsapi.Caller) error {
+		d, err := opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: c.IDs})
+		if err != nil {
+			return err
+		}
+		a.notef("flow: %s", a.says(d.Flow))
+		if d.Note != "" {
+			a.notef("%s", d.Note)
+		}
+		return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error { return printDiffs(a, d.Documents) })
+	})
+}
+
+// printDiffs prints what would become of lines, column by column.
+func printDiffs(a *app, diffs []ops.DocumentDiff) error {
+	for i, d := range diffs {
+		if i > 0 {
+			a.printf("")
+		}
+		rows := [][]string{{"document", d.ID}}
+		for _, row := range [][]string{
+			{"status", d.Status},
+			{"why", a.says(d.Why)},
+			{"next", a.says(d.Next)},
+			{"verdict", string(d.Verdict)},
+			{"problem", a.says(d.Problem)},
+			{"warning", d.Warning},
+		} {
+			if row[1] != "" {
+				rows = append(rows, []string{row[0], oneLine(row[1])})
+			}
+		}
+		if err := a.facts(rows); err != nil {
+			return err
+		}
+		for _, l := range d.Lines {
+			if err := printLineDiff(a, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func printLineDiff(a *app, l ops.LineDiff) error {
+	what := "main"
+	if l.Duplicate {
+		what = "duplicate"
+	}
+	says := []string{l.Says}
+	if l.Verdict != "" {
+		says = []string{string(l.Verdict), l.Says}
+	}
+	a.printf("line %d (%s): %s", l.Line, what, strings.Join(says, ": "))
+	if len(l.Columns) == 0 {
+		return nil
+	}
+	rows := [][]string{{"  TABLE", "COLUMN", "IN SQL", "IN THE DOCUMENT"}}
+	for _, c := range l.Columns {
+		rows = append(rows, []string{fmt.Sprintf("  %s", c.Table), c.Column, text(c.Before), text(c.After)})
+	}
+	return a.table(rows)
+}
