@@ -32,6 +32,8 @@ type database struct {
 	direct
 	// empty says that there is no history to adopt.
 	empty func(ctx context.Context, who string) error
+	// everything is the content of all tables, to be compared.
+	everything func(t testing.TB) any
 }
 
 type findings interface {
@@ -66,6 +68,8 @@ const (
 	markedLine ledgerChange = "marked"
 	// otherSystem: they are another environment's.
 	otherSystem ledgerChange = "of another environment"
+	// laterTS: their snapshot has a later _ts, as before the container's clock went back.
+	laterTS ledgerChange = "with a later _ts"
 )
 
 // databases are those that can be had here, by name.
@@ -81,6 +85,7 @@ func inMemory(_ testing.TB, now func() time.Time) database {
 	sink, runs := inmem.NewSink(), inmem.NewRunStore(now, sysName)
 	return database{
 		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, findings: runs.Findings(sink), direct: inMaps{sink}, empty: sink.MarkEmpty,
+		everything: func(testing.TB) any { return []any{sink.Backup(), runs.Audits()} },
 	}
 }
 
@@ -144,6 +149,8 @@ func (m inMaps) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 			e.Outcome, e.Hash, e.HashVersion, e.DetailHash, e.TrackingHash = inmem.OutcomeFailed, "", 0, "", ""
 		case otherSystem:
 			e.SysName = otherName
+		case laterTS:
+			e.SourceTS += 1_000_000
 		}
 		m.sink.SetEntry(id, e)
 	}
@@ -170,9 +177,10 @@ func sqliteIn(t testing.TB, file string) database {
 }
 
 func sqliteOf(s *sqlite.Store) database {
+	tables := statements{s.Writer(), "2006-01-02T15:04:05.000Z", strings.NewReplacer("sqlwriter.", "sqlwriter_")}
 	return database{
 		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), empty: s.MarkEmpty,
-		direct: statements{s.Writer(), "2006-01-02T15:04:05.000Z", strings.NewReplacer("sqlwriter.", "sqlwriter_")},
+		direct: tables, everything: tables.everything,
 	}
 }
 
@@ -188,9 +196,10 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, sqlserver.CreateSampleSchema(t.Context(), db, sqlserver.Options{}))
 	t.Logf("measured on %s", sqlservertest.Version(t, db))
+	tables := statements{db, "2006-01-02T15:04:05.000", strings.NewReplacer()}
 	return database{
 		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), empty: s.MarkEmpty,
-		direct: statements{db, "2006-01-02T15:04:05.000", strings.NewReplacer()},
+		direct: tables, everything: tables.everything,
 	}
 }
 
@@ -199,6 +208,39 @@ type statements struct {
 	db     *sql.DB
 	stamp  string
 	tables *strings.Replacer
+}
+
+// everything reads the rows of all tables.
+func (s statements) everything(t testing.TB) any {
+	t.Helper()
+	var all []string
+	for _, table := range []string{"IVCE_DTL", "IVCE_TRKG_MSTR", "ledger", "audit_log", "run", "batch_item", "error_detail", "heartbeat", "finding"} {
+		if strings.ToLower(table) == table {
+			table = "sqlwriter." + table
+		}
+		all = append(all, s.rowsOf(t, s.tables.Replace(table))...)
+	}
+	return all
+}
+
+func (s statements) rowsOf(t testing.TB, table string) (all []string) {
+	t.Helper()
+	rows, err := s.db.QueryContext(t.Context(), "SELECT * FROM "+table)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	found, to := make([]any, len(columns)), make([]any, len(columns))
+	for i := range found {
+		to[i] = &found[i]
+	}
+	for rows.Next() {
+		require.NoError(t, rows.Scan(to...))
+		all = append(all, fmt.Sprintf("%s %q", table, found))
+	}
+	require.NoError(t, rows.Err())
+	slices.Sort(all)
+	return all
 }
 
 // atOnce bounds the ids of one statement.
@@ -251,6 +293,7 @@ func (s statements) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 		adoptedLine: "outcome = 'adopted', detail_row_hash = NULL, tracking_row_hash = NULL",
 		markedLine:  "outcome = 'failed', content_hash = NULL, hash_version = NULL, detail_row_hash = NULL, tracking_row_hash = NULL",
 		otherSystem: "sys_name = '" + otherName + "'",
+		laterTS:     "source_ts = source_ts + 1000000",
 	}[change]+" WHERE detail_id IN %s", ids...)
 }
 

@@ -66,7 +66,7 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
 	w.ops = ops.New(ops.Ports{
-		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection,
+		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Runs: w.db.runs, Findings: w.db.findings, Executor: w.executor(), Check: func(context.Context) error { return nil },

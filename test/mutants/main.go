@@ -5,7 +5,7 @@
 //	go run ./test/mutants -run guard those whose name contains "guard"
 //	go run ./test/mutants -share 6   a sixth of them, which one is drawn from the commit
 //
-// A mutant is a row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go, sqlite.go, findings.go). It has a
+// A mutant is a row of a table (table.go, breaker.go, blame.go, crash.go, diff.go, runs.go, heartbeat.go, kinds.go, sqlite.go, findings.go). It has a
 // file, a text that occurs in it exactly once, its replacement, and the test that must fail. The command fails when a mutant
 // does not apply, does not compile, or passes its test.
 package main
@@ -121,7 +121,7 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 
 // all are the kept mutants.
 func all() []mutant {
-	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), missedTable(), dependenciesTable(), sqliteTable(), startTable(), statusTable(), eventsTable(), failureTable(), documentsTable(), rowsTable(), passesTable(), findingsTable(), nightlyTable())
+	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), missedTable(), dependenciesTable(), sqliteTable(), startTable(), statusTable(), eventsTable(), failureTable(), documentsTable(), diffTable(), rowsTable(), passesTable(), findingsTable(), nightlyTable())
 }
 
 // source names what the share is drawn from: the commit, or the content of the files that mutants break.
