@@ -4,9 +4,11 @@ package storybook
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/app/open"
@@ -83,6 +85,23 @@ func (s Story) Request() ui.Request {
 // Render answers the story's request.
 func (s Story) Render(ctx context.Context) ui.Answer {
 	return s.Site().Serve(ctx, s.Calls(), s.Request())
+}
+
+// Handler answers each request below root, which begins and ends with a slash, with the story's page; assets are served as they are.
+func (s Story) Handler(root string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request := s.Request()
+		request.Root = root
+		if path := strings.TrimPrefix(r.URL.Path, root); strings.HasPrefix(path, "assets/") {
+			request = ui.Request{Method: http.MethodGet, Path: path}
+		}
+		a := s.Site().Serve(r.Context(), s.Calls(), request)
+		for name, value := range a.Headers {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(a.Status)
+		_, _ = io.WriteString(w, a.Body) // a browser that went away
+	})
 }
 
 // Stories are all stories, in the order of the pages.

@@ -17,8 +17,10 @@
   setInterval(tell, 1000);
   if (!every) return;
 
-  const typed = () => Array.from(document.querySelectorAll("main input[type=text], main select, main textarea"))
-    .some((e) => e.tagName === "SELECT" ? Array.from(e.options).some((o) => o.selected !== o.defaultSelected) : e.value !== e.defaultValue);
+  // A field has what it came with, or somebody changed it. A select without a chosen option came with its first.
+  const changed = (e) => e.options ? e.selectedIndex !== Math.max(0, Array.from(e.options).findIndex((o) => o.defaultSelected))
+    : /checkbox|radio/.test(e.type) ? e.checked !== e.defaultChecked : e.value !== e.defaultValue;
+  const typed = () => Array.from(document.querySelectorAll("main input, main select, main textarea")).some(changed);
   const key = (e) => e && e !== document.body ? e.id || e.getAttribute("href") || e.getAttribute("name") : "";
 
   const place = (html) => {
@@ -41,17 +43,19 @@
     return true;
   };
 
+  let busy = false;
   const poll = async () => {
-    if (document.hidden || typed()) return;
-    const main = document.getElementById("main");
-    main.setAttribute("aria-busy", "true");
+    if (busy || document.hidden || typed()) return;
+    busy = true;
+    document.getElementById("main").setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(document.body.dataset.self, { credentials: "same-origin", redirect: "follow", headers: { Accept: "text/html" } });
+      const answer = await fetch(document.body.dataset.self, { credentials: "same-origin", signal: AbortSignal.timeout(2 * every), headers: { Accept: "text/html" } });
       const kind = answer.headers.get("Content-Type") || "";
       if (kind.startsWith("text/html") && answer.url.startsWith(location.origin) && !typed() && place(await answer.text())) last = loadedAt();
     } catch (e) {
       // The next poll tries again; the header says how old the page is.
     }
+    busy = false;
     document.getElementById("main").removeAttribute("aria-busy");
     tell();
   };
