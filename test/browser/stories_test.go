@@ -1,0 +1,98 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/browser"
+	"sqlwriter/test/storybook"
+)
+
+// eachStory opens a tab with each story that is a page, and runs a test on it. Two at a time: a page is drawn by the processor.
+func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, tab *browser.Tab)) {
+	b := browser.Start(t)
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	places := make(chan struct{}, 2)
+	for _, s := range storybook.Stories() {
+		if s.Render(t.Context()).Status == http.StatusSeeOther {
+			continue // it leads to a page of another story
+		}
+		root := "/" + s.Name + "/"
+		mux.Handle(root, s.Handler(root))
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			places <- struct{}{}
+			defer func() { <-places }()
+			test(t, b.Open(t, server.URL+root, look))
+		})
+	}
+}
+
+// At a desk and on a phone, light and dark: axe-core finds nothing, no page must be scrolled sideways, the browser refuses nothing, and a
+// browser without JavaScript shows the same.
+func TestEveryStoryIsForEverybody(t *testing.T) {
+	eachStory(t, browser.Look{}, func(t *testing.T, tab *browser.Tab) {
+		for _, width := range []int64{browser.Wide, browser.Phone} {
+			tab.Resize(width)
+			assert.Zero(t, tab.Sideways(), "pixels that the page is wider than a window of %d", width)
+			for _, dark := range []bool{false, true} {
+				tab.Scheme(dark)
+				tab.Accessible()
+			}
+		}
+		// What the script adds is the age of the page, in the header.
+		const text = `document.getElementById("main").innerText`
+		scripted := browser.Eval[string](tab, text)
+		tab.Scripts(false)
+		tab.Go(tab.Address())
+		assert.Equal(t, scripted, browser.Eval[string](tab, text), "without JavaScript")
+		assert.Empty(t, tab.Messages())
+	})
+}
+
+// Tab goes to the skip link, then to everything that can be clicked or typed into, in the order of the page, and one sees where it is.
+func TestEveryStoryByKeyboard(t *testing.T) {
+	// What Tab has to reach; of radio buttons with one name, it is one.
+	const reachable = `(() => {
+		const radios = new Set();
+		return Array.from(document.querySelectorAll("a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled, textarea:enabled, summary, [tabindex='0']"))
+			.filter((e) => e.checkVisibility() && (e.type !== "radio" || !radios.has(e.name) && radios.add(e.name)));
+	})()`
+	// Names are for a person who reads the failure.
+	const name = `((e) => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + " " + (e.innerText || e.getAttribute("aria-label") || e.name || "").trim().slice(0, 40))`
+	eachStory(t, browser.Look{}, func(t *testing.T, tab *browser.Tab) {
+		expected := browser.Eval[[]string](tab, reachable+".map("+name+")")
+		require.NotEmpty(t, expected)
+		var met []string
+		for range len(expected) + 1 {
+			tab.Press(browser.TabKey)
+			at := browser.Eval[struct {
+				Name         string
+				Body, Marked bool
+			}](tab, `(() => {
+				const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+				return {name: `+name+`(e), body: e === document.body,
+					marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && box.width > 0 && box.height > 0 &&
+						box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight};
+			})()`)
+			if at.Body {
+				break
+			}
+			met = append(met, at.Name)
+			assert.True(t, at.Marked, "one does not see that the focus is on %s", at.Name)
+		}
+		require.Equal(t, expected, met)
+		require.Equal(t, "a Skip to content", met[0])
+		tab.Press(browser.TabKey)
+		tab.Press(browser.Enter)
+		tab.Until("the skip link leads to the content", `document.activeElement.id === "main"`)
+		tab.Press(browser.TabKey)
+		require.True(t, browser.Eval[bool](tab, `document.activeElement.closest("header") === null`), "the navigation is skipped")
+	})
+}
