@@ -2,12 +2,14 @@ package storybook_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"sqlwriter/internal/ui"
 	"sqlwriter/test/storybook"
 )
 
@@ -59,4 +61,33 @@ func wellBehaved(t *testing.T, page string) {
 			require.NotEmpty(t, token.Attr, "a text became a script")
 		}
 	}
+}
+
+// A page costs a person with a bad connection little: the overview at most 60 KB the first time and 20 KB after, and the script is short
+// enough to be read.
+func TestPagesAreSmall(t *testing.T) {
+	const kb, lines = 1000, 100
+	overviews := 0
+	for _, s := range storybook.Stories() {
+		if !strings.HasPrefix(s.Name, "overview-") {
+			continue
+		}
+		overviews++
+		page := s.Render(t.Context()).Body
+		require.LessOrEqual(t, len(page), 20*kb, s.Name)
+		whole := len(page)
+		links := regexp.MustCompile(`(?:href|src)="/api/ui/(assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
+		require.Len(t, links, 2, "style and script")
+		for _, link := range links {
+			asset := s.Site().Serve(t.Context(), s.Calls(), ui.Request{Method: http.MethodGet, Path: link[1]})
+			require.Equal(t, http.StatusOK, asset.Status, link[1])
+			whole += len(asset.Body)
+			if strings.HasSuffix(link[1], ".js") {
+				require.LessOrEqual(t, strings.Count(asset.Body, "\n"), lines, "lines of the script")
+			}
+		}
+		require.LessOrEqual(t, whole, 60*kb, s.Name)
+		t.Logf("%s: %d bytes, %d with its assets", s.Name, len(page), whole)
+	}
+	require.NotZero(t, overviews)
 }
