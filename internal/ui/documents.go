@@ -87,6 +87,11 @@ type documentPage struct {
 	// CanRetry says that a retry makes sense, and Retry is its page.
 	CanRetry bool
 	Retry    string
+	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why.
+	Diff        *ops.DocumentDiff
+	DiffProblem string
+	// Evidence says that there is some.
+	HasEvidence bool
 }
 
 // document explains a document, by its id or by a line.
@@ -101,6 +106,12 @@ func (v *visit) document() (content, error) {
 	}
 	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
 	p.CanRetry = v.Who.May() && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
+	p.HasEvidence = e.Evidence != ""
+	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{e.ID}}); err != nil {
+		p.DiffProblem = reasonOf(err)
+	} else if len(diff.Documents) == 1 {
+		p.Diff = &diff.Documents[0]
+	}
 	command := "sqlwriterctl document why " + shellWord(e.ID)
 	if q.Line != 0 {
 		command = fmt.Sprintf("sqlwriterctl document why --line %d", q.Line)
@@ -124,9 +135,12 @@ func stateOf(status string) string {
 // retryPage is what the page before a retry shows.
 type retryPage struct {
 	// Of names what is retried.
-	Of      string
-	Started ops.Started
-	Confirm confirm
+	Of string
+	// Would says of each of Started.First what its write would come to now; DiffProblem why that is not known.
+	Would       map[string]ops.DocumentDiff
+	DiffProblem string
+	Started     ops.Started
+	Confirm     confirm
 }
 
 // mostHere is the most documents that are retried while the browser waits; more become a run of the workers.
@@ -160,6 +174,7 @@ func (v *visit) retry() (content, error) {
 		return content{}, err
 	}
 	p := retryPage{Of: retryOf(r), Started: started}
+	v.foresee(&p)
 	n := number(started.Matched)
 	if started.AtLeast {
 		n = "at least " + n
@@ -191,6 +206,26 @@ func (v *visit) retry() (content, error) {
 		command += " " + shellWord(id)
 	}
 	return content{Title: "Retry " + words, Command: command + ` --why "..."`, Main: p}, nil
+}
+
+// foresee asks what the first documents' writes would come to now.
+func (v *visit) foresee(p *retryPage) {
+	var ids []string
+	for _, m := range p.Started.First {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})
+	if err != nil {
+		p.DiffProblem = reasonOf(err)
+		return
+	}
+	p.Would = map[string]ops.DocumentDiff{}
+	for _, d := range diff.Documents {
+		p.Would[d.ID] = d
+	}
 }
 
 // retryOf names what a retry is about.
@@ -250,6 +285,7 @@ func (v *visit) replay() (content, error) {
 	if started.Matched == 0 {
 		p.Confirm.Nothing = "nothing that failed or waits is left of the run"
 	}
+	v.foresee(&p)
 	return content{Title: "Replay " + words, Command: "sqlwriterctl run start replay --run " + shellWord(r.Run) + ` --why "..."`, Main: p}, nil
 }
 

@@ -33,6 +33,13 @@ func (s *Site) functions() template.FuncMap {
 		// seconds makes a duration of a number of seconds.
 		"seconds": func(n int64) time.Duration { return time.Duration(n) * time.Second },
 		"number":  number,
+		// value is a column's value; an empty text is told apart from NULL, which is no value.
+		"value": func(text *string) string {
+			if *text == "" {
+				return "(empty)"
+			}
+			return *text
+		},
 		// says shows the times in a sentence of the app as all others are shown.
 		"says": s.says,
 		// scope says which documents a failure of a scope concerns; commands marks the commands in a sentence.

@@ -6,6 +6,7 @@ func pages() []page {
 		{path: "", nav: "Overview", show: (*visit).overview},
 		{path: "documents", nav: "Documents", show: (*visit).documents},
 		{path: "document", nav: "Documents", show: (*visit).document},
+		{path: "evidence", nav: "Documents", show: (*visit).evidence},
 		{path: "retry", nav: "Documents", show: (*visit).retry, act: (*visit).doRetry},
 		{path: "replay", nav: "Runs", show: (*visit).replay, act: (*visit).doReplay},
 		{path: "runs", nav: "Runs", show: (*visit).runs},

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -73,7 +74,33 @@ func documentStories() []Story {
 	form := url.Values{"status": {"retry_scheduled"}, "error_code": {"validation.too_long"}, "count": {"31"}, "why": {"vendor fixed the part numbers"}}
 	about := url.Values{"id": {waitingDocument}}
 	hostileQuery := url.Values{"error_code": {Hostile}, "request": {Hostile}}
+	text := func(s string) *string { return &s }
+	long := "6ES7214-1AG40-0XB0 / 6ES7 214-1AG40-0XB0 / 6ES72141AG400XB0"
+	diff := func(d ops.DocumentDiff) ops.Diff {
+		return ops.Diff{Documents: []ops.DocumentDiff{d}, Flow: "running", At: Now()}
+	}
+	refused := diff(ops.DocumentDiff{ID: waitingDocument, Status: "retry_scheduled", Problem: "process_output.part_number: expected at most 50 characters, found 61"})
+	would := diff(ops.DocumentDiff{ID: waitingDocument, Status: "failed", Verdict: commit.Applied, Lines: []ops.LineDiff{
+		{Line: 1421549, Verdict: commit.Applied, Writes: true, Says: "3 columns would be written", Columns: []ops.ColumnDiff{
+			{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("SIEMENS"), After: text("SIEMENS AG")},
+			{Table: invoice.Detail, Column: "CLN_MFR_PRT_NUM", After: &long},
+			{Table: invoice.Tracking, Column: "NOTES", Before: text("")},
+		}},
+		{Line: 1421550, Verdict: commit.Unchanged, Says: "it has this content already"},
+	}})
+	bad := diff(ops.DocumentDiff{ID: Hostile, Problem: Hostile, Warning: Hostile, Lines: []ops.LineDiff{{Line: 1, Says: Hostile, Columns: []ops.ColumnDiff{{Table: invoice.Table(Hostile), Column: Hostile, Before: text(Hostile), After: text(Hostile)}}}, {Line: 2, Says: Hostile}}})
+	episode := ops.EvidenceEpisode{
+		Folder: "failed/1421549/x/0-ab12", Path: "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12", At: Ago(time.Hour), Line: 1421549,
+		Files: []ops.EvidenceFile{{Name: "error.json", Size: 812, ETag: "0x1", At: Ago(time.Hour)}, {Name: "metadata.json", Size: 402, ETag: "0x2"}, {Name: "original.json", Size: 4210, ETag: "0x3"}},
+		Error: &commit.PillError{LastError: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"}, Replayed: &ops.EvidenceReplay{Run: replayRun, At: Ago(10 * time.Minute), By: "a.lopez@example.com (1-2-3)"},
+	}
+	half := ops.EvidenceEpisode{Path: "web/failed/1421549/x/1-cd34", Incomplete: true, Problems: []string{"error.json: expected a JSON object, found half of one"}}
+	evidence := ops.DocumentEvidence{Document: waitingDocument, Searched: "the folders of line 1421549", Found: 2, Place: ops.EvidencePlace{Account: "https://invoices.blob.core.windows.net/", Container: "sqlwriter", Prefix: "web"}, Episodes: []ops.EvidenceEpisode{half, episode}}
+	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Error: &commit.PillError{LastError: Hostile, Code: Hostile}, Replayed: &ops.EvidenceReplay{Run: Hostile, By: Hostile}, Problems: []string{Hostile}}}}
 	return []Story{
+		{Name: "evidence-two", Says: "Two failures, one of them incomplete.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": evidence}},
+		{Name: "evidence-none", Says: "None.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": ops.DocumentEvidence{Document: waitingDocument, Searched: "all folders"}}},
+		{Name: "evidence-hostile", Says: "Texts are texts.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": badEvidence}},
 		{Name: "documents-waiting", Says: "A list by status and code.", Path: "documents", Query: filter, Answers: map[string]any{"document.list": ops.DocumentPage{Documents: documentRows(50), Next: "eyJ"}}},
 		{Name: "documents-mixed", Says: "All sorts.", Path: "documents", Role: opsapi.Reader, Answers: map[string]any{"document.list": ops.DocumentPage{Documents: mixed}}},
 		{Name: "documents-request", Says: "Those of a request.", Path: "documents", Query: url.Values{"request": {"4711"}}, Answers: map[string]any{"document.list": ops.DocumentPage{Documents: mixed, Request: &ops.RequestCount{ID: "4711", Expected: 40, Present: 38, Documents: 12, AtLeast: true, Foreign: 1}}}},
@@ -82,26 +109,26 @@ func documentStories() []Story {
 		{Name: "documents-bad-time", Says: "A time that is none.", Path: "documents", Query: url.Values{"since": {"yesterday"}}},
 		{Name: "documents-cosmos-away", Says: "Cosmos DB has them.", Path: "documents", Answers: map[string]any{"document.list": CosmosAway()}},
 		{Name: "documents-hostile", Says: "Texts are texts.", Path: "documents", Query: hostileQuery, Answers: map[string]any{"document.list": ops.DocumentPage{Documents: []ops.DocumentRow{{ID: Hostile, Status: Hostile, Kind: Hostile, Code: Hostile, SysName: Hostile, Foreign: true}}, Request: &ops.RequestCount{ID: Hostile}}}},
-		{Name: "document-waits", Says: "A value is too long.", Path: "document", Query: about, Answers: map[string]any{"document.why": tooLong()}},
-		{Name: "document-stopped", Says: "The flow is stopped.", Path: "document", Query: about, Answers: map[string]any{"document.why": stopped}},
-		{Name: "document-failed", Says: "It failed, found by its line.", Path: "document", Query: url.Values{"line": {"1421549"}}, Answers: map[string]any{"document.why": byLine}},
-		{Name: "document-committed", Says: "A newer result has its lines.", Path: "document", Query: about, Role: opsapi.Reader, Answers: map[string]any{"document.why": committed}},
+		{Name: "document-waits", Says: "A value is too long.", Path: "document", Query: about, Answers: map[string]any{"document.why": tooLong(), "document.diff": refused}},
+		{Name: "document-stopped", Says: "The flow is stopped.", Path: "document", Query: about, Answers: map[string]any{"document.why": stopped, "document.diff": SQLAway()}},
+		{Name: "document-failed", Says: "It failed, found by its line.", Path: "document", Query: url.Values{"line": {"1421549"}}, Answers: map[string]any{"document.why": byLine, "document.diff": would}},
+		{Name: "document-committed", Says: "A newer result has its lines.", Path: "document", Query: about, Role: opsapi.Reader, Answers: map[string]any{"document.why": committed, "document.diff": diff(ops.DocumentDiff{ID: waitingDocument, Lines: []ops.LineDiff{{Line: 1421549, Verdict: commit.Superseded, Says: "a newer result has the line"}}})}},
 		{Name: "document-unknown", Says: "No such document.", Path: "document", Query: url.Values{"line": {"9"}}, Answers: map[string]any{"document.why": &ops.RequestError{Refusal: ops.NotFound, Message: "no document names line 9; the ledger does not know it: no document was written to it"}}},
 		{Name: "document-cosmos-away", Says: "Cosmos DB has it.", Path: "document", Query: about, Answers: map[string]any{"document.why": CosmosAway()}},
-		{Name: "document-hostile", Says: "Texts are texts.", Path: "document", Query: url.Values{"id": {Hostile}}, Answers: map[string]any{"document.why": hostile}},
-		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry}},
-		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many}},
+		{Name: "document-hostile", Says: "Texts are texts.", Path: "document", Query: url.Values{"id": {Hostile}}, Answers: map[string]any{"document.why": hostile, "document.diff": bad}},
+		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": refused}},
+		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many, "document.diff": SQLAway()}},
 		{Name: "retry-none", Says: "Nothing to retry.", Path: "retry", Query: url.Values{"ids": {waitingDocument}}, Answers: map[string]any{"document.retry": none}},
 		{Name: "retry-done", Says: "The browser goes to the run.", Path: "retry", Form: form, Answers: map[string]any{"document.retry": ops.Started{Run: replayRun, Matched: 31}}},
-		{Name: "retry-shadow", Says: "A shadow writes nothing.", Path: "retry", Form: form, Mode: "shadow", Answers: map[string]any{"document.retry": func(request any) (any, error) {
+		{Name: "retry-shadow", Says: "A shadow writes nothing.", Path: "retry", Form: form, Mode: "shadow", Answers: map[string]any{"document.diff": refused, "document.retry": func(request any) (any, error) {
 			if r, ok := request.(ops.RetryRequest); ok && r.DryRun {
 				return dry, nil
 			}
 			return nil, &ops.RequestError{Refusal: ops.Conflict, Message: "this app is a shadow: it writes nothing"}
 		}}},
 		{Name: "retry-reader", Says: "A reader may not.", Path: "retry", Query: filter, Role: opsapi.Reader},
-		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}}},
-		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry}},
+		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}, "document.diff": bad}},
+		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": would}},
 		{Name: "replay-done", Says: "The browser goes to the new run.", Path: "replay", Form: url.Values{"run": {replayRun}, "why": {"w"}}, Answers: map[string]any{"run.start": ops.Started{Run: replayRun, Matched: 4}}},
 	}
 }
