@@ -19,7 +19,7 @@ func (s *Site) functions() template.FuncMap {
 		// link is the address of a page below the root: its path and parameters, by pairs. An empty value is left out.
 		"link": link,
 		// clock is a time of today, or with its date; stamp is a whole time with its zone.
-		"clock": func(t time.Time) string { return clock(t.In(s.o.Location), s.o.Now().In(s.o.Location)) },
+		"clock": s.clock,
 		"stamp": func(t time.Time) string {
 			if t.IsZero() {
 				return ""
@@ -93,6 +93,10 @@ func link(path string, pairs ...any) template.URL {
 		return template.URL(path) //nolint:gosec // a path of ours
 	}
 	return template.URL(path + "?" + q.Encode()) //nolint:gosec // encoded
+}
+
+func (s *Site) clock(t time.Time) string {
+	return clock(t.In(s.o.Location), s.o.Now().In(s.o.Location))
 }
 
 // clock is a time as people read it: without the date if that is today's.

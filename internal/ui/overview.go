@@ -1,6 +1,13 @@
 package ui
 
 import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
@@ -8,13 +15,221 @@ import (
 // overview is what the page of the same name shows.
 type overview struct {
 	Status ops.Status
+	Flow   flowSays
+	// Needs are the dependencies.
+	Needs []need
+	Tiles []tile
+	// Groups are waiting and failed documents by cause, the largest; MoreGroups counts the others.
+	Groups     []group
+	MoreGroups int
+	// Runs are open ones, the oldest; MoreRuns counts the others.
+	Runs     []ops.RunState
+	MoreRuns int
+	// Audits are the last actions, and AuditsUnknown says why they are not known.
+	Audits        []ops.Audit
+	AuditsUnknown string
 }
 
-// overview shows the state of everything.
+// flowSays is the flow in the words of the first sentence.
+type flowSays struct {
+	// Kind is that of a state: good, wait, bad.
+	Kind, Word, Text string
+	// Action is the page of the action that fits, and Name its name; both empty without one.
+	Action, Name string
+}
+
+// need is a dependency in words.
+type need struct {
+	Kind, Name, Text string
+	// Code is that of its failure.
+	Code string
+}
+
+// tile is a number with a link to what it counts.
+type tile struct {
+	Name, Number, Text string
+	// To is the page; empty when there is none.
+	To string
+}
+
+// group is documents with one cause.
+type group struct {
+	ops.Group
+
+	// List is the page of its documents, Retry that of the action; empty when the timer retries them by itself.
+	List, Retry string
+}
+
+// The page bounds what it shows: entries of the audit log, groups, runs.
+const (
+	lastActions = 5
+	groupsShown = 12
+	runsShown   = 5
+)
+
+// overview shows the state of everything. What cannot be read is said in its place.
 func (v *visit) overview() (content, error) {
+	var p overview
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		page, err := do(v, opsapi.AuditList, ops.AuditQuery{Limit: lastActions})
+		p.Audits = page.Audits
+		if err != nil {
+			p.AuditsUnknown = reasonOf(err)
+		}
+	})
 	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	reading.Wait()
 	if err != nil {
 		return content{}, err
 	}
-	return content{Title: "Overview", Command: "sqlwriterctl status", Main: overview{status}, Live: true}, nil
+	p.Status = status
+	p.Flow = v.flow(status)
+	for _, d := range status.Dependencies {
+		p.Needs = append(p.Needs, v.need(d, status))
+	}
+	p.Tiles = v.tiles(status)
+	p.MoreRuns = max(0, len(status.Runs)-runsShown)
+	p.Runs = status.Runs[:len(status.Runs)-p.MoreRuns]
+	if c := status.Counts; c != nil {
+		p.MoreGroups = max(0, len(c.Groups)-groupsShown)
+		for _, g := range c.Groups[:len(c.Groups)-p.MoreGroups] {
+			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code))}
+			if v.Who.May() && g.Status == invoice.Failed && g.Code != "" {
+				one.Retry = string(link("retry", "status", g.Status, "kind", g.Kind, "error_code", g.Code))
+			}
+			p.Groups = append(p.Groups, one)
+		}
+	}
+	c := content{Title: "Overview", Command: "sqlwriterctl status", Main: p, Live: true}
+	if status.CountsUnknown != "" {
+		c.Notices = append(c.Notices, Notice{"wait", "The counts below are old or missing. They are " + v.site.says(status.CountsUnknown) + "."})
+	}
+	return c, nil
+}
+
+// flow puts the state of the flow into a sentence for somebody who was just woken: since when, why, what is lost, what happens next.
+func (v *visit) flow(s ops.Status) flowSays {
+	f := s.Flow
+	since := ""
+	if !f.Since.IsZero() {
+		since = fmt.Sprintf("Since %s (%s). ", v.site.clock(f.Since), span(v.site.o.Now().Sub(f.Since)))
+	}
+	why := f.Reason
+	if f.Code != "" {
+		why = fmt.Sprintf("%s %s: %s", f.Kind, f.Code, f.Reason)
+	}
+	next := ""
+	if !f.NextProbe.IsZero() {
+		next = fmt.Sprintf(" The next probe comes in %s; when SQL commits it, work goes on by itself.", span(f.NextProbe.Sub(v.site.o.Now())))
+	}
+	says := flowSays{Kind: "good", Word: "Flowing", Action: "pause", Name: "Pause..."}
+	const kept = " Documents wait; none is lost, and no retry is spent."
+	switch {
+	case f.Lost:
+		says = flowSays{Kind: "bad", Word: "Cosmos DB does not answer", Text: "What the instances agreed on cannot be read, so this may be old: the flow was " + v.site.says(f.Says) + "." + kept}
+	case f.State == breaker.StoppedFlow:
+		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
+	case f.State == breaker.PausedFlow:
+		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + sentence(why) + kept, Action: "flow-resume", Name: "Resume..."}
+	case f.State == breaker.RampingUp:
+		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("%sSQL answers again. At most %d documents go into one request for now, and more with each success.%s", since, f.Limit, kept)
+	default:
+		says.Text = v.flowing(s)
+	}
+	if !v.Who.May() {
+		says.Action = ""
+	}
+	return says
+}
+
+// flowing describes a flow that runs.
+func (v *visit) flowing(s ops.Status) string {
+	var parts []string
+	if s.Feed != nil {
+		parts = append(parts, fmt.Sprintf("The change feed was %s behind at %s", span(time.Duration(s.Feed.LagSeconds)*time.Second), v.site.clock(s.Feed.At)))
+	}
+	if c := s.Counts; c != nil && s.CountsUnknown == "" {
+		if c.Oldest == nil {
+			parts = append(parts, "at "+v.site.clock(c.At)+" no document waited")
+		} else {
+			parts = append(parts, fmt.Sprintf("at %s the oldest document had waited %s", v.site.clock(c.At), span(c.At.Sub(c.Oldest.Since))))
+		}
+	}
+	if len(parts) == 0 {
+		return "Documents are written as they come."
+	}
+	text := strings.Join(parts, ", and ")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// sentence ends a text with a stop.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
+
+// need describes a dependency.
+func (v *visit) need(d ops.DependencyView, s ops.Status) need {
+	n := need{
+		Kind: "good", Text: "answers", Code: d.Code,
+		Name: map[string]string{ops.DepCosmos: "Cosmos DB", ops.DepSQL: "SQL Server", ops.DepServiceBus: "Service Bus", ops.DepBlob: "Blob storage", ops.DepTimer: "Timer"}[d.Name],
+	}
+	if n.Name == "" {
+		n.Name = d.Name
+	}
+	switch d.State {
+	case ops.DepFailing:
+		n.Kind, n.Text = "bad", d.Reason
+		if !d.Since.IsZero() {
+			n.Text += " since " + v.site.clock(d.Since)
+		}
+	case ops.DepSilent:
+		n.Kind, n.Text = "bad", v.site.says(d.Reason)
+	case ops.DepUnknown:
+		n.Kind, n.Text = "off", "not known yet"
+		if d.Reason != "" {
+			n.Text = v.site.says(d.Reason)
+		}
+	case ops.DepOK:
+		if d.Name == ops.DepTimer && s.Counts != nil {
+			n.Text = "counted at " + v.site.clock(s.Counts.At)
+		}
+	}
+	return n
+}
+
+// tiles are the numbers of the last tick.
+func (v *visit) tiles(s ops.Status) []tile {
+	unknown := func(name, to string) tile { return tile{Name: name, Number: "?", Text: "not known", To: to} }
+	failed, waiting, retries := string(link("documents", "status", invoice.Failed)), string(link("documents", "status", invoice.Pending)), string(link("documents", "status", invoice.RetryScheduled))
+	tiles := []tile{unknown("Waiting", waiting), unknown("Retry scheduled", retries), unknown("Failed", failed)}
+	if c := s.Counts; c != nil {
+		pending := c.Depth[invoice.Pending]
+		pending.Documents += c.Depth[invoice.Processing].Documents
+		oldest := "none waits"
+		if c.Oldest != nil {
+			oldest = "oldest " + span(time.Duration(c.Oldest.AgeSeconds)*time.Second)
+		}
+		tiles = []tile{
+			{"Waiting", counted(pending), oldest, waiting},
+			{"Retry scheduled", counted(c.Depth[invoice.RetryScheduled]), fmt.Sprintf("%s due", number(c.Due)), retries},
+			{"Failed", counted(c.Depth[invoice.Failed]), fmt.Sprintf("%s in the last hour", number(c.PoisonLastHour)), failed},
+		}
+	}
+	others := 0
+	for _, k := range s.Skipped {
+		others += k.Documents
+	}
+	return append(tiles, tile{Name: "Not ours", Number: number(others), Text: "name another environment"})
+}
+
+// counted is a count; one that ended early says so.
+func counted(c ops.Count) string {
+	if c.AtLeast {
+		return number(c.Documents) + "+"
+	}
+	return number(c.Documents)
 }

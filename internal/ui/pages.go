@@ -4,6 +4,8 @@ package ui
 func pages() []page {
 	return []page{
 		{path: "", nav: "Overview", show: (*visit).overview},
+		{path: "pause", nav: "Overview", show: (*visit).pause, act: (*visit).doPause},
+		{path: "flow-resume", nav: "Overview", show: (*visit).flowResume, act: (*visit).doFlowResume},
 		{path: "documents", nav: "Documents", show: (*visit).documents},
 		{path: "document", nav: "Documents", show: (*visit).document},
 		{path: "evidence", nav: "Documents", show: (*visit).evidence},

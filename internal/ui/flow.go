@@ -1,0 +1,50 @@
+package ui
+
+import (
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+)
+
+// flowAction is what the page of a pause or a resume shows.
+type flowAction struct {
+	Says    string
+	Confirm confirm
+}
+
+// pause asks before the flow is paused.
+func (v *visit) pause() (content, error) {
+	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	if err != nil {
+		return content{}, err
+	}
+	p := flowAction{Says: status.Flow.Says, Confirm: confirm{
+		To: v.Path, BackName: "Back", Why: v.Form.Get("why"), Button: "Pause the flow", Danger: true,
+		Says: "Nothing is sent to SQL until somebody resumes. All instances stop within five seconds; requests under way are finished.",
+		Not:  []string{"No document is lost, and none spends a retry.", "The pause does not end by itself.", "Results may still be put into the container: they wait."},
+	}}
+	return content{Title: "Pause the flow", Command: `sqlwriterctl flow pause --why "..."`, Main: p}, nil
+}
+
+func (v *visit) doPause() (string, error) {
+	_, err := do(v, opsapi.FlowPause, ops.FlowRequest{Why: v.Form.Get("why")})
+	return "", err
+}
+
+// flowResume asks before the flow is resumed.
+func (v *visit) flowResume() (content, error) {
+	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	if err != nil {
+		return content{}, err
+	}
+	p := flowAction{Says: status.Flow.Says, Confirm: confirm{
+		To: v.Path, BackName: "Back", Why: v.Form.Get("why"), Button: "Resume the flow",
+		Says: "The next request is a probe, at once. When SQL commits it, work goes on with 1, 5, 25, then 100 documents a request.",
+		Not:  []string{"A database that went back, or another one, is not accepted: that needs a decision, on the command line (docs/runbook.md, The database went back)."},
+	}}
+	return content{Title: "Resume the flow", Command: `sqlwriterctl flow resume --why "..."`, Main: p}, nil
+}
+
+func (v *visit) doFlowResume() (string, error) {
+	_, err := do(v, opsapi.FlowResume, ops.ResumeFlow{Why: v.Form.Get("why")})
+	return "", err
+}
