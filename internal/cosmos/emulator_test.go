@@ -250,22 +250,10 @@ func TestAWrongKeyIsInfrastructureAndNotShown(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v", err), wrong[:12])
 }
 
-func TestSubmitCreatesAndReplacesOnlyWhenAsked(t *testing.T) {
+func TestCreator(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	ctx := t.Context()
-	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":1,"sql_writer":{"status":"committed"}}`), false))
-	err := c.Submit(ctx, json.RawMessage(`{"id":"a","n":2}`), false)
-	require.Equal(t, fault.Document, fault.KindOf(err))
-	require.Equal(t, "409", fault.CodeOf(err))
-	doc, err := c.Read(ctx, "a")
-	require.NoError(t, err)
-	require.Contains(t, string(doc), `"committed"`, "the refused document changed nothing")
-	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":3}`), true))
-	doc, err = c.Read(ctx, "a")
-	require.NoError(t, err)
-	require.NotContains(t, string(doc), "sql_writer", "replaced whole")
-	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes a missing document")
+	conformance.TestCreator(t, c)
 }
 
 func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {

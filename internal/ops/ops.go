@@ -70,9 +70,10 @@ type Ports struct {
 	Queues []NamedQueue
 	// Search finds documents for lists and for Why.
 	Search DocumentSearch
-	// Evidence and Heads show which evidence is of no document any more.
+	// Evidence and Heads show which evidence is of a failed document, and which of no document any more. Creator puts documents back.
 	Evidence EvidenceStore
 	Heads    DocumentHeads
+	Creator  DocumentCreator
 }
 
 // Options configure Ops. Zero values mean the defaults.

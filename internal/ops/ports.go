@@ -17,7 +17,7 @@ type Audit struct {
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
 	Level string `json:"level,omitempty"`
-	// Action is "mark-committed", one of run.Codes, one of the Flow actions, or EvidencePrune.
+	// Action is "mark-committed", one of run.Codes, one of the Flow actions, EvidencePrune, or DocumentRestore.
 	Action string `json:"action"`
 	// By and Why are the operator's words. Subject is the id of the document or run.
 	By      string `json:"by"`
@@ -116,9 +116,16 @@ type EvidencePlace struct {
 	Prefix    string `json:"prefix"`
 }
 
-// DocumentHeads is the part of reconcile.Documents that pruning needs, with the same contract.
+// DocumentHeads is the part of reconcile.Documents that says which documents of evidence exist, with the same contract.
 type DocumentHeads interface {
 	Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
+}
+
+// DocumentCreator writes whole documents: *cosmos.Container.
+type DocumentCreator interface {
+	// Submit creates a document, or with replace writes it over one with its id. Errors by kind: document, code "409" when it exists and is
+	// not to be replaced, another code when it is refused; infrastructure (it may have been written), throttled, contention.
+	Submit(ctx context.Context, doc json.RawMessage, replace bool) error
 }
 
 // RunStore is the part of run.Store that operators need, with the same contract.

@@ -43,8 +43,18 @@ func NewDocuments(now func() time.Time) *Documents {
 // Put writes a whole document, new or over an old one, as the programs that produce results do; _etag and _ts are set
 // by the container. Errors by kind: document when the text is no object with an id that Cosmos DB accepts; condition
 // TooLarge.
-func (d *Documents) Put(doc json.RawMessage) error {
-	const op = "inmem: put"
+func (d *Documents) Put(doc json.RawMessage) error { return d.put("inmem: put", doc, true) }
+
+// Submit implements ops.DocumentCreator.
+func (d *Documents) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
+	const op = "inmem: submit"
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	return d.put(op, doc, replace)
+}
+
+func (d *Documents) put(op string, doc json.RawMessage, replace bool) error {
 	var members map[string]json.RawMessage
 	var compact bytes.Buffer
 	err := json.Compact(&compact, doc)
@@ -63,6 +73,9 @@ func (d *Documents) Put(doc json.RawMessage) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, there := d.byID[id]; there && !replace {
+		return fault.New(fault.Document, op, "409", "a document with this id exists")
+	}
 	_, err = d.store(op, id, members)
 	return err
 }

@@ -29,3 +29,5 @@ func TestPutRefusesWhatTheServiceRefuses(t *testing.T) {
 		require.Equal(t, fault.Document, fault.KindOf(err), doc)
 	}
 }
+
+func TestCreator(t *testing.T) { conformance.TestCreator(t, inmem.NewDocuments(time.Now)) }
