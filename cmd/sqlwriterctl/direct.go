@@ -132,7 +132,7 @@ func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(), Search: documents,
 		Counts:   cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow),
-		Evidence: evidence, Heads: documents.Reconcile(c.SysName),
+		Evidence: evidence, Heads: documents.Reconcile(c.SysName), Creator: documents,
 	}, o)
 	return use(opsapi.Direct(operators, operatorName()))
 }

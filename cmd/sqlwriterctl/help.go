@@ -25,7 +25,7 @@ func examples() map[string][]string {
 		"flow show":               {"sqlwriterctl flow show"},
 		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
 		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --database-restored --since "2026-01-31 10:00" --why "INC-4715: restored"`},
-		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --watch --receipt replay.jsonl`, `sqlwriterctl run start reconcile --here --why "numbers do not match"`},
+		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --watch --receipt replay.jsonl`, "sqlwriterctl run start replay --from-evidence --since 1d --dry-run", `sqlwriterctl run start reconcile --here --why "numbers do not match"`},
 		"run list":                {"sqlwriterctl run list --limit 5"},
 		"run show":                {"sqlwriterctl run show RUN -o yaml"},
 		"run watch":               {"sqlwriterctl run watch RUN --receipt run.jsonl"},

@@ -33,7 +33,9 @@ type receiptHead struct {
 	Why         string    `json:"why"`
 	StartedAt   time.Time `json:"started_at"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
-	Documents   int       `json:"documents"`
+	// Evidence counts the poison messages of a run from evidence.
+	Evidence  *run.EvidenceCounts `json:"evidence,omitempty"`
+	Documents int                 `json:"documents"`
 	// Counts are the documents by outcome, the sums of the lines below.
 	Counts map[string]int `json:"counts"`
 	// Batches are the numbers of batches by status.
@@ -76,7 +78,7 @@ func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(con
 	lines.SetEscapeHTML(false)
 	head := receiptHead{
 		Run: p.ID, Kind: p.Kind, Status: string(p.Status), RequestedBy: p.RequestedBy, Why: p.Why, StartedAt: p.StartedAt, EndedAt: p.EndedAt,
-		Documents: p.Documents, Counts: outcomeCounts(p.Stats.Outcomes), Batches: p.Stats.Batches,
+		Evidence: run.EvidenceOf(p.Filter), Documents: p.Documents, Counts: outcomeCounts(p.Stats.Outcomes), Batches: p.Stats.Batches,
 	}
 	if err := lines.Encode(head); err != nil {
 		return fmt.Errorf("receipt: %w", err)

@@ -18,9 +18,6 @@ func documentsMatched(s ops.Started) string {
 }
 
 func printStarted(a *app, s ops.Started) error {
-	for _, n := range s.NotTaken {
-		a.notef("not taken: %s: %s", n.ID, n.Why)
-	}
 	if kind, _ := run.Kinds().Find(s.Kind); s.Run != "" && len(kind.Passes) > 0 {
 		a.printf("run %s: %s", s.Run, kind.Meaning)
 		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
@@ -153,7 +150,11 @@ func printRun(a *app, p ops.RunProgress) error {
 		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
-	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
+	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)})
+	if counts := run.EvidenceOf(p.Filter); counts != nil {
+		rows = append(rows, []string{"evidence", counts.String()})
+	}
+	rows = append(rows, []string{"requested by", request})
 	if p.Pattern == run.InPasses {
 		return a.facts(append(rows, passRows(a, p)...))
 	}

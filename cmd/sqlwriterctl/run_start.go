@@ -43,6 +43,9 @@ type runStartCommand struct {
 	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES" values:"rewritable"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
+	FromEvidence bool `help:"Replay: documents that have evidence in blob storage and are failed. --since and --until bound when it was stored, --kind and --code are its error; --all takes all of it."`
+	DeletedToo   bool `help:"With --from-evidence and --id: put those documents back that were deleted, from their newest evidence, and replay them; 100 at most."`
+
 	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
@@ -90,9 +93,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			return mayHaveStarted(err, r.DryRun)
 		}
 		if c.Watch && started.Run != "" && (started.Progress == nil || ctx.Err() == nil) {
-			if started.Note != "" {
-				a.notef("%s", a.says(started.Note))
-			}
+			tellFound(a, started)
 			if kind.Compares {
 				a.notef("run %s: %s", started.Run, kind.Meaning)
 			} else {
@@ -120,6 +121,9 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	for _, f := range counted.Failures {
 		a.tellf("  %d %s %s %s", f.Documents, f.Status, orDash(f.Kind), orDash(f.Code))
 	}
+	if counted.Evidence != nil {
+		a.tellf("  poison messages: %s", counted.Evidence)
+	}
 	question := fmt.Sprintf("A %s takes %s.", counted.Kind, documentsMatched(counted))
 	err = a.confirm(yes, question)
 	return err == nil, err
@@ -140,9 +144,7 @@ func printExecution(a *app, started ops.Started, err error) error {
 		return mayHaveStarted(err, false)
 	}
 	if p := started.Progress; p != nil {
-		if started.Note != "" {
-			a.notef("%s", a.says(started.Note))
-		}
+		tellFound(a, started)
 		return errors.Join(emitRun(a, *p), executed(*p))
 	}
 	err = emitStarted(a, started)
@@ -152,10 +154,21 @@ func printExecution(a *app, started ops.Started, err error) error {
 	return err
 }
 
-func emitStarted(a *app, s ops.Started) error {
+// tellFound tells what a start says beside its run.
+func tellFound(a *app, s ops.Started) {
+	if s.Evidence != nil {
+		a.notef("poison messages: %s", s.Evidence)
+	}
+	for _, n := range s.NotTaken {
+		a.notef("not taken: %s: %s", n.ID, n.Why)
+	}
 	if s.Note != "" {
 		a.notef("%s", a.says(s.Note))
 	}
+}
+
+func emitStarted(a *app, s ops.Started) error {
+	tellFound(a, s)
 	ids := []string{s.Run}
 	if s.Run == "" {
 		ids = idsOf(s.First, func(m ops.Match) string { return m.ID })
@@ -172,7 +185,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
-		Findings: ofClass(c.Findings), All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
+		Findings: ofClass(c.Findings), FromEvidence: c.FromEvidence, DeletedToo: c.DeletedToo, All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
 	}
 	for _, status := range c.Status {
 		r.Statuses = append(r.Statuses, invoice.Status(status))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
@@ -39,9 +40,11 @@ func (tables) Report(_ context.Context, name string) (run.Table, error) {
 // working is an app over in-memory adapters, with failed documents and a run store.
 type working struct {
 	*bench
-	store *inmem.RunStore
-	queue *inmem.Queue
-	ops   *ops.Ops
+	docs     *inmem.Documents
+	evidence *inmem.Evidence
+	store    *inmem.RunStore
+	queue    *inmem.Queue
+	ops      *ops.Ops
 }
 
 func newWorking(t *testing.T, documents int) *working {
@@ -51,7 +54,7 @@ func newWorking(t *testing.T, documents int) *working {
 		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
 			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
 	}
-	w := &working{bench: newBench(t), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
+	w := &working{bench: newBench(t), docs: docs, evidence: inmem.NewEvidence(), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
 	executor := run.NewExecutor(run.Ports{
@@ -60,7 +63,7 @@ func newWorking(t *testing.T, documents int) *working {
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor), ReportNames: shared.ReportNames(),
-		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs,
+		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs, Evidence: w.evidence, Heads: docs.Reconcile("web"), Creator: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -628,4 +631,50 @@ func TestARunStartedDirectlySendsAMessageToTheManager(t *testing.T) {
 	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, []any{started.Run, "web", started.Run + ":0:0"}, []any{notice.RunID, notice.SysName, messages[0].MessageID})
+}
+
+// Found, to replay, deleted, not failed any more: each output of a run from evidence says it, and the sums are those of its receipt.
+func TestAReplayFromEvidenceSaysWhatItFound(t *testing.T) {
+	w := newWorking(t, 4)
+	id := func(n int) string { return fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", n) }
+	for n := range 4 {
+		folder := commit.EvidenceFolder(invoice.Document{ID: id(n), Main: int64(n) + 1, Hash: "a"}, 0) + "/"
+		original, err := w.docs.Read(t.Context(), id(n))
+		require.NoError(t, err)
+		for name, content := range map[string]string{
+			commit.EvidenceOriginal: string(original), commit.EvidenceError: `{"last_error_code":"2628"}`, commit.EvidenceMetadata: "{}",
+		} {
+			require.NoError(t, w.evidence.Keep(t.Context(), folder+name, []byte(content)))
+		}
+	}
+	w.docs.Delete(id(1))
+	w.docs.Delete(id(2))
+	require.NoError(t, w.docs.Put(json.RawMessage(`{"id":"`+id(3)+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"committed"}}`)))
+	const found = "poison messages: 4 found: 1 to replay, 2 of deleted documents, 1 not failed any more\n"
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--from-evidence", "--code", "2628", "--dry-run"), w.errors)
+	require.Contains(t, w.errors, found)
+	require.Contains(t, w.out, "3 documents match a replay\n")
+	w.asks, w.terminal, w.stdin = true, true, "no\n"
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--all", "--why", "x"))
+	require.Contains(t, w.errors, found)
+	require.Contains(t, w.errors, "A replay takes 3 documents.")
+	w.asks, w.terminal = false, false
+
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--from-evidence", "--all", "--here", "--why", "x", "--watch", "--receipt", file))
+	require.Contains(t, w.errors, found)
+	require.Contains(t, w.out, "evidence      4 found: 1 to replay, 2 of deleted documents, 1 not failed any more\n")
+	head, _ := readReceipt(t, file)
+	require.Equal(t, &run.EvidenceCounts{Matched: 4, ToReplay: 1, Gone: 2, NotFailed: 1}, head.Evidence)
+	require.Equal(t, map[string]int{"deferred": 1, "gone": 2}, head.Counts, "the document is not whole")
+
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--deleted-too", "--id", id(1), "--id", "nobody", "--yes", "--here", "--why", "x"))
+	require.Contains(t, w.errors, "poison messages: 1 found: 1 to replay (1 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n")
+	require.Contains(t, w.errors, "not taken: nobody: no evidence of it is stored\n")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--from-evidence", "--all", "--yes", "--why", "x"), w.errors)
+	require.Contains(t, w.errors, "there is nothing to replay\n")
+	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--deleted-too", "--id", id(1), "--why", "x"))
+	require.Contains(t, w.errors, "--deleted-too: expected from_evidence with it")
+	require.Equal(t, exitUsage, w.run(t, "run", "start", "drain", "--from-evidence", "--yes", "--why", "x"))
+	require.Contains(t, w.errors, `--from-evidence: expected the kind replay, found "drain"`)
 }

@@ -100,3 +100,13 @@ func EvidenceFoldersOf(d invoice.Document) []string {
 	}
 	return folders
 }
+
+// Restored is sql_writer of a document that is put back from its evidence: failed, as it was recorded when the evidence was stored. s is
+// that of original.json, which is from before.
+func (e PillError) Restored(s invoice.State) invoice.State {
+	s.Status, s.RetryCount, s.RetryAfter, s.Postponed = invoice.Failed, e.RetryCount, 0, false
+	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
+	s.FailedAt, s.LastErrorAt, s.Attempts = e.FailedAt, e.FailedAt, e.Attempts
+	s.LastErrorKind, s.LastErrorCode, s.LastError, s.Error = e.Kind, e.Code, e.LastError, e.LastError
+	return s
+}

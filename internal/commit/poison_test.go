@@ -418,3 +418,31 @@ func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
 	require.NoError(t, err)
 	return d
 }
+
+// What evidence says of a document's state is what the document says: it can be put back as it was.
+func TestAStateIsRestoredFromItsEvidence(t *testing.T) {
+	w := newWorld(t, 1)
+	w.othersApply()
+	doc := result(30, 1, tooLong(), strings.Replace(spent(), `{"status"`, `{"version":7,"reprocess_count":2,"postponed":true,"status"`, 1))
+	report, err := w.batch(commit.Batch{Documents: w.put(doc), Purpose: commit.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
+	raw, err := w.docs.Read(t.Context(), idOf(t, doc))
+	require.NoError(t, err)
+	recorded := invoiceOf(t, raw).State
+	var failure commit.PillError
+	var before invoice.State
+	for file, content := range w.evidence.Files() {
+		switch {
+		case strings.HasSuffix(file, commit.EvidenceError):
+			require.NoError(t, json.Unmarshal(content, &failure))
+		case strings.HasSuffix(file, commit.EvidenceOriginal):
+			before = invoiceOf(t, content).State
+		}
+	}
+	require.Equal(t, invoice.RetryScheduled, before.Status)
+	restored := failure.Restored(before)
+	require.Contains(t, recorded.Error, restored.Error, "without the words around it")
+	restored.Error, restored.StatusFound = recorded.Error, recorded.StatusFound
+	require.Equal(t, recorded, restored)
+}

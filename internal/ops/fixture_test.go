@@ -76,7 +76,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
 		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000), Search: w.docs,
-		Evidence: w.evidence, Heads: w.docs.Reconcile("web"),
+		Evidence: w.evidence, Heads: w.docs.Reconcile("web"), Creator: w.docs,
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 	})
@@ -252,6 +252,8 @@ type spyDocuments struct {
 	// before is called before each write; an error prevents it.
 	before func(id string) error
 	reads  int
+	// creates is called before each Submit; an error prevents it.
+	creates func(doc json.RawMessage) error
 }
 
 type record struct {
@@ -269,6 +271,15 @@ func (d *spyDocuments) Record(ctx context.Context, id, etag string, s invoice.St
 		}
 	}
 	return d.Documents.Record(ctx, id, etag, s)
+}
+
+func (d *spyDocuments) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
+	if d.creates != nil {
+		if err := d.creates(doc); err != nil {
+			return err
+		}
+	}
+	return d.Documents.Submit(ctx, doc, replace)
 }
 
 func (d *spyDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {

@@ -43,6 +43,11 @@ type StartRequest struct {
 	run.Filter
 	// Findings are classes of reconcile.Rewritable. The documents and lines of the open ones are then the filter; no other is allowed.
 	Findings []reconcile.Class `json:"findings,omitempty"`
+	// FromEvidence replays poison messages: documents that have evidence and are failed. From and To then bound when the evidence was stored,
+	// Code and ErrorKind are those of its error, and IDs name documents. Of each document the newest evidence counts.
+	FromEvidence bool `json:"from_evidence,omitempty"`
+	// DeletedToo puts those of the IDs that do not exist any more back from their evidence, at most 100.
+	DeletedToo bool `json:"deleted_too,omitempty"`
 	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
 	All bool `json:"all,omitempty"`
 	// DryRun counts and lists, and changes nothing.
@@ -60,7 +65,7 @@ type StartRequest struct {
 func (r StartRequest) check(table run.KindTable) error {
 	kind, there := table.Find(r.Kind)
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
-	if err := r.checkFindings(kind.Rewrite, !empty); there && err != nil {
+	if err := cmp.Or(r.checkEvidence(table.OfRun().Kind), r.checkFindings(kind.Rewrite, !empty)); there && err != nil {
 		return err
 	}
 	empty = empty && len(r.Findings) == 0
@@ -163,6 +168,8 @@ type Started struct {
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
 	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
 	Diffs []DocumentDiff `json:"diffs,omitempty"`
+	// Evidence counts the poison messages of a run from evidence.
+	Evidence *run.EvidenceCounts `json:"evidence,omitempty"`
 	// Progress is the run after its execution in this process (StartRequest.Here).
 	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
@@ -207,19 +214,31 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 			}, nil
 		}
 	}
-	res, err := o.previewRun(ctx, kind, r, lines)
+	var pills *poison
+	if r.FromEvidence {
+		if pills, err = o.resolveEvidence(ctx, &r); err != nil {
+			return Started{}, err
+		}
+	}
+	res, err := o.previewRun(ctx, kind, r, lines, pills)
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
 		return res, err
 	}
-	if res, err = o.begin(ctx, r, res); err != nil || !r.Here {
-		return res, err
+	if res, err = o.begin(ctx, r, res); err != nil {
+		return Started{}, err
+	}
+	if pills != nil {
+		res.Note = joinNotes(res.Note, o.tellEvidence(ctx, res.Run, pills))
+	}
+	if !r.Here {
+		return res, nil
 	}
 	p, err := o.execute(ctx, res.Run)
 	if err != nil {
-		res.Note = fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", res.Run, errorText(err))
+		res.Note = joinNotes(res.Note, fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", res.Run, errorText(err)))
 		return res, nil
 	}
-	res.Progress, res.Note = &p, p.Note
+	res.Progress, res.Note = &p, joinNotes(res.Note, p.Note)
 	return res, nil
 }
 
@@ -230,7 +249,10 @@ func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, 
 	if err != nil {
 		return Started{}, err
 	}
-	filter, err := json.Marshal(r.Filter)
+	filter, err := json.Marshal(struct {
+		run.Filter
+		Evidence *run.EvidenceCounts `json:"evidence,omitempty"`
+	}{r.Filter, res.Evidence})
 	if err != nil {
 		return Started{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
 	}
@@ -245,7 +267,10 @@ func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, 
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID, Detail: startDetail(r, res),
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil && res.Evidence != nil && res.Evidence.Restored > 0:
+		return Started{}, putBack(err, res.Evidence.Restored)
+	case err != nil:
 		return Started{}, unaudited(err)
 	}
 	if !r.Here {
@@ -256,11 +281,14 @@ func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, 
 
 // startDetail is the detail of a run's audit entry.
 func startDetail(r StartRequest, res Started) json.RawMessage {
-	findings := ""
+	found := ""
 	if len(r.Findings) > 0 {
-		findings = fmt.Sprintf(`,"findings":%q`, joined(r.Findings)) // names of a table
+		found = fmt.Sprintf(`,"findings":%q`, joined(r.Findings)) // names of a table
 	}
-	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, findings))
+	if counts, err := json.Marshal(res.Evidence); err == nil && res.Evidence != nil {
+		found = `,"evidence":` + string(counts)
+	}
+	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, found))
 }
 
 // execute executes a run in this process and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when

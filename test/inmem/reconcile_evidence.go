@@ -77,7 +77,14 @@ func (e *Evidence) page(folder, at string) (names []string, next string) {
 
 // under lists the names that begin with prefix, sorted.
 func (e *Evidence) under(prefix string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.files)), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	var names []string
+	for name := range e.files {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // episode is the episode that a file completes.
