@@ -93,6 +93,8 @@ const (
 	RunCancelled             RunStatus = "cancelled"
 	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may resume it.
 	RunFailed RunStatus = "failed"
+	// RunPurged: retention deletes the run and its rows (reconcile.Retention). Nothing continues it.
+	RunPurged RunStatus = "purged"
 )
 
 // Requeueable reports whether batches of such a run may be requeued. A cancelled or failed run must be resumed instead.
