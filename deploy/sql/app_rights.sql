@@ -9,7 +9,7 @@ IF DATABASE_PRINCIPAL_ID(N'sqlwriter_writers') IS NULL CREATE ROLE sqlwriter_wri
 GRANT EXECUTE ON SCHEMA::sqlwriter TO sqlwriter_writers;
 GRANT EXECUTE ON SCHEMA::sqlwriter_preview TO sqlwriter_writers;
 -- Our own tables. The app writes neither the ledger, nor the heartbeat, nor the record of migrations. It only adds to
--- the audit log.
+-- the audit log. It may delete nothing: the procedure purge_... does, and refuses what is younger than 30 days.
 GRANT SELECT ON OBJECT::sqlwriter.migration TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;

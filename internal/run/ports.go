@@ -156,7 +156,7 @@ type Batches interface {
 	// or its run was cancelled or failed.
 	RequeueBatch(ctx context.Context, id string, a Audit) (bool, error)
 	// DeadLetter fails a batch whose message of an attempt is a dead letter. It leaves a batch alone that has ended, has a later
-	// attempt, or has a worker that was silent for less than stale. False when nothing was changed.
+	// attempt, has a worker that was silent for less than stale, or whose run is purged. False when nothing was changed.
 	DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a Audit) (bool, error)
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error

@@ -52,7 +52,8 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 }
 
 func (j *AuditLog) add(a ops.Audit) {
-	a.ID, a.At, a.Detail = int64(len(j.s.audits)+1), j.s.at(), slices.Clone(a.Detail)
+	j.s.lastAudit++
+	a.ID, a.At, a.Detail = j.s.lastAudit, j.s.at(), slices.Clone(a.Detail)
 	j.s.audits = append(j.s.audits, entry{sysName: j.s.sysName, of: a})
 }
 

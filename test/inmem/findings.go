@@ -192,12 +192,20 @@ func (f *Findings) LastCompleted(ctx context.Context, kind run.Kind) (runID stri
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	for _, r := range slices.Backward(f.s.runs) {
-		if r.Kind == kind && f.s.ours(r.SysName) && r.Status == run.RunCompleted && r.Named == 0 {
-			return r.ID, r.StartedAt, true, nil
-		}
+	if r := f.s.lastCompleted(kind); r != nil {
+		return r.ID, r.StartedAt, true, nil
 	}
 	return "", time.Time{}, false, nil
+}
+
+// lastCompleted is the last run of a kind that completed and named no documents; nil if there is none.
+func (s *RunStore) lastCompleted(kind run.Kind) *storedRun {
+	for _, r := range slices.Backward(s.runs) {
+		if r.Kind == kind && s.ours(r.SysName) && r.Status == run.RunCompleted && r.Named == 0 {
+			return r
+		}
+	}
+	return nil
 }
 
 // Waits implements reconcile.Findings.

@@ -32,7 +32,10 @@ type tables struct {
 	runs    []*storedRun
 	batches []*storedBatch
 	workers []*RunWorker
+	details []storedDetail
 	audits  []entry
+	// lastAudit is the id of the newest entry.
+	lastAudit int64
 	// The rows by their keys.
 	runOf    map[string]*storedRun
 	batchOf  map[string]*storedBatch
@@ -54,9 +57,9 @@ type entry struct {
 // RunWorker is a row of the table worker.
 type RunWorker struct {
 	run.Worker
-	// SysName is the environment of what it claimed, Kind is "manager" or "worker".
-	SysName, Kind string
-	Status        run.WorkerStatus
+	// SysName and Run are those of what it claimed, Kind is "manager" or "worker".
+	SysName, Run, Kind string
+	Status             run.WorkerStatus
 	// Processed is how many outcomes of documents it brought.
 	Processed              int
 	StartedAt, HeartbeatAt time.Time
@@ -82,15 +85,20 @@ type storedRun struct {
 // storedBatch is a batch with what belongs to it.
 type storedBatch struct {
 	run.Batch
-	run     *storedRun
-	items   []*storedItem // in their order
-	details []run.ErrorDetail
+	run   *storedRun
+	items []*storedItem // in their order
 	// claimedAt is the last claim, releasedAt when its worker let go.
 	claimedAt, releasedAt time.Time
 }
 
 // storedItem is a document of a batch.
 type storedItem struct{ run.ItemOutcome }
+
+// storedDetail is a row of the table error_detail; run and batch are empty when no run was for it.
+type storedDetail struct {
+	sysName, run, batch string
+	of                  run.ErrorDetail
+}
 
 // NewRunStore makes an empty one of an environment whose times and ages are by now.
 func NewRunStore(now func() time.Time, sysName string) *RunStore {
@@ -188,8 +196,9 @@ func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 // note adds normalized entries to the audit log.
 func (s *RunStore) note(kept ...run.Audit) {
 	for _, a := range kept {
+		s.lastAudit++
 		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
-			ID: int64(len(s.audits) + 1), At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
+			ID: s.lastAudit, At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
 		}, &a})
 	}
 }
@@ -236,15 +245,15 @@ func changed(op, reason string) error {
 	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "changed", Op: op, Reason: reason}
 }
 
-// begin makes the row of a worker that claimed something.
-func (s *RunStore) begin(w run.Worker, kind, sysName string) {
+// begin makes the row of a worker that claimed something of a run.
+func (s *RunStore) begin(w run.Worker, kind string, r *storedRun) {
 	row := s.workerOf[w.ID]
 	if row == nil {
 		row = &RunWorker{StartedAt: s.at()}
 		s.workerOf[w.ID] = row
 		s.workers = append(s.workers, row)
 	}
-	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
+	row.Worker, row.Kind, row.SysName, row.Run, row.Status, row.HeartbeatAt = w, kind, r.SysName, r.ID, run.WorkerRunning, s.at()
 }
 
 // end gives a running worker its last status; an unknown id is ignored.

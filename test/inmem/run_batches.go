@@ -70,7 +70,7 @@ func (s *RunStore) take(j *storedBatch, t run.Ticket, w run.Worker) (lost bool) 
 	if j.StartedAt.IsZero() {
 		j.StartedAt = now
 	}
-	s.begin(w, kindWorker, j.run.SysName)
+	s.begin(w, kindWorker, j.run)
 	return lost
 }
 
@@ -133,10 +133,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	for i, it := range items {
 		it.Outcome, it.Code = outcomes[i].Outcome, ops.Truncate(outcomes[i].Code, ops.MaxBy)
 	}
-	for _, d := range details {
-		d.Code, d.Message, d.At = ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), s.at()
-		j.details = append(j.details, d)
-	}
+	s.addDetails(h, details)
 	if w := s.workerOf[h.Owner]; w != nil {
 		w.Processed += len(outcomes)
 	}
@@ -149,7 +146,20 @@ func (s *RunStore) AddErrors(ctx context.Context, details []run.ErrorDetail) err
 	if len(details) > maxRows {
 		return fault.New(fault.Internal, op, "too_many", "expected at most %d details, found %d", maxRows, len(details))
 	}
-	return ended(ctx, op) // they belong to no batch, and there are no reports to show them
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addDetails(run.BatchLease{}, details)
+	return nil
+}
+
+func (s *RunStore) addDetails(h run.BatchLease, details []run.ErrorDetail) {
+	for _, d := range details {
+		d.Code, d.Message, d.At = ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), s.at()
+		s.details = append(s.details, storedDetail{s.sysName, h.Run, h.Batch, d})
+	}
 }
 
 // FinishBatch implements run.Batches.
@@ -264,7 +274,11 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 	if j == nil {
 		return run.Batch{}, nil, false, nil
 	}
-	return j.Batch, latest(j.details, maxRows), true, nil
+	details := []run.ErrorDetail{}
+	for _, d := range latestOf(s.details, maxRows, func(d storedDetail) bool { return d.batch == id }) {
+		details = append(details, d.of)
+	}
+	return j.Batch, details, true, nil
 }
 
 // ListBatches implements run.Batches.
@@ -349,7 +363,7 @@ func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bo
 // DeadLetter implements run.Batches.
 func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return s.changeBatch(ctx, "inmem: dead letter", id, a, func(j *storedBatch) bool {
-		if !j.Status.Open() || j.Attempt > attempt || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
+		if j.run.Status == run.RunPurged || !j.Status.Open() || j.Attempt > attempt || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
 			return false
 		}
 		s.giveUp(j, reason)

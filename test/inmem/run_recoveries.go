@@ -178,7 +178,7 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 	defer s.mu.Unlock()
 	before := s.failedWorkers()
 	for _, j := range s.batches {
-		if batches < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
+		if batches < limit && j.run.SysName == sysName && j.run.Status != run.RunPurged && j.Status == run.Processing && s.abandoned(j, stale, released) {
 			if j.Owner != "" {
 				j.LostWorkers++
 			}
@@ -188,7 +188,7 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 		}
 	}
 	for _, w := range s.workers {
-		if s.failedWorkers()-before < limit && w.SysName == sysName && w.Status == run.WorkerRunning && s.at().Sub(w.HeartbeatAt) >= stale {
+		if s.failedWorkers()-before < limit && w.SysName == sysName && s.runOf[w.Run].Status != run.RunPurged && w.Status == run.WorkerRunning && s.at().Sub(w.HeartbeatAt) >= stale {
 			w.Status = run.WorkerFailed
 		}
 	}

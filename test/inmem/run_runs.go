@@ -111,7 +111,7 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w 
 	}
 	r.Owner, r.HeartbeatAt = w.ID, s.at()
 	r.Epoch++
-	s.begin(w, kindManager, r.SysName)
+	s.begin(w, kindManager, r)
 	return s.shown(r), true, nil
 }
 

@@ -29,16 +29,21 @@ func TestRunStore(t *testing.T) {
 				defer mu.Unlock()
 				clock = clock.Add(d)
 			},
-			Audits: func(testing.TB) []run.Audit { return s.Audits() },
-			Workers: func(testing.TB) []conformance.RunWorker {
-				list := []conformance.RunWorker{}
-				for _, w := range s.Workers() {
-					list = append(list, conformance.RunWorker{ID: w.ID, Instance: w.Instance, Kind: w.Kind, Status: w.Status, Processed: w.Processed})
-				}
-				return list
-			},
+			Audits:  func(testing.TB) []run.Audit { return s.Audits() },
+			Workers: workersOf(s),
 		}
 	})
+}
+
+// workersOf gives the rows of the table worker.
+func workersOf(s *inmem.RunStore) func(testing.TB) []conformance.RunWorker {
+	return func(testing.TB) []conformance.RunWorker {
+		list := []conformance.RunWorker{}
+		for _, w := range s.Workers() {
+			list = append(list, conformance.RunWorker{ID: w.ID, Instance: w.Instance, Kind: w.Kind, Status: w.Status, Processed: w.Processed})
+		}
+		return list
+	}
 }
 
 // What was handed in or out belongs to the caller.

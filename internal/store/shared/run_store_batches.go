@@ -387,6 +387,9 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 		if err != nil || !found {
 			return 0, err
 		}
+		if of, _, err := s.readBrief(ctx, tx, before.Run); err != nil || of.Status == run.RunPurged {
+			return 0, err
+		}
 		n, err := s.exec(ctx, tx, "job_dead", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
 			sql.Named("attempt", int64(attempt)), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {

@@ -132,7 +132,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, o := range run.Outcomes() {
 		known = append(known, string(o))
 	}
-	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunFailed} {
+	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunFailed, run.RunPurged} {
 		known = append(known, string(s))
 	}
 	texts, err := shared.RunTexts(testDialect())

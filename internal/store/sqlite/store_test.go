@@ -191,14 +191,17 @@ func TestMigrations(t *testing.T) {
 	s := newStore(t)
 	ctx := t.Context()
 	require.NoError(t, s.Migrate(ctx), "again is nothing")
-	require.NoError(t, s.MigrateWith(ctx, migration.New(7, "0007_later", "CREATE TABLE sqlwriter_later (x)")))
+	files, err := sqlite.MigrationFiles()
+	require.NoError(t, err)
+	next := len(files) + 1
+	require.NoError(t, s.MigrateWith(ctx, migration.New(next, "later", "CREATE TABLE sqlwriter_later (x)")))
 	require.NoError(t, s.Migrate(ctx), "a build that knows less runs on what a later one made")
-	err := s.MigrateWith(ctx, migration.New(7, "0007_later", "CREATE TABLE sqlwriter_other (x)"))
+	err = s.MigrateWith(ctx, migration.New(next, "later", "CREATE TABLE sqlwriter_other (x)"))
 	require.Equal(t, "migration_checksum", fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 	err = s.MigrateWith(ctx,
-		migration.New(8, "0008_good", "CREATE TABLE sqlwriter_good (x)"),
-		migration.New(9, "0009_bad", "CREATE TABLE sqlwriter_bad (x); CREATE TABLE sqlwriter_bad (x)"))
+		migration.New(next+1, "good", "CREATE TABLE sqlwriter_good (x)"),
+		migration.New(next+2, "bad", "CREATE TABLE sqlwriter_bad (x); CREATE TABLE sqlwriter_bad (x)"))
 	require.Error(t, err)
 	var tables int
 	require.NoError(t, s.Reader().QueryRow(

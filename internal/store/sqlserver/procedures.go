@@ -29,6 +29,7 @@ const (
 	procHeartbeat   = "heartbeat"
 	procAdopt       = "adopt_page"
 	procPreview     = "preview"
+	procPurge       = "purge"
 
 	procReconcileScan  = shared.ReconcileScan
 	procReconcileLines = shared.ReconcileLines
@@ -125,6 +126,7 @@ func (t tables) renderProcedures() (procedures, error) {
 		{procedure{schema: ownSchema, name: procReconcileScan, parameters: "@after bigint, @limit int, @sys_name nvarchar(256)"}, ledgerTable, reconcileSteps(procReconcileScan)},
 		{procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"}, ledgerTable, reconcileSteps(procReconcileLines)},
 		{procedure{schema: ownSchema, name: procReconcileNames, parameters: "@after bigint, @limit int"}, ledgerTable, reconcileSteps(procReconcileNames)},
+		{procedure{schema: ownSchema, name: procPurge, parameters: "@part varchar(20), @days int, @limit int, @sys_name nvarchar(256)"}, ledgerTable, purgeSteps()},
 		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {
 		var err error

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -27,6 +29,8 @@ const (
 	// throwWentBack and throwOtherDatabase: the heartbeat differs from the one in the control document.
 	throwWentBack      = 52745
 	throwOtherDatabase = 52746
+	// throwRetention: a purge was asked to keep fewer days than reconcile.LeastRetention.
+	throwRetention = 52747
 )
 
 // The ledger, and its copy for a preview.
@@ -57,7 +61,12 @@ func previewSteps() []string {
 func rewriteReadSteps() []string { return []string{"begin", "variables", "load", "rewrite_read"} }
 
 // reconcileSteps are the steps of a procedure that compares.
-func reconcileSteps(procedure string) []string { return []string{"reconcile_begin", procedure} }
+func reconcileSteps(procedure string) []string { return []string{"begin_lowest", procedure} }
+
+// purgeSteps are the steps of a purge in their order.
+func purgeSteps() []string {
+	return []string{"begin_lowest", "purge_days", "transaction", "purge", "commit", "purge_answer"}
+}
 
 // heartbeatSteps are the steps of a heartbeat in their order.
 func heartbeatSteps() []string {
@@ -93,6 +102,9 @@ type templateData struct {
 	Unwritten               int
 	WentBack, OtherDatabase int
 	LockTimeout             int64 // milliseconds
+	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal. Comparing is the kind of run that compares.
+	LeastRetention, RetentionDays int
+	Comparing                     run.Kind
 
 	Columns, Detail, Tracking []stagedColumn
 	ItemSlots, LineSlots      []stagedSlot
@@ -140,6 +152,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
+		LeastRetention: reconcile.LeastRetention, RetentionDays: throwRetention, Comparing: run.Kinds().Comparing().Kind,
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
 	var err error

@@ -4,7 +4,7 @@ SELECT{{.Top}}
 FROM {{.Batch}} AS j
 INNER JOIN {{.Run}} AS r ON r.run_id = j.run_id
 WHERE
-    j.status = 'processing' AND r.sys_name = @sys_name
+    j.status = 'processing' AND r.sys_name = @sys_name AND r.status <> 'purged'
     AND (
         (j.owner IS NOT NULL AND j.heartbeat_at <= {{.Ago "stale"}})
         OR (j.owner IS NULL AND j.updated_at <= {{.Ago "released"}})

@@ -4,6 +4,6 @@ SELECT{{.Top}}
 FROM {{.Worker}} AS w
 INNER JOIN {{.Run}} AS r ON r.run_id = w.run_id
 WHERE
-    w.status = 'RUNNING' AND r.sys_name = @sys_name
+    w.status = 'RUNNING' AND r.sys_name = @sys_name AND r.status <> 'purged'
     AND w.heartbeat_at <= {{.Ago "stale"}}
 ORDER BY w.worker_id{{.Limit}};

@@ -29,3 +29,5 @@ column table. */ -}}
     l.outcome, l.write_id, l.applied_at, l.detail_row_hash, l.tracking_row_hash,
     d.{{.DetailKey}} IS NOT NULL, t.{{.TrackingKey}} IS NOT NULL{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}{{end -}}
+{{/* The time @days ago. */ -}}
+{{define "before"}}strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || @days || ' days'){{end -}}

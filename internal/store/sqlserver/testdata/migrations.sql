@@ -367,3 +367,19 @@ CREATE INDEX ix_run_kind ON sqlwriter.run (kind, run_number) INCLUDE (sys_name, 
         VALUES (7, N'0007_findings', '7e76538ce885651b47e6cbedfce6fc2f1b60664b59c6f1c618caae994b9da378');
     END;
 GO
+-- 0008_retention
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 8)
+    BEGIN
+        EXEC (N'
+-- A purge reads the environment''s oldest rows (reconcile.Retention). It is the only one that deletes rows of these
+-- tables, by a procedure: the app has no right to.
+CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status);
+CREATE INDEX ix_finding_seen ON sqlwriter.finding (sys_name, state, last_seen);
+CREATE INDEX ix_audit_log_done ON sqlwriter.audit_log (sys_name, done_at);
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (8, N'0008_retention', '9f7f90dff63ac0ad12ebc756136431e48a13b0b809be72b4c3c9dd5e919e82a2');
+    END;
+GO

@@ -5,9 +5,9 @@ CREATE PROCEDURE sqlwriter.reconcile_scan_hash
     @sys_name nvarchar(256)
 AS
 BEGIN
-    -- reconcile_begin
-    -- Guarantees: a wait for a lock is bounded. In a deadlock a reader loses to every writer, whose priority is LOW (-5) or
-    -- higher.
+    -- begin_lowest
+    -- Guarantees: an error ends the whole request. A wait for a lock is bounded. In a deadlock a comparison or a purge
+    -- loses to every write, whose priority is LOW (-5) or higher.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;

@@ -379,7 +379,7 @@ SELECT TOP (@limit)
 FROM sqlwriter.job AS j
 INNER JOIN sqlwriter.run AS r ON r.run_id = j.run_id
 WHERE
-    j.status = 'processing' AND r.sys_name = @sys_name
+    j.status = 'processing' AND r.sys_name = @sys_name AND r.status <> 'purged'
     AND (
         (j.owner IS NOT NULL AND j.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
         OR (j.owner IS NULL AND j.updated_at <= CAST(DATEADD(MILLISECOND, -@released, SYSUTCDATETIME()) AS datetime2(3)))
@@ -1102,7 +1102,7 @@ SELECT TOP (@limit)
 FROM sqlwriter.worker AS w
 INNER JOIN sqlwriter.run AS r ON r.run_id = w.run_id
 WHERE
-    w.status = 'RUNNING' AND r.sys_name = @sys_name
+    w.status = 'RUNNING' AND r.sys_name = @sys_name AND r.status <> 'purged'
     AND w.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
 ORDER BY w.worker_id;
 GO

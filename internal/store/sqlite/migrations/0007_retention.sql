@@ -1,0 +1,6 @@
+-- A purge reads the environment's oldest rows (reconcile.Retention). Nothing else deletes rows of these tables.
+-- Two indexes begin with the time: one that began with the environment would be taken for lists of its latest rows,
+-- and all of them would be sorted.
+CREATE INDEX sqlwriter_ix_run_ended ON sqlwriter_run (ended_at, sys_name);
+CREATE INDEX sqlwriter_ix_audit_log_done ON sqlwriter_audit_log (done_at, sys_name);
+CREATE INDEX sqlwriter_ix_finding_seen ON sqlwriter_finding (sys_name, state, last_seen);

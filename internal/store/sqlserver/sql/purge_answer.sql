@@ -1,0 +1,2 @@
+-- Guarantees: the answer is how many rows went, after the commit.
+SELECT @rows AS rows_purged;

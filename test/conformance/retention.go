@@ -1,0 +1,531 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+)
+
+// RetentionFixture has the port under test and the functions that TestRetention needs around it.
+type RetentionFixture struct {
+	// RunStore is about the environment "web" in the same, empty database. Its Age moves the times of error details, findings and the
+	// audit log too.
+	RunStore RunStoreFixture
+	// Retention is under test, of the environment "web". OtherRetention is that of "dev" in the same database.
+	Retention, OtherRetention reconcile.Retention
+	OtherRuns                 run.Store
+	Findings, OtherFindings   reconcile.Findings
+	// Rows counts the rows of each table that a purge is about, of all environments.
+	Rows func(t testing.TB) map[string]int
+	// Kept is all that the ledger, the adoption and the heartbeats have: some rows, years old; nil where they are not kept beside.
+	Kept func(t testing.TB) string
+	// HideWorkers takes the table worker away until restore, so that a purge fails in its middle; nil where there are no tables.
+	HideWorkers func(t testing.TB) (restore func())
+}
+
+// retentionTest is a running case.
+type retentionTest struct {
+	runTest
+	RetentionFixture
+}
+
+// TestRetention checks an implementation of reconcile.Retention against the port's contract. open makes a new, empty one per case.
+func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
+	for _, c := range []struct {
+		name string
+		run  func(*retentionTest)
+	}{
+		{"each part goes by its own age", retentionParts},
+		{"a run goes however it ended", retentionEnds},
+		{"a limit is kept, and repeated calls go on", retentionLimit},
+		{"2,500 documents go in chunks, and the run's row last", retentionChunks},
+		{"the run that ended first goes first", retentionOrder},
+		{"nothing continues a run whose rows begin to go", retentionPurged},
+		{"a purge that fails in its middle deletes nothing", retentionWhole},
+		{"never: what is younger", retentionYounger},
+		{"never: a running run and its error details", retentionRunning},
+		{"never: a run that a running run names", retentionNamed},
+		{"never: the last comparison that completed", retentionLastCompared},
+		{"never: open and accepted findings", retentionFindings},
+		{"never: the ledger, the adoption, the heartbeats", retentionKept},
+		{"never: another environment's rows", retentionEnvironments},
+		{"never: rows of the last 30 days, whoever asks", retentionRefused},
+		{"a call whose context has ended is infrastructure", retentionCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := open(t)
+			c.run(&retentionTest{runTest{T: t, RunStoreFixture: f.RunStore}, f})
+		})
+	}
+}
+
+// old is an age that a purge for reconcile.LeastRetention days takes.
+const old = 31 * 24 * time.Hour
+
+// purge makes one call, and returns how many rows went.
+func (f *retentionTest) purge(part reconcile.Part, limit int) int {
+	f.Helper()
+	return f.purgeBy(f.Retention, part, limit)
+}
+
+// purgeBy requires that so many rows are gone as the answer says.
+func (f *retentionTest) purgeBy(r reconcile.Retention, part reconcile.Part, limit int) int {
+	f.Helper()
+	before := f.all()
+	n, err := r.Purge(f.Context(), part, reconcile.LeastRetention, limit)
+	require.NoError(f, err)
+	require.LessOrEqual(f, n, limit)
+	require.Equal(f, n, before-f.all(), "rows that went")
+	return n
+}
+
+// purgeAll purges all parts until none is left.
+func (f *retentionTest) purgeAll(r reconcile.Retention) {
+	f.Helper()
+	for _, part := range reconcile.Parts() {
+		for f.purgeBy(r, part, reconcile.MaxPurge) > 0 { //nolint:revive // until nothing is left
+		}
+	}
+}
+
+// rows counts the rows of a table.
+func (f *retentionTest) rows(table string) int {
+	f.Helper()
+	n, ok := f.Rows(f)[table]
+	require.True(f, ok, table)
+	return n
+}
+
+// all counts the rows of all tables.
+func (f *retentionTest) all() (n int) {
+	f.Helper()
+	for _, rows := range f.Rows(f) {
+		n += rows
+	}
+	return n
+}
+
+// endedRun makes a run with a batch that failed, its error detail and two documents. It ends by a cancellation.
+func (f *retentionTest) endedRun(id string) {
+	f.Helper()
+	f.batches(id, 1)
+	h := f.leaseBatch(batchID(id, 1))
+	f.detail(h)
+	require.NoError(f, f.Store.FailBatch(f.Context(), h, "x", entry("BATCH_FAIL")))
+	f.cancel(id)
+}
+
+// rowsOfEnded are the rows of one of endedRun: itself, a batch, two documents, a manager and a worker.
+const rowsOfEnded = 6
+
+func (f *retentionTest) cancel(id string) {
+	f.Helper()
+	f.must(f.Store.CancelRun(f.Context(), id, entry("RUN_CANCEL")))
+	ok, _, _ := f.complete(id)
+	require.True(f, ok)
+}
+
+// detail adds an error detail to a batch.
+func (f *retentionTest) detail(h run.BatchLease) {
+	f.Helper()
+	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, []run.ErrorDetail{{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}}))
+}
+
+// compares begins a run of the kind that compares, and ends it unless it is to run.
+func (f *retentionTest) compares(id, filter string, failed int) {
+	f.Helper()
+	compared := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.Store}}
+	compared.begin(id, run.Kinds().Comparing().Kind, filter)
+	compared.complete(f.Store, id, failed)
+}
+
+func (f *retentionTest) there(id string) bool {
+	f.Helper()
+	_, ok, err := f.Store.Run(f.Context(), id)
+	require.NoError(f, err)
+	return ok
+}
+
+// addErrors adds error details that no run was for.
+func (f *retentionTest) addErrors(s run.Store, n int) {
+	f.Helper()
+	for part := range (n + 99) / 100 {
+		list := make([]run.ErrorDetail, min(100, n-100*part))
+		for i := range list {
+			list[i] = run.ErrorDetail{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}
+		}
+		require.NoError(f, s.AddErrors(f.Context(), list))
+	}
+}
+
+// gone saves findings and makes them gone.
+func (f *retentionTest) gone(s reconcile.Findings, lines ...int64) {
+	f.Helper()
+	for _, line := range lines {
+		seen := seenAt(reconcile.Stale, line, "a", "h")
+		_, _, err := s.Save(f.Context(), "r1", []reconcile.Seen{seen}, nil)
+		require.NoError(f, err)
+		_, closed, err := s.Save(f.Context(), "r2", nil, []reconcile.Key{seen.Key})
+		require.NoError(f, err)
+		require.Equal(f, 1, closed)
+	}
+}
+
+func retentionParts(f *retentionTest) {
+	f.endedRun("r")
+	f.addErrors(f.Store, 3)
+	f.gone(f.Findings, 1, 2)
+	audits := f.rows("audit_log")
+	f.Age(f, old)
+	for part, want := range map[reconcile.Part]map[string]int{
+		reconcile.ErrorDetails: {"error_detail": 4},
+		reconcile.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
+		reconcile.GoneFindings: {"finding": 2},
+		reconcile.AuditLog:     {"audit_log": audits},
+	} {
+		left := f.Rows(f)
+		sum := 0
+		for table, n := range want {
+			require.Equal(f, n, left[table], "%s has them", table)
+			left[table], sum = 0, sum+n
+		}
+		require.Equal(f, sum, f.purge(part, reconcile.MaxPurge), part)
+		require.Equal(f, left, f.Rows(f), part)
+		require.Zero(f, f.purge(part, reconcile.MaxPurge), part)
+	}
+	require.Zero(f, f.all())
+}
+
+func retentionEnds(f *retentionTest) {
+	complete := func(id string, outcome run.Outcome) {
+		l := f.batches(id, 1)
+		h := f.leaseBatch(batchID(id, 1))
+		f.save(h, outcome, f.openOf(h)[0])
+		f.finish(h)
+		require.NoError(f, f.Store.EndHandOff(f.Context(), l, entry("HANDED_OFF")))
+		ok, _, _ := f.complete(id)
+		require.True(f, ok)
+	}
+	complete("completed", run.DocCommitted)
+	complete("completed-with-failures", run.DocFailed)
+	f.endedRun("cancelled")
+	f.start("failed")
+	f.must(f.Store.FailRun(f.Context(), "failed", "x", 0, entry("RUN_FAIL")))
+	list, err := f.Store.ListRuns(f.Context(), "", 10)
+	require.NoError(f, err)
+	statuses := map[run.RunStatus]bool{}
+	for _, r := range list {
+		statuses[r.Status] = true
+	}
+	require.Equal(f, map[run.RunStatus]bool{
+		run.RunCompleted: true, run.RunCompletedWithFailures: true, run.RunCancelled: true, run.RunFailed: true,
+	}, statuses)
+	f.Age(f, old)
+	f.purgeAll(f.Retention)
+	require.Zero(f, f.all())
+}
+
+func retentionLimit(f *retentionTest) {
+	f.addErrors(f.Store, 25)
+	for line := range int64(25) {
+		f.gone(f.Findings, line)
+		require.NoError(f, f.Store.Write(f.Context(), entry("X")))
+	}
+	f.Age(f, time.Hour)
+	f.addErrors(f.Store, 5)
+	f.gone(f.Findings, 101, 102, 103, 104, 105)
+	for range 5 {
+		require.NoError(f, f.Store.Write(f.Context(), entry("X")))
+	}
+	f.Age(f, old-2*time.Hour)
+	for table, part := range map[string]reconcile.Part{"error_detail": reconcile.ErrorDetails, "finding": reconcile.GoneFindings, "audit_log": reconcile.AuditLog} {
+		require.Equal(f, 30, f.rows(table))
+		require.Equal(f, 10, f.purge(part, 10), "%s: chunks", part)
+	}
+	f.Age(f, 2*time.Hour)
+	for _, part := range []reconcile.Part{reconcile.ErrorDetails, reconcile.GoneFindings, reconcile.AuditLog} {
+		require.Equal(f, []int{10, 10, 0}, []int{f.purge(part, 10), f.purge(part, 1000), f.purge(part, 10)}, part)
+	}
+}
+
+func retentionChunks(f *retentionTest) {
+	f.start("big")
+	l := f.leaseRun("big")
+	for chunk := range 5 {
+		list := [][]string{}
+		for batch := range 5 {
+			documents := make([]string, 100)
+			for i := range documents {
+				documents[i] = fmt.Sprintf("%d of batch %d", i, 5*chunk+batch)
+			}
+			list = append(list, documents)
+		}
+		f.add(l, run.PendingQueue, list...)
+	}
+	f.cancel("big")
+	f.Age(f, old)
+	const all = 2_500 + 25 + 1 + 1 // a manager, and the run
+	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, run.RunPurged, f.read("big").Status)
+	_, err := f.Retention.Purge(lateContext(f), reconcile.EndedRuns, reconcile.LeastRetention, 1000) // the process dies
+	require.Error(f, err)
+	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, all-2001, f.purge(reconcile.EndedRuns, all-2001))
+	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0}, without(f.Rows(f), "audit_log"),
+		"its row goes last")
+	require.Equal(f, run.RunPurged, f.read("big").Status)
+	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1000))
+	require.False(f, f.there("big"))
+	require.Zero(f, f.purge(reconcile.EndedRuns, 1000))
+}
+
+// lateContext is a context that has ended.
+func lateContext(f *retentionTest) context.Context {
+	ctx, cancel := context.WithCancel(f.Context())
+	cancel()
+	return ctx
+}
+
+// without is a table of rows without one.
+func without(rows map[string]int, table string) map[string]int {
+	rows = maps.Clone(rows)
+	delete(rows, table)
+	return rows
+}
+
+func retentionOrder(f *retentionTest) {
+	f.batches("ends-last", 1)
+	f.endedRun("ends-first")
+	f.Age(f, time.Minute)
+	f.cancel("ends-last")
+	f.Age(f, old)
+	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000), "one run a call")
+	require.Equal(f, []bool{false, true}, []bool{f.there("ends-first"), f.there("ends-last")})
+	require.NotZero(f, f.purge(reconcile.EndedRuns, 1000))
+	require.False(f, f.there("ends-last"))
+}
+
+func retentionPurged(f *retentionTest) {
+	ctx := f.Context()
+	l := f.batches("failed", 4)
+	silent := f.leaseBatch(batchID("failed", 3))
+	require.NoError(f, f.Store.FailBatch(ctx, f.leaseBatch(batchID("failed", 4)), "x", entry("BATCH_FAIL")))
+	require.NoError(f, f.Store.ReleaseRun(ctx, l))
+	f.must(f.Store.FailRun(ctx, "failed", "x", 0, entry("RUN_FAIL")))
+	f.endedRun("cancelled")
+	f.Age(f, old)
+	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1), "one of four batches")
+	require.Equal(f, run.RunPurged, f.read("failed").Status)
+	f.changesNothing("the run is purged", func() {
+		for name, change := range map[string]func() (bool, error){
+			"resume":   func() (bool, error) { return f.Store.ResumeRun(ctx, "failed", entry("X")) },
+			"requeue":  func() (bool, error) { return f.Store.RequeueBatch(ctx, batchID("failed", 4), entry("X")) },
+			"complete": func() (bool, error) { return f.Store.CompleteRun(ctx, "failed", 0, ended(entry("X"))) },
+			"cancel":   func() (bool, error) { return f.Store.CancelRun(ctx, "failed", entry("X")) },
+			"fail":     func() (bool, error) { return f.Store.FailRun(ctx, "failed", "x", 0, entry("X")) },
+			"claim": func() (bool, error) {
+				_, ok, err := f.Store.ClaimRun(ctx, "failed", f.read("failed").Epoch, noEpoch, f.worker(RunManager), 0)
+				return ok, err
+			},
+			"dead letter": func() (bool, error) { return f.Store.DeadLetter(ctx, batchID("failed", 2), 100, "x", 0, entry("X")) },
+			"rescue": func() (bool, error) {
+				batches, workers, err := f.Store.Rescue(ctx, runSys, runStale, runReleased, 10)
+				return batches+workers > 0, err
+			},
+			"silent": func() (bool, error) {
+				n, err := f.Store.RequeueSilent(ctx, runSys, runSilent, 10)
+				return n > 0, err
+			},
+		} {
+			ok, err := change()
+			require.NoError(f, err, name)
+			require.False(f, ok, name)
+		}
+		require.Equal(f, run.Ended, f.claim(batchID("failed", 2)).Answer)
+		open, err := f.Store.OpenRuns(ctx, runSys, 10)
+		require.NoError(f, err)
+		require.Empty(f, open)
+		send, err := f.Store.ToSend(ctx, runSys, 10)
+		require.NoError(f, err)
+		require.Empty(f, send)
+	})
+	f.must(f.Store.ResumeRun(ctx, "cancelled", entry("X"))) // its rows had not begun to go
+	require.Equal(f, 3+8+3+1, f.purge(reconcile.EndedRuns, 1000), "batches, documents, workers, the run")
+	_, err := f.Store.BeatBatch(ctx, silent)
+	f.lost(err)
+	require.Equal(f, run.Unknown, f.claim(batchID("failed", 2)).Answer)
+	f.start("failed") // nothing has the name any more
+}
+
+func retentionWhole(f *retentionTest) {
+	if f.HideWorkers == nil {
+		f.Skip("no tables")
+	}
+	f.endedRun("r")
+	f.Age(f, old)
+	was := f.stateOf("r")
+	restore := f.HideWorkers(f)
+	_, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1000)
+	restore()
+	require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Equal(f, was, f.stateOf("r"))
+	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000))
+}
+
+func retentionYounger(f *retentionTest) {
+	f.endedRun("r")
+	f.addErrors(f.Store, 1)
+	f.gone(f.Findings, 1)
+	f.Age(f, reconcile.LeastRetention*24*time.Hour-time.Hour)
+	was := f.all()
+	f.purgeAll(f.Retention)
+	require.Equal(f, was, f.all())
+	f.Age(f, 2*time.Hour)
+	n, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention+1, 1000)
+	require.NoError(f, err)
+	require.Zero(f, n, "as many days as asked")
+	f.purgeAll(f.Retention)
+	require.Zero(f, f.all())
+}
+
+func retentionRunning(f *retentionTest) {
+	f.batches("running", 1)
+	f.detail(f.leaseBatch(batchID("running", 1)))
+	f.endedRun("cancelled")
+	f.Age(f, old)
+	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X")))
+	was := without(f.Rows(f), "audit_log")
+	f.purgeAll(f.Retention)
+	require.Equal(f, was, without(f.Rows(f), "audit_log"))
+}
+
+func retentionNamed(f *retentionTest) {
+	filter, err := json.Marshal(run.Filter{Run: "named", Code: "2628"})
+	require.NoError(f, err)
+	f.endedRun("named")
+	f.endedRun("other")
+	require.NoError(f, f.Store.StartRun(f.Context(), run.Run{ID: "replay", SysName: runSys, Kind: run.Replay, Pattern: run.TwoPhase, Filter: filter}, entry("RUN_START")))
+	f.start("plain")
+	f.Age(f, old)
+	f.purgeAll(f.Retention)
+	require.Equal(f, []bool{true, false}, []bool{f.there("named"), f.there("other")})
+	require.Equal(f, run.RunCancelled, f.read("named").Status)
+	require.Len(f, f.items("named"), 2)
+	f.cancel("replay")
+	f.purgeAll(f.Retention)
+	require.False(f, f.there("named"))
+	require.True(f, f.there("replay"), "it ended just now")
+}
+
+func retentionLastCompared(f *retentionTest) {
+	last := func() string {
+		id, _, _, err := f.Findings.LastCompleted(f.Context(), run.Kinds().Comparing().Kind)
+		require.NoError(f, err)
+		return id
+	}
+	f.compares("before", "", 0)
+	f.compares("last", "", 0)
+	f.compares("with-failures", "", 1)
+	f.compares("named", `{"ids":["a"]}`, 0)
+	f.endedRun("drain")
+	f.Age(f, old)
+	f.purgeAll(f.Retention)
+	require.Equal(f, 1, f.rows("run"))
+	require.Equal(f, "last", last())
+	require.Equal(f, run.RunCompleted, f.read("last").Status)
+	f.compares("next", "", 0)
+	f.purgeAll(f.Retention)
+	require.Equal(f, []any{"next", false}, []any{last(), f.there("last")})
+}
+
+func retentionFindings(f *retentionTest) {
+	open, accepted := seenAt(reconcile.Stale, 1, "a", "h"), seenAt(reconcile.Edited, 2, "a", "h")
+	_, _, err := f.Findings.Save(f.Context(), "r1", []reconcile.Seen{open, accepted}, nil)
+	require.NoError(f, err)
+	require.NoError(f, f.Findings.(reconcile.Accepter).Accept(f.Context(), []reconcile.Key{accepted.Key}, accepts()))
+	f.gone(f.Findings, 3)
+	f.Age(f, old)
+	require.Equal(f, []int{1, 0}, []int{f.purge(reconcile.GoneFindings, 1000), f.purge(reconcile.GoneFindings, 1000)})
+	list, err := f.Findings.List(f.Context(), reconcile.Query{}, nil, 10)
+	require.NoError(f, err)
+	require.Equal(f, []reconcile.State{reconcile.Accepted, reconcile.Open}, []reconcile.State{list[0].State, list[1].State})
+}
+
+func retentionKept(f *retentionTest) {
+	if f.Kept == nil {
+		f.Skip("they are not kept beside")
+	}
+	f.endedRun("r")
+	f.addErrors(f.Store, 1)
+	f.gone(f.Findings, 1)
+	f.Age(f, old)
+	was := f.Kept(f)
+	require.NotEmpty(f, was)
+	f.purgeAll(f.Retention)
+	require.Zero(f, f.all())
+	require.Equal(f, was, f.Kept(f))
+}
+
+func retentionEnvironments(f *retentionTest) {
+	theirs := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.OtherRuns}}
+	theirs.beginIn(f.OtherRuns, "dev", "theirs", run.Drain, "")
+	theirs.complete(f.OtherRuns, "theirs", 0)
+	f.addErrors(f.OtherRuns, 2)
+	f.gone(f.OtherFindings, 1)
+	before := f.Rows(f)
+	f.endedRun("ours")
+	f.addErrors(f.Store, 1)
+	f.gone(f.Findings, 1)
+	f.Age(f, old)
+	f.purgeAll(f.Retention)
+	require.Equal(f, before, f.Rows(f))
+	f.purgeAll(f.OtherRetention)
+	require.Zero(f, f.all())
+}
+
+func retentionRefused(f *retentionTest) {
+	f.endedRun("r")
+	f.addErrors(f.Store, 1)
+	f.gone(f.Findings, 1)
+	f.Age(f, old)
+	was := f.all()
+	refused := func(part reconcile.Part, days, limit int, code string) {
+		f.Helper()
+		_, err := f.Retention.Purge(f.Context(), part, days, limit)
+		f.refused(err, code, part, days, limit)
+	}
+	for _, part := range reconcile.Parts() {
+		for _, days := range []int{reconcile.LeastRetention - 1, 1, 0, -1, -100} {
+			refused(part, days, 1000, reconcile.CodeRetentionDays)
+		}
+		refused(part, reconcile.LeastRetention, 0, "limit")
+		refused(part, reconcile.LeastRetention, reconcile.MaxPurge+1, "limit")
+	}
+	refused("ledger", reconcile.LeastRetention, 1000, "part")
+	refused("", reconcile.LeastRetention, 1000, "part")
+	require.Equal(f, was, f.all())
+}
+
+func retentionCancelled(f *retentionTest) {
+	f.addErrors(f.Store, 1)
+	f.Age(f, old)
+	for _, part := range reconcile.Parts() {
+		_, err := f.Retention.Purge(lateContext(f), part, reconcile.LeastRetention, 1000)
+		require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%s: %v", part, err)
+	}
+	require.Equal(f, 1, f.rows("error_detail"))
+}
+
+// PurgedTables are the tables that a purge is about.
+func PurgedTables() []string {
+	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "audit_log"}
+}

@@ -1,0 +1,135 @@
+package inmem
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+)
+
+// Retention deletes the old rows of the store's environment.
+func (s *RunStore) Retention() reconcile.Retention { return retention{s} }
+
+type retention struct{ s *RunStore }
+
+// Purge implements reconcile.Retention.
+func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit int) (int, error) {
+	const op = "inmem: purge"
+	if err := reconcile.CheckPurge(op, part, limit); err != nil {
+		return 0, err
+	}
+	if err := reconcile.CheckDays(op, days); err != nil {
+		return 0, err
+	}
+	if err := ended(ctx, op); err != nil {
+		return 0, err
+	}
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.at().AddDate(0, 0, -days)
+	switch part {
+	case reconcile.ErrorDetails:
+		return dropFirst(&s.details, limit, func(d storedDetail) bool {
+			of := s.runOf[d.run]
+			return s.ours(d.sysName) && d.of.At.Before(before) && (of == nil || of.Status != run.RunRunning)
+		}), nil
+	case reconcile.EndedRuns:
+		return s.purgeRun(before, limit), nil
+	case reconcile.GoneFindings:
+		return s.purgeFindings(before, limit), nil
+	case reconcile.AuditLog:
+		return dropFirst(&s.audits, limit, func(e entry) bool { return s.ours(e.sysName) && e.of.At.Before(before) }), nil
+	}
+	return 0, nil
+}
+
+// Rows counts the rows of each table, of all environments.
+func (s *RunStore) Rows() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := 0
+	for _, r := range s.runs {
+		items += len(r.items)
+	}
+	return map[string]int{
+		"run": len(s.runs), "job": len(s.batches), "batch_item": items, "worker": len(s.workers), "error_detail": len(s.details),
+		"finding": len(s.findings), "audit_log": len(s.audits),
+	}
+}
+
+// dropFirst removes the first rows that may go, and says how many.
+func dropFirst[T any](list *[]T, limit int, may func(T) bool) (n int) {
+	*list = slices.DeleteFunc(*list, func(one T) bool {
+		if n == limit || !may(one) {
+			return false
+		}
+		n++
+		return true
+	})
+	return n
+}
+
+// purgeRun deletes what it may of the run that ended first. Its own row goes last.
+func (s *RunStore) purgeRun(before time.Time, limit int) (n int) {
+	var r *storedRun
+	last := s.lastCompleted(run.Kinds().Comparing().Kind)
+	for _, old := range s.runs {
+		if s.ours(old.SysName) && old.Status != run.RunRunning && old.EndedAt.Before(before) && old != last && !s.named(old.ID) &&
+			(r == nil || old.EndedAt.Before(r.EndedAt)) {
+			r = old
+		}
+	}
+	if r == nil {
+		return 0
+	}
+	r.Status = run.RunPurged
+	n = min(limit, len(r.batches))
+	for _, j := range r.batches[:n] {
+		delete(s.batchOf, j.ID)
+	}
+	r.batches = r.batches[n:]
+	s.batches = slices.DeleteFunc(s.batches, func(j *storedBatch) bool { return s.batchOf[j.ID] == nil })
+	items := min(limit-n, len(r.keys))
+	for _, key := range r.keys[:items] {
+		delete(r.items, key)
+	}
+	r.keys, n = r.keys[items:], n+items
+	n += dropFirst(&s.workers, limit-n, func(w *RunWorker) bool {
+		if w.Run == r.ID {
+			delete(s.workerOf, w.ID)
+		}
+		return w.Run == r.ID
+	})
+	if n < limit {
+		delete(s.runOf, r.ID)
+		n += dropFirst(&s.runs, 1, func(one *storedRun) bool { return one == r })
+	}
+	return n
+}
+
+// named reports whether a running run names another one.
+func (s *RunStore) named(id string) bool {
+	return slices.ContainsFunc(s.runs, func(r *storedRun) bool {
+		var f run.Filter
+		return r.Status == run.RunRunning && json.Unmarshal(r.Filter, &f) == nil && f.Run == id
+	})
+}
+
+func (s *RunStore) purgeFindings(before time.Time, limit int) int {
+	var old []findingID
+	for id, row := range s.findings {
+		if s.ours(id.sysName) && row.State == reconcile.Gone && row.LastSeen.Before(before) {
+			old = append(old, id)
+		}
+	}
+	slices.SortFunc(old, func(a, b findingID) int { return s.findings[a].LastSeen.Compare(s.findings[b].LastSeen) })
+	old = old[:min(limit, len(old))]
+	for _, id := range old {
+		delete(s.findings, id)
+	}
+	return len(old)
+}
