@@ -294,6 +294,8 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 		switch {
 		case err != nil:
 			return err
+		case row.Status == run.RunPurged:
+			return refuse(Conflict, "its run is deleted by retention")
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` continues it", row.Status, runID)
 		case id == "":

@@ -182,8 +182,12 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 // previewLeft counts the failed and deferred documents of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		if _, err := o.requireRun(ctx, s, r.Run); err != nil {
+		row, err := o.requireRun(ctx, s, r.Run)
+		if err != nil {
 			return err
+		}
+		if row.Status == run.RunPurged {
+			return refuse(Conflict, "run %q is deleted by retention: what it left is not known any more", r.Run)
 		}
 		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
 	})

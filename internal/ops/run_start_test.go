@@ -308,3 +308,42 @@ func TestRunsWaitForSQL(t *testing.T) {
 		require.True(t, fault.IsDependency(err), name)
 	}
 }
+
+// A run whose rows begin to go is shown, and nothing goes on with it.
+func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	old := r.start(replayAll()).Run
+	r.handOff(old, 3, 2, 3)
+	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Code: run.CodeRunDone} })
+	require.NoError(t, err)
+	r.clock = r.clock.Add(31 * 24 * time.Hour)
+	n, err := r.runStore.Retention().Purge(t.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	for says, ask := range map[string]func() error{
+		"it is purged": func() error {
+			_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: old, Why: "x"}})
+			return err
+		},
+		"is deleted by retention": func() error {
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Batch: run.BatchID("web", old, 3), Why: "x"})
+			return err
+		},
+		"its run is deleted by retention": func() error {
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: old, Why: "x"})
+			return err
+		},
+		"what it left is not known any more": func() error {
+			_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Replay, Filter: run.Filter{Run: old}, Why: "x"})
+			return err
+		},
+	} {
+		err := ask()
+		require.ErrorContains(t, err, says)
+		require.Contains(t, []ops.Refusal{ops.NotFound, ops.Conflict}, refusal(err), says)
+	}
+	p, err := r.ops.RunShow(t.Context(), old)
+	require.NoError(t, err)
+	require.Equal(t, run.RunPurged, p.Status)
+}

@@ -7,6 +7,7 @@ func Faults() []fault.Row {
 	const own, document, source = fault.Internal, fault.Document, "docs/requirements.md R77"
 	aside := fault.Consequence{Spends: fault.Nothing, Next: "the message is handled as a dead letter: evidence, audit log, completed"}
 	given := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; after the cause is fixed, `run resume` continues at the watermark"}
+	purged := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; a run without --run takes what has failed"}
 	batch := fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed, with an error line; after the cause is fixed, `batch requeue` sends it again"}
 	return fault.Of("run", []fault.Row{
 		{Code: "not_json", Kind: document, Reason: "a message's body is neither JSON nor base64 of it", Source: source, Own: aside},
@@ -24,6 +25,7 @@ func Faults() []fault.Row {
 		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "docs/requirements.md R68", Own: given},
 		{Code: "run_kind", Kind: own, Reason: "a run has a kind that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
+		{Code: "run_purged", Kind: own, Reason: "a run takes what another run left, and retention deleted that one", Source: "the contract of Retention (internal/reconcile/ports.go)", Own: purged},
 		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},
 	})

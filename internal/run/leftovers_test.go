@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -49,4 +50,30 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 		require.Equal(t, 5, w.run("run-3").Documents)
 		require.Positive(t, w.run("run-3").Named, "those that wait for a retry are taken, too")
 	})
+}
+
+// Retention may begin to delete a run at the moment in which a replay of it starts.
+func TestAReplayOfADeletedRunFails(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 1000} { // the run is there, without its worker; nothing is there
+		simulate(t, func(t *testing.T, w *world) {
+			r := w.startHere(run.Run{}, run.Filter{})
+			row, ok, err := w.store.ClaimRun(t.Context(), r.ID, 0, -1, run.Worker{ID: "manager"}, time.Minute)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: r.ID, Owner: "manager", Epoch: row.Epoch}))
+			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
+			require.NoError(t, err)
+			require.True(t, ok)
+			time.Sleep(31 * 24 * time.Hour)
+			_, err = w.store.Retention().Purge(t.Context(), reconcile.EndedRuns, reconcile.LeastRetention, limit)
+			require.NoError(t, err)
+
+			w.instance("m").manage()
+			w.start(run.Run{ID: "run-2", Kind: run.Replay}, run.Filter{Run: r.ID})
+			w.waitForEnd("run-2", time.Minute)
+			require.Equal(t, run.RunFailed, w.run("run-2").Status)
+			require.Contains(t, w.run("run-2").Error, "was deleted by retention")
+		})
+	}
 }

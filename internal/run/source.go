@@ -88,16 +88,26 @@ func (r Run) filter() (Filter, error) {
 	return f, nil
 }
 
-// itemReader is the part of Batches that reads the outcomes of a run's documents.
+// itemReader is the part of Store that reads the outcomes of a run's documents.
 type itemReader interface {
+	Run(ctx context.Context, id string) (Run, bool, error)
 	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
 }
 
 // left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with; "" at the end.
+//
+// Retention leaves a run alone that a running run names. It may have begun before this one did, so the status is read after the documents.
 func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit int) (found []string, next string, err error) {
 	items, err := s.Items(ctx, f.Run, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
 	if err != nil {
 		return nil, "", err
+	}
+	of, there, err := s.Run(ctx, f.Run)
+	if err != nil {
+		return nil, "", err
+	}
+	if !there || of.Status == RunPurged {
+		return nil, "", fault.New(fault.Internal, "run: left", "run_purged", "run %s was deleted by retention: what it left is not known any more", f.Run)
 	}
 	for _, it := range items {
 		if f.Code == "" || strings.EqualFold(f.Code, it.Code) {
