@@ -321,7 +321,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs, Evidence: inmem.NewEvidence(), Heads: docs.Reconcile("web"),
 	}, ops.Options{SysName: "web"}), id
 }
@@ -333,9 +333,14 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 	})
 }
 
-func storesOf(store *inmem.RunStore, executor ops.Executor) func(context.Context) (ops.Stores, error) {
+func storesOf(store *inmem.RunStore, executor ops.Executor, sink commit.Sink) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
-		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil)}, nil
+		return ops.Stores{
+			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil),
+			Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+				return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
+			},
+		}, nil
 	}
 }
 
@@ -352,6 +357,8 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "document", "why", id, app), b.errors)
 	require.Equal(t, exitFailed, b.run(t, "document", "why", "nobody", app))
 	require.Contains(t, b.errors, `no document has the id "nobody"`)
+	require.Equal(t, exitOK, b.run(t, "document", "diff", "nobody", id, app), b.errors)
+	require.Regexp(t, `(?s)document  nobody\nstatus    gone\n.*line 1 \(main\): applied: a write changes \d+ columns\n.*\sCLN_MFR_AI_NM\s+NULL\s+"M"\n`, b.out)
 	require.Equal(t, exitUsage, b.run(t, "run", "start", "replay", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
 	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--id", id, "--dry-run", app), b.errors)
 	require.Contains(t, b.out, "1 document matches a replay")

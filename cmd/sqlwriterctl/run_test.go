@@ -62,7 +62,7 @@ func newWorking(t *testing.T, documents int) *working {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
 		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs, Evidence: w.evidence, Heads: docs.Reconcile("web"), Creator: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
