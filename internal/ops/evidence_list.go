@@ -169,7 +169,7 @@ func (o *Ops) take(ctx context.Context, page *EvidencePage, q EvidenceQuery, row
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readsAtOnce)
 	for i := range rows {
-		group.Go(func() error { return o.readRow(ctx, &rows[i]) })
+		group.Go(func() error { return o.readRow(ctx, &rows[i], q.Code) })
 	}
 	if err := group.Wait(); err != nil {
 		return 0, err
@@ -189,8 +189,8 @@ func (o *Ops) take(ctx context.Context, page *EvidencePage, q EvidenceQuery, row
 	return len(rows), nil
 }
 
-// readRow reads the files of an episode that its row needs.
-func (o *Ops) readRow(ctx context.Context, row *EvidenceRow) error {
+// readRow reads the files of an episode that its row needs. A row with another code than that asked for needs no more.
+func (o *Ops) readRow(ctx context.Context, row *EvidenceRow, code string) error {
 	row.At = o.in(row.At)
 	failed, err := readJSON[commit.PillError](ctx, o, row.Folder, commit.EvidenceError, &row.Problems)
 	if err != nil {
@@ -207,6 +207,9 @@ func (o *Ops) readRow(ctx context.Context, row *EvidenceRow) error {
 		if m != nil {
 			row.Document = m.DocumentID
 		}
+	}
+	if code != "" && row.Code != code {
+		return nil
 	}
 	var problems []string
 	if row.Replayed, err = readJSON[EvidenceReplay](ctx, o, row.Folder, replayedJSON, &problems); err != nil {

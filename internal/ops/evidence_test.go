@@ -93,6 +93,7 @@ func TestEvidenceIsListedWhateverThePages(t *testing.T) {
 	require.Equal(t, []string{young}, foldersOf(w.listed(ops.EvidenceQuery{Since: w.clock, Limit: 3})))
 	require.Len(t, w.listed(ops.EvidenceQuery{Until: w.clock, Limit: 9}), 41)
 	require.Len(t, w.listed(ops.EvidenceQuery{Code: "2628", Limit: 4}), 21)
+	require.Equal(t, rows[1:], w.listed(ops.EvidenceQuery{Code: "547", Line: 7, Limit: 9, Since: w.clock}), "a code leaves out no part of a row")
 	require.Equal(t, int64(0), w.listed(ops.EvidenceQuery{Limit: 50})[41].Line, "whose main line is unreadable")
 	require.Empty(t, w.listed(ops.EvidenceQuery{Line: 70}))
 }
