@@ -145,7 +145,7 @@ func (o *Ops) orphans(ctx context.Context, r PruneRequest, late func() bool) (or
 		more = !ended && (len(orphans) >= maxPruned || late())
 		switch {
 		case !ended && !more:
-		case !exists && len(gone) >= suspicious:
+		case !exists && len(orphans) > 0 && len(gone) >= suspicious:
 			return nil, false, refuse(Conflict, "at least %d documents have evidence, and none of them exists: is COSMOS_CONTAINER the container of the results? If they were all deleted, ask with all_gone (--all-gone)", suspicious)
 		default:
 			return orphans[:min(len(orphans), maxPruned)], more, nil

@@ -126,4 +126,11 @@ func TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments(t *testing.T) {
 	require.NoError(t, err, "the request says so")
 	require.Equal(t, 38, found.Folders)
 	require.Equal(t, []string{"20"}, w.kept())
+	for line := range int64(19) {
+		w.evidenceOf(line + 1) // young, too
+	}
+	r.AllGone = false
+	found, err = w.ops.PruneEvidence(by(t, "kim"), r)
+	require.NoError(t, err, "there is nothing to delete")
+	require.Zero(t, found.Folders)
 }

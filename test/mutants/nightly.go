@@ -23,7 +23,7 @@ func nightlyTable() []mutant {
 		{"young evidence is deleted", prune, "if old(e) {", "if true {", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
 		{"a dry run deletes evidence", prune, "		if !r.DryRun {\n			files", "		if true {\n			files", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
 		{"evidence is deleted without an entry", prune, "return Pruned{}, unaudited(err)", "_ = err", ops, "TestEvidenceIsNotPrunedWithoutAuditReasonOrAge"},
-		{"all evidence is deleted where no document exists", prune, "case !exists && len(gone) >= suspicious:", "case false:", ops, "TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments"},
+		{"all evidence is deleted where no document exists", prune, "case !exists && len(orphans) > 0 && len(gone) >= suspicious:", "case false:", ops, "TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments"},
 		{"young evidence does not prove the container", prune, "return exists && !old(e)", "return !old(e)", ops, "TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments"},
 		{"evidence of another document is given", evidence, "case path.Base(path.Dir(folder)) != evidenceName(q.ID):", "case false:", ops, "TestWrongRequestsForEvidence"},
 		{"evidence that may not be the newest is given", evidence, "len(found.Episodes) == 0 || found.More:", "len(found.Episodes) == 0:", ops, "TestEvidenceIsSearchedForABoundedTime"},
