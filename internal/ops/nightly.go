@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -32,14 +33,19 @@ type Nightly struct {
 	Off string
 }
 
-// StartNightly starts the comparison of the day in the deployment's time zone, which also mends. If it was started before, or the one of
+// StartNightly starts the comparison of the day in the deployment's time zone, which also mends, and purges what is older
+// than Options.Purge. If it was started before, or the one of
 // an earlier day still runs, nothing changes. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 	if o.o.ReadOnly != "" {
 		return Nightly{Off: o.o.ReadOnly}, nil
 	}
 	kind := o.o.Kinds.Comparing()
-	filter, err := json.Marshal(run.Filter{Mend: true})
+	asked := reconcile.Filter{Filter: run.Filter{Mend: true}}
+	if o.o.Purge != (reconcile.PurgeDays{}) {
+		asked.Purge = &o.o.Purge
+	}
+	filter, err := json.Marshal(asked)
 	if err != nil {
 		return Nightly{}, fault.Wrap(fault.Internal, "ops: reconcile", "encode", "the filter cannot be written as JSON", err)
 	}

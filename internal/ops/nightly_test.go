@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -64,9 +65,33 @@ func TestANightlyRunThatAnotherInstanceStartedIsFound(t *testing.T) {
 	require.True(t, fault.IsDependency(err), "the tick fails")
 }
 
+// How long rows are kept is in the filter: whoever carries the run on keeps them as long.
+func TestTheNightlyRunKeepsRowsByTheSettings(t *testing.T) {
+	r := newRuns(t)
+	for _, c := range []struct {
+		purge reconcile.PurgeDays
+		want  string
+	}{
+		{reconcile.PurgeDays{}, `{"mend":true}`},
+		{reconcile.PurgeDays{Runs: 90}, `{"mend":true,"purge":{"days":90}}`},
+		{reconcile.PurgeDays{Runs: 30, Audit: 365}, `{"mend":true,"purge":{"days":30,"audit_days":365}}`},
+	} {
+		r.purge = c.purge
+		r.renew()
+		n, err := r.ops.StartNightly(t.Context())
+		require.NoError(t, err)
+		row, _, err := r.store.Run(t.Context(), n.Run)
+		require.NoError(t, err)
+		require.JSONEq(t, c.want, string(row.Filter))
+		_, err = r.store.FailRun(t.Context(), n.Run, "x", time.Minute, run.Audit{})
+		require.NoError(t, err)
+		r.clock = r.clock.Add(24 * time.Hour)
+	}
+}
+
 func TestAShadowComparesNothing(t *testing.T) {
 	r := newRuns(t)
-	r.readOnly = "MODE=shadow: nothing is written"
+	r.readOnly, r.purge = "MODE=shadow: nothing is written", reconcile.PurgeDays{Runs: 90}
 	r.renew()
 	n, err := r.ops.StartNightly(t.Context())
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -85,6 +86,8 @@ type Options struct {
 	AppVersion string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
+	// Purge says for how many days the nightly comparison keeps old rows; the zero value keeps all.
+	Purge reconcile.PurgeDays
 	// Kinds are the kinds of runs; default run.Kinds().
 	Kinds run.KindTable
 	// Faults are the codes that a request may name; default those of the use cases.

@@ -155,6 +155,12 @@ type Retention interface {
 	Purge(ctx context.Context, part Part, days, limit int) (rows int, err error)
 }
 
+// Audits writes the audit log. Errors by kind: infrastructure, throttled, quota, contention; internal for an invalid entry.
+type Audits interface {
+	// WriteOnce adds an entry about a run, unless there is one with its code.
+	WriteOnce(ctx context.Context, a run.Audit) error
+}
+
 // MaxPurge is the most rows of one Retention.Purge: SQL Server may lock a whole table for a statement that locks 5,000 rows.
 const MaxPurge = 1000
 

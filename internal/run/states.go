@@ -123,6 +123,8 @@ const (
 	DocEdited        Outcome = "edited"
 	DocNotComparable Outcome = "not_comparable"
 	DocManual        Outcome = "manual"
+	// RowsPurged counts rows that a comparison deleted, because they were old: no documents.
+	RowsPurged Outcome = "purged"
 )
 
 // Outcomes returns all outcomes.

@@ -259,7 +259,7 @@ type Chunk struct {
 
 // Progress is what one step adds to a run without documents.
 type Progress struct {
-	// Watermark and Counts replace the run's; Documents is the sum of the counts.
+	// Watermark and Counts replace the run's; Documents is the sum of the counts without RowsPurged.
 	Watermark string
 	Counts    map[string]int
 	Documents int
@@ -369,7 +369,7 @@ func (s Stats) Failed() bool {
 func (s Stats) Done() int {
 	n := 0
 	for o, count := range s.Outcomes {
-		if o != "" {
+		if o != "" && o != RowsPurged {
 			n += count
 		}
 	}
