@@ -1,29 +1,105 @@
 package reconcile
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
 )
 
-// CheckPurge refuses an unknown part and a limit outside of 1 to MaxPurge: internal, codes "part" and "limit".
-func CheckPurge(op string, part Part, limit int) error {
-	if !slices.Contains(Parts(), part) {
-		return fault.New(fault.Internal, op, "part", "expected one of %v, found %q", Parts(), part)
-	}
-	if limit < 1 || limit > MaxPurge {
-		return fault.New(fault.Internal, op, "limit", "expected 1 to %d rows, found %d", MaxPurge, limit)
-	}
-	return nil
+// Filter is the filter of a run that compares.
+type Filter struct {
+	run.Filter
+
+	// Purge lets the run end with a purge of old rows; nil purges nothing. Only the timer sets it, so an operator's comparison deletes
+	// nothing, and whoever carries the run on goes by the app's settings and not by his own.
+	Purge *PurgeDays `json:"purge,omitempty"`
 }
 
-// CodeRetentionDays is the code of a purge for fewer days than LeastRetention.
-const CodeRetentionDays = "retention_days"
+// PurgeDays are for how many days rows are kept: LeastRetention or more, or 0, which keeps all.
+type PurgeDays struct {
+	// Runs is for all parts but the audit log, Audit for that.
+	Runs  int `json:"days,omitempty"`
+	Audit int `json:"audit_days,omitempty"`
+}
 
-// CheckDays refuses fewer days than LeastRetention, for an engine that has no procedure that does: internal, code CodeRetentionDays.
-func CheckDays(op string, days int) error {
-	if days < LeastRetention {
-		return fault.New(fault.Internal, op, CodeRetentionDays, "expected at least %d days, found %d", LeastRetention, days)
+// of returns the days of a part.
+func (d PurgeDays) of(part Part) int {
+	if part == AuditLog {
+		return d.Audit
 	}
-	return nil
+	return d.Runs
+}
+
+// mostPurged bounds the rows of one night, roughly: four hours of ticks at the nightly rate. A night that purged for a whole day would keep
+// the next one from being started.
+const mostPurged = 5_000_000
+
+// noted is the position behind all parts: the entry of the audit log is a step of its own, so that a repetition purges nothing.
+const noted Part = "noted"
+
+// retention deletes the next old rows of a part, and in the end writes one entry of the audit log if any went. A step that is repeated
+// after its rows went deletes the next ones: the first are then not counted, at most MaxPurge of them.
+func (w *work) retention(ctx context.Context) (stepped, error) {
+	if w.filter.Purge == nil {
+		return stepped{}, nil
+	}
+	at, days := w.at, *w.filter.Purge
+	if at.Part == noted {
+		return stepped{}, w.notePurge(ctx, at.Purged, days)
+	}
+	parts := slices.DeleteFunc(Parts(), func(p Part) bool { return days.of(p) == 0 })
+	if at.Part == "" && len(parts) > 0 {
+		at.Part = parts[0]
+	}
+	i := slices.Index(parts, at.Part)
+	if i < 0 {
+		return stepped{}, nil
+	}
+	rows, err := w.p.Retention.Purge(ctx, at.Part, days.of(at.Part), MaxPurge)
+	if err != nil {
+		return stepped{}, err
+	}
+	next := position{Part: at.Part, Purged: map[Part]int{}}
+	maps.Copy(next.Purged, at.Purged)
+	switch {
+	case rows > 0:
+		if next.Purged[at.Part] += rows; sum(next.Purged) >= mostPurged {
+			next.Part = noted
+		}
+		return stepped{next: &next, counts: map[Class]int{Purged: rows}}, nil
+	case i+1 < len(parts):
+		next.Part = parts[i+1]
+	case len(next.Purged) > 0:
+		next.Part = noted
+	default:
+		return stepped{}, nil
+	}
+	return stepped{next: &next}, nil
+}
+
+// notePurge writes the entry of the audit log, unless an earlier try did.
+func (w *work) notePurge(ctx context.Context, purged map[Part]int, days PurgeDays) error {
+	detail, err := json.Marshal(struct {
+		PurgeDays
+
+		Purged map[Part]int `json:"purged"`
+	}{days, purged})
+	if err != nil {
+		return fault.Wrap(fault.Internal, "reconcile: retention", "encode", "the detail cannot be written as JSON", err)
+	}
+	return w.p.Audits.WriteOnce(ctx, run.Audit{
+		Code: run.CodeRetentionPurge, Level: run.LevelInfo, By: w.run.RequestedBy, Why: fmt.Sprintf("old rows deleted: %d", sum(purged)), Run: w.run.ID, Detail: detail,
+	})
+}
+
+func sum(purged map[Part]int) (total int) {
+	for _, rows := range purged {
+		total += rows
+	}
+	return total
 }
