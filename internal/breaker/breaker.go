@@ -95,6 +95,8 @@ type Breaker struct {
 	appliedAt, notedAt time.Time
 	failing            []Failing
 	loggedMass         map[string]time.Time
+	// committed counts documents that the control document does not count yet.
+	committed int64
 	// poisonCounted maps each counted poison message to its hour.
 	poisonCounted map[string]time.Time
 	// answers has the latest answer of each dependency. skipped is not yet in the control document; skippedAt is its last update.

@@ -33,6 +33,11 @@ type Control struct {
 	Dependencies map[string]Dependency `json:"dependencies,omitempty"`
 	// Skipped are documents that the feed brought for another sys_name, newest first.
 	Skipped []Skipped `json:"skipped,omitempty"`
+	// Stops are the latest stops that have ended, oldest first.
+	Stops []Stop `json:"stops,omitempty"`
+	// Committed counts the documents that became committed since the document was made. Each instance adds its own late, and what one
+	// that is killed had not added is missing: about a minute of its work at most (docs/adr/0047-samples-for-the-page.md).
+	Committed int64 `json:"committed,omitempty"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`
 	// Extra has the members that this build does not know, unchanged.
@@ -251,6 +256,7 @@ func (c *Control) apply(in input, now time.Time) bool {
 		return false
 	}
 	c.recordTransition(was, in, now)
+	c.noteStop(was, now)
 	return true
 }
 
@@ -291,7 +297,7 @@ func (l FeedLag) isBehind() bool { return time.Duration(l.Seconds)*time.Second >
 // clone is a copy whose slices and maps can be changed.
 func (c Control) clone() Control {
 	c.Applied, c.Failing, c.Transitions = slices.Clone(c.Applied), slices.Clone(c.Failing), slices.Clone(c.Transitions)
-	c.Dependencies, c.Skipped = maps.Clone(c.Dependencies), slices.Clone(c.Skipped)
+	c.Dependencies, c.Skipped, c.Stops = maps.Clone(c.Dependencies), slices.Clone(c.Skipped), slices.Clone(c.Stops)
 	return c
 }
 
@@ -301,7 +307,8 @@ type controlMembers Control
 // controlNames are the members that this build knows.
 func controlNames() []string {
 	return []string{
-		"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "dependencies", "skipped", "app_version",
+		"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "dependencies", "skipped",
+		"stops", "committed", "app_version",
 	}
 }
 

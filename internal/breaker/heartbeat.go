@@ -144,7 +144,7 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 	b.mu.Lock()
 	applied := b.appliedAt
 	b.mu.Unlock()
-	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
+	b.changeAndCount(context.WithoutCancel(ctx), func(c *Control) bool {
 		c.noteHeartbeat(row)
 		c.noteApplied(b.o.Build, applied)
 		b.noteAnswers(c, "")

@@ -127,7 +127,7 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		row, err = b.raise(ctx, false)
 		success = err == nil
 	}
-	b.shared.change(ctx, func(c *Control) bool {
+	b.changeAndCount(ctx, func(c *Control) bool {
 		if success {
 			c.noteHeartbeat(row)
 			c.noteApplied(b.o.Build, applied)

@@ -175,6 +175,9 @@ func (s State) next(in input, now time.Time) State {
 		if s.name() == Closed && in.forced == "" {
 			return s
 		}
+		if s.name() == Closed {
+			s.Since = now
+		}
 		return s.halfOpen(in.by, now)
 	}
 	return s

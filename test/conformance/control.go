@@ -233,6 +233,7 @@ func control(version string) breaker.Control {
 			"sql":    {State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`, Since: at, SeenAt: at.Add(time.Minute), By: "ü"},
 			"cosmos": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "another"},
 		},
+		Stops: []breaker.Stop{{From: at, To: at.Add(2 * time.Minute), Code: "refused"}}, Committed: 1 << 40,
 		Skipped: []breaker.Skipped{{SysName: "wéb", Documents: 3, Since: at, LastAt: at.Add(time.Minute), Sample: "2025-12-17 ü"}, {Documents: 1, Since: at, LastAt: at}},
 	}
 }
