@@ -271,7 +271,7 @@ func (a *app) operate(ctx context.Context, use func(opsapi.Caller) error) error 
 		if err := a.use(&s); err != nil {
 			return err
 		}
-		return a.asTyped(a.direct(s, use))
+		return a.asTyped(a.direct(ctx, s, use))
 	}
 	caller, how, err := s.caller()
 	if err != nil {

@@ -66,7 +66,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 
 // direct makes the use case over the connections that it finds. It connects only when the use case needs to, so that usage
 // errors come first, and queries of SQL alone work during an outage of Cosmos DB.
-func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
+func (a *app) direct(ctx context.Context, from source, use func(opsapi.Caller) error) (err error) {
 	documents, err := from.openContainer()
 	if err != nil {
 		return err
@@ -99,6 +99,7 @@ func (a *app) direct(from source, use func(opsapi.Caller) error) (err error) {
 		Instance: instance, Log: log.Level(zerolog.ErrorLevel), Now: a.clock, Wait: a.pause(),
 	})
 	defer func() {
+		flow.NoteCommitted(context.WithoutCancel(ctx))
 		if flow.Seen().Lost {
 			a.tellf("the control document is not available: the state of the app is unknown, and SQL was used without it")
 		}

@@ -33,6 +33,9 @@ const (
 	// firstBackoff and lastBackoff are the first and the longest wait between two attempts; the wait doubles.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
+	// noteEvery is how often an instance writes the count of committed documents, and noteTimeout bounds that at its end.
+	noteEvery   = time.Minute
+	noteTimeout = 2 * time.Second
 )
 
 // App holds the functions, and the use cases behind them once they are ready.
@@ -152,9 +155,10 @@ func (a *App) open(ctx context.Context) {
 		a.status.becomeReady()
 		a.events(ctx).Write(events.HandlerReady, events.Fields{Version: a.status.version, SysName: a.config.SysName, Mode: a.config.Mode})
 		if a.clients.leases != nil {
-			a.watchLeases(ctx)
+			opened.Go(func() { a.watchLeases(ctx) })
 		}
-		<-ctx.Done()
+		a.noteCommitted(ctx)
+		opened.Wait()
 	}
 	for _, d := range a.deps {
 		if d.close == nil {
@@ -164,6 +168,16 @@ func (a *App) open(ctx context.Context) {
 			a.events(ctx).Write(events.DependencyNotClosed, events.Fields{Dependency: d.name}.Of(err))
 		}
 	}
+}
+
+// noteCommitted makes the breaker write what it counted, once a minute until ctx ends, and then.
+func (a *App) noteCommitted(ctx context.Context) {
+	for timer.Wait(ctx, noteEvery) == nil {
+		a.breaker.NoteCommitted(ctx)
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	a.breaker.NoteCommitted(ending)
 }
 
 // useBreaker makes the app use b, which then knows how the dependencies answer.

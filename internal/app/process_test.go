@@ -217,6 +217,8 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
+	code, _ := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(3, 4, "")))
+	require.Equal(t, http.StatusOK, code)
 	hold, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Hold: cosmosdb.Before, Times: 1})
 	require.NoError(t, err)
 	batch := envelope(t, s.submit(1, 3, ""))
@@ -242,6 +244,7 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	require.Contains(t, <-answered, "2 applied")
 	require.Equal(t, 200, p.exitCode(), "0 would never be started again, anything else counts as an error (docs/facts.md F22)")
 	require.Contains(t, p.stdout.String(), `"drained":true`)
+	require.Equal(t, []int64{3}, s.committed(), "its last write counts what it committed")
 }
 
 func TestWithoutItsPortItSaysWhyAndExitsWith1(t *testing.T) {

@@ -218,3 +218,21 @@ func TestAShadowDefersMessages(t *testing.T) {
 	_, body := p.health()
 	require.EqualValues(t, 1, body["foreign_messages"])
 }
+
+// committed returns the counts of committed documents of all control documents.
+func (s *stack) committed() (counts []int64) {
+	s.t.Helper()
+	control, err := s.cosmos.Client.NewContainer("invoices", "sqlwriter-control")
+	require.NoError(s.t, err)
+	pager := control.NewQueryItemsPager("SELECT VALUE c.committed FROM c", azcosmos.NewPartitionKey(), nil)
+	for pager.More() {
+		page, err := pager.NextPage(s.t.Context())
+		require.NoError(s.t, err)
+		for _, item := range page.Items {
+			var n int64
+			require.NoError(s.t, json.Unmarshal(item, &n))
+			counts = append(counts, n)
+		}
+	}
+	return counts
+}

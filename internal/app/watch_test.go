@@ -60,6 +60,31 @@ func (refusing) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat
 	return breaker.Heartbeat{}, fault.New(fault.Infrastructure, "test", "refused", "nobody listens")
 }
 
+// Every instance says once a minute what it committed, and at its end.
+func TestAnInstanceSaysWhatItCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		control, a, _ := sharing(t)
+		counted := func() int64 {
+			c, _, err := control.Load(t.Context())
+			require.NoError(t, err)
+			return c.Committed
+		}
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			a.noteCommitted(ctx)
+		}()
+		a.breaker.Committed(3)
+		time.Sleep(61 * time.Second)
+		require.EqualValues(t, 3, counted())
+		a.breaker.Committed(4)
+		end()
+		<-ended
+		require.EqualValues(t, 7, counted())
+	})
+}
+
 // The recovery timer's windows are all that an idle app asks Cosmos DB.
 func TestTheWindowsOfTheTimerAreAnswersOfCosmos(t *testing.T) {
 	_, a, _ := sharing(t)

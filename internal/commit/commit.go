@@ -113,6 +113,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	works := s.selector.choose(docs)
 	err := s.commit(ctx, works)
 	report := s.tally.done(oldest, c.o.Now())
+	c.breaker.Committed(s.tally.committed)
 	c.breaker.Note(ctx, s.feedLag(oldest))
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	if b.Purpose != ForRun { // a run stores them with its batch

@@ -128,6 +128,17 @@ func TestAManualDocumentIsRewrittenWholeOrNotAtAll(t *testing.T) {
 	require.Equal(t, "applied", w.reindex([]int64{1, 2}, idOf(t, doc))[idOf(t, doc)].Outcome)
 }
 
+// What a run writes again was committed before, so it is not counted as committed once more.
+func TestADocumentBecomesCommittedOnce(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	doc := result(1, 1, "ACME", "")
+	w.run(w.put(doc)...)
+	require.Equal(t, "applied", w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
+	w.run(w.put(doc, result(2, 2, "ACME", ""))...)
+	w.breaker.NoteCommitted(t.Context())
+	require.EqualValues(t, 3, w.breaker.View(t.Context()).Control.Committed, "offered twice, and another one")
+}
+
 // A person repairs a document's line and marks it while the batch waits for its request.
 func TestADocumentMarkedSinceItsSnapshotIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)

@@ -23,6 +23,8 @@ type tally struct {
 	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other sys_name.
 	firstOffer bool
 	foreign    map[string]breaker.Skipped
+	// committed counts documents that were not committed before.
+	committed int
 	// failures are the own failures of documents.
 	failures []DocumentResult
 	// offerAgain is the error of notFinal.
@@ -93,6 +95,11 @@ func (t *tally) leave(d invoice.Document, err error) {
 // recorded counts and logs a recorded state. cause is its error; nil for a verdict.
 func (t *tally) recorded(d invoice.Document, s invoice.State, cause error) {
 	if cause == nil {
+		if s.Status == invoice.Committed && d.State.Status != invoice.Committed {
+			t.mu.Lock()
+			t.committed++
+			t.mu.Unlock()
+		}
 		t.count(d.ID, s.Outcome, "")
 		t.log.Write(events.DocumentCommitted, events.Fields{Document: d.ID, Line: d.Main, Outcome: s.Outcome})
 		return
