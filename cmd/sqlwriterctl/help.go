@@ -13,7 +13,7 @@ const sampleRequest = "2025-12-17 10:45:00.250000-06:00-0002"
 // examples are one or two for each command. A test parses them, and that each command has some.
 func examples() map[string][]string {
 	return map[string][]string{
-		"status":                  {"sqlwriterctl status --watch", "sqlwriterctl status --check || echo somebody must look"},
+		"status":                  {"sqlwriterctl status --watch", "sqlwriterctl status --check || echo somebody must look", "sqlwriterctl status --day"},
 		"explain":                 {"sqlwriterctl explain 2628", "sqlwriterctl explain quota", "sqlwriterctl explain timer_silent", "sqlwriterctl explain stale"},
 		"document list":           {"sqlwriterctl document list --status failed --code 2628 --since 1d", `sqlwriterctl document list --request "` + sampleRequest + `"`},
 		"document show":           {`sqlwriterctl document show "2025-12-17 10:30:00.000000-06:00-0001-1421549"`, "sqlwriterctl document show ID --raw > document.json"},

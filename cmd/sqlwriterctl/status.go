@@ -16,6 +16,7 @@ type statusCommand struct {
 	watchFlag
 
 	Check bool `help:"Print only what needs attention; exit code 3 if anything does, for monitors."`
+	Day   bool `help:"Print the last 24 hours instead: about what was committed in each, what waited, and when the flow was stopped."`
 }
 
 // Run prints the status.
@@ -23,7 +24,17 @@ func (c *statusCommand) Run(ctx context.Context, a *app) error {
 	if c.Check && c.Watch {
 		return &usageError{errors.New("--check, --watch: cannot be combined")}
 	}
+	if c.Day && (c.Check || c.Watch) {
+		return &usageError{errors.New("--day: goes without --check and --watch")}
+	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
+		if c.Day {
+			d, err := opsapi.Do(ctx, o, opsapi.StatusDay, opsapi.None{})
+			if err != nil {
+				return err
+			}
+			return a.emit(d, nil, func() error { return printDay(a, d) })
+		}
 		return c.watch(ctx, a, func(ctx context.Context, out *app) (key any, err error) {
 			s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
 			if err != nil {

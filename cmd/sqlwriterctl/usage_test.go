@@ -168,10 +168,10 @@ func (r *real) counted(t *testing.T) {
 	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, cosmos.NewCounts(c, "web", false).StoreCounts(t.Context(), ops.Counts{
+	require.NoError(t, cosmos.NewCounts(c, "web", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{
 		At: time.Now(), EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Failed: {Documents: 3}},
 		Groups: []ops.Group{{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}}},
-	}))
+	}}))
 }
 
 func TestStatusCheckIsForMonitors(t *testing.T) {

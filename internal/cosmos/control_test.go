@@ -65,8 +65,8 @@ func TestCountsStoreOnARealAccount(t *testing.T) {
 func TestEachTimerHasItsCounts(t *testing.T) {
 	t.Parallel()
 	_, c := startControl(t)
-	require.NoError(t, cosmos.NewCounts(c, "web", true).StoreCounts(t.Context(), ops.Counts{Due: 1}))
-	require.NoError(t, cosmos.NewCounts(c, "dev", false).StoreCounts(t.Context(), ops.Counts{Due: 2}))
+	require.NoError(t, cosmos.NewCounts(c, "web", true).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{Due: 1}}))
+	require.NoError(t, cosmos.NewCounts(c, "dev", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{Due: 2}}))
 	found, err := cosmos.NewCounts(c, "web", false).LoadCounts(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, found)

@@ -30,7 +30,7 @@ func NewCounts(c *Container, sysName string, shadow bool) *Counts {
 }
 
 // LoadCounts implements ops.CountsStore.
-func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Counts, err error) {
+func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 	op := operation{"cosmos: load counts", onDocument}
 	var doc []byte
 	err = k.container.do(ctx, op, k.container.options.Timeouts.Control, func(ctx context.Context, s *connected) error {
@@ -39,23 +39,23 @@ func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Counts, err error) 
 		return err
 	})
 	if fault.Has(err, fault.Gone) {
-		return ops.Counts{}, nil
+		return ops.Saved{}, nil
 	}
 	if err != nil {
-		return ops.Counts{}, blameless(err)
+		return ops.Saved{}, blameless(err)
 	}
 	if err := json.Unmarshal(doc, &counts); err != nil {
-		return ops.Counts{}, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the counts "+k.id+" cannot be read", err)
+		return ops.Saved{}, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the counts "+k.id+" cannot be read", err)
 	}
 	return counts, nil
 }
 
 // StoreCounts implements ops.CountsStore. Whoever counts last wins: no decision rests on counts.
-func (k *Counts) StoreCounts(ctx context.Context, counts ops.Counts) error {
+func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	op := operation{"cosmos: store counts", onDocument}
 	doc, err := json.Marshal(struct {
 		ID string `json:"id"`
-		ops.Counts
+		ops.Saved
 	}{k.id, counts})
 	if err != nil {
 		return fault.Wrap(fault.Internal, op.name, "marshal", "the counts cannot be written as JSON", err)

@@ -53,8 +53,8 @@ func (unreachableControl) Load(context.Context) (breaker.Control, string, error)
 // unreachableCounts are in such an account.
 type unreachableCounts struct{ ops.CountsStore }
 
-func (unreachableCounts) LoadCounts(context.Context) (ops.Counts, error) {
-	return ops.Counts{}, fault.New(fault.Infrastructure, "test: load counts", "refused", "nothing listens there")
+func (unreachableCounts) LoadCounts(context.Context) (ops.Saved, error) {
+	return ops.Saved{}, fault.New(fault.Infrastructure, "test: load counts", "refused", "nothing listens there")
 }
 
 // firstSeen notes the first answers of a new deployment, of which one failed and recovered.

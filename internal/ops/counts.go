@@ -27,13 +27,13 @@ const (
 	maxTick = time.Hour
 )
 
-// CountsStore keeps the last Counts of an environment, where all instances read them.
+// CountsStore keeps what the last tick saved of an environment, where all instances read it.
 type CountsStore interface {
-	// LoadCounts returns the stored Counts; the zero Counts when there are none. Errors by kind: infrastructure (code "unreadable" when
+	// LoadCounts returns what is stored; the zero Saved when nothing is. Errors by kind: infrastructure (code "unreadable" when
 	// they are not what was stored), throttled.
-	LoadCounts(ctx context.Context) (Counts, error)
-	// StoreCounts replaces the stored Counts. Errors by kind: infrastructure (they may have been stored), throttled.
-	StoreCounts(ctx context.Context, c Counts) error
+	LoadCounts(ctx context.Context) (Saved, error)
+	// StoreCounts replaces what is stored. Errors by kind: infrastructure (they may have been stored), throttled.
+	StoreCounts(ctx context.Context, c Saved) error
 }
 
 // Messages looks at the messages of one queue. It takes none.
@@ -126,30 +126,35 @@ type QueueCount struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// SaveCounts counts documents, messages and findings, and stores the result for Status. It changes no document. Errors by kind: infrastructure,
-// throttled; nothing is stored then.
+// SaveCounts counts documents, messages and findings, and stores the result with a sample, for Status and Day. It changes no document. Errors
+// by kind: infrastructure, throttled; nothing is stored then.
 func (o *Ops) SaveCounts(ctx context.Context) error {
 	now := o.o.Now()
-	c, err := o.count(ctx, now)
+	c, oldest, err := o.count(ctx, now)
 	if err != nil {
 		return err
 	}
 	c.Findings, c.FindingsUnknown = o.countedFindings(ctx)
 	c.EverySeconds = int64(minTick / time.Second)
-	if last, err := o.p.Counts.LoadCounts(ctx); err == nil && !last.At.IsZero() {
+	last, err := o.p.Counts.LoadCounts(ctx)
+	if err != nil && fault.CodeOf(err) != "unreadable" {
+		return err // to store without the samples up to now would lose them
+	}
+	if !last.At.IsZero() {
 		c.EverySeconds = int64(min(max(now.Sub(last.At), minTick), maxTick) / time.Second)
 		if c.FindingsUnknown != "" {
 			c.Findings = last.Findings
 		}
 	}
-	return o.p.Counts.StoreCounts(ctx, c)
+	s, committed := sample(c, oldest, last, o.p.Breaker.View(ctx))
+	return o.p.Counts.StoreCounts(ctx, Saved{Counts: c, Samples: last.Samples.with(s), Committed: committed})
 }
 
-// count counts as of now.
-func (o *Ops) count(ctx context.Context, now time.Time) (Counts, error) {
+// count counts as of now. untried is since when the oldest pending document waits; zero when none does.
+func (o *Ops) count(ctx context.Context, now time.Time) (c Counts, untried time.Time, err error) {
 	counting, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
-	c := Counts{At: now.UTC(), Depth: map[invoice.Status]Count{}, Groups: []Group{}, Queues: []QueueCount{}}
+	c = Counts{At: now.UTC(), Depth: map[invoice.Status]Count{}, Groups: []Group{}, Queues: []QueueCount{}}
 	groups := map[groupKey]*Group{}
 	for _, part := range []struct {
 		statuses []invoice.Status
@@ -158,9 +163,14 @@ func (o *Ops) count(ctx context.Context, now time.Time) (Counts, error) {
 		{[]invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, false}, // a flood of failed ones must not hide these
 		{[]invoice.Status{invoice.Failed}, true},                                               // nor old failures the latest
 	} {
-		atLeast, err := o.scan(counting, part.statuses, part.newest, now, func(doc commit.PendingDoc) { o.add(&c, doc, now, groups) })
+		atLeast, err := o.scan(counting, part.statuses, part.newest, now, func(doc commit.PendingDoc) {
+			o.add(&c, doc, now, groups)
+			if since := o.firstSeen(doc); doc.Status == invoice.Pending && (untried.IsZero() || since.Before(untried)) {
+				untried = since
+			}
+		})
 		if err != nil && (counting.Err() == nil || ctx.Err() != nil) {
-			return Counts{}, err
+			return Counts{}, time.Time{}, err
 		}
 		for _, status := range part.statuses {
 			n := c.Depth[status]
@@ -178,7 +188,7 @@ func (o *Ops) count(ctx context.Context, now time.Time) (Counts, error) {
 	for _, q := range o.p.Queues {
 		c.Queues = append(c.Queues, countQueue(ctx, q))
 	}
-	return c, nil
+	return c, untried, nil
 }
 
 // countQueue looks into one queue.

@@ -149,9 +149,9 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(within, view)
 	counts, countsErr := counted(view)
-	timer := o.timerView(counts, countsErr, view, now)
+	timer := o.timerView(counts.Counts, countsErr, view, now)
 	if countsErr == nil && !counts.At.IsZero() {
-		shown := o.countsView(counts, now)
+		shown := o.countsView(counts.Counts, now)
 		s.Counts = &shown
 	}
 	if timer.State != DepOK {
@@ -176,18 +176,18 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 
 // loadCounts begins to read the stored counts. The returned function waits for them, but not while the control document is not
 // available: both are in one container.
-func (o *Ops) loadCounts(ctx context.Context) (wait func(breaker.View) (Counts, error)) {
+func (o *Ops) loadCounts(ctx context.Context) (wait func(breaker.View) (Saved, error)) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
-	var counts Counts
+	var counts Saved
 	var err error
 	var reading sync.WaitGroup
 	reading.Go(func() { counts, err = o.p.Counts.LoadCounts(ctx) })
-	return func(view breaker.View) (Counts, error) {
+	return func(view breaker.View) (Saved, error) {
 		defer cancel()
 		if view.Lost {
 			cancel()
 			reading.Wait()
-			return Counts{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
+			return Saved{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
 		}
 		reading.Wait()
 		return counts, err

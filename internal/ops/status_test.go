@@ -354,8 +354,8 @@ func (c silentControl) Load(ctx context.Context) (breaker.Control, string, error
 	return breaker.Control{}, "", c.ask(ctx)
 }
 
-func (c silentCounts) LoadCounts(ctx context.Context) (ops.Counts, error) {
-	return ops.Counts{}, c.ask(ctx)
+func (c silentCounts) LoadCounts(ctx context.Context) (ops.Saved, error) {
+	return ops.Saved{}, c.ask(ctx)
 }
 
 // An operator's words of any length leave room for the rest.

@@ -89,7 +89,7 @@ func (o *Ops) explaining(ctx context.Context) why {
 	counts, err := o.loadCounts(ctx)(view)
 	return why{
 		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control,
-		timer: o.timerView(counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
+		timer: o.timerView(counts.Counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
 }
 

@@ -46,6 +46,8 @@ type (
 var (
 	StatusGet = reads("status.get", "status", "Show the state of the flow, and how many documents wait or have failed.",
 		func(o *ops.Ops, ctx context.Context, _ None) (ops.Status, error) { return o.Status(ctx) })
+	StatusDay = reads("status.day", "status/day", "Show the last 24 hours: what was committed and waited at each tick of the timer, and when the flow was stopped.",
+		func(o *ops.Ops, ctx context.Context, _ None) (ops.Day, error) { return o.Day(ctx) })
 
 	DocumentList          = reads("document.list", "documents", "List documents, the latest change first.", (*ops.Ops).Documents)
 	DocumentWhy           = reads("document.why", "documents/why", "Explain a document's status, by its id or by a line, and what happens next.", (*ops.Ops).Why)
@@ -102,7 +104,7 @@ var openAPI []byte //nolint:gochecknoglobals // a file; openapi_test.go makes it
 // Table returns all rows, in the order of the documentation.
 func Table() []Row {
 	return []Row{
-		StatusGet.row(),
+		StatusGet.row(), StatusDay.row(),
 		DocumentList.row(), DocumentWhy.row(), DocumentDiff.row(), DocumentRetry.row(), DocumentMarkCommitted.row(),
 		FlowPause.row(), FlowResume.row(),
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),

@@ -18,24 +18,24 @@ type Counts struct {
 var _ ops.CountsStore = (*Counts)(nil)
 
 // LoadCounts implements ops.CountsStore.
-func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Counts, err error) {
+func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 	const op = "inmem: load counts"
 	if err := ended(ctx, op); err != nil {
-		return ops.Counts{}, err
+		return ops.Saved{}, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.doc == nil {
-		return ops.Counts{}, nil
+		return ops.Saved{}, nil
 	}
 	if err := json.Unmarshal(k.doc, &counts); err != nil {
-		return ops.Counts{}, fault.Wrap(fault.Infrastructure, op, "unreadable", "the counts cannot be read", err)
+		return ops.Saved{}, fault.Wrap(fault.Infrastructure, op, "unreadable", "the counts cannot be read", err)
 	}
 	return counts, nil
 }
 
 // StoreCounts implements ops.CountsStore.
-func (k *Counts) StoreCounts(ctx context.Context, counts ops.Counts) error {
+func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	const op = "inmem: store counts"
 	if err := ended(ctx, op); err != nil {
 		return err
