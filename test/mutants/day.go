@@ -1,0 +1,44 @@
+package main
+
+// dayTable are mutants of the samples of a day, and of the count and the stops that they are made of.
+func dayTable() []mutant {
+	const (
+		pkg     = "internal/ops"
+		day     = pkg + "/day.go"
+		flow    = "internal/breaker"
+		count   = flow + "/day.go"
+		bounded = "TestSamplesAreBoundedAndAddUp"
+		sampled = "TestADayIsSampled"
+		hour    = "TestTheLastHourIsWhatTheSamplesOfAnHourSay"
+		addsUp  = "TestTheCountOfCommittedDocumentsAddsUp"
+		waits   = "TestACountWaitsForTheControlDocument"
+		stops   = "TestStopsAddUpToTheTimeThatWasNotClosed"
+	)
+	return []mutant{
+		{"samples have no bound", day, " || n > 1 && s.At.Sub(all[n-2].At) < twoSamples", "", pkg, bounded},
+		{"samples stay for ever", day, "now.Sub(s.At) > sampledFor", "false", pkg, bounded},
+		{"samples that become one lose a count", day, "s.Committed, s.StoppedSeconds = s.Committed+last.Committed, s.StoppedSeconds+last.StoppedSeconds", "s.StoppedSeconds += last.StoppedSeconds", pkg, bounded},
+		{"a clock that is behind turns the samples around", day, "n > 0 && !s.At.After(all[n-1].At) || ", "", pkg, bounded},
+		{"a late tick has no sample of its own", day, "twoSamples = 2 * sampledFor / (maxSamples - 2)", "twoSamples = 600 * time.Second", pkg, "TestEachTickOfTheScheduleIsASample"},
+		{"at least is stored as exactly", day, "			more = \"+\"\n", "", pkg, bounded},
+		{"failed documents wait", day, "status != invoice.Failed", "status != invoice.Processing", pkg, sampled},
+		{"a stop that goes on has ended", day, "			stop.To = time.Time{}\n", "", pkg, sampled},
+		{"the first sample says what was committed before it", day, "n := len(last.Samples); n > 0", "n := len(last.Samples); n >= 0", pkg, sampled},
+		{"a new control document uncommits", day, "			s.Committed = committed\n", "", pkg, hour},
+		{"the last hour has thirteen ticks", day, "<= time.Hour+hourSlack", "<= time.Hour+10*hourSlack+10*hourSlack", pkg, hour},
+		{"a long silence has no last hour", day, "(i == last || ", "(false || ", pkg, hour},
+		{"a tick that cannot read the day stores another", pkg + "/counts.go", "	if err != nil && fault.CodeOf(err) != \"unreadable\" {\n", "	if false {\n", pkg, "TestATickKeepsTheDay"},
+		{"a day that cannot be read stays so", pkg + "/counts.go", " && fault.CodeOf(err) != \"unreadable\"", "", pkg, "TestATickKeepsTheDay"},
+		{"what is rewritten is committed again", "internal/commit/tally.go", " && d.State.Status != invoice.Committed {", " {", "internal/commit", "TestADocumentBecomesCommittedOnce"},
+		{"a count is written twice", count, "	b.committed = 0\n", "", flow, "TestManyBatchesThatEndAtOnceAreCountedOnce"},
+		{"a count is lost with the control document", count, "!changed || !available", "!changed || (!available && false)", flow, waits},
+		{"a count that was not written is lost", count, "!changed || !available", "(!changed && false) || !available", flow, waits},
+		{"a minute without documents costs a write", count, "	if waiting == 0 {\n", "	if waiting < 0 {\n", flow, addsUp},
+		{"the count waits for a write of its own", flow + "/proof.go", "	b.changeAndCount(ctx, func", "	b.shared.change(ctx, func", flow, "TestManyBatchesThatEndAtOnceAreCountedOnce"},
+		{"an orderly end loses the count", "internal/app/app.go", "	a.breaker.NoteCommitted(ending)\n", "	_ = ending\n", "internal/app", "TestAnInstanceSaysWhatItCommitted"},
+		{"stops have no bound", count, "	c.Stops = c.Stops[max(0, len(c.Stops)-maxStops):]\n", "", flow, "TestAShortStopIsRemembered"},
+		{"a pause hides the stop before it", count, "was.name() == Closed || c.Breaker.Since.Equal(was.Since)", "was.name() == Closed || c.Breaker.name() != Closed", flow, stops},
+		{"a stop that goes on does not count", count, "s.name() != Closed && s.Since.Before(now)", "false", flow, stops},
+		{"a forced resume stopped since the last outage", flow + "/state.go", "		if s.name() == Closed {\n			s.Since = now\n		}\n		return s.halfOpen", "		return s.halfOpen", flow, "TestAForcedResumeOfARunningFlowIsNoLongStop"},
+	}
+}
