@@ -347,45 +347,46 @@ func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison) (note stri
 	by, _ := actor(ctx) // the run began, so somebody asked
 	file := replayedFile{Run: id, At: o.in(o.o.Now()), By: by}
 	var mu sync.Mutex
-	var first error
-	failures := 0
+	var problems []string
 	var group errgroup.Group
 	group.SetLimit(filesAtOnce)
 	for _, m := range p.replay {
 		e := p.newest[m.ID]
 		group.Go(func() error {
-			if err := o.tell(ctx, e, file); err != nil {
+			if problem := o.tell(ctx, e, file); problem != "" {
 				mu.Lock()
 				defer mu.Unlock()
-				first = cmp.Or(first, err)
-				failures++
+				problems = append(problems, problem)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // no function fails
-	if failures == 0 {
+	if len(problems) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", evidenceReplayed, failures, len(p.replay), errorText(first))
+	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", evidenceReplayed, len(problems), len(p.replay), problems[0])
 }
 
-func (o *Ops) tell(ctx context.Context, e reconcile.Episode, file replayedFile) error {
-	const op = "ops: replayed"
+// tell writes the file beside an episode, and says what prevented it.
+func (o *Ops) tell(ctx context.Context, e reconcile.Episode, file replayedFile) (problem string) {
 	files, err := o.p.Evidence.List(ctx, e.Folder)
 	if err != nil {
-		return err
+		return errorText(err)
 	}
 	i := slices.IndexFunc(files, func(f EvidenceFile) bool { return f.Name == commit.EvidenceOriginal })
 	if i < 0 {
-		return fault.New(fault.Internal, op, "no_original", "the evidence has no %s", commit.EvidenceOriginal)
+		return e.Folder + " has no " + commit.EvidenceOriginal
 	}
 	place := o.p.Evidence.Place()
 	sum := sha256.Sum256([]byte(place.Container + "\n" + place.Prefix + "/" + e.Folder + "/" + files[i].Name + "\n" + files[i].ETag))
 	file.JobID = hex.EncodeToString(sum[:])
 	content, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return fault.Wrap(fault.Internal, op, "encode", "the file cannot be written as JSON", err)
+	if err == nil {
+		err = o.p.Evidence.Put(ctx, e.Folder+"/"+evidenceReplayed, content)
 	}
-	return o.p.Evidence.Put(ctx, e.Folder+"/"+evidenceReplayed, content)
+	if err != nil {
+		return errorText(err)
+	}
+	return ""
 }

@@ -455,6 +455,13 @@ func TestARunFromEvidenceGoesOnWithoutItsFile(t *testing.T) {
 	res := r.start(fromEvidence())
 	require.Equal(t, "replayed.json could not be written beside the evidence of 1 of 3 documents: test: audit log: infrastructure refused: set by the test", res.Note)
 	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 3}, res.Progress.Stats.Outcomes)
+
+	r.sink.AddLines(4)
+	r.put(result(4, "good", failed(1, fault.Document, "2628")))
+	folder := commit.EvidenceFolder(invoice.Document{ID: id(4), Main: 4, Hash: "a"}, 0)
+	require.NoError(t, r.evidence.Keep(t.Context(), folder+"/"+commit.EvidenceMetadata, []byte("{}")))
+	res = r.start(fromEvidence(id(4)))
+	require.Equal(t, "replayed.json could not be written beside the evidence of 1 of 1 documents: "+folder+" has no original.json", res.Note)
 }
 
 func TestEvidenceThatCannotBeReadStopsTheStart(t *testing.T) {

@@ -27,7 +27,7 @@ func evidenceReplayTable() []mutant {
 		{"from evidence: a document without evidence is not named", file, `NotTaken{id, "no evidence of it is stored"}`, "p.notTaken[:0]...", ops, named},
 		{"from evidence: a run names more than it may", file, "if len(p.replay)+len(p.gone) > maxRunIDs {", "if false {", ops, most},
 		{"from evidence: all heads are read for a run that is full", file, "if len(p.replay) >= maxRunIDs {", "if false {", ops, most},
-		{"from evidence: a failed file ends the start", file, "	if failures == 0 {\n", "	if failures >= 0 {\n", ops, "TestARunFromEvidenceGoesOnWithoutItsFile"},
+		{"from evidence: a file that was not written is not told", file, "	if len(problems) == 0 {\n", "	if len(problems) >= 0 {\n", ops, "TestARunFromEvidenceGoesOnWithoutItsFile"},
 		{"from evidence: the job is the same for other evidence", file, `+ "\n" + files[i].ETag`, "", ops, thousand},
 		{"from evidence: the run's row lacks the counts", start, "}{r.Filter, res.Evidence})", "}{Filter: r.Filter})", ops, thousand},
 		{"from evidence: the run's entry lacks the counts", start, "err == nil && res.Evidence != nil {", "err != nil {", ops, thousand},
