@@ -22,7 +22,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo servers ctl compiled test check race e2e pages lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
+.PHONY: help run demo servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -56,6 +56,9 @@ e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/loc
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
 	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/browser
+
+storybook: browser ## Write every page in every state into .storybook (index.html), with pictures; and the pictures of docs/pages.md.
+	$(GO) test ./test/browser -run '^TestStorybook$$' -count=1 -timeout 20m -storybook $(CURDIR)/.storybook
 
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
@@ -145,5 +148,5 @@ $(SQLFLUFF)/installed: test/sqlfluff/requirements.txt
 	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-clean: ## Remove what was built or kept: bin, .stage, .tools, .local.
-	rm -rf bin .stage .tools .local
+clean: ## Remove what was built or kept: bin, .stage, .tools, .local, .storybook.
+	rm -rf bin .stage .tools .local .storybook

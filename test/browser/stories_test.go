@@ -13,7 +13,7 @@ import (
 )
 
 // eachStory opens a tab with each story that is a page, and runs a test on it. Two at a time: a page is drawn by the processor.
-func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, tab *browser.Tab)) {
+func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, name string, tab *browser.Tab)) {
 	b := browser.Start(t)
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
@@ -29,7 +29,7 @@ func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, tab *bro
 			t.Parallel()
 			places <- struct{}{}
 			defer func() { <-places }()
-			test(t, b.Open(t, server.URL+root, look))
+			test(t, s.Name, b.Open(t, server.URL+root, look))
 		})
 	}
 }
@@ -37,7 +37,7 @@ func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, tab *bro
 // At a desk and on a phone, light and dark: axe-core finds nothing, no page must be scrolled sideways, the browser refuses nothing, and a
 // browser without JavaScript shows the same.
 func TestEveryStoryIsForEverybody(t *testing.T) {
-	eachStory(t, browser.Look{}, func(t *testing.T, tab *browser.Tab) {
+	eachStory(t, browser.Look{}, func(t *testing.T, _ string, tab *browser.Tab) {
 		for _, width := range []int64{browser.Wide, browser.Phone} {
 			tab.Resize(width)
 			assert.Zero(t, tab.Sideways(), "pixels that the page is wider than a window of %d", width)
@@ -66,7 +66,7 @@ func TestEveryStoryByKeyboard(t *testing.T) {
 	})()`
 	// Names are for a person who reads the failure.
 	const name = `((e) => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + " " + (e.innerText || e.getAttribute("aria-label") || e.name || "").trim().slice(0, 40))`
-	eachStory(t, browser.Look{}, func(t *testing.T, tab *browser.Tab) {
+	eachStory(t, browser.Look{}, func(t *testing.T, _ string, tab *browser.Tab) {
 		expected := browser.Eval[[]string](tab, reachable+".map("+name+")")
 		require.NotEmpty(t, expected)
 		var met []string
