@@ -235,25 +235,23 @@ func retentionEnds(f *retentionTest) {
 }
 
 func retentionLimit(f *retentionTest) {
-	f.addErrors(f.Store, 25)
-	for line := range int64(25) {
-		f.gone(f.Findings, line)
-		require.NoError(f, f.Store.Write(f.Context(), entry("X")))
+	add := func(from, n int64) {
+		f.addErrors(f.Store, int(n))
+		for line := range n {
+			f.gone(f.Findings, from+line)
+			require.NoError(f, f.Store.Write(f.Context(), entry("X")))
+		}
 	}
-	f.Age(f, time.Hour)
-	f.addErrors(f.Store, 5)
-	f.gone(f.Findings, 101, 102, 103, 104, 105)
-	for range 5 {
-		require.NoError(f, f.Store.Write(f.Context(), entry("X")))
-	}
-	f.Age(f, old-2*time.Hour)
-	for table, part := range map[string]reconcile.Part{"error_detail": reconcile.ErrorDetails, "finding": reconcile.GoneFindings, "audit_log": reconcile.AuditLog} {
-		require.Equal(f, 30, f.rows(table))
-		require.Equal(f, 10, f.purge(part, 10), "%s: chunks", part)
-	}
-	f.Age(f, 2*time.Hour)
+	add(0, 25)
+	f.Age(f, 48*time.Hour)
+	add(100, 5)
+	f.Age(f, reconcile.LeastRetention*24*time.Hour+time.Hour)
 	for _, part := range []reconcile.Part{reconcile.ErrorDetails, reconcile.GoneFindings, reconcile.AuditLog} {
-		require.Equal(f, []int{10, 10, 0}, []int{f.purge(part, 10), f.purge(part, 1000), f.purge(part, 10)}, part)
+		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
+		n, err := f.Retention.Purge(f.Context(), part, reconcile.LeastRetention+1, 1000)
+		require.NoError(f, err)
+		require.Zero(f, n, "%s: the oldest went", part)
+		require.Equal(f, []int{5, 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
 	}
 }
 
@@ -315,34 +313,35 @@ func retentionOrder(f *retentionTest) {
 }
 
 func retentionPurged(f *retentionTest) {
-	ctx := f.Context()
 	l := f.batches("failed", 4)
 	silent := f.leaseBatch(batchID("failed", 3))
-	require.NoError(f, f.Store.FailBatch(ctx, f.leaseBatch(batchID("failed", 4)), "x", entry("BATCH_FAIL")))
-	require.NoError(f, f.Store.ReleaseRun(ctx, l))
-	f.must(f.Store.FailRun(ctx, "failed", "x", 0, entry("RUN_FAIL")))
+	require.NoError(f, f.Store.FailBatch(f.Context(), f.leaseBatch(batchID("failed", 4)), "x", entry("BATCH_FAIL")))
+	require.NoError(f, f.Store.ReleaseRun(f.Context(), l))
+	f.must(f.Store.FailRun(f.Context(), "failed", "x", 0, entry("RUN_FAIL")))
 	f.endedRun("cancelled")
 	f.Age(f, old)
 	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1), "one of four batches")
 	require.Equal(f, run.RunPurged, f.read("failed").Status)
 	f.changesNothing("the run is purged", func() {
 		for name, change := range map[string]func() (bool, error){
-			"resume":   func() (bool, error) { return f.Store.ResumeRun(ctx, "failed", entry("X")) },
-			"requeue":  func() (bool, error) { return f.Store.RequeueBatch(ctx, batchID("failed", 4), entry("X")) },
-			"complete": func() (bool, error) { return f.Store.CompleteRun(ctx, "failed", 0, ended(entry("X"))) },
-			"cancel":   func() (bool, error) { return f.Store.CancelRun(ctx, "failed", entry("X")) },
-			"fail":     func() (bool, error) { return f.Store.FailRun(ctx, "failed", "x", 0, entry("X")) },
+			"resume":   func() (bool, error) { return f.Store.ResumeRun(f.Context(), "failed", entry("X")) },
+			"requeue":  func() (bool, error) { return f.Store.RequeueBatch(f.Context(), batchID("failed", 4), entry("X")) },
+			"complete": func() (bool, error) { return f.Store.CompleteRun(f.Context(), "failed", 0, ended(entry("X"))) },
+			"cancel":   func() (bool, error) { return f.Store.CancelRun(f.Context(), "failed", entry("X")) },
+			"fail":     func() (bool, error) { return f.Store.FailRun(f.Context(), "failed", "x", 0, entry("X")) },
 			"claim": func() (bool, error) {
-				_, ok, err := f.Store.ClaimRun(ctx, "failed", f.read("failed").Epoch, noEpoch, f.worker(RunManager), 0)
+				_, ok, err := f.Store.ClaimRun(f.Context(), "failed", f.read("failed").Epoch, noEpoch, f.worker(RunManager), 0)
 				return ok, err
 			},
-			"dead letter": func() (bool, error) { return f.Store.DeadLetter(ctx, batchID("failed", 2), 100, "x", 0, entry("X")) },
+			"dead letter": func() (bool, error) {
+				return f.Store.DeadLetter(f.Context(), batchID("failed", 2), 100, "x", 0, entry("X"))
+			},
 			"rescue": func() (bool, error) {
-				batches, workers, err := f.Store.Rescue(ctx, runSys, runStale, runReleased, 10)
+				batches, workers, err := f.Store.Rescue(f.Context(), runSys, runStale, runReleased, 10)
 				return batches+workers > 0, err
 			},
 			"silent": func() (bool, error) {
-				n, err := f.Store.RequeueSilent(ctx, runSys, runSilent, 10)
+				n, err := f.Store.RequeueSilent(f.Context(), runSys, runSilent, 10)
 				return n > 0, err
 			},
 		} {
@@ -351,16 +350,16 @@ func retentionPurged(f *retentionTest) {
 			require.False(f, ok, name)
 		}
 		require.Equal(f, run.Ended, f.claim(batchID("failed", 2)).Answer)
-		open, err := f.Store.OpenRuns(ctx, runSys, 10)
+		open, err := f.Store.OpenRuns(f.Context(), runSys, 10)
 		require.NoError(f, err)
 		require.Empty(f, open)
-		send, err := f.Store.ToSend(ctx, runSys, 10)
+		send, err := f.Store.ToSend(f.Context(), runSys, 10)
 		require.NoError(f, err)
 		require.Empty(f, send)
 	})
-	f.must(f.Store.ResumeRun(ctx, "cancelled", entry("X"))) // its rows had not begun to go
+	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X"))) // its rows had not begun to go
 	require.Equal(f, 3+8+3+1, f.purge(reconcile.EndedRuns, 1000), "batches, documents, workers, the run")
-	_, err := f.Store.BeatBatch(ctx, silent)
+	_, err := f.Store.BeatBatch(f.Context(), silent)
 	f.lost(err)
 	require.Equal(f, run.Unknown, f.claim(batchID("failed", 2)).Answer)
 	f.start("failed") // nothing has the name any more
