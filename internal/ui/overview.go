@@ -25,6 +25,9 @@ type overview struct {
 	// Runs are open ones, the oldest; MoreRuns counts the others.
 	Runs     []ops.RunState
 	MoreRuns int
+	// Day is the graph of the last 24 hours; nil while there are too few samples. DayUnknown says why it could not be read.
+	Day        *dayGraph
+	DayUnknown string
 	// Audits are the last actions, and AuditsUnknown says why they are not known.
 	Audits        []ops.Audit
 	AuditsUnknown string
@@ -78,6 +81,13 @@ func (v *visit) overview() (content, error) {
 			p.AuditsUnknown = reasonOf(err)
 		}
 	})
+	var day ops.Day
+	reading.Go(func() {
+		var err error
+		if day, err = do(v, opsapi.StatusDay, opsapi.None{}); err != nil {
+			p.DayUnknown = reasonOf(err)
+		}
+	})
 	status, err := do(v, opsapi.StatusGet, opsapi.None{})
 	reading.Wait()
 	if err != nil {
@@ -88,7 +98,8 @@ func (v *visit) overview() (content, error) {
 	for _, d := range status.Dependencies {
 		p.Needs = append(p.Needs, v.need(d, status))
 	}
-	p.Tiles = v.tiles(status)
+	p.Tiles = v.tiles(status, day.LastHour)
+	p.Day = v.graph(day)
 	p.MoreRuns = max(0, len(status.Runs)-runsShown)
 	p.Runs = status.Runs[:len(status.Runs)-p.MoreRuns]
 	if c := status.Counts; c != nil {
@@ -201,8 +212,8 @@ func (v *visit) need(d ops.DependencyView, s ops.Status) need {
 	return n
 }
 
-// tiles are the numbers of the last tick.
-func (v *visit) tiles(s ops.Status) []tile {
+// tiles are the numbers of the last tick. What was committed is nil before there are two ticks.
+func (v *visit) tiles(s ops.Status, committed *ops.Committed) []tile {
 	unknown := func(name, to string) tile { return tile{Name: name, Number: "?", Text: "not known", To: to} }
 	failed, waiting, retries := string(link("documents", "status", invoice.Failed)), string(link("documents", "status", invoice.Pending)), string(link("documents", "status", invoice.RetryScheduled))
 	tiles := []tile{unknown("Waiting", waiting), unknown("Retry scheduled", retries), unknown("Failed", failed)}
@@ -219,6 +230,11 @@ func (v *visit) tiles(s ops.Status) []tile {
 			{"Failed", counted(c.Depth[invoice.Failed]), fmt.Sprintf("%s in the last hour", number(c.PoisonLastHour)), failed},
 		}
 	}
+	written := tile{Name: "Committed", Number: "?", Text: "not known yet", To: string(link("documents", "status", invoice.Committed))}
+	if committed != nil {
+		written.Number, written.Text = number(committed.Documents), "about, in the "+span(committed.To.Sub(committed.From))+" up to "+v.site.clock(committed.To)
+	}
+	tiles = append(tiles, written)
 	others := 0
 	for _, k := range s.Skipped {
 		others += k.Documents
