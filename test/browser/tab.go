@@ -245,10 +245,19 @@ func (tab *Tab) Until(what, expression string) {
 	}
 }
 
-// Sideways is by how many pixels the page is wider than the window, so that a person must scroll sideways to read it.
-func (tab *Tab) Sideways() int {
+// Sideways are the elements that make the page wider than the window, so that a person must scroll sideways to read it.
+func (tab *Tab) Sideways() []string {
 	tab.t.Helper()
-	return Eval[int](tab, `Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`)
+	return Eval[[]string](tab, `(() => {
+		const page = document.documentElement, wide = page.clientWidth;
+		if (page.scrollWidth <= wide) return [];
+		// What is placed absolutely scrolls with the box that it is placed in, and no other.
+		const box = (e) => getComputedStyle(e).position === "absolute" ? e.offsetParent : e.parentElement;
+		const scrolls = (e) => e !== null && e !== document.body && (getComputedStyle(e).overflowX !== "visible" || scrolls(box(e)));
+		return Array.from(document.body.querySelectorAll("*")).filter((e) => e.getBoundingClientRect().right > wide && !scrolls(box(e)))
+			.map((e) => e.tagName.toLowerCase() + "." + e.className + " to " + Math.round(e.getBoundingClientRect().right) + " of " + wide + ": " + e.textContent.trim().slice(0, 40))
+			.concat("the page is wider than the window");
+	})()`)
 }
 
 // Advance moves the clock of the page on: its timers ring, and what they ask for is answered meanwhile. After the first call that clock
