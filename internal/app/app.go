@@ -19,6 +19,7 @@ import (
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
@@ -219,7 +220,10 @@ func (a *App) runOptions() run.Options {
 }
 
 func (a *App) opsOptions() ops.Options {
-	o := ops.Options{SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults()}
+	o := ops.Options{
+		SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
+		Purge: reconcile.PurgeDays{Runs: a.config.Reconcile.RetentionDays, Audit: a.config.Reconcile.AuditRetentionDays},
+	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
 	}

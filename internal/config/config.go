@@ -23,7 +23,7 @@ type Config struct {
 	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
-	// Reconcile bounds the comparison of documents and rows.
+	// Reconcile bounds the comparison of documents and rows, and what its nightly run purges.
 	Reconcile Reconcile
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool
@@ -74,6 +74,8 @@ type Reconcile struct {
 	ReviewKey [][]string
 	// Confidence is a decimal from 0 to 1.
 	Confidence string
+	// RetentionDays and AuditRetentionDays are for how many days rows of runs and findings, and of the audit log, are kept; 0 keeps all.
+	RetentionDays, AuditRetentionDays int
 }
 
 // Engine is the kind of a SQL database.

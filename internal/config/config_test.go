@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
 )
@@ -144,6 +145,12 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{UIOrigin, "operators.example.com", "a scheme and a host", `"operators.example.com"`},
 		{UIOrigin, "https://operators.example.com/", "a scheme and a host", `com/"`},
 		{UIOrigin, "https://Operators.example.com", "lower case", `Operators`},
+		{RetentionDays, "29", "0, which keeps all, or a whole number from 30 to 3650", `"29"`},
+		{RetentionDays, "1", "0, which keeps all, or", `"1"`},
+		{RetentionDays, "3651", "0, which keeps all, or", `"3651"`},
+		{RetentionDays, "-90", "0, which keeps all, or", `"-90"`},
+		{RetentionDays, "90d", "0, which keeps all, or", `"90d"`},
+		{AuditRetentionDays, "29", "0, which keeps all, or a whole number from 30 to 3650", `"29"`},
 		{MaxPoisonPerHour, "-1", "a whole number from 0 to 10000", `"-1"`},
 		{MaxPoisonPerHour, "10001", "a whole number from 0 to 10000", `"10001"`},
 		{MaxPoisonPerHour, "1e2", "a whole number from 0 to 10000", `"1e2"`},
@@ -226,11 +233,23 @@ func TestTheReviewKeyIsDividedIntoMembers(t *testing.T) {
 	values := good(t)
 	c, err := load(values)
 	require.NoError(t, err)
-	require.Equal(t, Reconcile{RU: 200, Confidence: "0.8"}, c.Reconcile, "off")
+	require.Equal(t, Reconcile{RU: 200, Confidence: "0.8", RetentionDays: 90}, c.Reconcile, "off")
 	values[ReviewKey] = "process_output.invoice_number, item"
 	c, err = load(values)
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"process_output", "invoice_number"}, {"item"}}, c.Reconcile.ReviewKey)
+}
+
+func TestWhatIsKeptForHowLong(t *testing.T) {
+	require.Equal(t, reconcile.LeastRetention, leastKept, "the database refuses less")
+	for days, want := range map[string]int{"": 90, "0": 0, "30": 30, "3650": 3650} {
+		values := good(t)
+		values[RetentionDays], values[AuditRetentionDays] = days, "30"
+		c, err := load(values)
+		require.NoError(t, err, days)
+		require.Equal(t, want, c.Reconcile.RetentionDays)
+		require.Equal(t, 30, c.Reconcile.AuditRetentionDays)
+	}
 }
 
 func TestTheControlContainerHasADefault(t *testing.T) {

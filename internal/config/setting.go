@@ -42,7 +42,7 @@ type Setting struct {
 // lookup returns the effective value of a setting; "" when unset.
 type lookup func(name string) string
 
-// Names of settings, and bounds and samples of their values.
+// Names of settings, and bounds and samples of their values. leastKept and mostKept are days.
 const (
 	SysName              = "SYS_NAME"
 	LeasePrefix          = "LEASE_PREFIX"
@@ -83,6 +83,8 @@ const (
 	UIOrigin             = "UI_ORIGIN"
 	openUI               = "none"
 	platformUI           = "platform"
+	RetentionDays        = "RETENTION_DAYS"
+	AuditRetentionDays   = "AUDIT_RETENTION_DAYS"
 	azureSite            = "WEBSITE_SITE_NAME"
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
@@ -93,6 +95,7 @@ const (
 	maxOutstanding       = 1_000
 	leastRU, mostRU      = 10, 1_000_000 // a request for a page of documents charges about ten
 	maxReviewPaths       = 5
+	leastKept, mostKept  = 30, 3650
 	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator
 	sampleCosmosServer   = "http://127.0.0.1:8081/"
 	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
@@ -276,6 +279,17 @@ func Settings() []Setting {
 			Name: UIOrigin, check: checkOrigin, field: func(c *Config) any { return &c.UIOrigin },
 			Meaning: "origin of the operators' pages as browsers see it, such as `https://operators.example.com`: actions of that Origin are accepted from " +
 				"browsers that send no `Sec-Fetch-Site`; empty accepts none of them",
+		},
+		{
+			Name: RetentionDays, Default: "90", Sample: "90", check: daysKept,
+			field: func(c *Config) any { return &c.Reconcile.RetentionDays },
+			Meaning: "for how many days runs that ended, their batches, error details, and findings that are gone are kept, 30 or more; 0 keeps all. " +
+				"The nightly comparison ends with the purge (docs/rules.md, How long rows are kept)",
+		},
+		{
+			Name: AuditRetentionDays, Default: "0", Sample: "0", check: daysKept,
+			field:   func(c *Config) any { return &c.Reconcile.AuditRetentionDays },
+			Meaning: "the same for entries of the audit log; 0 keeps all",
 		},
 	}
 }
@@ -470,4 +484,13 @@ func wholeNumber(least, most int) func(string, lookup) (string, string) {
 		}
 		return "", ""
 	}
+}
+
+// daysKept accepts 0, which keeps all, and else what the database accepts (reconcile.LeastRetention).
+func daysKept(value string, s lookup) (string, string) {
+	expected, found := wholeNumber(leastKept, mostKept)(value, s)
+	if expected == "" || value == "0" {
+		return "", ""
+	}
+	return "0, which keeps all, or " + expected, found
 }

@@ -34,11 +34,12 @@ type Store interface {
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
 	Check(ctx context.Context) error
-	// AuditLog, RunStore, Reports and Findings return the stores of one environment.
+	// AuditLog, RunStore, Reports, Findings and Retention return the stores of one environment.
 	AuditLog(sysName string) ops.AuditLog
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Findings(sysName string) *shared.Findings
+	Retention(sysName string) reconcile.Retention
 	// ReconcileRows compares the rows of one environment's ledger.
 	ReconcileRows(sysName string) reconcile.Rows
 	Close() error
