@@ -14,6 +14,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
@@ -28,6 +29,9 @@ type database struct {
 	sink commit.Sink
 	rows reconcile.Rows
 	runs run.Store
+	// retention deletes old rows, and audit has the entries of the audit log.
+	retention reconcile.Retention
+	audit     ops.AuditLog
 	findings
 	direct
 	// empty says that there is no history to adopt.
@@ -54,6 +58,10 @@ type direct interface {
 	ledger(t testing.TB, change ledgerChange, ids ...int64)
 	// began sets when a run began: time passes for the world, and not for a server.
 	began(t testing.TB, run string, at time.Time)
+	// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs. rowsOf counts the rows of
+	// each of these tables.
+	age(t testing.TB, days int)
+	rowsOf(t testing.TB) map[string]int
 }
 
 // ledgerChange is what becomes of rows of the ledger.
@@ -84,13 +92,17 @@ func databases() map[string]func(t testing.TB, now func() time.Time) database {
 func inMemory(_ testing.TB, now func() time.Time) database {
 	sink, runs := inmem.NewSink(), inmem.NewRunStore(now, sysName)
 	return database{
-		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, findings: runs.Findings(sink), direct: inMaps{sink}, empty: sink.MarkEmpty,
+		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, findings: runs.Findings(sink), retention: runs.Retention(),
+		audit: runs.AuditLog(), direct: inMaps{sink, runs}, empty: sink.MarkEmpty,
 		everything: func(testing.TB) any { return []any{sink.Backup(), runs.Audits()} },
 	}
 }
 
 // inMaps are the tables in memory.
-type inMaps struct{ sink *inmem.Sink }
+type inMaps struct {
+	sink *inmem.Sink
+	runs *inmem.RunStore
+}
 
 func (m inMaps) addLines(_ testing.TB, ids ...int64) { m.sink.AddLines(ids...) }
 
@@ -158,6 +170,10 @@ func (m inMaps) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 
 func (inMaps) began(testing.TB, string, time.Time) {} // its clock is the world's
 
+func (inMaps) age(testing.TB, int) {}
+
+func (m inMaps) rowsOf(testing.TB) map[string]int { return m.runs.Rows() }
+
 func onSQLite(t testing.TB, _ func() time.Time) database {
 	t.Helper()
 	return sqliteIn(t, filepath.Join(t.TempDir(), "comparison.db"))
@@ -177,9 +193,10 @@ func sqliteIn(t testing.TB, file string) database {
 }
 
 func sqliteOf(s *sqlite.Store) database {
-	tables := statements{s.Writer(), "2006-01-02T15:04:05.000Z", strings.NewReplacer("sqlwriter.", "sqlwriter_")}
+	tables := statements{s.Writer(), "2006-01-02T15:04:05.000Z", "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d days')", strings.NewReplacer("sqlwriter.", "sqlwriter_")}
 	return database{
-		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), empty: s.MarkEmpty,
+		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), retention: s.Retention(sysName),
+		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
 }
@@ -196,18 +213,21 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, sqlserver.CreateSampleSchema(t.Context(), db, sqlserver.Options{}))
 	t.Logf("measured on %s", sqlservertest.Version(t, db))
-	tables := statements{db, "2006-01-02T15:04:05.000", strings.NewReplacer()}
+	tables := statements{db, "2006-01-02T15:04:05.000", "DATEADD(day, -%[2]d, %[1]s)", strings.NewReplacer()}
 	return database{
-		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), empty: s.MarkEmpty,
+		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), retention: s.Retention(sysName),
+		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
 }
 
 // statements are the tables of a database. Names are those of a server; an engine replaces them.
 type statements struct {
-	db     *sql.DB
-	stamp  string
-	tables *strings.Replacer
+	db    *sql.DB
+	stamp string
+	// earlier is a time so many days before a column.
+	earlier string
+	tables  *strings.Replacer
 }
 
 // everything reads the rows of all tables.
@@ -218,12 +238,12 @@ func (s statements) everything(t testing.TB) any {
 		if strings.ToLower(table) == table {
 			table = "sqlwriter." + table
 		}
-		all = append(all, s.rowsOf(t, s.tables.Replace(table))...)
+		all = append(all, s.content(t, s.tables.Replace(table))...)
 	}
 	return all
 }
 
-func (s statements) rowsOf(t testing.TB, table string) (all []string) {
+func (s statements) content(t testing.TB, table string) (all []string) {
 	t.Helper()
 	rows, err := s.db.QueryContext(t.Context(), "SELECT * FROM "+table)
 	require.NoError(t, err)
@@ -302,4 +322,31 @@ func (s statements) began(t testing.TB, run string, at time.Time) {
 	text := fmt.Sprintf("UPDATE sqlwriter.run SET started_at = '%s' WHERE run_id = '%s'", at.UTC().Format(s.stamp), run)
 	_, err := s.db.ExecContext(t.Context(), s.tables.Replace(text))
 	require.NoError(t, err)
+}
+
+// times are the columns that a purge goes by, of each of its tables.
+func times() map[string]string {
+	return map[string]string{
+		"run": "ended_at", "job": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "audit_log": "done_at",
+	}
+}
+
+func (s statements) age(t testing.TB, days int) {
+	t.Helper()
+	for table, column := range times() {
+		text := "UPDATE sqlwriter." + table + " SET " + column + " = " + fmt.Sprintf(s.earlier, column, days)
+		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(text))
+		require.NoError(t, err, text)
+	}
+}
+
+func (s statements) rowsOf(t testing.TB) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for table := range times() {
+		n := 0
+		require.NoError(t, s.db.QueryRowContext(t.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table)).Scan(&n))
+		found[table] = n
+	}
+	return found
 }

@@ -1,0 +1,215 @@
+package comparison
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+)
+
+// forEach runs a test on each database.
+func forEach(t *testing.T, test func(w *world)) {
+	for name, open := range databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newWorld(t, open, inMemoryContainer))
+		})
+	}
+}
+
+// days lets time pass, for the container and for our tables.
+func (w *world) days(n int) {
+	w.Helper()
+	w.pass(time.Duration(n) * day)
+	w.db.age(w, n)
+}
+
+// failures stores error details.
+func (w *world) failures(n int) {
+	w.Helper()
+	for ; n > 0; n -= 100 {
+		details := make([]run.ErrorDetail, min(n, 100))
+		for i := range details {
+			details[i] = run.ErrorDetail{Document: fmt.Sprint("d-", i), Code: "2628", Message: "x", Type: run.TypeMigration}
+		}
+		require.NoError(w, w.db.runs.AddErrors(w.Context(), details))
+	}
+}
+
+// lastCompleted is the comparison at which the next one begins.
+func (w *world) lastCompleted() (id string, began time.Time) {
+	w.Helper()
+	id, began, there, err := w.db.LastCompleted(w.Context(), run.Reconcile)
+	require.NoError(w, err)
+	require.True(w, there)
+	return id, began
+}
+
+// openRun is a run that is handing off, with a batch.
+func (w *world) openRun(id string, documents ...string) {
+	w.Helper()
+	a := run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
+	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "a test"}
+	require.NoError(w, w.db.runs.StartRun(w.Context(), r, a))
+	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager-1", Instance: "x"}, time.Minute)
+	require.NoError(w, err)
+	require.True(w, ok)
+	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: r.Epoch}
+	require.NoError(w, w.db.runs.AddChunk(w.Context(), lease, run.Chunk{Batches: [][]string{documents}, First: 1, Initial: run.PendingQueue}, a))
+}
+
+// Each night somebody breaks a line, the night mends it by a run, and a document fails. After RETENTION_DAYS the tables grow no more. What is
+// open stays whole, and each night begins where the last one did.
+func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
+	forEach(t, func(w *world) {
+		nights, same := 200, 40
+		if testing.Short() {
+			nights, same = 130, 30
+		}
+		w.keepFor(reconcile.PurgeDays{Runs: 90, Audit: 120})
+		ids := w.consistent(1, int64(nights)+10)
+		w.offer(ids...)
+		lines := len(w.links)
+		w.openRun("open", ids[:2]...)
+		w.pass(6 * time.Hour)
+		w.db.set(w, invoice.Detail, maker, byHand, 1)
+		w.compare(false)
+		w.accept()
+		w.db.set(w, invoice.Detail, maker, byHand, 2)
+		last, _ := w.lastCompleted()
+		rows := map[int]map[string]int{}
+		for night := 1; night <= nights; night++ {
+			w.days(1)
+			w.db.remove(w, invoice.Tracking, int64(night+2))
+			w.failures(3)
+			is, began := w.lastCompleted()
+			require.Equal(w, last, is)
+			require.WithinDuration(w, w.now().Add(-day), began, 3*time.Hour)
+			n := w.compare(false)
+			require.Len(w, n.mended, 1, "night %d", night)
+			require.Less(w, n.compared.Documents, lines+20, "only what changed since the last night is compared")
+			last, rows[night] = n.compared.ID, w.db.rowsOf(w)
+		}
+		w.Logf("%s: rows after %d nights %v, after %d %v", w.db.name, nights-same, rows[nights-same], nights, rows[nights])
+		for table, n := range rows[nights] {
+			if table == "audit_log" { // it is kept for longer
+				n -= same
+			}
+			require.LessOrEqual(w, n, rows[nights-same][table], table)
+		}
+		require.LessOrEqual(w, rows[nights]["run"], 2*92+2)
+
+		require.Len(w, w.inState(reconcile.Accepted), 1)
+		require.Contains(w, keys(w.inState(reconcile.Open)), reconcile.Key{Class: reconcile.Edited, Line: 2, Document: idOf(2)})
+		items, err := w.db.runs.Items(w.Context(), "open", nil, "", 10)
+		require.NoError(w, err)
+		require.Len(w, items, 2)
+		r, there, err := w.db.runs.Run(w.Context(), "open")
+		require.NoError(w, err)
+		require.True(w, there)
+		require.Equal(w, []any{run.RunRunning, 1, 2}, []any{r.Status, r.Batches, r.Documents})
+	})
+}
+
+// RETENTION_DAYS=0 keeps all, for years.
+func TestNoDaysKeepAll(t *testing.T) {
+	forEach(t, func(w *world) {
+		w.offer(w.consistent(1, 10)...)
+		w.failures(5)
+		for range 3 {
+			w.days(1)
+			w.compare(false)
+		}
+		before := w.db.rowsOf(w)
+		w.days(1000)
+		n := w.compare(false)
+		require.NotContains(w, n.compared.Counts, string(reconcile.Purged))
+		for table, rows := range w.db.rowsOf(w) {
+			require.GreaterOrEqual(w, rows, before[table], table)
+		}
+	})
+}
+
+// No night for 100 days, and then one that is purging: the last comparison is as old as what goes, and stays, because the next one begins there.
+func TestTheLastComparisonOutlivesItsAge(t *testing.T) {
+	forEach(t, func(w *world) {
+		w.keepFor(reconcile.PurgeDays{Runs: 30})
+		w.offer(w.consistent(1, 10)...)
+		for range 3 {
+			w.days(1)
+			w.compare(false)
+		}
+		id, began := w.lastCompleted()
+		w.days(100)
+		row := w.started()
+		w.purge(row, nil)
+		is, at := w.lastCompleted()
+		require.Equal(w, id, is)
+		require.Equal(w, began, at)
+		require.Equal(w, 2, w.db.rowsOf(w)["run"], "that one, and the one that purges")
+	})
+}
+
+// started is the night's run, which nobody executes.
+func (w *world) started() run.Run {
+	w.Helper()
+	id := w.begin(false)
+	row, there, err := w.db.runs.Run(w.Context(), id)
+	require.NoError(w, err)
+	require.True(w, there)
+	return row
+}
+
+// purge does the steps of a purge. between is called after each; after an error of SQL the step is repeated, as a later tick does.
+func (w *world) purge(row run.Run, between func()) (rows int) {
+	w.Helper()
+	for at := ""; ; {
+		done, err := w.reconciler().Step(w.Context(), row, "retention", at)
+		if fault.IsDependency(err) || fault.KindOf(err) == fault.Contention {
+			continue
+		}
+		require.NoError(w, err)
+		rows += done.Counts[run.RowsPurged]
+		if at = done.Next; done.Done {
+			return rows
+		}
+		if between != nil {
+			between()
+		}
+	}
+}
+
+// A drain beside a purge commits every document, and the purge every old row.
+func TestADrainBesideAPurge(t *testing.T) {
+	forEach(t, func(w *world) {
+		w.keepFor(reconcile.PurgeDays{Runs: 90})
+		const old = 5000
+		w.failures(old)
+		w.days(91)
+		w.failures(7)
+		ids := w.consistent(1, 300)
+		row := w.started()
+		n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Drain, Why: "a test"})
+		require.NoError(w, err)
+		w.db.began(w, n.Run, w.now())
+		drained := make(chan error)
+		go func() {
+			_, err := w.executor().Execute(w.Context(), n.Run)
+			drained <- err
+		}()
+		require.Equal(w, old, w.purge(row, nil))
+		require.NoError(w, <-drained)
+		for _, id := range ids {
+			d, _ := w.read(id)
+			require.Equal(w, invoice.Committed, d.State.Status, id)
+		}
+		require.Equal(w, 7, w.db.rowsOf(w)["error_detail"])
+	})
+}
