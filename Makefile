@@ -78,10 +78,10 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	if [ $$code -eq 3 ]; then exit 1; fi; \
 	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, govulncheck could not do its work (exit $$code, its reason stands above)"; fi
 
-mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
+mutants: browser ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
 	@$(GO) run ./test/mutants
 
-somemutants:
+somemutants: browser
 	@$(GO) run ./test/mutants -share 6 # drawn from the commit: all of them take a quarter of an hour on two cores with empty caches
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.

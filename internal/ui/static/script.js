@@ -49,7 +49,7 @@
     busy = true;
     document.getElementById("main").setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(document.body.dataset.self, { credentials: "same-origin", signal: AbortSignal.timeout(2 * every), headers: { Accept: "text/html" } });
+      const answer = await fetch(document.body.dataset.self, { credentials: "same-origin", signal: AbortSignal.timeout(30000), headers: { Accept: "text/html" } });
       const kind = answer.headers.get("Content-Type") || "";
       if (kind.startsWith("text/html") && answer.url.startsWith(location.origin) && !typed() && place(await answer.text())) last = loadedAt();
     } catch (e) {

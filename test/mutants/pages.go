@@ -1,0 +1,31 @@
+package main
+
+import "runtime"
+
+// browserTable has the mutants that only a browser sees. There are none where the browser of the tests does not run.
+func browserTable() []mutant {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return nil
+	}
+	const script, style = "internal/ui/static/script.js", "internal/ui/static/style.css"
+	const pkg, place, typed = "test/browser", "TestALivePageChangesInItsPlace", "TestWhatIsTypedDuringAPollStays"
+	const seen, keys = "TestEveryStoryIsForEverybody/overview-busy", "TestEveryStoryByKeyboard/documents-mixed"
+	return []mutant{
+		{"a page is loaded anew", script, "place(await answer.text())", "(location.reload(), true)", pkg, place},
+		{"a poll loses the focus", script, "again.focus({ preventScroll: true })", "again.blur()", pkg, place},
+		{"a poll moves a table", script, "s.scrollLeft = scrolled[i] || 0", "s.scrollLeft = 0", pkg, place},
+		{"a poll closes what is open", script, "d.open = true", "d.open = false", pkg, place},
+		{"a hidden page is polled", script, "busy || document.hidden ||", "busy ||", pkg, "TestAHiddenPageAsksForNothing"},
+		{"a page that was hidden stays old", script, "if (!document.hidden && loadedAt() - last > every) poll()", "", pkg, "TestAHiddenPageAsksForNothing"},
+		{"a form that somebody fills is replaced", script, "document.hidden || typed()", "document.hidden", pkg, "TestAFormThatSomebodyFillsIsLeftAlone"},
+		{"a select as it came passes for changed", script, "Math.max(0, ", "Math.max(-1, ", pkg, "TestAFormThatSomebodyFillsIsLeftAlone"},
+		{"a poll replaces what was typed meanwhile", script, " && !typed() && place", " && place", pkg, typed},
+		{"a poll does not wait for the one before", script, "if (busy || ", "if (", pkg, typed},
+		{"a page whose polls fail seems fresh", script, "age * 1000 > 2 * every + 5000", "false", pkg, "TestAPageWhosePollsFailIsStale"},
+		{"one does not see the focus", style, ":focus-visible { outline: 2px solid", ":focus-visible { outline: 0 solid", pkg, keys},
+		{"texts are too pale", style, "--soft: light-dark(#59636b,", "--soft: light-dark(#8f9aa2,", pkg, seen},
+		{"texts are too pale in the dark", style, "--soft: light-dark(#59636b, #9aa5ad)", "--soft: light-dark(#59636b, #5a656d)", pkg, seen},
+		{"a hidden label makes a page wide", style, "overflow-x: auto; position: relative;", "overflow-x: auto;", pkg, seen},
+		{"a table makes a page wide", style, ".scroll { overflow-x: auto;", ".scroll {", pkg, seen},
+	}
+}
