@@ -35,9 +35,9 @@ func (d PurgeDays) of(part Part) int {
 	return d.Runs
 }
 
-// mostPurged bounds the rows of one night, roughly: four hours of ticks at the nightly rate. A night that purged for a whole day would keep
-// the next one from being started.
-const mostPurged = 5_000_000
+// mostPurged bounds the rows of one night, to about: an hour and a half of ticks at the nightly rate. Until its end, other comparisons wait,
+// and no night is started.
+const mostPurged = 2_000_000
 
 // noted is the position behind all parts: the entry of the audit log is a step of its own, so that a repetition purges nothing.
 const noted Part = "noted"
