@@ -182,8 +182,8 @@ func isLoopback(address string) bool {
 }
 
 // sameOrigin refuses an action that another site's page makes a signed-in browser send. Browsers say in Sec-Fetch-Site where
-// a request comes from, and all in Origin. The address may carry an inner host, so a setting names ours. A request with neither is no browser's if it carries a token: a page cannot
-// add that header for another site.
+// a request comes from, and old ones in Origin. The address may carry an inner host, so a setting names ours. A request with neither is
+// no browser's if it carries a token: a page cannot add that header for another site.
 func (a UIAccess) sameOrigin(r opsRequest) error {
 	site, origin := r.header("Sec-Fetch-Site"), r.header("Origin")
 	switch {

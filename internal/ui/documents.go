@@ -112,11 +112,11 @@ func (v *visit) document() (content, error) {
 	} else if len(diff.Documents) == 1 {
 		p.Diff = &diff.Documents[0]
 	}
-	command := "sqlwriterctl document why " + shellWord(e.ID)
+	asked := shellWord(e.ID)
 	if q.Line != 0 {
-		command = fmt.Sprintf("sqlwriterctl document why --line %d", q.Line)
+		asked = fmt.Sprintf("--line %d", q.Line)
 	}
-	return content{Title: "Document " + e.ID, Command: command, Main: p, Live: true}, nil
+	return content{Title: "Document " + e.ID, Command: "sqlwriterctl document why " + asked, Main: p, Live: true}, nil
 }
 
 // stateOf is the kind of a document's state.

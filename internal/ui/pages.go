@@ -10,7 +10,7 @@ func pages() []page {
 		{path: "document", nav: "Documents", show: (*visit).document},
 		{path: "evidence", nav: "Documents", show: (*visit).evidence},
 		{path: "retry", nav: "Documents", show: (*visit).retry, act: (*visit).doRetry},
-		{path: "replay", nav: "Runs", show: (*visit).replay, act: (*visit).doReplay},
+		{path: "run-replay", nav: "Runs", show: (*visit).replay, act: (*visit).doReplay},
 		{path: "runs", nav: "Runs", show: (*visit).runs},
 		{path: "run", nav: "Runs", show: (*visit).run},
 		{path: "batch", nav: "Runs", show: (*visit).batch},

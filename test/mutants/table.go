@@ -45,14 +45,14 @@ func table() []mutant {
 			"	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last\n", "	for i := range r.Identities {\n", "handlers", "TestAKeyHasARole",
 		},
 		{
-			"a sign-in counts while the platform's is off", "handlers/ui.go", "		if !signIn {\n", "		if false {\n", "handlers", "TestAPersonHasARole",
+			"a sign-in counts while the platform's is off", "handlers/ui.go", "	case !a.SignIn:\n", "	case false:\n", "handlers", "TestAPersonHasARole",
 		},
 		{
 			"any provider gives roles", "handlers/identity.go",
 			"		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {\n", "		if !id.IsAuthenticated {\n", "handlers", "TestAPersonHasARole",
 		},
 		{
-			"another site acts", "handlers/ui.go", `site == "" && r.header("Authorization") != ""`, `site != "x"`, "handlers", "TestAnotherSiteCannotAct",
+			"another site acts", "handlers/ui.go", `site == "" && origin == "" && r.header("Authorization") != ""`, `site != "x"`, "handlers", "TestAnotherSiteCannotAct",
 		},
 		{
 			"a list is read from its start again", "internal/ops/batches.go", "	p.after = after\n", "	_ = after\n", "internal/ops", "TestBatchesAreListedFailedOnesFirst",

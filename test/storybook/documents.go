@@ -128,7 +128,7 @@ func documentStories() []Story {
 		}}},
 		{Name: "retry-reader", Says: "A reader may not.", Path: "retry", Query: filter, Role: opsapi.Reader},
 		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}, "document.diff": bad}},
-		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": would}},
-		{Name: "replay-done", Says: "The browser goes to the new run.", Path: "replay", Form: url.Values{"run": {replayRun}, "why": {"w"}}, Answers: map[string]any{"run.start": ops.Started{Run: replayRun, Matched: 4}}},
+		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "run-replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": would}},
+		{Name: "replay-done", Says: "The browser goes to the new run.", Path: "run-replay", Form: url.Values{"run": {replayRun}, "why": {"w"}}, Answers: map[string]any{"run.start": ops.Started{Run: replayRun, Matched: 4}}},
 	}
 }
