@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// readsAtOnce bounds the files of evidence that are read side by side.
-	readsAtOnce = 16
+	// filesAtOnce bounds the files of evidence that are read or written side by side.
+	filesAtOnce = 16
 	// evidenceWithin bounds the listing of one request. The last page and its files may take some seconds more; a client waits for 60 s.
 	evidenceWithin = 30 * time.Second
 	// maxEpisodes bounds the episodes that are shown.
@@ -35,8 +35,10 @@ func EvidenceFiles() []string {
 	return []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata, replayedJSON}
 }
 
-// EvidenceReplay says which run replayed evidence last.
+// EvidenceReplay is replayed.json: which run replayed evidence last.
 type EvidenceReplay struct {
+	// JobID identifies what was replayed: the lower-case hex SHA-256 of the container, the path of original.json in it and its ETag, with a
+	// line feed between them.
 	JobID string    `json:"job_id"`
 	Run   string    `json:"run"`
 	At    time.Time `json:"at"`
@@ -113,7 +115,7 @@ func (o *Ops) EvidenceShow(ctx context.Context, q EvidenceOfDocument) (DocumentE
 	}
 	found.Episodes = found.Episodes[:min(found.Found, maxEpisodes)]
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(readsAtOnce)
+	group.SetLimit(filesAtOnce)
 	for i := range found.Episodes {
 		group.Go(func() error { return o.readEpisode(ctx, q.ID, &found.Episodes[i]) })
 	}

@@ -165,9 +165,9 @@ func (q EvidenceQuery) rows(files []EvidenceFile, after string) (rows []Evidence
 
 // take reads the files of the first rows, and adds those that match to the page until it is full. It returns how many it took.
 func (o *Ops) take(ctx context.Context, page *EvidencePage, q EvidenceQuery, rows []EvidenceRow) (taken int, err error) {
-	rows = slices.Clone(rows[:min(len(rows), readsAtOnce)])
+	rows = slices.Clone(rows[:min(len(rows), filesAtOnce)])
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(readsAtOnce)
+	group.SetLimit(filesAtOnce)
 	for i := range rows {
 		group.Go(func() error { return o.readRow(ctx, &rows[i], q.Code) })
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,21 +28,7 @@ const DocumentRestore = "DOCUMENT_RESTORE"
 const (
 	// maxRestored bounds the documents that one request puts back.
 	maxRestored = 100
-	// filesAtOnce bounds the files of evidence that are read or written side by side.
-	filesAtOnce = 16
-	// evidenceReplayed is the file beside evidence that names the run that replayed it last.
-	evidenceReplayed = "replayed.json"
 )
-
-// replayedFile is replayed.json.
-type replayedFile struct {
-	// JobID identifies what was replayed: the lower-case hex SHA-256 of the container, the path of original.json in it and its ETag, with a
-	// line feed between them.
-	JobID string    `json:"job_id"`
-	Run   string    `json:"run"`
-	At    time.Time `json:"at"`
-	By    string    `json:"by"`
-}
 
 // systemMembers are the members of a document that belong to the container.
 func systemMembers() []string {
@@ -345,7 +330,7 @@ func joinNotes(notes ...string) string {
 // tellEvidence writes beside the evidence of each replayed document which run took it. The run has begun, so a failure is a note.
 func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison) (note string) {
 	by, _ := actor(ctx) // the run began, so somebody asked
-	file := replayedFile{Run: id, At: o.in(o.o.Now()), By: by}
+	file := EvidenceReplay{Run: id, At: o.in(o.o.Now()), By: by}
 	var mu sync.Mutex
 	var problems []string
 	var group errgroup.Group
@@ -365,11 +350,11 @@ func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison) (note stri
 	if len(problems) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", evidenceReplayed, len(problems), len(p.replay), problems[0])
+	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", replayedJSON, len(problems), len(p.replay), problems[0])
 }
 
 // tell writes the file beside an episode, and says what prevented it.
-func (o *Ops) tell(ctx context.Context, e reconcile.Episode, file replayedFile) (problem string) {
+func (o *Ops) tell(ctx context.Context, e reconcile.Episode, file EvidenceReplay) (problem string) {
 	files, err := o.p.Evidence.List(ctx, e.Folder)
 	if err != nil {
 		return errorText(err)
@@ -383,7 +368,7 @@ func (o *Ops) tell(ctx context.Context, e reconcile.Episode, file replayedFile) 
 	file.JobID = hex.EncodeToString(sum[:])
 	content, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = o.p.Evidence.Put(ctx, e.Folder+"/"+evidenceReplayed, content)
+		err = o.p.Evidence.Put(ctx, e.Folder+"/"+replayedJSON, content)
 	}
 	if err != nil {
 		return errorText(err)
