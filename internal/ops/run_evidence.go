@@ -60,6 +60,8 @@ func (r StartRequest) checkEvidence(replays run.Kind) error {
 		return refuse(Usage, "from_evidence: expected ids, or a time and an error, found a run, statuses or findings")
 	case r.DeletedToo && (len(r.IDs) == 0 || len(r.IDs) > maxRestored):
 		return refuse(Usage, "deleted_too: expected 1 to %d ids with it, found %d", maxRestored, len(r.IDs))
+	case r.DeletedToo && r.Limit > 0: // more would be put back than the run takes
+		return refuse(Usage, "limit: goes not with deleted_too: name fewer ids")
 	}
 	return nil
 }
@@ -327,15 +329,20 @@ func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
-// tellEvidence writes beside the evidence of each replayed document which run took it. The run has begun, so a failure is a note.
-func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison) (note string) {
+// tellEvidence writes beside the evidence of each replayed document which run takes it: the first of them, up to the run's limit. The run has
+// begun, so a failure is a note.
+func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison, limit int) (note string) {
+	taken := p.replay
+	if limit > 0 {
+		taken = taken[:min(len(taken), limit)]
+	}
 	by, _ := actor(ctx) // the run began, so somebody asked
 	file := EvidenceReplay{Run: id, At: o.in(o.o.Now()), By: by}
 	var mu sync.Mutex
 	var problems []string
 	var group errgroup.Group
 	group.SetLimit(filesAtOnce)
-	for _, m := range p.replay {
+	for _, m := range taken {
 		e := p.newest[m.ID]
 		group.Go(func() error {
 			if problem := o.tell(ctx, e, file); problem != "" {
@@ -350,7 +357,7 @@ func (o *Ops) tellEvidence(ctx context.Context, id string, p *poison) (note stri
 	if len(problems) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", replayedJSON, len(problems), len(p.replay), problems[0])
+	return fmt.Sprintf("%s could not be written beside the evidence of %d of %d documents: %s", replayedJSON, len(problems), len(taken), problems[0])
 }
 
 // tell writes the file beside an episode, and says what prevented it.

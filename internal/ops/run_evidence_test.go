@@ -408,6 +408,7 @@ func TestBadRequestsForEvidenceAreRefused(t *testing.T) {
 			s.IDs, s.All, s.DeletedToo = nil, true, true
 		}),
 		"deleted_too: expected 1 to 100 ids with it, found 101": change(func(s *ops.StartRequest) { s.IDs, s.DeletedToo = many, true }),
+		"limit: goes not with deleted_too":                      change(func(s *ops.StartRequest) { s.DeletedToo, s.Limit = true, 1 }),
 		"why: expected the reason":                              change(func(s *ops.StartRequest) { s.Why = " " }),
 	} {
 		_, err := r.ops.StartRun(by(t, "pat"), request)
@@ -462,6 +463,27 @@ func TestARunFromEvidenceGoesOnWithoutItsFile(t *testing.T) {
 	require.NoError(t, r.evidence.Keep(t.Context(), folder+"/"+commit.EvidenceMetadata, []byte("{}")))
 	res = r.start(fromEvidence(id(4)))
 	require.Equal(t, "replayed.json could not be written beside the evidence of 1 of 1 documents: "+folder+" has no original.json", res.Note)
+}
+
+// Only evidence of documents that a limited run takes names it.
+func TestALimitedRunFromEvidenceNamesItselfBesideItsDocuments(t *testing.T) {
+	r := newRuns(t)
+	for line := int64(1); line <= 3; line++ {
+		r.poisoned(line)
+	}
+	request := fromEvidence()
+	request.Limit = 2
+	res := r.start(request)
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2}, res.Progress.Stats.Outcomes)
+	page, err := r.ops.EvidenceList(t.Context(), ops.EvidenceQuery{})
+	require.NoError(t, err)
+	var replayed []string
+	for _, e := range page.Evidence {
+		if e.Replayed != nil {
+			replayed = append(replayed, e.Replayed.Run)
+		}
+	}
+	require.Equal(t, []string{res.Run, res.Run}, replayed)
 }
 
 func TestEvidenceThatCannotBeReadStopsTheStart(t *testing.T) {

@@ -228,7 +228,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		return Started{}, err
 	}
 	if pills != nil {
-		res.Note = joinNotes(res.Note, o.tellEvidence(ctx, res.Run, pills))
+		res.Note = joinNotes(res.Note, o.tellEvidence(ctx, res.Run, pills, r.Limit))
 	}
 	if !r.Here {
 		return res, nil

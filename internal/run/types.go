@@ -108,7 +108,7 @@ type Filter struct {
 // It is the member "evidence" of such a run's filter as JSON.
 type EvidenceCounts struct {
 	Matched int `json:"matched"`
-	// ToReplay counts those that the run tries again. Restored are those among them whose deleted document was put back.
+	// ToReplay counts those that the run tries again, if its limit is not lower. Restored are those among them whose deleted document was put back.
 	ToReplay int `json:"to_replay"`
 	Restored int `json:"restored,omitempty"`
 	// Gone counts those whose document does not exist; the run names them too. NotFailed counts those whose document has another status
