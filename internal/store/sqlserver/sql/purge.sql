@@ -73,7 +73,8 @@ IF @part = 'findings'
         ) AS n
             ON
                 n.sys_name = f.sys_name AND n.class = f.class AND n.detail_id = f.detail_id
-                AND n.document_key = f.document_key;
+                AND n.document_key = f.document_key
+        WHERE f.state = 'gone'; -- still: a run may open it after the subquery has read it
         SET @rows = @@ROWCOUNT;
     END;
 IF @part = 'audit_log'
