@@ -39,8 +39,8 @@ const picturesFolder = "../../docs/pages"
 
 func pictures() []string {
 	return []string{
-		"overview-flowing-wide-light", "documents-mixed-wide-dark", "document-failed-wide-light", "retry-asked-wide-light", "run-works-wide-dark",
-		"findings-open-wide-light", "document-failed-phone-light", "retry-asked-phone-dark",
+		"overview-stopped-wide-light", "overview-flowing-wide-dark", "documents-mixed-wide-light", "document-failed-wide-light", "retry-asked-wide-light",
+		"run-works-wide-dark", "findings-open-wide-light", "overview-stopped-phone-dark",
 	}
 }
 
