@@ -244,7 +244,7 @@ func (v *visit) render(name, nav string, c content) Answer {
 	}
 	var b bytes.Buffer
 	if err := v.site.templates[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
-		return Answer{Status: http.StatusInternalServerError, Headers: headers("text/plain; charset=utf-8"), Body: "the page cannot be rendered: " + err.Error()}
+		return Answer{Status: http.StatusInternalServerError, Headers: headers("text/plain; charset=utf-8"), Body: "the page cannot be rendered: " + err.Error(), Err: err}
 	}
 	return Answer{Status: max(c.Status, http.StatusOK), Headers: headers("text/html; charset=utf-8"), Body: b.String()}
 }
