@@ -59,8 +59,10 @@ type tile struct {
 type group struct {
 	ops.Group
 
-	// List is the page of its documents, Retry that of the action; empty when the timer retries them by itself.
+	// List is the page of its documents, Retry that of the action; empty when the person may not, or the action does not select the group.
 	List, Retry string
+	// ByItself says that the timer retries them.
+	ByItself bool
 }
 
 // The page bounds what it shows: entries of the audit log, groups, runs.
@@ -105,7 +107,7 @@ func (v *visit) overview() (content, error) {
 	if c := status.Counts; c != nil {
 		p.MoreGroups = max(0, len(c.Groups)-groupsShown)
 		for _, g := range c.Groups[:len(c.Groups)-p.MoreGroups] {
-			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code))}
+			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code)), ByItself: g.Status != invoice.Failed}
 			if v.Who.May() && g.Status == invoice.Failed && g.Code != "" {
 				one.Retry = string(link("retry", "status", g.Status, "kind", g.Kind, "error_code", g.Code))
 			}
