@@ -45,10 +45,17 @@ func (s *Site) functions() template.FuncMap {
 		// scope says which documents a failure of a scope concerns; commands marks the commands in a sentence.
 		"scope":    explain.ScopeMeaning,
 		"commands": commands,
-		"plural":   ops.Plural,
-		"lower":    strings.ToLower,
-		"dict":     dict,
-		"list":     func(all ...any) []any { return all },
+		// subject is the document that an entry of the audit log is about; empty for the flow.
+		"subject": func(a ops.Audit) string {
+			if strings.HasPrefix(a.Subject, "flow:") {
+				return ""
+			}
+			return a.Subject
+		},
+		"plural": ops.Plural,
+		"lower":  strings.ToLower,
+		"dict":   dict,
+		"list":   func(all ...any) []any { return all },
 	}
 }
 
