@@ -52,8 +52,10 @@ type runPage struct {
 	Left         []run.ItemOutcome
 	LeftNext     string
 	ItemsProblem string
-	// Batches are failed ones.
+	// Failed are the first failed batches.
 	Failed []run.Batch
+	// FailedBatches counts all failed batches.
+	FailedBatches int
 	// CanCancel, CanResume, CanRequeue, CanReplay say which actions make sense now.
 	CanCancel, CanResume, CanRequeue, CanReplay bool
 }
@@ -89,7 +91,7 @@ func (v *visit) run() (content, error) {
 		}
 		p.Left = items.Items
 		p.LeftNext = v.nextPage(items.Next)
-		if progress.Stats.Batches[run.Failed] > 0 {
+		if p.FailedBatches = progress.Stats.Batches[run.Failed]; p.FailedBatches > 0 {
 			failed, err := do(v, opsapi.BatchList, ops.BatchQuery{Run: q.Run, Status: run.Failed, Limit: shownOnPage})
 			if err != nil {
 				p.ItemsProblem = reasonOf(err)
@@ -100,8 +102,8 @@ func (v *visit) run() (content, error) {
 	running := p.Status == run.RunRunning
 	p.CanCancel = running && !p.Cancel
 	p.CanResume = p.Status == run.RunFailed || p.Status == run.RunCancelled
-	p.CanRequeue = len(p.Failed) > 0 && !p.CanResume
-	p.CanReplay = !running && hasDocuments && !kind.Rewrite && progress.Stats.Outcomes[run.DocFailed]+progress.Stats.Outcomes[run.DocDeferred] > 0
+	p.CanRequeue = p.FailedBatches > 0 && p.Status.Requeueable()
+	p.CanReplay = !running && p.Status != run.RunPurged && hasDocuments && !kind.Rewrite && progress.Stats.Outcomes[run.DocFailed]+progress.Stats.Outcomes[run.DocDeferred] > 0
 	return content{Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == ""}, nil
 }
 
@@ -196,7 +198,9 @@ func (v *visit) requeue() (content, error) {
 	switch {
 	case failed == 0:
 		c.Nothing = "no batch of the run has failed"
-	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
+	case p.Status == run.RunPurged:
+		c.Nothing = "retention deletes the run"
+	case !p.Status.Requeueable():
 		c.Nothing = fmt.Sprintf("the run is %s: resume it first", p.Status)
 	}
 	return v.runAction("Requeue failed batches of "+p.ID, "sqlwriterctl batch requeue --run", p, c), nil

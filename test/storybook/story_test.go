@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/ui"
 	"sqlwriter/test/storybook"
 )
@@ -30,6 +33,43 @@ func TestEveryStoryRenders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a page says of numbers and of actions is true for who looks at it.
+func TestPagesSayWhatIsSo(t *testing.T) {
+	stories := map[string]storybook.Story{}
+	for _, s := range storybook.Stories() {
+		stories[s.Name] = s
+	}
+	as := func(name string, role opsapi.Role) string {
+		s := stories[name]
+		require.NotEmpty(t, s.Name, name)
+		s.Role = role
+		return s.Render(t.Context()).Body
+	}
+	busy := as("overview-busy", opsapi.Reader)
+	require.NotContains(t, busy, ">by itself<", "no failed document is retried by itself, whoever looks")
+	require.NotContains(t, busy, "...</a>", "a reader has no action")
+	require.Contains(t, as("overview-busy", opsapi.Operator), ">Retry 5,000+...<", "there may be more")
+	require.Contains(t, as("overview-stopped", opsapi.Reader), ">by itself<", "the timer retries the others")
+
+	for _, page := range []string{"overview-flowing", "audit-entries"} {
+		actions := as(page, opsapi.Reader)
+		require.Contains(t, actions, `href="/api/ui/run?run=replay-20261122-085840-4049a34e">`, page)
+		require.Contains(t, actions, `href="/api/ui/document?id=2026-11-19`, page)
+		require.NotContains(t, actions, "id=flow", "%s: the flow is no document", page)
+	}
+
+	failures := stories["run-failures"]
+	ended, _ := failures.Answers["run.show"].(ops.RunProgress)
+	ended.Stats.Batches = map[run.BatchStatus]int{run.Failed: 300}
+	failures.Answers["run.show"] = ended
+	require.Contains(t, as("run-failures", opsapi.Operator), "Requeue 300 failed batches...", "the page lists the first only")
+	ended.Status = run.RunPurged
+	failures.Answers["run.show"] = ended
+	purged := as("run-failures", opsapi.Operator)
+	require.NotContains(t, purged, "Requeue ", "retention deletes the run")
+	require.NotContains(t, purged, "Try the rest again", "retention deletes the run")
 }
 
 // wellBehaved holds what the policy of the pages refuses, and what a hostile text would bring.
