@@ -2,9 +2,12 @@ package ui
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/ops"
 )
 
@@ -19,11 +22,11 @@ type dayGraph struct {
 	Hours []hourTick
 	// Label is the graph in a sentence.
 	Label string
-	// Hourly are its numbers, for who cannot see it.
-	Hourly []hourRow
+	// Hourly are its numbers by the hour, the latest first, for who cannot see it.
+	Hourly []window
 }
 
-// stopBox is a time in which the flow was stopped. X and Width are in the SVG's units.
+// stopBox is a time in which the flow was stopped, or the timer silent. X and Width are in the SVG's units. Text may be empty.
 type stopBox struct {
 	X, Width, TextX int
 	Text            string
@@ -34,27 +37,38 @@ type hourTick struct {
 	Text string
 }
 
-// hourRow is an hour in numbers.
-type hourRow struct {
+// window is the time between two samples, or between more that are taken together.
+type window struct {
 	From, To  time.Time
 	Committed int64
-	Waiting   string
-	Stopped   int64
+	// Waiting and LagSeconds are the most that a sample saw.
+	Waiting    ops.Count
+	LagSeconds int64
+	Stopped    int64
+	// Silent: no tick came for longer than two.
+	Silent bool
 }
+
+// rate is what became committed a minute.
+func (w window) rate() float64 { return float64(w.Committed) / w.To.Sub(w.From).Minutes() }
 
 // The SVG's units.
 const (
 	dayWidth, dayLeft, dayRight = 1200, 8, 1192
-	dayTop, dayBottom, dayLabel = 14, 150, 166
+	dayTop, dayBottom           = 14, 150
 	lagTop, lagBottom           = 180, 226
-	// dayParts is how many points a line has: fewer than samples, so that the page stays small.
-	dayParts = 96
+	// wide is the room of a text.
+	wide = 130
+	// dayWindow is the least that a point of a line stands for: 300 points would make the page twice as long.
+	dayWindow = 19 * time.Minute
+	// hourWindow is an hour whose ticks come early or late.
+	hourWindow = 58 * time.Minute
 )
 
-// graph draws the samples of a day. nil when there are too few.
+// graph draws the samples of a day. nil when there are too few: the first one only begins the second.
 func (v *visit) graph(d ops.Day) *dayGraph {
-	const fewest = 2
-	if len(d.Samples) < fewest {
+	all := windows(d.Samples, dayWindow)
+	if len(all) == 0 {
 		return nil
 	}
 	now := v.site.o.Now()
@@ -62,102 +76,110 @@ func (v *visit) graph(d ops.Day) *dayGraph {
 	x := func(t time.Time) int {
 		return dayLeft + int(float64(dayRight-dayLeft)*min(1, max(0, t.Sub(from).Hours()/24)))
 	}
-	committed, waiting, lag := make([]float64, dayParts), make([]float64, dayParts), make([]float64, dayParts)
-	seen := make([]bool, dayParts)
-	for i, s := range d.Samples {
-		part := min(dayParts-1, max(0, int(s.At.Sub(from)*dayParts/(24*time.Hour))))
-		minutes := 5.0
-		if i > 0 {
-			minutes = max(1, s.At.Sub(d.Samples[i-1].At).Minutes())
+	y := func(n, top float64, high, low int) int { return low - int(float64(low-high)*n/max(1, top)) }
+	rate, waiting, lag, stopped := 0.0, ops.Count{}, int64(0), int64(0)
+	for _, w := range all {
+		rate, lag, stopped = max(rate, w.rate()), max(lag, w.LagSeconds), stopped+w.Stopped
+		if w.Waiting.Documents >= waiting.Documents {
+			waiting = w.Waiting
 		}
-		seen[part] = true
-		committed[part] = max(committed[part], float64(s.Committed)/minutes)
-		waiting[part] = max(waiting[part], float64(s.Waiting.Documents))
-		lag[part] = max(lag[part], float64(s.LagSeconds))
 	}
-	mostCommitted, mostWaiting, mostLag := most(committed), most(waiting), most(lag)
-	at := func(part int) int { return x(from.Add(24 * time.Hour * time.Duration(part+1) / dayParts)) }
-	g := &dayGraph{
-		Line: drawn(waiting, seen, at, mostWaiting, dayTop, dayBottom, false), Area: drawn(committed, seen, at, mostCommitted, dayTop, dayBottom, true),
-		Lag: drawn(lag, seen, at, mostLag, lagTop, lagBottom, false), MostCommitted: number(int64(mostCommitted)), MostWaiting: number(int64(mostWaiting)), MostLag: span(time.Duration(mostLag) * time.Second),
+	g := &dayGraph{MostCommitted: number(int64(math.Ceil(rate))), MostWaiting: counted(waiting), MostLag: span(time.Duration(lag) * time.Second), Hourly: windows(d.Samples, hourWindow)}
+	slices.Reverse(g.Hourly)
+	var area, line, late strings.Builder
+	fmt.Fprintf(&area, "M%d %d", x(all[0].From), dayBottom)
+	for i, w := range all {
+		fmt.Fprintf(&area, "V%dH%d", y(w.rate(), rate, dayTop, dayBottom), x(w.To))
+		move := "L"
+		if i == 0 || w.Silent {
+			move = "M"
+		}
+		fmt.Fprintf(&line, "%s%d %d", move, x(w.To), y(float64(w.Waiting.Documents), float64(waiting.Documents), dayTop, dayBottom))
+		fmt.Fprintf(&late, "%s%d %d", move, x(w.To), y(float64(w.LagSeconds), float64(lag), lagTop, lagBottom))
+		if w.Silent {
+			g.box(x(w.From), x(w.To), "timer silent "+span(w.To.Sub(w.From)))
+		}
 	}
+	fmt.Fprintf(&area, "V%dZ", dayBottom)
+	g.Area, g.Line, g.Lag = area.String(), line.String(), late.String()
+	known := int64(0) // of the stops that are known one by one
 	for _, s := range d.Stops {
 		to := s.To
 		if to.IsZero() {
 			to = now
 		}
-		if to.Before(from) {
-			continue
-		}
-		const least, wide = 2, 110
-		box := stopBox{X: x(s.From), Text: fmt.Sprintf("%s %s", stopWord(s.Code), span(to.Sub(s.From)))}
-		box.Width = max(least, x(to)-box.X)
-		box.TextX = min(box.X+4, dayWidth-wide)
-		g.Stops = append(g.Stops, box)
+		known += int64(to.Sub(latest(s.From, from)) / time.Second)
+		g.box(x(s.From), x(to), stopWord(s.Code)+" "+span(to.Sub(s.From)))
 	}
 	for t := from.Truncate(time.Hour).Add(time.Hour); t.Before(now); t = t.Add(time.Hour) {
-		if local := t.In(v.site.o.Location); local.Hour()%3 == 0 {
+		if local := t.In(v.site.o.Location); local.Hour()%3 == 0 && x(t) < dayRight-wide/3 {
 			g.Hours = append(g.Hours, hourTick{x(t), local.Format("15:04")})
 		}
 	}
-	g.Label = fmt.Sprintf("The last 24 hours: about %s documents committed a minute at most, %s waiting at most, the flow was stopped %d %s",
-		g.MostCommitted, g.MostWaiting, len(g.Stops), ops.Plural(len(g.Stops), "time", "times"))
-	g.Hourly = hourly(d.Samples)
+	g.Label = fmt.Sprintf("The last 24 hours: about %s documents committed a minute at most, %s waiting at most, the oldest untried for %s at most; ", g.MostCommitted, g.MostWaiting, g.MostLag)
+	if stopped = max(stopped, known); stopped > 0 {
+		g.Label += "the flow was stopped or paused for " + span(time.Duration(stopped)*time.Second) + " in all"
+	} else {
+		g.Label += "the flow was never stopped"
+	}
 	return g
+}
+
+// box adds a time that is told in words, if there is room for them.
+func (g *dayGraph) box(from, to int, text string) {
+	const least = 2
+	b := stopBox{X: from, Width: max(least, to-from), TextX: min(from+4, dayWidth-wide), Text: text}
+	if slices.ContainsFunc(g.Stops, func(o stopBox) bool { return o.Text != "" && max(o.TextX-b.TextX, b.TextX-o.TextX) < wide }) {
+		b.Text = ""
+	}
+	g.Stops = append(g.Stops, b)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // stopWord says what stopped the flow.
 func stopWord(code string) string {
-	if code == "paused" {
+	if code == breaker.CodePaused {
 		return "paused"
 	}
 	return "stopped"
 }
 
-// most is the top of a scale: at least 1.
-func most(values []float64) float64 {
-	top := 1.0
-	for _, v := range values {
-		top = max(top, v)
-	}
-	return top
-}
-
-// drawn draws values between two heights; a part without a sample is left out.
-func drawn(values []float64, seen []bool, x func(int) int, top float64, high, low int, closed bool) string {
-	var b strings.Builder
-	first, last := -1, -1
-	for i, v := range values {
-		if !seen[i] {
+// windows are the times between samples, each of at least a length, but for the last.
+func windows(samples []ops.Sample, least time.Duration) (all []window) {
+	silent := twoTicks(samples)
+	for i := 1; i < len(samples); i++ {
+		s := samples[i]
+		w := window{From: samples[i-1].At, To: s.At, Committed: s.Committed, Waiting: s.Waiting, LagSeconds: s.LagSeconds, Stopped: s.StoppedSeconds}
+		w.Silent = w.To.Sub(w.From) > silent
+		n := len(all) - 1
+		if n < 0 || w.Silent || all[n].Silent || all[n].To.Sub(all[n].From) >= least {
+			all = append(all, w)
 			continue
 		}
-		y := low - int(float64(low-high)*v/top)
-		if first < 0 {
-			first = i
-			if closed {
-				fmt.Fprintf(&b, "M%d %d", x(i), low)
-			} else {
-				fmt.Fprintf(&b, "M%d %d", x(i), y)
-			}
+		last := &all[n]
+		last.To, last.Committed, last.LagSeconds, last.Stopped = w.To, last.Committed+w.Committed, max(last.LagSeconds, w.LagSeconds), last.Stopped+w.Stopped
+		if w.Waiting.Documents >= last.Waiting.Documents {
+			last.Waiting = w.Waiting
 		}
-		fmt.Fprintf(&b, "L%d %d", x(i), y)
-		last = i
 	}
-	if closed && last >= 0 {
-		fmt.Fprintf(&b, "L%d %dZ", x(last), low)
-	}
-	return b.String()
+	return all
 }
 
-// hourly adds up samples by the hour, the latest first.
-func hourly(samples []ops.Sample) (rows []hourRow) {
-	for i := len(samples) - 1; i >= 0; i-- {
-		s := samples[i]
-		if n := len(rows); n == 0 || rows[n-1].To.Sub(s.At) >= time.Hour {
-			rows = append(rows, hourRow{To: s.At, Waiting: counted(s.Waiting)})
-		}
-		r := &rows[len(rows)-1]
-		r.From, r.Committed, r.Stopped = s.At, r.Committed+s.Committed, r.Stopped+s.StoppedSeconds
+// twoTicks is twice the usual time between two samples, and a minute because ticks come late.
+func twoTicks(samples []ops.Sample) time.Duration {
+	if len(samples) < 2 {
+		return 0
 	}
-	return rows
+	var spans []time.Duration
+	for i := 1; i < len(samples); i++ {
+		spans = append(spans, samples[i].At.Sub(samples[i-1].At))
+	}
+	slices.Sort(spans)
+	return 2*spans[len(spans)/2] + time.Minute
 }

@@ -33,6 +33,7 @@ func (s *Site) functions() template.FuncMap {
 		// seconds makes a duration of a number of seconds.
 		"seconds": func(n int64) time.Duration { return time.Duration(n) * time.Second },
 		"number":  number,
+		"counted": counted,
 		// value is a column's value; an empty text is told apart from NULL, which is no value.
 		"value": func(text *string) string {
 			if *text == "" {

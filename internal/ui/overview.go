@@ -108,7 +108,7 @@ func (v *visit) overview() (content, error) {
 		p.MoreGroups = max(0, len(c.Groups)-groupsShown)
 		for _, g := range c.Groups[:len(c.Groups)-p.MoreGroups] {
 			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code)), ByItself: g.Status != invoice.Failed}
-			if v.Who.May() && g.Status == invoice.Failed && g.Code != "" {
+			if v.Who.May() && g.Retry != "" { // else the timer retries it, or no filter selects it alone
 				one.Retry = string(link("retry", "status", g.Status, "kind", g.Kind, "error_code", g.Code))
 			}
 			p.Groups = append(p.Groups, one)
@@ -141,6 +141,11 @@ func (v *visit) flow(s ops.Status) flowSays {
 	switch {
 	case f.Lost:
 		says = flowSays{Kind: "bad", Word: "Cosmos DB does not answer", Text: "What the instances agreed on cannot be read, so this may be old: the flow was " + v.site.says(f.Says) + "." + kept}
+	case f.State == breaker.StoppedFlow && (f.Code == breaker.CodeWentBack || f.Code == breaker.CodeOtherDatabase):
+		says = flowSays{
+			Kind: "bad", Word: "Stopped: SQL is not the database that was written to last", Action: "codes?of=database_refused", Name: "What to do",
+			Text: since + sentence(why) + kept + " It goes on by itself only when the database before is back; else a person must accept this one, on the command line.",
+		}
 	case f.State == breaker.StoppedFlow:
 		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
 	case f.State == breaker.PausedFlow:

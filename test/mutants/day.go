@@ -13,6 +13,9 @@ func dayTable() []mutant {
 		addsUp  = "TestTheCountOfCommittedDocumentsAddsUp"
 		waits   = "TestACountWaitsForTheControlDocument"
 		stops   = "TestStopsAddUpToTheTimeThatWasNotClosed"
+		site    = "internal/ui"
+		graph   = site + "/day.go"
+		adds    = "TestWindowsOfADayAddUp"
 	)
 	return []mutant{
 		{"samples have no bound", day, " || n > 1 && s.At.Sub(all[n-2].At) < twoSamples", "", pkg, bounded},
@@ -40,5 +43,12 @@ func dayTable() []mutant {
 		{"a pause hides the stop before it", count, "was.name() == Closed || c.Breaker.Since.Equal(was.Since)", "was.name() == Closed || c.Breaker.name() != Closed", flow, stops},
 		{"a stop that goes on does not count", count, "s.name() != Closed && s.Since.Before(now)", "false", flow, stops},
 		{"a forced resume stopped since the last outage", flow + "/state.go", "		if s.name() == Closed {\n			s.Since = now\n		}\n		return s.halfOpen", "		return s.halfOpen", flow, "TestAForcedResumeOfARunningFlowIsNoLongStop"},
+		{"the graph counts what was before its first sample", graph, "	for i := 1; i < len(samples); i++ {\n		s := samples[i]\n", "	for i := 1; i < len(samples); i++ {\n		s := samples[i-1]\n", site, adds},
+		{"points that are taken together lose a count", graph, "last.Committed+w.Committed", "w.Committed", site, adds},
+		{"a line goes over a silence", graph, "if i == 0 || w.Silent {", "if i == 0 {", site, "TestASilenceOfTheTimerIsAGap"},
+		{"a stop of the day before is longer than the day", graph, "latest(s.From, from)", "s.From", site, "TestStopsAreDrawn"},
+		{"stops that are not kept are forgotten", graph, "max(stopped, known)", "known", site, "TestStopsAreDrawn"},
+		{"a reader is told that failed documents retry by themselves", site + "/templates/overview.html", "not by itself", "by itself", "test/storybook", "TestAReaderIsNotToldThatFailedDocumentsRetryByThemselves"},
+		{"a probe is offered to a database that is refused", site + "/overview.go", "f.Code == breaker.CodeWentBack || ", "", "test/storybook", "TestTheOverviewSaysWhatAWokenPersonAsks"},
 	}
 }

@@ -33,3 +33,23 @@ func day() ops.Day {
 	d.LastHour = &ops.Committed{Documents: 2118, From: Ago(63 * time.Minute), To: Ago(3 * time.Minute)}
 	return d
 }
+
+// gaps is a day on which the timer was silent for three hours and the flow stopped more often than is kept.
+func gaps() ops.Day {
+	d := ops.Day{At: Now()}
+	for i := range 288 {
+		at := Ago(24*time.Hour - time.Duration(i)*5*time.Minute)
+		switch ago := Now().Sub(at); {
+		case ago > 8*time.Hour && ago < 11*time.Hour:
+			continue
+		case ago <= 8*time.Hour && ago > 8*time.Hour-5*time.Minute:
+			d.Samples = append(d.Samples, ops.Sample{At: at, Committed: 18_500, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 600})
+		default:
+			d.Samples = append(d.Samples, ops.Sample{At: at, Committed: 100, StoppedSeconds: 60})
+		}
+	}
+	for i := range 20 {
+		d.Stops = append(d.Stops, ops.Stop{From: Ago(time.Duration(20-i) * 5 * time.Minute), To: Ago(time.Duration(20-i)*5*time.Minute - time.Minute), Code: "40501"})
+	}
+	return d
+}

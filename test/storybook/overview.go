@@ -24,7 +24,7 @@ func counts() *ops.Counts {
 		Groups: []ops.Group{
 			{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: ops.Count{Documents: 31}, First: Ago(33 * time.Minute), Last: Ago(2 * time.Minute), Sample: waitingDocument, Line: 1421549},
 			{Status: invoice.RetryScheduled, Kind: "document", Code: "missing.detail_row", Documents: ops.Count{Documents: 12}, First: Ago(2 * time.Hour), Last: Ago(3 * time.Minute), Sample: waitingDocument, Line: 1421702},
-			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}, First: Ago(5 * time.Hour), Last: Ago(30 * time.Minute), Sample: waitingDocument},
+			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}, First: Ago(5 * time.Hour), Last: Ago(30 * time.Minute), Sample: waitingDocument, Retry: "sqlwriterctl document retry ..."},
 		},
 		Queues:   []ops.QueueCount{{Queue: "sqlwriter-web-runs"}, {Queue: "sqlwriter-web-batches", DeadLettered: ops.Count{Documents: 1}}},
 		Findings: &ops.Found{Says: "3 open (2 edited, 1 stale), 1 accepted, compared at 2026-11-22T02:00:09-06:00", Open: 3},
@@ -63,7 +63,7 @@ func busyStatus() ops.Status {
 	s.Counts.Groups = nil
 	for i := range 20 {
 		s.Counts.Groups = append(s.Counts.Groups, ops.Group{
-			Status: invoice.Failed, Kind: "document", Code: fmt.Sprintf("validation.code_%02d", i), Documents: ops.Count{Documents: 5000 - i*13, AtLeast: i == 0}, First: Ago(48 * time.Hour), Last: Ago(time.Duration(i) * time.Minute), Sample: waitingDocument, Line: 1421549 + int64(i),
+			Status: invoice.Failed, Kind: "document", Code: fmt.Sprintf("validation.code_%02d", i), Documents: ops.Count{Documents: 5000 - i*13, AtLeast: i == 0}, First: Ago(48 * time.Hour), Last: Ago(time.Duration(i) * time.Minute), Sample: waitingDocument, Line: 1421549 + int64(i), Retry: "sqlwriterctl document retry ...",
 		})
 	}
 	s.RunsUnknown = ""
@@ -83,6 +83,9 @@ func overviewStories() []Story {
 	paused.Flow = ops.FlowView{State: breaker.PausedFlow, Says: "paused by a.lopez since 2026-11-22T03:00:00-06:00: maintenance of SQL", Reason: "maintenance of SQL, INC-4711", Since: Ago(13 * time.Minute), HeldBy: "a.lopez@example.com (1-2-3)"}
 	paused.Dependencies, paused.RunsUnknown = well().Dependencies, "SQL is not asked while the flow is paused"
 	paused.Attention = []ops.Attention{{Code: "flow_paused", Says: "the flow is " + paused.Flow.Says, Page: "Hold everything"}}
+	refused := stoppedStatus()
+	refused.Flow.Code, refused.Flow.Reason = breaker.CodeWentBack, "the database's heartbeat is 1763800325000 (2026-11-22T08:32:05Z); the control document knows 1763802725000 (2026-11-22T09:12:05Z)"
+	refused.Attention = []ops.Attention{{Code: "database_refused", Says: "the flow is " + refused.Flow.Says, Page: "The database went back"}}
 	ramping := well()
 	ramping.Flow = ops.FlowView{State: breaker.RampingUp, Says: "ramping up", Since: Ago(20 * time.Second), Limit: 25}
 	lost := ops.Status{
@@ -112,6 +115,8 @@ func overviewStories() []Story {
 	return []Story{
 		{Name: "overview-flowing", Says: "All is well.", Answers: answers(withRuns, audits())},
 		{Name: "overview-stopped", Says: "SQL does not answer.", Answers: answers(stoppedStatus(), SQLAway())},
+		{Name: "overview-refused", Says: "SQL is an older copy.", Answers: answers(refused, audits())},
+		{Name: "overview-gaps", Says: "The timer was silent, and the flow stopped often.", Answers: map[string]any{"status.get": well(), "audit.list": audits(), "status.day": gaps()}},
 		{Name: "overview-paused", Says: "Somebody paused the flow.", Answers: answers(paused, audits())},
 		{Name: "overview-ramping", Says: "SQL is back.", Answers: answers(ramping, audits())},
 		{Name: "overview-cosmos-away", Says: "Cosmos DB does not answer.", Answers: map[string]any{"status.get": lost, "audit.list": audits(), "status.day": CosmosAway()}},

@@ -1,0 +1,73 @@
+package storybook_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/test/storybook"
+)
+
+// story is one of the stories.
+func story(t *testing.T, name string) storybook.Story {
+	t.Helper()
+	for _, s := range storybook.Stories() {
+		if s.Name == name {
+			return s
+		}
+	}
+	require.Fail(t, "no such story", name)
+	return storybook.Story{}
+}
+
+// shown is the text of a page, as a person reads it.
+func shown(t *testing.T, s storybook.Story) string {
+	t.Helper()
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(s.Render(t.Context()).Body))
+	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+		if kind == html.TextToken {
+			b.WriteString(html.UnescapeString(string(z.Text())) + " ")
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// What somebody must read who was just woken, by the state.
+func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
+	for name, says := range map[string][]string{
+		"overview-stopped": {
+			"Stopped: nothing is written to SQL Since 03:12:05 (62 s). infrastructure refused: connection refused by sql-prod-01. Documents wait; none is lost, and no retry is spent. The next probe comes in 38 s",
+			"stopped 42 min", "paused 2 min", "stopped 62 s", "about, in the 60 min up to 03:10:07",
+		},
+		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "What to do", "It goes on by itself only when the database before is back; else a person must accept this one"},
+		"overview-gaps":        {"timer silent 3 h 0 min", "waiting, 5,000+ at most", "no tick for 3 h 0 min"},
+		"overview-paused":      {"Paused by a.lopez@example.com", "maintenance of SQL, INC-4711", "Resume..."},
+		"overview-cosmos-away": {"Cosmos DB does not answer"},
+		"overview-stale":       {"the timer is silent since 02:56:07"},
+		"overview-first-start": {"The timer has not sampled twice yet.", "Not known: the timer has not counted."},
+		"overview-shadow":      {"web, shadow"},
+	} {
+		text := shown(t, story(t, name))
+		for _, one := range says {
+			require.Contains(t, text, one, name)
+		}
+		if name == "overview-refused" {
+			require.NotContains(t, text, "Probe now", "a probe would change nothing")
+		}
+	}
+}
+
+// What nobody retries is not said to retry by itself, whoever looks.
+func TestAReaderIsNotToldThatFailedDocumentsRetryByThemselves(t *testing.T) {
+	s := story(t, "overview-stopped")
+	require.Contains(t, shown(t, s), "Retry 3...")
+	require.NotContains(t, shown(t, s), "not by itself")
+	s.Role = opsapi.Reader
+	text := shown(t, s)
+	require.Contains(t, text, "2026-11-22 02:40:01.553120-06:00-0004-1421549 not by itself")
+	require.NotContains(t, text, "...", "no action")
+}
