@@ -671,6 +671,8 @@ func TestAReplayFromEvidenceSaysWhatItFound(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--deleted-too", "--id", id(1), "--id", "nobody", "--yes", "--here", "--why", "x"))
 	require.Contains(t, w.errors, "poison messages: 1 found: 1 to replay (1 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n")
 	require.Contains(t, w.errors, "not taken: nobody: no evidence of it is stored\n")
+	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", ops.DocumentRestore), w.errors)
+	require.Regexp(t, `DOCUMENT_RESTORE\s+function key default\s+-\s+x\n`, w.out)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--from-evidence", "--all", "--yes", "--why", "x"), w.errors)
 	require.Contains(t, w.errors, "there is nothing to replay\n")
 	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--deleted-too", "--id", id(1), "--why", "x"))

@@ -56,7 +56,7 @@ func (a *app) valuesOf(list string) []string {
 		return idsOf(shared.ReportNames(), func(n run.ReportName) string { return n.Name })
 	case "actions":
 		return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(run.Codes())),
-			ops.FlowStopped, ops.FlowRunning, ops.FlowPaused, ops.FlowResumed, ops.FlowForced, "mark-committed", ops.EvidencePrune)))
+			ops.FlowStopped, ops.FlowRunning, ops.FlowPaused, ops.FlowResumed, ops.FlowForced, "mark-committed", ops.EvidencePrune, ops.DocumentRestore)))
 	case "evidence-files":
 		return ops.EvidenceFiles()
 	case "contexts":
