@@ -70,8 +70,8 @@ func (w *world) openRun(id string, documents ...string) {
 func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 	forEach(t, func(w *world) {
 		nights, same := 200, 40
-		if testing.Short() {
-			nights, same = 130, 30
+		if testing.Short() || w.db.name == "server" { // 200 nights on Babelfish take some minutes, and end the same
+			nights, same = 110, 15
 		}
 		w.keepFor(reconcile.PurgeDays{Runs: 90, Audit: 120})
 		ids := w.consistent(1, int64(nights)+10)
