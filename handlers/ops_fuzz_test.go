@@ -62,7 +62,7 @@ func request(t *rapid.T, r opsapi.Row, whole bool) opsCall {
 	values := map[string]any{}
 	for _, p := range r.Parameters() {
 		switch {
-		case whole && p.Name == "ids" && r.Name == "document.retry": // which takes ids or a filter
+		case whole && p.Name == "ids" && (r.Name == "document.retry" || r.Name == "document.diff"): // the first takes ids or a filter
 			values[p.Name] = there["id"]
 		case whole && p.Name == "findings" && r.Name == "finding.accept":
 			values[p.Name] = there[p.Name]

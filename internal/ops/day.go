@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
@@ -196,14 +195,14 @@ func (all *Samples) UnmarshalText(text []byte) error {
 		var n [5]int64
 		parts := strings.Split(one, ",")
 		if len(parts) != len(n) {
-			return fault.New(fault.Internal, "ops: samples", "unreadable", "a sample: expected %d numbers, found %d", len(n), len(parts))
+			return fmt.Errorf("a sample: expected %d numbers, found %d", len(n), len(parts))
 		}
 		more := strings.HasSuffix(parts[2], "+")
 		parts[2] = strings.TrimSuffix(parts[2], "+")
 		for i, part := range parts {
 			var err error
 			if n[i], err = strconv.ParseInt(part, 10, 64); err != nil {
-				return fault.New(fault.Internal, "ops: samples", "unreadable", "a sample: expected a number, found %q", part)
+				return fmt.Errorf("a sample: expected a number, found %q", part)
 			}
 		}
 		at += n[0]

@@ -68,7 +68,7 @@ type group struct {
 // The page bounds what it shows: entries of the audit log, groups, runs.
 const (
 	lastActions = 5
-	groupsShown = 12
+	groupsShown = 10
 	runsShown   = 5
 )
 
