@@ -115,6 +115,9 @@ func (v *visit) overview() (content, error) {
 		}
 	}
 	c := content{Title: "Overview", Command: "sqlwriterctl status", Main: p, Live: true}
+	if v.site.o.Mode == "shadow" {
+		c.Notices = append(c.Notices, Notice{"wait", "This is a shadow: it compares, and writes nothing to SQL or to documents."})
+	}
 	if status.CountsUnknown != "" {
 		c.Notices = append(c.Notices, Notice{"wait", "The counts below are old or missing. They are " + v.site.says(status.CountsUnknown) + "."})
 	}

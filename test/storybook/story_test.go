@@ -60,6 +60,8 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 		require.NotContains(t, actions, "id=flow", "%s: the flow is no document", page)
 	}
 
+	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing", "a shadow flows, and nothing comes of it")
+
 	failures := stories["run-failures"]
 	ended, _ := failures.Answers["run.show"].(ops.RunProgress)
 	ended.Stats.Batches = map[run.BatchStatus]int{run.Failed: 300}
