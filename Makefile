@@ -55,7 +55,7 @@ e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/loc
 	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
-	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/browser
+	$(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./test/browser
 
 storybook: browser ## Write every page in every state into .storybook (index.html), with pictures; and the pictures of docs/pages.md.
 	$(GO) test ./test/browser -run '^TestStorybook$$' -count=1 -timeout 20m -storybook $(CURDIR)/.storybook

@@ -62,15 +62,15 @@ func TestStorybook(t *testing.T) {
 	}
 	var entries []entry
 	for _, s := range storybook.Stories() {
-		request := s.Request()
+		request, site := s.Request(), s.Site()
 		request.Root = "./"
-		a := s.Site().Serve(t.Context(), s.Calls(), request)
+		a := site.Serve(t.Context(), s.Calls(), request)
 		if a.Status == http.StatusSeeOther {
 			continue
 		}
 		write(s.Name+".html", []byte(strings.Replace(a.Body, `data-poll="15"`, `data-poll="0"`, 1))) // a file cannot be polled
 		for _, link := range regexp.MustCompile(`"\./(assets/[^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
-			write(link[1], []byte(s.Site().Serve(t.Context(), s.Calls(), ui.Request{Method: http.MethodGet, Path: link[1]}).Body))
+			write(link[1], []byte(site.Serve(t.Context(), s.Calls(), ui.Request{Method: http.MethodGet, Path: link[1]}).Body))
 		}
 		entries = append(entries, entry{s, slices.Sorted(maps.Keys(looks()))})
 	}

@@ -89,13 +89,14 @@ func (s Story) Render(ctx context.Context) ui.Answer {
 
 // Handler answers each request below root, which begins and ends with a slash, with the story's page; assets are served as they are.
 func (s Story) Handler(root string) http.Handler {
+	site := s.Site()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request := s.Request()
 		request.Root = root
 		if path := strings.TrimPrefix(r.URL.Path, root); strings.HasPrefix(path, "assets/") {
 			request = ui.Request{Method: http.MethodGet, Path: path}
 		}
-		a := s.Site().Serve(r.Context(), s.Calls(), request)
+		a := site.Serve(r.Context(), s.Calls(), request)
 		for name, value := range a.Headers {
 			w.Header().Set(name, value)
 		}
