@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -163,13 +162,19 @@ func evidence(t *testing.T, server *azurite.Server) map[string]json.RawMessage {
 		page, err := pager.NextPage(t.Context())
 		require.NoError(t, err)
 		for _, item := range page.Segment.BlobItems {
-			blob, err := client.DownloadStream(t.Context(), "sqlwriter", *item.Name, nil)
-			require.NoError(t, err)
-			content, err := io.ReadAll(blob.Body)
-			require.NoError(t, err)
-			require.NoError(t, blob.Body.Close())
-			files[*item.Name] = bytes.Clone(content)
+			files[*item.Name] = download(t, client, *item.Name)
 		}
 	}
 	return files
+}
+
+// download reads a file of the container of evidence.
+func download(t *testing.T, client *azblob.Client, name string) []byte {
+	t.Helper()
+	blob, err := client.DownloadStream(t.Context(), "sqlwriter", name, nil)
+	require.NoError(t, err)
+	content, err := io.ReadAll(blob.Body)
+	require.NoError(t, err)
+	require.NoError(t, blob.Body.Close())
+	return content
 }
