@@ -151,7 +151,7 @@ func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
 	if v.Form != nil {
 		v.Query = v.Form
 	}
-	q, err := query(v, opsapi.DocumentList, "ids", "why")
+	q, err := query(v, opsapi.DocumentList, "ids", "why", "count")
 	r.DocumentFilter = q.DocumentFilter
 	for _, id := range v.Query["ids"] {
 		if id != "" {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sqlwriter/internal/explain"
@@ -28,9 +29,10 @@ type Options struct {
 
 // Site serves the pages. It is safe for concurrent use.
 type Site struct {
-	o         Options
-	pages     []page
-	templates map[string]*template.Template
+	o     Options
+	pages []page
+	// templates are parsed by the first request: the process must listen at once.
+	templates func() map[string]*template.Template
 	assets    map[string]asset
 	style     string
 	script    string
@@ -46,7 +48,7 @@ func New(o Options) *Site {
 	}
 	s := &Site{o: o, pages: pages()}
 	s.loadAssets()
-	s.templates = s.parse()
+	s.templates = sync.OnceValue(s.parse)
 	return s
 }
 
@@ -243,7 +245,7 @@ func (v *visit) render(name, nav string, c content) Answer {
 		f.Poll = pollEvery
 	}
 	var b bytes.Buffer
-	if err := v.site.templates[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
+	if err := v.site.templates()[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
 		return Answer{Status: http.StatusInternalServerError, Headers: headers("text/plain; charset=utf-8"), Body: "the page cannot be rendered: " + err.Error(), Err: err}
 	}
 	return Answer{Status: max(c.Status, http.StatusOK), Headers: headers("text/html; charset=utf-8"), Body: b.String()}

@@ -25,6 +25,7 @@ func TestEveryStoryRenders(t *testing.T) {
 			names[s.Name] = true
 			a := s.Render(t.Context())
 			require.NotEqual(t, http.StatusInternalServerError, a.Status, a.Body)
+			require.Equal(t, strings.HasSuffix(s.Name, "-done"), a.Status == http.StatusSeeOther, "an action that is done goes on to what came of it: %s", a.Body)
 			if a.Status != http.StatusSeeOther {
 				require.True(t, strings.HasSuffix(strings.TrimSpace(a.Body), "</html>"), "the page ends early:\n%s", a.Body)
 				require.NotContains(t, a.Body, "an unexpected error", "a call without an answer")
