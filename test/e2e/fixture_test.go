@@ -197,7 +197,7 @@ func (s *stack) settings() map[string]string {
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
 		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": cmp.Or(s.recover, "0 */5 * * * *"),
-		"RECONCILE_SCHEDULE": "0 0 2 * * *",
+		"RECONCILE_SCHEDULE": "0 0 2 * * *", "UI_AUTH": "none",
 		"SQL_CONNECTION":     s.connection, "SQL_MAX_ROWS": "1000",
 		"BLOB_CONNECTION":       s.blobs,
 		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,

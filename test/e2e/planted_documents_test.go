@@ -118,6 +118,7 @@ func (s *stack) requireCounted(status invoice.Status, kind, code string, documen
 	if sample != "" {
 		require.Equal(s.t, sample, g.Sample)
 	}
+	s.requirePageShows(g)
 	s.t.Logf("PLANTED %s %s after the next tick (%s): %s documents, such as %s %s", g.Status, g.Code, time.Since(begin).Round(10*time.Millisecond), g.Documents, g.Sample, g.Retry)
 }
 
