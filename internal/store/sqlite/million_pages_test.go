@@ -56,8 +56,20 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	first, err := s.Findings("web").List(t.Context(), reconcile.Query{State: reconcile.Open}, nil, 1)
 	require.NoError(t, err)
 	requests := []struct{ path, query string }{
-		{"", ""}, {"runs", ""}, {"run", "run=" + bigRun}, {"findings", ""}, {"findings", "state=all"}, {"findings", "classes=edited"},
-		{"audit", ""}, {"audit", "all=true"}, {"audit", "run=" + bigRun}, {"documents", ""}, {"document", "id=" + url.QueryEscape(document)}, {"document", "line=1"}, {"cancel", "run=" + bigRun}, {"requeue", "run=" + bigRun},
+		{"", ""},
+		{"runs", ""},
+		{"run", "run=" + bigRun},
+		{"findings", ""},
+		{"findings", "state=all"},
+		{"findings", "classes=edited"},
+		{"audit", ""},
+		{"audit", "all=true"},
+		{"audit", "run=" + bigRun},
+		{"documents", ""},
+		{"document", "id=" + url.QueryEscape(document)},
+		{"document", "line=1"},
+		{"cancel", "run=" + bigRun},
+		{"requeue", "run=" + bigRun},
 	}
 	for _, f := range first {
 		requests = append(requests, struct{ path, query string }{"finding", "finding=" + url.QueryEscape(string(f.Class)+"/"+jsonNumber(f.Line)+"/"+f.Document)})
