@@ -69,11 +69,11 @@ func (w *world) openRun(id string, documents ...string) {
 // open stays whole, and each night begins where the last one did.
 func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 	forEach(t, func(w *world) {
-		nights, same := 200, 40
+		nights, same, audited := 200, 40, 120
 		if testing.Short() || w.db.name == "server" { // 200 nights on Babelfish take some minutes, and end the same
-			nights, same = 110, 15
+			nights, same, audited = 110, 15, 92
 		}
-		w.keepFor(reconcile.PurgeDays{Runs: 90, Audit: 120})
+		w.keepFor(reconcile.PurgeDays{Runs: 90, Audit: audited})
 		ids := w.consistent(1, int64(nights)+10)
 		w.offer(ids...)
 		lines := len(w.links)
