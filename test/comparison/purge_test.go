@@ -1,0 +1,200 @@
+package comparison
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
+)
+
+// purgedVariable names how many documents the old run has that TestAPurge deletes.
+const purgedVariable = "SQLWRITER_PURGED"
+
+// TestAPurge deletes an old run with many documents, and as many other rows as a tenth of them, chunk by chunk. The first chunks go beside
+// drains, one a second, as the rate of a night allows. It measures the chunks and by what they slow a drain. A run of the same age that
+// is running keeps all it has.
+func TestAPurge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	rows, rounds, slower := 20_000, 2, 4.0 // a mistake; docs/evidence.md has what was measured
+	if n, err := strconv.Atoi(os.Getenv(purgedVariable)); err == nil {
+		rows, rounds, slower = n, 16, 1.2
+	}
+	for name, open := range databases() {
+		if name == "memory" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			p := &purged{beside: &beside{world: newWorld(t, open, inMemoryContainer), next: 10_001}, took: map[string][]time.Duration{}}
+			if name == "sqlite" {
+				p.execute("PRAGMA synchronous = FULL") // as the product has it
+			}
+			p.old("running", 500)
+			p.old("ended", rows)
+			p.end("ended")
+			all := p.counts()
+
+			p.drain()
+			var ratios []float64
+			for round := range rounds {
+				took := map[bool]time.Duration{}
+				for _, beside := range []bool{round%2 == 0, round%2 == 1} {
+					if !beside {
+						took[false] = p.drain()
+						continue
+					}
+					stop := p.purgeBeside()
+					took[true] = p.drain()
+					stop()
+				}
+				if p.over { // beside nothing
+					break
+				}
+				ratios = append(ratios, took[true].Seconds()/took[false].Seconds())
+			}
+			require.NotEmpty(t, ratios, "the old run was over in the first round")
+			slices.Sort(ratios)
+			for _, part := range reconcile.Parts() {
+				for p.chunk(t.Context(), part, string(part)) > 0 { //nolint:revive // until nothing is left
+				}
+			}
+			left := p.counts()
+			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "finding": 0, "audit_log": 0}, left, "of the running run, and what it failed of")
+			median := (ratios[(len(ratios)-1)/2] + ratios[len(ratios)/2]) / 2
+			t.Logf("%s: %v rows; %d rounds of %d documents, median of the ratios of the times %.2f, from %.2f to %.2f", name, all, len(ratios), drained, median, ratios[0], ratios[len(ratios)-1])
+			for _, of := range slices.Sorted(maps.Keys(p.took)) {
+				took := p.took[of]
+				slices.Sort(took)
+				t.Logf("%s: %s: %d chunks, median %.1f ms, p99 %.1f, worst %.1f", name, of, len(took), millis(took[len(took)/2]), millis(took[len(took)*99/100]), millis(took[len(took)-1]))
+			}
+			require.Less(t, median, slower)
+		})
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// purged is a world with old rows.
+type purged struct {
+	*beside
+
+	// took are how long chunks took, by what they were. over says that none was left beside a drain.
+	took map[string][]time.Duration
+	over bool
+}
+
+// execute executes a statement of a server, or of the engine that it is replaced for.
+func (p *purged) execute(text string) {
+	p.Helper()
+	s := p.db.direct.(statements)
+	_, err := s.db.ExecContext(p.Context(), s.tables.Replace(text))
+	require.NoError(p, err, text)
+}
+
+// counts counts the rows of old runs, documents for the whole.
+func (p *purged) counts() map[string]int {
+	p.Helper()
+	s, n := p.db.direct.(statements), map[string]int{}
+	for table, where := range map[string]string{
+		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')", "finding": "state = 'gone'", "audit_log": "run_id IN ('running', 'ended')",
+	} {
+		var rows int
+		require.NoError(p, s.db.QueryRowContext(p.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table+" WHERE "+where)).Scan(&rows))
+		n[table] = rows
+	}
+	return n
+}
+
+// old makes a running run that began long ago, with documents in batches, a worker for each, and error details, findings and entries of the
+// audit log for a tenth of the documents.
+func (p *purged) old(id string, documents int) {
+	p.Helper()
+	ctx := p.Context()
+	require.NoError(p, p.db.runs.StartRun(ctx, run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "w"}, p.entry()))
+	row, ok, err := p.db.runs.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager of " + id}, time.Hour)
+	require.NoError(p, err)
+	require.True(p, ok)
+	for from := 0; from < documents; from += 500 {
+		chunk := run.Chunk{First: 1 + from/100, Initial: run.PendingQueue}
+		for batch := from; batch < min(from+500, documents); batch += 100 {
+			list := make([]string, min(100, documents-batch))
+			for i := range list {
+				list[i] = fmt.Sprintf("2025-12-17 10:30:15.123456-06:00-0001-%d of %s", batch+i, id)
+			}
+			chunk.Batches = append(chunk.Batches, list)
+		}
+		require.NoError(p, p.db.runs.AddChunk(ctx, run.RunLease{Run: id, Owner: row.Owner, Epoch: row.Epoch}, chunk))
+	}
+	tenth := fmt.Sprintf(" FROM sqlwriter.batch_item AS i WHERE i.run_id = '%s' AND i.position < 10", id)
+	p.execute("INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, job_id, started_at, heartbeat_at) " +
+		"SELECT j.job_id, 'worker', 'here', 'COMPLETED', j.run_id, j.job_id, '2025-01-01', '2025-01-01' FROM sqlwriter.job AS j WHERE j.run_id = '" + id + "'")
+	p.execute("INSERT INTO sqlwriter.error_detail (sys_name, run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
+		"SELECT '" + sysName + "', i.run_id, i.job_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
+	p.execute("INSERT INTO sqlwriter.finding (sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash, detail, mend) " +
+		"SELECT '" + sysName + "', 'stale', i.position, i.document_key, i.document_id, 'gone', '2025-01-01', '2025-01-01', i.run_id, i.document_key, 'd', ''" + tenth)
+	p.execute("INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, job_id) " +
+		"SELECT '2025-01-01', '" + sysName + "', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.job_id" + tenth)
+	p.execute("UPDATE sqlwriter.audit_log SET done_at = '2025-01-01'")
+	p.db.began(p, id, time.Now().Add(-200*day))
+}
+
+func (p *purged) entry() run.Audit {
+	return run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "w"}
+}
+
+// end ends a run, long ago.
+func (p *purged) end(id string) {
+	p.Helper()
+	ok, err := p.db.runs.CancelRun(p.Context(), id, p.entry())
+	require.NoError(p, err)
+	require.True(p, ok)
+	ok, err = p.db.runs.CompleteRun(p.Context(), id, time.Hour, func(run.RunStatus, run.Stats) run.Audit { return p.entry() })
+	require.NoError(p, err)
+	require.True(p, ok)
+	p.execute("UPDATE sqlwriter.run SET ended_at = '2025-01-02' WHERE run_id = '" + id + "'")
+	p.execute("UPDATE sqlwriter.audit_log SET done_at = '2025-01-01'")
+}
+
+// chunk deletes a chunk, and notes how long that took if rows went.
+func (p *purged) chunk(ctx context.Context, part reconcile.Part, of string) int {
+	began := time.Now()
+	n, err := p.db.retention.Purge(ctx, part, reconcile.LeastRetention, reconcile.MaxPurge)
+	if ctx.Err() == nil {
+		require.NoError(p, err)
+	}
+	if n > 0 {
+		p.took[of] = append(p.took[of], time.Since(began))
+	}
+	return n
+}
+
+// purgeBeside deletes a chunk each second until stop.
+func (p *purged) purgeBeside() (stop func()) {
+	ctx, cancel := context.WithCancel(p.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(time.Second * reconcile.MaxPurge * 60 / linesAMinute)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if p.chunk(ctx, reconcile.EndedRuns, "beside a drain") == 0 && ctx.Err() == nil {
+				p.over = true
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return func() { cancel(); <-over }
+}
