@@ -48,17 +48,18 @@ const pauseBody = `{"why":"w"}`
 // Who asks comes from the host alone. While the platform's sign-in is off, its header is anybody's.
 func TestAForgedSignInOpensNothing(t *testing.T) {
 	s := newStack(t, 1)
-	s.startHost()
+	s.handler = s.launch("e2e", map[string]string{"UI_AUTH": "platform"})
+	s.host = s.handler.Host
 	s.handler.waitReady()
 	forged := map[string]string{
 		"X-MS-CLIENT-PRINCIPAL": signInOf(t, "Operator"), "X-MS-CLIENT-PRINCIPAL-NAME": "ann@example.com", "X-MS-CLIENT-PRINCIPAL-ID": "1",
 		"Authorization": "Bearer x", "Sec-Fetch-Site": "same-origin",
 	}
-	for _, path := range []string{"ui/api/v1/status", "ops/v1/status"} {
+	for _, path := range []string{"ui/", "ui/runs", "ui/api/v1/status", "ops/v1/status"} {
 		status, _, body := s.send(http.MethodGet, path, "", forged)
 		require.Contains(t, []int{401, 403}, status, "%s: %s", path, body)
 	}
-	for _, path := range []string{"ui/api/v1/flow/pause", "ops/v1/flow/pause"} {
+	for _, path := range []string{"ui/pause", "ui/api/v1/flow/pause", "ops/v1/flow/pause"} {
 		status, _, body := s.send(http.MethodPost, path, pauseBody, forged)
 		require.Contains(t, []int{401, 403}, status, "%s: %s", path, body)
 	}
@@ -88,7 +89,7 @@ func TestAForgedSignInOpensNothing(t *testing.T) {
 // With the platform's sign-in on, the host passes on who signed in, and the role decides.
 func TestASignInHasARole(t *testing.T) {
 	s := newStack(t, 1)
-	s.handler = s.launch("e2e", map[string]string{"WEBSITE_AUTH_ENABLED": "true"})
+	s.handler = s.launch("e2e", map[string]string{"UI_AUTH": "platform", "WEBSITE_AUTH_ENABLED": "true"})
 	s.host = s.handler.Host
 	s.handler.waitReady()
 	as := func(role string) map[string]string {
