@@ -269,10 +269,12 @@ func (g *Group) add(doc commit.PendingDoc, at time.Time) {
 	}
 }
 
-// retry is the command that retries the group and no other. Only failed documents need one: the recovery timer retries the others.
+// retry is the command that retries the group and no other, now. Failed documents need one. Those that wait for a retry after a failure of
+// their own come again by themselves, but whoever mended the cause need not wait. Documents that were put off wait for a dependency.
 func (o *Ops) retry(g *Group) string {
 	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, Code: g.Code})
-	if g.Status != invoice.Failed || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
+	retried := g.Status == invoice.Failed || (g.Status == invoice.RetryScheduled && !deferred(g.Kind))
+	if !retried || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
 		return "" // a filter cannot ask for no code, and refuses one that another program wrote
 	}
 	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --code %s --why "..."`, g.Status, g.Kind, g.Code)

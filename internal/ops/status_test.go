@@ -155,7 +155,7 @@ func TestCountingStopsAtItsDeadline(t *testing.T) {
 }
 
 // What many retries change every few minutes waits since its first failure. Oldest failures are many, and do not hide the latest.
-// The command of a group takes no other group, so one without a kind or with an unknown code has none.
+// The command of a group takes no other group, so one without a kind or with an unknown code has none; nor has one that waits for a dependency.
 func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	w := newWorld(t)
 	w.clock = start().Add(-50 * time.Hour)
@@ -169,6 +169,7 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 		result(2, "x", `{"status":"pending"}`),
 		result(3, "x", failed(1, fault.Document, "547")), result(4, "x", failed(59, fault.Document, "547")),
 		result(5, "x", failed(5, fault.Internal, "")), result(6, "x", `{"status":"failed"}`), result(7, "x", failed(1, fault.Document, "it's; rm")),
+		result(8, "x", `{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"infrastructure","last_error_code":"refused","last_error_at":"2025-12-18 09:59:00.000000-06:00"}`),
 	)
 	w.clock = start().Add(2 * time.Minute) // 10:02, another hour of the clock
 	s := w.tick()
@@ -194,7 +195,11 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 		},
 		{
 			Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
-			Sample: id(1), Line: 1,
+			Sample: id(1), Line: 1, Retry: `sqlwriterctl document retry --status retry_scheduled --kind document --code 2628 --why "..."`,
+		},
+		{
+			Status: invoice.RetryScheduled, Kind: "infrastructure", Code: "refused", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
+			Sample: id(8), Line: 8,
 		},
 	}, s.Counts.Groups)
 }

@@ -108,7 +108,7 @@ func (v *visit) overview() (content, error) {
 		p.MoreGroups = max(0, len(c.Groups)-groupsShown)
 		for _, g := range c.Groups[:len(c.Groups)-p.MoreGroups] {
 			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code)), ByItself: g.Status != invoice.Failed}
-			if v.Who.May() && g.Retry != "" { // else the timer retries it, or no filter selects it alone
+			if v.Who.May() && g.Retry != "" { // else it waits for a dependency, or no filter selects it alone
 				one.Retry = string(link("retry", "status", g.Status, "kind", g.Kind, "error_code", g.Code))
 			}
 			p.Groups = append(p.Groups, one)

@@ -18,12 +18,13 @@ func counts() *ops.Counts {
 	return &ops.Counts{
 		At: Ago(3 * time.Minute), EverySeconds: 300, Due: 2, PoisonLastHour: 1,
 		Depth: map[invoice.Status]ops.Count{
-			invoice.Pending: {Documents: 12_403, AtLeast: true}, invoice.RetryScheduled: {Documents: 43}, invoice.Failed: {Documents: 3}, invoice.Processing: {},
+			invoice.Pending: {Documents: 12_403, AtLeast: true}, invoice.RetryScheduled: {Documents: 51}, invoice.Failed: {Documents: 3}, invoice.Processing: {},
 		},
 		Oldest: &ops.Oldest{ID: waitingDocument, Status: invoice.Pending, Since: Ago(4 * time.Minute), AgeSeconds: 240},
 		Groups: []ops.Group{
-			{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: ops.Count{Documents: 31}, First: Ago(33 * time.Minute), Last: Ago(2 * time.Minute), Sample: waitingDocument, Line: 1421549},
-			{Status: invoice.RetryScheduled, Kind: "document", Code: "missing.detail_row", Documents: ops.Count{Documents: 12}, First: Ago(2 * time.Hour), Last: Ago(3 * time.Minute), Sample: waitingDocument, Line: 1421702},
+			{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: ops.Count{Documents: 31}, First: Ago(33 * time.Minute), Last: Ago(2 * time.Minute), Sample: waitingDocument, Line: 1421549, Retry: "sqlwriterctl document retry ..."},
+			{Status: invoice.RetryScheduled, Kind: "document", Code: "missing_detail_row", Documents: ops.Count{Documents: 12}, First: Ago(2 * time.Hour), Last: Ago(3 * time.Minute), Sample: waitingDocument, Line: 1421702, Retry: "sqlwriterctl document retry ..."},
+			{Status: invoice.RetryScheduled, Kind: "infrastructure", Code: "refused", Documents: ops.Count{Documents: 8}, First: Ago(4 * time.Minute), Last: Ago(time.Minute), Sample: waitingDocument, Line: 1421720},
 			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}, First: Ago(5 * time.Hour), Last: Ago(30 * time.Minute), Sample: waitingDocument, Retry: "sqlwriterctl document retry ..."},
 		},
 		Queues:   []ops.QueueCount{{Queue: "sqlwriter-web-runs"}, {Queue: "sqlwriter-web-batches", DeadLettered: ops.Count{Documents: 1}}},
