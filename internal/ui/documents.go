@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -94,11 +95,18 @@ type documentPage struct {
 	HasEvidence bool
 }
 
-// document explains a document, by its id or by a line.
+// document explains a document, by its id or by a line, or by what was typed into the header's field: digits alone are a line.
 func (v *visit) document() (content, error) {
-	q, err := query(v, opsapi.DocumentWhy)
+	q, err := query(v, opsapi.DocumentWhy, "find")
 	if err != nil {
 		return content{}, err
+	}
+	if text := strings.TrimSpace(v.param("find")); text != "" {
+		if line, err := strconv.ParseInt(text, 10, 64); err == nil {
+			q.Line = line
+		} else {
+			q.ID = text
+		}
 	}
 	e, err := do(v, opsapi.DocumentWhy, q)
 	if err != nil {
@@ -174,7 +182,6 @@ func (v *visit) retry() (content, error) {
 		return content{}, err
 	}
 	p := retryPage{Of: retryOf(r), Started: started}
-	v.foresee(&p)
 	n := number(started.Matched)
 	if started.AtLeast {
 		n = "at least " + n
@@ -201,6 +208,7 @@ func (v *visit) retry() (content, error) {
 			p.Confirm.Nothing = started.Note
 		}
 	}
+	v.foresee(&p)
 	command := filterFlags("sqlwriterctl document retry", v)
 	for _, id := range r.IDs {
 		command += " " + shellWord(id)
@@ -212,7 +220,9 @@ func (v *visit) retry() (content, error) {
 func (v *visit) foresee(p *retryPage) {
 	var ids []string
 	for _, m := range p.Started.First {
-		ids = append(ids, m.ID)
+		if !strings.Contains(m.ID, ",") { // it separates ids there
+			ids = append(ids, m.ID)
+		}
 	}
 	if len(ids) == 0 {
 		return
@@ -223,9 +233,18 @@ func (v *visit) foresee(p *retryPage) {
 		return
 	}
 	p.Would = map[string]ops.DocumentDiff{}
+	committed := 0
 	for _, d := range diff.Documents {
 		p.Would[d.ID] = d
+		if d.Problem == "" {
+			committed++
+		}
 	}
+	these := "these"
+	if len(ids) < p.Started.Matched {
+		these = "the first " + number(len(ids))
+	}
+	p.Confirm.Says = fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(committed), number(len(diff.Documents)-committed)) + p.Confirm.Says
 }
 
 // retryOf names what a retry is about.

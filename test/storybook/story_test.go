@@ -2,6 +2,7 @@ package storybook_test
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,7 +53,9 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.NotContains(t, busy, ">by itself<", "no failed document is retried by itself, whoever looks")
 	require.NotContains(t, busy, "...</a>", "a reader has no action")
 	require.Contains(t, as("overview-busy", opsapi.Operator), ">Retry 5,000&#43;...<", "there may be more")
-	require.Contains(t, as("overview-stopped", opsapi.Reader), ">by itself<", "the timer retries the others")
+	require.Contains(t, as("overview-stopped", opsapi.Reader), ">by itself<", "it waits for a dependency")
+	require.Contains(t, as("overview-stopped", opsapi.Operator), ">Retry 31...<", "who mended the cause need not wait for the timer")
+	require.Contains(t, as("retry-asked", opsapi.Operator), "Of the first 20, 4 would be committed now and 16 would not.")
 
 	for _, page := range []string{"overview-flowing", "audit-entries"} {
 		actions := as(page, opsapi.Reader)
@@ -62,6 +65,7 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 
 	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing", "a shadow flows, and nothing comes of it")
+	require.Contains(t, as("documents-cosmos-away", opsapi.Reader), `data-poll="15"`, "it says that it comes back by itself")
 
 	failures := stories["run-failures"]
 	ended, _ := failures.Answers["run.show"].(ops.RunProgress)
@@ -73,6 +77,23 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	purged := as("run-failures", opsapi.Operator)
 	require.NotContains(t, purged, "Requeue ", "retention deletes the run")
 	require.NotContains(t, purged, "Try the rest again", "retention deletes the run")
+}
+
+// The field in the header of every page takes a line or the id of a document.
+func TestTheFieldOfTheHeaderFindsALineOrADocument(t *testing.T) {
+	for typed, want := range map[string]ops.WhyQuery{
+		" 1421549 ": {Line: 1421549},
+		"2026-11-22 02:40:01.553120-06:00-0004-1421549": {ID: "2026-11-22 02:40:01.553120-06:00-0004-1421549"},
+		"99999999999999999999":                          {ID: "99999999999999999999"}, // no number of a line is so long
+	} {
+		asked := ops.WhyQuery{}
+		s := storybook.Story{Path: "document", Query: url.Values{"find": {typed}}, Answers: map[string]any{"document.why": func(request any) (any, error) {
+			asked, _ = request.(ops.WhyQuery)
+			return nil, &ops.RequestError{Refusal: ops.NotFound, Message: "none"}
+		}}}
+		require.Equal(t, http.StatusNotFound, s.Render(t.Context()).Status)
+		require.Equal(t, want, asked)
+	}
 }
 
 // wellBehaved holds what the policy of the pages refuses, and what a hostile text would bring.
