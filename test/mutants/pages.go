@@ -2,6 +2,16 @@ package main
 
 import "runtime"
 
+// pagesTable has mutants of what pages show.
+func pagesTable() []mutant {
+	const says = "TestPagesSayWhatIsSo"
+	return []mutant{
+		{"a group that waits has no retry", "internal/ops/counts.go", " || (g.Status == invoice.RetryScheduled && !deferred(g.Kind))", "", "internal/ops", "TestCountsSayWhatWaitsLongestAndWhatFailsNow"},
+		{"a page without SQL stays away", "internal/ui/problem.go", "Live: t.Away", "Live: false", "test/storybook", says},
+		{"a reader sees an action", "internal/ui/overview.go", "if v.Who.May() && g.Retry", "if g.Retry", "test/storybook", says},
+	}
+}
+
 // browserTable has the mutants that only a browser sees. There are none where the browser of the tests does not run.
 func browserTable() []mutant {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -11,6 +21,7 @@ func browserTable() []mutant {
 	const pkg, place, typed = "test/browser", "TestALivePageChangesInItsPlace", "TestWhatIsTypedDuringAPollStays"
 	const seen, keys = "TestEveryStoryIsForEverybody/overview-busy", "TestEveryStoryByKeyboard/documents-mixed"
 	return []mutant{
+		{"the overview is not polled", "internal/ui/overview.go", "Main: p, Live: true}", "Main: p}", pkg, place},
 		{"a page is loaded anew", script, "place(await answer.text())", "(location.reload(), true)", pkg, place},
 		{"a poll loses the focus", script, "again.focus({ preventScroll: true })", "again.blur()", pkg, place},
 		{"a poll moves a table", script, "s.scrollLeft = scrolled[i] || 0", "s.scrollLeft = 0", pkg, place},
