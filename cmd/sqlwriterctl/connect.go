@@ -229,7 +229,10 @@ func (a *app) connections(ctx context.Context) (source, error) {
 
 // use names a source with settings on stderr, and completes it.
 func (a *app) use(s *source) error {
-	if s.name == "" {
+	switch {
+	case s.name == "" && a.env(appVariable) != "":
+		return needsConnections(appVariable)
+	case s.name == "":
 		return &advisedError{
 			&usageError{errors.New("there is nothing to connect to")},
 			"start the local stack (make run), or pass --app or --cosmos and --sql, or `sqlwriterctl context add`; `sqlwriterctl --help` lists the ways",

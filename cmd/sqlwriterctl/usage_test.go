@@ -116,6 +116,9 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		require.Contains(t, lines[1], "hint: ")
 		require.Contains(t, lines[1], c.hint)
 	}
+	b.env["SQLWRITER_APP"] = "http://127.0.0.1:7071"
+	require.Equal(t, exitUsage, b.run(t, "document", "submit", "-"))
+	require.Contains(t, b.errors, "SQLWRITER_APP names an app, and this command needs connections")
 }
 
 // A failing dependency is one sentence and one hint; the driver's words come with --verbose.
