@@ -152,7 +152,7 @@ func (v *visit) flow(s ops.Status) flowSays {
 	case f.State == breaker.StoppedFlow:
 		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
 	case f.State == breaker.PausedFlow:
-		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + sentence(why) + kept, Action: "flow-resume", Name: "Resume..."}
+		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "flow-resume", Name: "Resume..."}
 	case f.State == breaker.RampingUp:
 		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("%sSQL answers again. At most %d documents go into one request for now, and more with each success.%s", since, f.Limit, kept)
 	default:

@@ -81,7 +81,7 @@ func overviewStories() []Story {
 	withRuns := well()
 	withRuns.Runs = []ops.RunState{{ID: replayRun, Kind: run.Replay, Status: run.RunRunning, State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12, Known: 31}}
 	paused := stoppedStatus()
-	paused.Flow = ops.FlowView{State: breaker.PausedFlow, Says: "paused by a.lopez since 2026-11-22T03:00:00-06:00: maintenance of SQL", Reason: "maintenance of SQL, INC-4711", Since: Ago(13 * time.Minute), HeldBy: "a.lopez@example.com (1-2-3)"}
+	paused.Flow = ops.FlowView{State: breaker.PausedFlow, Says: "paused by a.lopez since 2026-11-22T03:00:00-06:00: maintenance of SQL", Code: breaker.CodePaused, Reason: "maintenance of SQL, INC-4711", Since: Ago(13 * time.Minute), HeldBy: "a.lopez@example.com (1-2-3)"}
 	paused.Dependencies, paused.RunsUnknown = well().Dependencies, "SQL is not asked while the flow is paused"
 	paused.Attention = []ops.Attention{{Code: "flow_paused", Says: "the flow is " + paused.Flow.Says, Page: "Hold everything"}}
 	refused := stoppedStatus()

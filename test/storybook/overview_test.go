@@ -45,7 +45,7 @@ func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
 		},
 		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "What to do", "It goes on by itself only when the database before is back; else a person must accept this one"},
 		"overview-gaps":        {"timer silent 3 h 0 min", "waiting, 5,000+ at most", "no tick for 3 h 0 min"},
-		"overview-paused":      {"Paused by a.lopez@example.com", "maintenance of SQL, INC-4711", "Resume..."},
+		"overview-paused":      {"Paused by a.lopez@example.com", "Why: maintenance of SQL, INC-4711. Documents wait", "Resume..."},
 		"overview-cosmos-away": {"Cosmos DB does not answer"},
 		"overview-stale":       {"the timer is silent since 02:56:07"},
 		"overview-first-start": {"The timer has not sampled twice yet.", "Not known: the timer has not counted."},

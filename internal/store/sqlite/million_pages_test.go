@@ -31,7 +31,7 @@ type timedPage struct {
 	bytes       int
 }
 
-// timePages renders the operators' pages that ask the store, each times.
+// timePages renders every page of the operators' site but that of evidence, which asks blob storage alone, each times.
 func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	t.Helper()
 	const document = "2025-12-17 10:30:15.123456-06:00-0001-1"
@@ -69,10 +69,18 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		{"document", "id=" + url.QueryEscape(document)},
 		{"document", "line=1"},
 		{"cancel", "run=" + bigRun},
+		{"resume", "run=" + bigRun},
 		{"requeue", "run=" + bigRun},
+		{"run-replay", "run=" + bigRun},
+		{"batch", "batch=" + url.QueryEscape(bigRun+"/1")},
+		{"retry", "ids=" + url.QueryEscape(document)},
+		{"pause", ""},
+		{"reports", ""},
+		{"codes", ""},
 	}
 	for _, f := range first {
-		requests = append(requests, struct{ path, query string }{"finding", "finding=" + url.QueryEscape(string(f.Class)+"/"+jsonNumber(f.Line)+"/"+f.Document)})
+		named := "finding=" + url.QueryEscape(string(f.Class)+"/"+jsonNumber(f.Line)+"/"+f.Document)
+		requests = append(requests, struct{ path, query string }{"finding", named}, struct{ path, query string }{"accept", named})
 	}
 	for _, r := range shared.ReportNames() {
 		requests = append(requests, struct{ path, query string }{"report", "name=" + r.Name})
