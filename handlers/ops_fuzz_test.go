@@ -167,12 +167,19 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 			}
 		}
 	}
-	rapid.Check(t, check)
-	for _, r := range table {
-		if !slices.Contains([]string{"batch.show", "batch.requeue", "run.resume"}, r.Name) { // they need a batch or an ended run
-			require.True(t, succeeded[r.Name] || testing.Short(), "no request of %s succeeded: the generator is too wild", r.Name)
+	missing := func() (names []string) {
+		for _, r := range table {
+			if !succeeded[r.Name] && !slices.Contains([]string{"batch.show", "batch.requeue", "run.resume"}, r.Name) { // they need a batch or an ended run
+				names = append(names, r.Name)
+			}
 		}
+		return names
 	}
+	const rounds = 10 // one round may miss a call
+	for round := 0; round == 0 || (round < rounds && len(missing()) > 0 && !testing.Short()); round++ {
+		rapid.Check(t, check)
+	}
+	require.True(t, len(missing()) == 0 || testing.Short(), "no request of these succeeded, so the generator is too wild: %v", missing())
 }
 
 // changed is all that an action can change: the audit log, the runs, the flow, the document.
