@@ -169,11 +169,11 @@ func (o *Ops) code(parameter, code string) (string, error) {
 	if known, ok := fault.Known(o.o.Faults, code); ok {
 		return known, nil
 	}
-	near := fault.Near(fault.Codes(o.o.Faults), code)
-	if len(near) == 0 {
-		near = fault.Codes(o.o.Faults)
+	expected := "a number or a code of `sqlwriterctl explain`"
+	if near := fault.Near(fault.Codes(o.o.Faults), code); len(near) > 0 {
+		expected = "a number or one of " + strings.Join(near, ", ")
 	}
-	return "", refuse(Usage, "%s: expected a number or one of %s, found %q", parameter, strings.Join(near, ", "), Truncate(code, MaxKind))
+	return "", refuse(Usage, "%s: expected %s, found %q", parameter, expected, Truncate(code, MaxKind))
 }
 
 func (o *Ops) documentRow(doc found) DocumentRow {

@@ -209,7 +209,7 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 		"pending, retry_scheduled, committed, failed, processing": {DocumentFilter: ops.DocumentFilter{Status: "done"}},
 		"infrastructure, ":     {DocumentFilter: ops.DocumentFilter{Kind: "bogus"}},
 		"validation.too_long":  {DocumentFilter: ops.DocumentFilter{Code: "toolong"}},
-		"missing_detail_row":   {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
+		"a code of":            {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
 		"line: expected":       {DocumentFilter: ops.DocumentFilter{Line: -1}},
 		"request: expected":    {DocumentFilter: ops.DocumentFilter{Request: strings.Repeat("x", 1024)}},
 		"until: expected":      {DocumentFilter: ops.DocumentFilter{Since: start(), Until: start()}},

@@ -269,7 +269,7 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 		"usage: line: expected the id of a line, found -1":        func() error { _, err := w.ops.EvidenceShow(t.Context(), of(id(1), -1)); return err },
 		"usage: limit: expected 1 to 1000, found 1001":            func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Limit: 1001}); return err },
 		"usage: line: expected the id of a line, found -2":        func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Line: -2}); return err },
-		"usage: error_code: expected a number or one of": func() error {
+		"usage: error_code: expected a number or a code of": func() error {
 			_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "nonsense"})
 			return err
 		},

@@ -153,7 +153,7 @@ func (w why) explain(e *Explanation) {
 		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: no app takes it"
 	case eligibility == invoice.NotOurs:
 		e.Summary = fmt.Sprintf("it belongs to the environment %q, this app is %q", w.doc.SysName, w.o.o.SysName)
-		e.Next = "nothing here: ask the app of that environment"
+		e.Next = "nothing here: " + notOurs
 	case eligibility == invoice.NotOffered:
 		e.Status = "not offered"
 		e.Summary = "it was never offered: it has no sql_writer.status"
@@ -174,6 +174,9 @@ func (w why) explain(e *Explanation) {
 		w.pending(e)
 	}
 }
+
+// notOurs is what becomes of a document that names another environment.
+const notOurs = "the app of that environment takes it. If request_details.sys_name is a mistake, who wrote the document corrects it"
 
 func (w why) committed(e *Explanation) {
 	at := ""

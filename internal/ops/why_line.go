@@ -84,7 +84,7 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 		row := o.documentRow(newest)
 		e.Summary = fmt.Sprintf("a newer result names this line but belongs to %s, and this app is %q, so it never takes it: %s (%s). The newest of this environment: %s",
 			environmentOf(row.SysName), o.o.SysName, row.ID, row.Status, e.Summary)
-		e.Next = fmt.Sprintf("for the newer one nothing: if its request_details.sys_name is a mistake, correct it; for this one: %s", e.Next)
+		e.Next = fmt.Sprintf("the newer one: nothing here, %s. This one: %s", notOurs, e.Next)
 	}
 	for _, doc := range l.docs[1:] {
 		about.Others = append(about.Others, o.documentRow(doc))

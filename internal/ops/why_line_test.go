@@ -40,7 +40,7 @@ func TestWhyByLine(t *testing.T) {
 	require.False(t, e.Line.Others[0].Foreign)
 	require.Regexp(t, `^a newer result names this line but belongs to the environment "wbe", and this app is "web", so it never takes it: `+theirs+
 		` \(pending\)\. The newest of this environment: pending; waiting`, e.Summary)
-	require.Contains(t, e.Next, "if its request_details.sys_name is a mistake, correct it; for this one: the change feed brings it")
+	require.Contains(t, e.Next, "who wrote the document corrects it. This one: the change feed brings it")
 
 	w.sink.fails = fault.New(fault.Infrastructure, "test: ledger", "refused", "set by the test")
 	e, err = w.ops.Why(t.Context(), line)

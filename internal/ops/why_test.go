@@ -157,7 +157,7 @@ func TestWhy(t *testing.T) {
 			next: "nothing: it is left alone until a person corrects the status",
 		},
 		"another environment": {
-			state: `{"status":"pending"}`, sysName: "dev", summary: `it belongs to the environment "dev", this app is "web"`, next: "nothing here: ask the app of that environment",
+			state: `{"status":"pending"}`, sysName: "dev", summary: `it belongs to the environment "dev", this app is "web"`, next: "nothing here: the app of that environment takes it. If request_details.sys_name is a mistake, who wrote the document corrects it",
 		},
 		"no environment": {
 			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)", next: "nothing: no app takes it",
