@@ -33,7 +33,7 @@ func Meanings() []Meaning {
 		{
 			Class: Edited, Finding: true,
 			Means: "a value other than the status is not what was written: a person or a program changed the row",
-			Do: "ask who. Right: `sqlwriterctl finding accept NAME --why TEXT`. Wrong: `sqlwriterctl run start reindex --findings edited --dry-run` shows the columns before and " +
+			Do: "ask who. If the change is right: `sqlwriterctl finding accept NAME --why TEXT`. If it is wrong: `sqlwriterctl run start reindex --findings edited --dry-run` shows the columns before and " +
 				"after, and with --why TEXT instead of --dry-run it writes the document's values again",
 		},
 		{
