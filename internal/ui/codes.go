@@ -13,8 +13,10 @@ type codesPage struct {
 	// Of is the code that was asked for; without one all are listed.
 	Of      string
 	Entries []explain.Entry
-	Notes   []string
-	Near    []string
+	// OfDocuments says that documents may have the code.
+	OfDocuments bool
+	Notes       []string
+	Near        []string
 	// Groups are all codes, by where they come from.
 	Groups []codeGroup
 }
@@ -46,6 +48,7 @@ func (v *visit) codes() (content, error) {
 	if p.Entries, p.Notes = table.Look(of); len(p.Entries) == 0 {
 		p.Near, c.Status = table.Near(of), http.StatusNotFound
 	}
+	p.OfDocuments = table.Names(of)
 	c.Title, c.Main = of, p
 	c.Command = "sqlwriterctl explain " + shellWord(of)
 	return c, nil

@@ -19,6 +19,8 @@ type confirm struct {
 	Button  string
 	Danger  bool
 	Nothing string
+	// Some is a second button, named "only": the action for a part of what it is about.
+	Some string
 	// Why is the reason as it was typed before.
 	Why string
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -88,6 +89,8 @@ type documentPage struct {
 	// CanRetry says that a retry makes sense, and Retry is its page.
 	CanRetry bool
 	Retry    string
+	// Stopped says that nothing is written, and that the person may resume the flow. SayFlow says that the other sentences leave the flow out.
+	Stopped, SayFlow bool
 	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why.
 	Diff        *ops.DocumentDiff
 	DiffProblem string
@@ -113,7 +116,9 @@ func (v *visit) document() (content, error) {
 		return content{}, err
 	}
 	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
-	p.CanRetry = v.Who.May() && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
+	p.Stopped = v.Who.May() && (strings.HasPrefix(e.Flow, string(breaker.PausedFlow)) || strings.HasPrefix(e.Flow, string(breaker.StoppedFlow)))
+	p.SayFlow = !strings.Contains(e.Summary+e.Next, e.Flow)
+	p.CanRetry = v.Who.May() && !p.Stopped && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
 	p.HasEvidence = e.Evidence != ""
 	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{e.ID}}); err != nil {
 		p.DiffProblem = reasonOf(err)
@@ -159,9 +164,12 @@ func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
 	if v.Form != nil {
 		v.Query = v.Form
 	}
-	q, err := query(v, opsapi.DocumentList, "ids", "why", "count")
-	r.DocumentFilter = q.DocumentFilter
-	for _, id := range v.Query["ids"] {
+	q, err := query(v, opsapi.DocumentList, "ids", "why", "count", "only", "would")
+	ids := v.Query["ids"]
+	if r.DocumentFilter = q.DocumentFilter; v.Query.Get("only") != "" {
+		ids, r.DocumentFilter = v.Query["would"], ops.DocumentFilter{}
+	}
+	for _, id := range ids {
 		if id != "" {
 			r.IDs = append(r.IDs, id)
 		}
@@ -209,6 +217,9 @@ func (v *visit) retry() (content, error) {
 		}
 	}
 	v.foresee(&p)
+	if stopped := v.stopped(); stopped != "" {
+		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "flow-resume", "Resume..."
+	}
 	command := filterFlags("sqlwriterctl document retry", v)
 	for _, id := range r.IDs {
 		command += " " + shellWord(id)
@@ -233,18 +244,22 @@ func (v *visit) foresee(p *retryPage) {
 		return
 	}
 	p.Would = map[string]ops.DocumentDiff{}
-	committed := 0
+	var would []field
 	for _, d := range diff.Documents {
 		p.Would[d.ID] = d
 		if d.Problem == "" {
-			committed++
+			would = append(would, field{"would", d.ID})
 		}
+	}
+	if len(would) > 0 && len(would) < p.Started.Matched && p.Confirm.To == "retry" {
+		p.Confirm.Some = fmt.Sprintf("Retry the %s that would be committed", number(len(would)))
+		p.Confirm.Fields = append(p.Confirm.Fields, would...)
 	}
 	these := "these"
 	if len(ids) < p.Started.Matched {
 		these = "the first " + number(len(ids))
 	}
-	p.Confirm.Says = fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(committed), number(len(diff.Documents)-committed)) + p.Confirm.Says
+	p.Confirm.Says = fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(len(would)), number(len(diff.Documents)-len(would))) + p.Confirm.Says
 }
 
 // retryOf names what a retry is about.
@@ -263,6 +278,9 @@ func (v *visit) doRetry() (string, error) {
 	r, err := v.retryRequest()
 	if err != nil {
 		return "", err
+	}
+	if stopped := v.stopped(); stopped != "" { // the browser would wait for the flow
+		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "nothing is written now: the flow is " + stopped}
 	}
 	var started ops.Started
 	count, err := strconv.Atoi(v.Form.Get("count"))

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/explain"
@@ -60,7 +61,9 @@ type findingPage struct {
 	Means   explain.Entry
 	// Accepted says that it is accepted now, Open that it is open.
 	Open, Accepted bool
-	Confirm        confirm
+	// Lines compares the finding's line with its document; empty when there is nothing to compare, or when that is not known.
+	Lines   []ops.LineDiff
+	Confirm confirm
 }
 
 // finding shows a finding.
@@ -81,7 +84,21 @@ func (v *visit) readFinding(name string) (findingPage, error) {
 	if found, _ := v.site.o.Codes.Look(string(row.Class)); len(found) > 0 {
 		p.Means = found[0]
 	}
+	if row.Document == "" || row.Line == 0 || row.State == reconcile.Gone {
+		return p, nil
+	}
+	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{row.Document}}); err == nil && len(diff.Documents) == 1 {
+		p.Lines = slices.DeleteFunc(slices.Clone(diff.Documents[0].Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
+	}
 	return p, nil
+}
+
+// aboutFinding names a finding for people.
+func aboutFinding(f ops.FindingRow) string {
+	if f.Line != 0 {
+		return fmt.Sprintf("line %d, %s", f.Line, f.Class)
+	}
+	return f.Document + ", " + string(f.Class)
 }
 
 // accept asks before a finding is accepted.
@@ -103,7 +120,7 @@ func (v *visit) accept() (content, error) {
 	if p.Finding.State == reconcile.Gone {
 		p.Confirm.Nothing = "it is gone: the last comparison did not find it"
 	}
-	return content{Title: "Accept " + p.Finding.Name, Command: "sqlwriterctl finding accept " + shellWord(p.Finding.Name) + ` --why "..."`, Main: p}, nil
+	return content{Title: "Accept: " + aboutFinding(p.Finding), Command: "sqlwriterctl finding accept " + shellWord(p.Finding.Name) + ` --why "..."`, Main: p}, nil
 }
 
 func (v *visit) doAccept() (string, error) {

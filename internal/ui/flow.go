@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
@@ -28,6 +29,15 @@ func (v *visit) pause() (content, error) {
 func (v *visit) doPause() (string, error) {
 	_, err := do(v, opsapi.FlowPause, ops.FlowRequest{Why: v.Form.Get("why")})
 	return "", err
+}
+
+// stopped describes the flow while nothing is written; empty while it runs, or when it is not known.
+func (v *visit) stopped() string {
+	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	if f := status.Flow; err == nil && (f.State == breaker.PausedFlow || f.State == breaker.StoppedFlow) {
+		return v.site.says(f.Says)
+	}
+	return ""
 }
 
 // flowResume asks before the flow is resumed.

@@ -230,13 +230,21 @@ func (v *visit) tiles(s ops.Status, committed *ops.Committed) []tile {
 	if c := s.Counts; c != nil {
 		pending := c.Depth[invoice.Pending]
 		pending.Documents += c.Depth[invoice.Processing].Documents
-		oldest := "none waits"
+		waits, due := "none waits", number(c.Due)+" due"
 		if c.Oldest != nil {
-			oldest = "oldest " + span(time.Duration(c.Oldest.AgeSeconds)*time.Second)
+			age := "oldest " + span(time.Duration(c.Oldest.AgeSeconds)*time.Second)
+			switch {
+			case c.Oldest.Status != invoice.RetryScheduled:
+				waits = age
+			case pending.Documents > 0:
+				waits, due = "none older", due+", "+age
+			default:
+				due += ", " + age
+			}
 		}
 		tiles = []tile{
-			{"Waiting", counted(pending), oldest, waiting},
-			{"Retry scheduled", counted(c.Depth[invoice.RetryScheduled]), fmt.Sprintf("%s due", number(c.Due)), retries},
+			{"Waiting", counted(pending), waits, waiting},
+			{"Retry scheduled", counted(c.Depth[invoice.RetryScheduled]), due, retries},
 			{"Failed", counted(c.Depth[invoice.Failed]), fmt.Sprintf("%s in the last hour", number(c.PoisonLastHour)), failed},
 		}
 	}

@@ -55,7 +55,7 @@ func documentStories() []Story {
 	}
 	stopped := tooLong()
 	stopped.Flow, stopped.StoppedSeconds = "stopped since 2026-11-22T03:12:05-06:00 (infrastructure refused: nobody listens); next probe 2026-11-22T03:13:45-06:00", 62
-	stopped.Next = "it waits until the flow runs again, and this spends no retry"
+	stopped.Next = "the flow is " + stopped.Flow + ": when a probe succeeds, it is taken up"
 	byLine := failed
 	byLine.Line = &ops.AboutLine{Line: 1421549, Says: "the ledger has its failure mark", Others: mixed[:2]}
 	hostile := ops.Explanation{
@@ -126,6 +126,7 @@ func documentStories() []Story {
 		{Name: "document-hostile", Says: "Texts are texts.", Path: "document", Query: url.Values{"id": {Hostile}}, Answers: map[string]any{"document.why": hostile, "document.diff": bad}},
 		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen}},
 		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many, "document.diff": SQLAway()}},
+		{Name: "retry-paused", Says: "Nothing is written.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen, "status.get": pausedStatus()}},
 		{Name: "retry-none", Says: "Nothing to retry.", Path: "retry", Query: url.Values{"ids": {waitingDocument}}, Answers: map[string]any{"document.retry": none}},
 		{Name: "retry-done", Says: "The browser goes to the run.", Path: "retry", Form: form, Answers: map[string]any{"document.retry": ops.Started{Run: replayRun, Matched: 31}}},
 		{Name: "retry-shadow", Says: "A shadow writes nothing.", Path: "retry", Form: form, Mode: "shadow", Answers: map[string]any{"document.diff": foreseen, "document.retry": func(request any) (any, error) {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/reconcile"
@@ -25,6 +27,13 @@ func findingStories() []Story {
 	found := ops.Found{Classes: []reconcile.Count{{Class: reconcile.Edited, Open: 2, Accepted: 1, First: Ago(30 * time.Hour)}, {Class: reconcile.Stale, Open: 1, First: Ago(73 * time.Minute)}}, Open: 3, Accepted: 1, Run: reconcileRun, ComparedAt: Ago(73 * time.Minute), Says: "3 open (2 edited, 1 stale), 1 accepted"}
 	hostile := ops.FindingRow{Name: Hostile, Finding: reconcile.Finding{Seen: reconcile.Seen{Key: reconcile.Key{Class: reconcile.Class(Hostile), Line: 1, Document: Hostile}, Detail: Hostile}, State: reconcile.Open, Run: Hostile, QueuedBy: Hostile, By: Hostile, Why: Hostile}}
 	about := url.Values{"finding": {edited.Name}}
+	text := func(s string) *string { return &s }
+	values := ops.Diff{Documents: []ops.DocumentDiff{{ID: document, Lines: []ops.LineDiff{
+		{Line: 1421549, Verdict: commit.Unchanged, Says: "this content was written before, and 1 column changed since: a write leaves the line alone", Columns: []ops.ColumnDiff{
+			{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("SIEMENS AG"), After: text("SIEMENS")},
+		}},
+		{Line: 1421550, Verdict: commit.Unchanged, Says: "it has this content"},
+	}}}}
 	form := url.Values{"finding": {edited.Name}, "why": {"corrected by the vendor's steward"}}
 	return []Story{
 		{Name: "findings-open", Says: "What the night found.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited, stale}, Found: found, Next: "x"}}},
@@ -32,11 +41,11 @@ func findingStories() []Story {
 		{Name: "findings-filtered", Says: "A filter without a match.", Path: "findings", Query: url.Values{"classes": {"stale"}, "state": {"gone"}, "line": {"7"}}, Answers: map[string]any{"finding.list": ops.FindingPage{Found: found}}},
 		{Name: "findings-sql-away", Says: "SQL has them.", Path: "findings", Answers: map[string]any{"finding.list": SQLAway()}},
 		{Name: "findings-hostile", Says: "Texts are texts.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}, Found: ops.Found{Says: Hostile, Run: Hostile, Classes: []reconcile.Count{{Class: reconcile.Class(Hostile), Open: 1}}}}}},
-		{Name: "finding-open", Says: "One of them.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": edited}},
-		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": accepted}},
+		{Name: "finding-open", Says: "One of them.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": edited, "document.diff": values}},
+		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": accepted, "document.diff": SQLAway()}},
 		{Name: "finding-mended", Says: "The night mends it.", Path: "finding", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.show": stale}},
 		{Name: "finding-hostile", Says: "Texts are texts.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": hostile}},
-		{Name: "accept-asked", Says: "Before it is accepted.", Path: "accept", Query: about, Answers: map[string]any{"finding.show": edited}},
+		{Name: "accept-asked", Says: "Before it is accepted.", Path: "accept", Query: about, Answers: map[string]any{"finding.show": edited, "document.diff": values}},
 		{Name: "accept-gone", Says: "It is gone.", Path: "accept", Query: about, Answers: map[string]any{"finding.show": gone}},
 		{Name: "accept-done", Says: "The browser goes to the finding.", Path: "accept", Form: form, Answers: map[string]any{"finding.accept": ops.AcceptedFindings{}}},
 		{Name: "accept-conflict", Says: "A comparison was faster.", Path: "accept", Form: form, Answers: map[string]any{"finding.show": edited, "finding.accept": &ops.RequestError{Refusal: ops.Conflict, Message: "a comparison changed one of the findings meanwhile: list them again"}}},

@@ -74,16 +74,22 @@ func busyStatus() ops.Status {
 	return s
 }
 
+// pausedStatus is while an operator has paused the flow.
+func pausedStatus() ops.Status {
+	paused := stoppedStatus()
+	paused.Flow = ops.FlowView{State: breaker.PausedFlow, Says: "paused by a.lopez since 2026-11-22T03:00:00-06:00: maintenance of SQL", Code: breaker.CodePaused, Reason: "maintenance of SQL, INC-4711", Since: Ago(13 * time.Minute), HeldBy: "a.lopez@example.com (1-2-3)"}
+	paused.Dependencies, paused.RunsUnknown = well().Dependencies, "SQL is not asked while the flow is paused"
+	paused.Attention = []ops.Attention{{Code: "flow_paused", Says: "the flow is " + paused.Flow.Says, Page: "Hold everything"}}
+	return paused
+}
+
 func overviewStories() []Story {
 	answers := func(s ops.Status, audit any) map[string]any {
 		return map[string]any{"status.get": s, "audit.list": audit, "status.day": day()}
 	}
 	withRuns := well()
 	withRuns.Runs = []ops.RunState{{ID: replayRun, Kind: run.Replay, Status: run.RunRunning, State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12, Known: 31}}
-	paused := stoppedStatus()
-	paused.Flow = ops.FlowView{State: breaker.PausedFlow, Says: "paused by a.lopez since 2026-11-22T03:00:00-06:00: maintenance of SQL", Code: breaker.CodePaused, Reason: "maintenance of SQL, INC-4711", Since: Ago(13 * time.Minute), HeldBy: "a.lopez@example.com (1-2-3)"}
-	paused.Dependencies, paused.RunsUnknown = well().Dependencies, "SQL is not asked while the flow is paused"
-	paused.Attention = []ops.Attention{{Code: "flow_paused", Says: "the flow is " + paused.Flow.Says, Page: "Hold everything"}}
+	paused := pausedStatus()
 	refused := stoppedStatus()
 	refused.Flow.Code, refused.Flow.Reason = breaker.CodeWentBack, "the database's heartbeat is 1763800325000 (2026-11-22T08:32:05Z); the control document knows 1763802725000 (2026-11-22T09:12:05Z)"
 	refused.Attention = []ops.Attention{{Code: "database_refused", Says: "the flow is " + refused.Flow.Says, Page: "The database went back"}}

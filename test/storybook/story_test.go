@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -65,6 +66,20 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 
 	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing", "a shadow flows, and nothing comes of it")
+	require.Contains(t, as("retry-asked", opsapi.Operator), ">Retry the 4 that would be committed<")
+	waits := as("retry-paused", opsapi.Operator)
+	require.Contains(t, waits, "nothing is written now: the flow is paused by a.lopez")
+	require.NotContains(t, waits, "<form class=\"act\"", "the browser would wait for the flow")
+	require.Contains(t, as("document-stopped", opsapi.Operator), ">Resume the flow...<")
+	require.NotContains(t, as("document-stopped", opsapi.Operator), ">Retry now...<")
+	for _, page := range []string{"finding-open", "accept-asked"} {
+		shown := as(page, opsapi.Operator)
+		require.Contains(t, shown, "<del>SIEMENS AG</del>", "%s: who decides sees the values", page)
+		require.NotContains(t, shown, "1421550", "%s: that is another line", page)
+	}
+	require.NotContains(t, as("finding-accepted", opsapi.Operator), "What you can do", "it was done")
+	require.Contains(t, as("codes-one", opsapi.Reader), "Documents with this code")
+	require.NotContains(t, as("codes-attention", opsapi.Reader), "Documents with this code", "no document has it")
 	require.Contains(t, as("documents-cosmos-away", opsapi.Reader), `data-poll="15"`, "it says that it comes back by itself")
 
 	failures := stories["run-failures"]
@@ -94,6 +109,26 @@ func TestTheFieldOfTheHeaderFindsALineOrADocument(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, s.Render(t.Context()).Status)
 		require.Equal(t, want, asked)
 	}
+}
+
+// The second button retries the documents that would be committed and no other. While nothing is written, neither does anything.
+func TestARetryOfSome(t *testing.T) {
+	var asked []ops.RetryRequest
+	form := url.Values{"status": {"retry_scheduled"}, "error_code": {"validation.too_long"}, "count": {"31"}, "why": {"w"}, "only": {"some"}, "would": {"a", "b"}}
+	s := storybook.Story{Path: "retry", Form: form, Answers: map[string]any{"status.get": ops.Status{Flow: ops.FlowView{State: breaker.Running}}, "document.retry": func(request any) (any, error) {
+		r, _ := request.(ops.RetryRequest)
+		asked = append(asked, r)
+		return ops.Started{Run: "replay-1"}, nil
+	}}}
+	require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
+	require.Equal(t, []ops.RetryRequest{{IDs: []string{"a", "b"}, Why: "w"}}, asked)
+
+	s.Answers["status.get"] = ops.Status{Flow: ops.FlowView{State: breaker.PausedFlow, Says: "paused by ann"}}
+	a := s.Render(t.Context())
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Contains(t, a.Body, "Nothing was done: nothing is written now: the flow is paused by ann")
+	require.True(t, asked[len(asked)-1].DryRun)
+	require.Len(t, asked, 2)
 }
 
 // wellBehaved holds what the policy of the pages refuses, and what a hostile text would bring.
