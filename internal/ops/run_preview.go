@@ -189,7 +189,20 @@ func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error 
 		if row.Status == run.RunPurged {
 			return refuse(Conflict, "run %q is deleted by retention: what it left is not known any more", r.Run)
 		}
-		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
+		if r.Code != "" {
+			return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
+		}
+		// A run of a million documents may leave many: its receipt has their number.
+		first, err := s.Runs.Items(ctx, r.Run, []run.Outcome{run.DocFailed, run.DocDeferred}, "", shown)
+		if err != nil {
+			return err
+		}
+		stats, err := s.Runs.Stats(ctx, r.Run)
+		for _, item := range first {
+			p.First = append(p.First, Match{ID: item.Document})
+		}
+		p.Matched = stats.Outcomes[run.DocFailed] + stats.Outcomes[run.DocDeferred]
+		return err
 	})
 }
 
