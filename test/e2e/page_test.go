@@ -49,8 +49,9 @@ func (s *stack) browse(method, path string, form url.Values, headers map[string]
 	return answer.StatusCode, string(raw), strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// requirePageNames requires that the overview names what asks for attention, and that one click says what to do.
-func (s *stack) requirePageNames(code string) {
+// requirePageNames requires that the overview names what asks for attention, and that one click says what to do. known is how long after the
+// fault the status named it.
+func (s *stack) requirePageNames(known time.Duration, code string) {
 	s.t.Helper()
 	began := time.Now()
 	status, source, text := s.page("")
@@ -61,7 +62,19 @@ func (s *stack) requirePageNames(code string) {
 	require.Equal(s.t, http.StatusOK, status)
 	require.Contains(s.t, words, "Do ")
 	_, from, _ := strings.Cut(text, "What asks for attention")
-	s.t.Logf("PAGE %s in %s, one click to what to do: %.160s", code, time.Since(began).Round(10*time.Millisecond), from)
+	s.t.Logf("PAGE %s after %s, one click to what to do: %.160s", code, (known + time.Since(began)).Round(10*time.Millisecond), from)
+}
+
+// requirePageRun requires that the overview lists a run and says so, and that one click leads to it.
+func (s *stack) requirePageRun(id, says string) {
+	s.t.Helper()
+	_, source, text := s.page("")
+	require.Contains(s.t, html.UnescapeString(source), "run?"+url.Values{"run": {id}}.Encode())
+	require.Contains(s.t, text, says)
+	status, _, run := s.page("run?" + url.Values{"run": {id}}.Encode())
+	require.Equal(s.t, http.StatusOK, status, run)
+	_, from, _ := strings.Cut(run, "Runs "+id)
+	s.t.Logf("PAGE run, one click: %.160s", from)
 }
 
 // requirePageShows requires that the overview lists a group of documents, and that one click leads to the list, another to why one of them is here.

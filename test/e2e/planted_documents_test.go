@@ -199,6 +199,7 @@ func TestPlantedARunIsCancelled(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &is))
 	require.Equal(t, []string{id, ops.RunCancelled, "cancelled: the recovery timer ends it at its next tick"}, []string{is.Runs[0].ID, is.Runs[0].State, is.Runs[0].Says})
 	t.Logf("PLANTED run cancelled after %s: %s", time.Since(planted).Round(10*time.Millisecond), is.Runs[0].Says)
+	s.requirePageRun(id, is.Runs[0].Says)
 	s.requireNothing()
 	s.tick()
 	require.Empty(t, s.status().Runs)

@@ -112,7 +112,7 @@ func (s *stack) requireAlarm(took time.Duration, code, says string) {
 	require.GreaterOrEqual(s.t, at, 0, "%v", all)
 	require.Regexp(s.t, says, all[at].Says)
 	s.t.Logf("PLANTED %s after %s: %s", code, took.Round(10*time.Millisecond), all[at].Says)
-	s.requirePageNames(code)
+	s.requirePageNames(took, code)
 }
 
 // waitAlarm waits until the status has a code, requires it of the tool, and requires that operators were told in time.
