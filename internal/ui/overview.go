@@ -147,10 +147,10 @@ func (v *visit) flow(s ops.Status) flowSays {
 	case f.State == breaker.StoppedFlow && (f.Code == breaker.CodeWentBack || f.Code == breaker.CodeOtherDatabase):
 		says = flowSays{
 			Kind: "bad", Word: "Stopped: SQL is not the database that was written to last", Action: "codes?of=database_refused", Name: "What to do",
-			Text: since + sentence(why) + kept + " It goes on by itself only when the database before is back; else a person must accept this one, on the command line.",
+			Text: since + "Why: " + sentence(why) + kept + " It goes on by itself only when the database before is back; else a person must accept this one, on the command line.",
 		}
 	case f.State == breaker.StoppedFlow:
-		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
+		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + "Why: " + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
 	case f.State == breaker.PausedFlow:
 		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "flow-resume", Name: "Resume..."}
 	case f.State == breaker.RampingUp:

@@ -39,7 +39,7 @@ const picturesFolder = "../../docs/pages"
 
 func pictures() []string {
 	return []string{
-		"overview-stopped-wide-light", "overview-flowing-wide-dark", "documents-mixed-wide-light", "document-failed-wide-light", "retry-asked-wide-light",
+		"overview-stopped-wide-light", "overview-flowing-wide-dark", "documents-mixed-wide-light", "document-failed-wide-light", "retry-few-wide-light",
 		"run-works-wide-dark", "findings-open-wide-light", "overview-stopped-phone-dark",
 	}
 }

@@ -76,6 +76,9 @@ func documentStories() []Story {
 		}
 		foreseen.Documents = append(foreseen.Documents, d)
 	}
+	few := dry
+	few.Matched, few.First = 6, dry.First[:6]
+	few.Failures = []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 6}}
 	none := ops.Started{DryRun: true, Kind: run.Replay, Note: "no document of this environment matches whose status is failed"}
 	many := dry
 	many.Matched, many.AtLeast = 10_000, true
@@ -125,6 +128,7 @@ func documentStories() []Story {
 		{Name: "document-cosmos-away", Says: "Cosmos DB has it.", Path: "document", Query: about, Answers: map[string]any{"document.why": CosmosAway()}},
 		{Name: "document-hostile", Says: "Texts are texts.", Path: "document", Query: url.Values{"id": {Hostile}}, Answers: map[string]any{"document.why": hostile, "document.diff": bad}},
 		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen}},
+		{Name: "retry-few", Says: "Before 6 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": few, "document.diff": ops.Diff{Documents: foreseen.Documents[:6], Flow: "running", At: Now()}}},
 		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many, "document.diff": SQLAway()}},
 		{Name: "retry-paused", Says: "Nothing is written.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen, "status.get": pausedStatus()}},
 		{Name: "retry-none", Says: "Nothing to retry.", Path: "retry", Query: url.Values{"ids": {waitingDocument}}, Answers: map[string]any{"document.retry": none}},

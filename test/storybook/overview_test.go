@@ -40,7 +40,7 @@ func shown(t *testing.T, s storybook.Story) string {
 func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
 	for name, says := range map[string][]string{
 		"overview-stopped": {
-			"Stopped: nothing is written to SQL Since 03:12:05 (62 s). infrastructure refused: connection refused by sql-prod-01. Documents wait; none is lost, and no retry is spent. The next probe comes in 38 s",
+			"Stopped: nothing is written to SQL Since 03:12:05 (62 s). Why: infrastructure refused: connection refused by sql-prod-01. Documents wait; none is lost, and no retry is spent. The next probe comes in 38 s",
 			"stopped 42 min", "paused 2 min", "stopped 62 s", "about, in the 60 min up to 03:10:07",
 		},
 		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "What to do", "It goes on by itself only when the database before is back; else a person must accept this one"},
