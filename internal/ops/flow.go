@@ -168,6 +168,9 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
 			}
 			entry := Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
+			if t.StoppedFor > 0 {
+				entry.Why = Truncate("ended: "+t.Why, MaxWhy) // it is the reason of the stop
+			}
 			if err := s.Audit.Write(ctx, entry); err != nil {
 				return err
 			}

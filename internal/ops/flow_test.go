@@ -125,7 +125,7 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	require.NoError(t, w.ops.TellTransitions(t.Context()))
 	audits := w.audits()
 	require.Len(t, audits, 2)
-	require.Equal(t, []string{ops.FlowRunning, "a"}, []string{audits[0].Action, audits[0].By})
+	require.Equal(t, []string{ops.FlowRunning, "a", "ended: set by the test"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
 	require.Regexp(t, `"stopped_s":6\d\d`, string(audits[0].Detail))
 	require.Equal(t, []string{ops.FlowStopped, "a", "set by the test"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
 	require.Contains(t, string(audits[1].Detail), `"code":"refused"`)

@@ -21,6 +21,8 @@ type confirm struct {
 	Nothing string
 	// Some is a second button, named "only": the action for a part of what it is about.
 	Some string
+	// Weak says that the action would come to nothing, as far as it is known.
+	Weak bool
 	// Why is the reason as it was typed before.
 	Why string
 }

@@ -255,6 +255,7 @@ func (v *visit) foresee(p *retryPage) {
 		p.Confirm.Some = fmt.Sprintf("Retry the %s that would be committed", number(len(would)))
 		p.Confirm.Fields = append(p.Confirm.Fields, would...)
 	}
+	p.Confirm.Weak = len(would) == 0 && len(diff.Documents) == p.Started.Matched
 	these := "these"
 	if len(ids) < p.Started.Matched {
 		these = "the first " + number(len(ids))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -89,6 +90,11 @@ func (v *visit) readFinding(name string) (findingPage, error) {
 	}
 	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{row.Document}}); err == nil && len(diff.Documents) == 1 {
 		p.Lines = slices.DeleteFunc(slices.Clone(diff.Documents[0].Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
+		for i := range p.Lines {
+			if p.Lines[i].Verdict == commit.Superseded { // the values are another document's
+				p.Lines[i].Columns = nil
+			}
+		}
 	}
 	return p, nil
 }

@@ -154,7 +154,7 @@ func (v *visit) flow(s ops.Status) flowSays {
 	case f.State == breaker.PausedFlow:
 		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "flow-resume", Name: "Resume..."}
 	case f.State == breaker.RampingUp:
-		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("%sSQL answers again. At most %d documents go into one request for now, and more with each success.%s", since, f.Limit, kept)
+		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("SQL answers again. At most %d %s into one request for now, and more with each success.%s", f.Limit, ops.Plural(f.Limit, "document goes", "documents go"), kept)
 	default:
 		says.Text = v.flowing(s)
 	}
@@ -230,7 +230,7 @@ func (v *visit) tiles(s ops.Status, committed *ops.Committed) []tile {
 	if c := s.Counts; c != nil {
 		pending := c.Depth[invoice.Pending]
 		pending.Documents += c.Depth[invoice.Processing].Documents
-		waits, due := "none waits", number(c.Due)+" due"
+		waits, due := "none waited at "+v.site.clock(c.At), number(c.Due)+" due"
 		if c.Oldest != nil {
 			age := "oldest " + span(time.Duration(c.Oldest.AgeSeconds)*time.Second)
 			switch {

@@ -53,9 +53,9 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	busy := as("overview-busy", opsapi.Reader)
 	require.NotContains(t, busy, ">by itself<", "no failed document is retried by itself, whoever looks")
 	require.NotContains(t, busy, "...</a>", "a reader has no action")
-	require.Contains(t, as("overview-busy", opsapi.Operator), ">Retry 5,000&#43;...<", "there may be more")
+	require.Contains(t, as("overview-busy", opsapi.Operator), ">5,000&#43;</a>", "there may be more")
 	require.Contains(t, as("overview-stopped", opsapi.Reader), ">by itself<", "it waits for a dependency")
-	require.Contains(t, as("overview-stopped", opsapi.Operator), ">Retry 31...<", "who mended the cause need not wait for the timer")
+	require.Contains(t, as("overview-stopped", opsapi.Operator), ">Retry...<", "who mended the cause need not wait for the timer")
 	require.Contains(t, as("retry-asked", opsapi.Operator), "Of the first 20, 4 would be committed now and 16 would not.")
 
 	for _, page := range []string{"overview-flowing", "audit-entries"} {
@@ -74,7 +74,7 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.NotContains(t, as("document-stopped", opsapi.Operator), ">Retry now...<")
 	for _, page := range []string{"finding-open", "accept-asked"} {
 		shown := as(page, opsapi.Operator)
-		require.Contains(t, shown, "<del>SIEMENS AG</del>", "%s: who decides sees the values", page)
+		require.Contains(t, shown, "<td>SIEMENS AG</td>", "%s: who decides sees the values", page)
 		require.NotContains(t, shown, "1421550", "%s: that is another line", page)
 	}
 	require.NotContains(t, as("finding-accepted", opsapi.Operator), "What you can do", "it was done")
