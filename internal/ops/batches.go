@@ -182,6 +182,9 @@ func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDeta
 	return d, err
 }
 
+// RequeuedAtOnce bounds the batches of one request of BatchRequeue.
+const RequeuedAtOnce = maxListed
+
 // RequeueRequest asks to send failed batches again: one batch, or all of a run.
 type RequeueRequest struct {
 	// Batch is an id or RUN/NUMBER.

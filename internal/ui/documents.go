@@ -45,7 +45,7 @@ func (v *visit) documents() (content, error) {
 		Request: found.Request, First: q.Page == "",
 	}
 	p.Next = v.nextPage(found.Next)
-	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 {
+	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 && v.backQuery() != "" {
 		p.Retry = string(link("retry", filterPairs(v)...))
 	}
 	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: p.First}, nil
@@ -89,7 +89,7 @@ type documentPage struct {
 	// CanRetry says that a retry makes sense, and Retry is its page.
 	CanRetry bool
 	Retry    string
-	// Stopped says that nothing is written, and that the person may resume the flow. SayFlow says that the other sentences leave the flow out.
+	// Stopped says that nothing is written, and the document waits for it. SayFlow says that the other sentences leave the flow out.
 	Stopped, SayFlow bool
 	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why.
 	Diff        *ops.DocumentDiff
@@ -105,18 +105,24 @@ func (v *visit) document() (content, error) {
 		return content{}, err
 	}
 	if text := strings.TrimSpace(v.param("find")); text != "" {
-		if line, err := strconv.ParseInt(text, 10, 64); err == nil {
-			q.Line = line
-		} else {
+		line, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil:
 			q.ID = text
+		case line <= 0:
+			return content{}, usage(fmt.Sprintf("expected a line or the id of a document, found %q", text))
+		default:
+			q.Line = line
 		}
+	} else if v.Query.Has("find") {
+		return content{}, usage("expected a line or the id of a document, found nothing")
 	}
 	e, err := do(v, opsapi.DocumentWhy, q)
 	if err != nil {
 		return content{}, err
 	}
 	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
-	p.Stopped = v.Who.May() && (strings.HasPrefix(e.Flow, string(breaker.PausedFlow)) || strings.HasPrefix(e.Flow, string(breaker.StoppedFlow)))
+	p.Stopped = p.State != "good" && (strings.HasPrefix(e.Flow, string(breaker.PausedFlow)) || strings.HasPrefix(e.Flow, string(breaker.StoppedFlow)))
 	p.SayFlow = !strings.Contains(e.Summary+e.Next, e.Flow)
 	p.CanRetry = v.Who.May() && !p.Stopped && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
 	p.HasEvidence = e.Evidence != ""
@@ -202,23 +208,26 @@ func (v *visit) retry() (content, error) {
 		Button: "Retry " + words,
 	}
 	for _, pair := range filterNames() {
-		if text := v.param(pair[0]); text != "" {
+		if text := v.param(pair[0]); text != "" && len(r.IDs) == 0 {
 			p.Confirm.Fields = append(p.Confirm.Fields, field{pair[0], text})
 		}
 	}
 	for _, id := range r.IDs {
 		p.Confirm.Fields = append(p.Confirm.Fields, field{"ids", id})
 	}
-	p.Confirm.Fields = append(p.Confirm.Fields, field{"count", fmt.Sprint(started.Matched)})
+	if !started.AtLeast { // no more than the button says
+		p.Confirm.Fields = append(p.Confirm.Fields, field{"count", fmt.Sprint(started.Matched)})
+	}
 	if started.Matched == 0 {
 		p.Confirm.Nothing = "no document matches that has failed or waits for a retry"
 		if started.Note != "" {
 			p.Confirm.Nothing = started.Note
 		}
 	}
-	v.foresee(&p)
 	if stopped := v.stopped(); stopped != "" {
-		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "flow-resume", "Resume..."
+		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
+	} else {
+		v.foresee(&p)
 	}
 	command := filterFlags("sqlwriterctl document retry", v)
 	for _, id := range r.IDs {
@@ -245,22 +254,33 @@ func (v *visit) foresee(p *retryPage) {
 	}
 	p.Would = map[string]ops.DocumentDiff{}
 	var would []field
+	done := 0
 	for _, d := range diff.Documents {
 		p.Would[d.ID] = d
-		if d.Problem == "" {
+		switch {
+		case d.Status == string(invoice.Committed): // since the run that left it
+			done++
+		case d.Problem == "":
 			would = append(would, field{"would", d.ID})
 		}
 	}
-	if len(would) > 0 && len(would) < p.Started.Matched && p.Confirm.To == "retry" {
-		p.Confirm.Some = fmt.Sprintf("Retry the %s that would be committed", number(len(would)))
+	these, only := "these", ""
+	if len(ids) < p.Started.Matched {
+		these = "the first " + number(len(ids))
+		only = " of " + these
+	}
+	wouldNot := len(diff.Documents) - len(would) - done
+	if len(would) > 0 && wouldNot > 0 && p.Confirm.To == "retry" {
+		p.Confirm.Some = fmt.Sprintf("Retry the %s%s that would be committed", number(len(would)), only)
 		p.Confirm.Fields = append(p.Confirm.Fields, would...)
 	}
 	p.Confirm.Weak = len(would) == 0 && len(diff.Documents) == p.Started.Matched
-	these := "these"
-	if len(ids) < p.Started.Matched {
-		these = "the first " + number(len(ids))
+	says := fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(len(would)), number(wouldNot))
+	if done > 0 {
+		says = fmt.Sprintf("Of %s, %s would be committed now, %s would not, and %s committed since: a run skips those. ",
+			these, number(len(would)), number(wouldNot), number(done)+" "+ops.Plural(done, "was", "were"))
 	}
-	p.Confirm.Says = fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(len(would)), number(len(diff.Documents)-len(would))) + p.Confirm.Says
+	p.Confirm.Says = says + p.Confirm.Says
 }
 
 // retryOf names what a retry is about.
@@ -283,18 +303,27 @@ func (v *visit) doRetry() (string, error) {
 	if stopped := v.stopped(); stopped != "" { // the browser would wait for the flow
 		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "nothing is written now: the flow is " + stopped}
 	}
+	if len(r.IDs) == 0 {
+		if r.Limit, err = said(v.Form.Get("count")); err != nil {
+			return "", err
+		}
+	}
 	var started ops.Started
-	count, err := strconv.Atoi(v.Form.Get("count"))
-	if (err == nil && count <= mostHere) || len(r.IDs) > 0 || r.Line != 0 || r.Request != "" { // only a retry finds documents by the last three
+	switch {
+	case len(r.IDs) > mostHere:
+		return "", usage(fmt.Sprintf("expected at most %d documents by their ids, found %d", mostHere, len(r.IDs)))
+	case len(r.IDs) > 0 || (0 < r.Limit && r.Limit <= mostHere):
 		started, err = do(v, opsapi.DocumentRetry, r)
-	} else {
+	case r.Line != 0 || r.Request != "": // the workers do not search by them
+		return "", usage(fmt.Sprintf("expected at most %d documents of a line or a request: the command line retries more", mostHere))
+	default:
 		kind := run.Kinds().OfRun()
 		statuses := kind.Selectable()
 		if r.Status != "" {
 			statuses = []invoice.Status{r.Status}
 		}
 		started, err = do(v, opsapi.RunStart, ops.StartRequest{
-			Kind: kind.Kind, Why: r.Why, Filter: run.Filter{Statuses: statuses, ErrorKind: r.Kind, Code: r.Code, From: r.Since, To: r.Until},
+			Kind: kind.Kind, Why: r.Why, Limit: r.Limit, Filter: run.Filter{Statuses: statuses, ErrorKind: r.Kind, Code: r.Code, From: r.Since, To: r.Until},
 		})
 	}
 	switch {
@@ -304,6 +333,18 @@ func (v *visit) doRetry() (string, error) {
 		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "no document matches any more"}
 	}
 	return string(link("run", "run", started.Run)), nil
+}
+
+// said is the number of documents that a button said; 0 when it said "at least".
+func said(count string) (int, error) {
+	if count == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return 0, usage(fmt.Sprintf("count: expected a number of documents, found %q", ops.Truncate(count, ops.MaxKind)))
+	}
+	return n, nil
 }
 
 // replay asks before what a run left is tried again.

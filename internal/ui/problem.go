@@ -68,13 +68,26 @@ type trouble struct {
 	Code string
 	// Away: a dependency does not answer, and the page may come back by itself.
 	Away bool
+	// Why is the reason that was typed for an action that failed.
+	Why string
+}
+
+// notDone says that an action failed. What was asked of a dependency that did not answer may have been done.
+func notDone(err error) string {
+	if fault.IsDependency(err) {
+		return "It is not known whether this was done: " + reasonOf(err) + ". Look at the audit log before you try again."
+	}
+	return "Nothing was done: " + reasonOf(err)
 }
 
 // problem is the page of an error.
 func (v *visit) problem(err error) Answer {
-	t := trouble{Says: reasonOf(err), Away: fault.IsDependency(err)}
-	if t.Away {
+	t := trouble{Says: reasonOf(err), Away: fault.IsDependency(err) && v.failed == nil}
+	if fault.IsDependency(err) {
 		t.Code = fault.CodeOf(err)
+	}
+	if v.failed != nil {
+		t.Says, t.Why = notDone(v.failed), v.Form.Get("why")
 	}
 	a := v.render("problem", v.page.nav, content{Title: http.StatusText(statusOf(err)), Main: t, Status: statusOf(err), Live: t.Away})
 	a.Err = err

@@ -192,9 +192,12 @@ func (v *visit) requeue() (content, error) {
 		return content{}, err
 	}
 	failed := p.Stats.Batches[run.Failed]
-	c.Says = fmt.Sprintf("%d failed %s sent again, at most 1,000 at once.", failed, ops.Plural(failed, "batch is", "batches are"))
+	c.Says = fmt.Sprintf("%s failed %s sent again, at most %s at once.", number(failed), ops.Plural(failed, "batch is", "batches are"), number(ops.RequeuedAtOnce))
 	c.Not = []string{"Their documents that have an outcome are not tried again: a replay does that.", "A completed run runs again until they have ended."}
-	c.Button = fmt.Sprintf("Requeue %d %s", failed, ops.Plural(failed, "batch", "batches"))
+	c.Button = fmt.Sprintf("Requeue %s %s", number(failed), ops.Plural(failed, "batch", "batches"))
+	if failed > ops.RequeuedAtOnce {
+		c.Button = fmt.Sprintf("Requeue %s of %s batches", number(ops.RequeuedAtOnce), number(failed))
+	}
 	switch {
 	case failed == 0:
 		c.Nothing = "no batch of the run has failed"

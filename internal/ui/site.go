@@ -180,7 +180,7 @@ func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer
 	}
 	if v.failed != nil {
 		c.Status = statusOf(v.failed)
-		c.Notices = append([]Notice{{"bad", "Nothing was done: " + reasonOf(v.failed)}}, c.Notices...)
+		c.Notices = append([]Notice{{"bad", notDone(v.failed)}}, c.Notices...)
 	}
 	return v.render(v.page.template(), v.page.nav, c)
 }

@@ -16,7 +16,7 @@ func statusTable() []mutant {
 		{"old failures hide the latest", counts, "{[]invoice.Status{invoice.Failed}, true},", "{[]invoice.Status{invoice.Failed}, false},", pkg, "TestOldFailuresHideNoPoison"},
 		{"the oldest is the one that changed least recently", counts, "!first.IsZero() && first.Before(changed)", "false", pkg, groups},
 		{"poison is counted by the clock's hour", counts, "now.Sub(at) < time.Hour", "at.Truncate(time.Hour).Equal(now.Truncate(time.Hour))", pkg, groups},
-		{"a person retries what the timer retries", counts, "g.Status != invoice.Failed || ", "", pkg, groups},
+		{"a person retries what waits for a dependency", counts, " && !deferred(g.Kind))", ")", pkg, groups},
 		{"a group's command takes every group", counts, `g.Kind == "" || g.Code == "" || `, "", pkg, groups},
 		{"a group's command has a code that is refused", counts, ` || err != nil || s.Code != g.Code`, ` || err == nil && s.Code != g.Code`, pkg, groups},
 		{"the timer is silent after 20 ticks", status, "now.Sub(since) > 2*every", "now.Sub(since) > 20*every", pkg, silent},

@@ -2,6 +2,7 @@ package storybook
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -76,6 +77,8 @@ func documentStories() []Story {
 		}
 		foreseen.Documents = append(foreseen.Documents, d)
 	}
+	committedSince := ops.Diff{Documents: slices.Clone(foreseen.Documents)}
+	committedSince.Documents[0].Status, committedSince.Documents[0].Problem = "committed", ""
 	few := dry
 	few.Matched, few.First = 6, dry.First[:6]
 	few.Failures = []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 6}}
@@ -141,7 +144,7 @@ func documentStories() []Story {
 		}}},
 		{Name: "retry-reader", Says: "A reader may not.", Path: "retry", Query: filter, Role: opsapi.Reader},
 		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}, "document.diff": bad}},
-		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "run-replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": foreseen}},
+		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "run-replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": committedSince}},
 		{Name: "replay-done", Says: "The browser goes to the new run.", Path: "run-replay", Form: url.Values{"run": {replayRun}, "why": {"w"}}, Answers: map[string]any{"run.start": ops.Started{Run: replayRun, Matched: 4}}},
 	}
 }

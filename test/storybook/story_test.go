@@ -66,11 +66,17 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 
 	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing", "a shadow flows, and nothing comes of it")
-	require.Contains(t, as("retry-asked", opsapi.Operator), ">Retry the 4 that would be committed<")
 	waits := as("retry-paused", opsapi.Operator)
 	require.Contains(t, waits, "nothing is written now: the flow is paused by a.lopez")
 	require.NotContains(t, waits, "<form class=\"act\"", "the browser would wait for the flow")
-	require.Contains(t, as("document-stopped", opsapi.Operator), ">Resume the flow...<")
+	require.NotContains(t, waits, "would be committed")
+	require.Contains(t, as("document-stopped", opsapi.Operator), ">Look at the flow<")
+	require.NotContains(t, as("documents-mixed", opsapi.Operator), "Retry these...", "without a filter nothing is retried")
+	require.Contains(t, as("documents-waiting", opsapi.Operator), "Retry these...")
+	require.Contains(t, as("retry-asked", opsapi.Operator), ">Retry the 4 of the first 20 that would be committed<")
+	left := as("replay-asked", opsapi.Operator)
+	require.Contains(t, left, "4 would be committed now, 15 would not, and 1 was committed since: a run skips those.")
+	require.Contains(t, left, "was committed since<")
 	require.NotContains(t, as("document-stopped", opsapi.Operator), ">Retry now...<")
 	for _, page := range []string{"finding-open", "accept-asked"} {
 		shown := as(page, opsapi.Operator)
@@ -87,6 +93,14 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	ended.Stats.Batches = map[run.BatchStatus]int{run.Failed: 300}
 	failures.Answers["run.show"] = ended
 	require.Contains(t, as("run-failures", opsapi.Operator), "Requeue 300 failed batches...", "the page lists the first only")
+	asked := stories["requeue-asked"]
+	asked.Answers["run.show"] = func() ops.RunProgress {
+		p := ended
+		p.Status = run.RunCompletedWithFailures
+		p.Stats.Batches = map[run.BatchStatus]int{run.Failed: 5000}
+		return p
+	}()
+	require.Contains(t, as("requeue-asked", opsapi.Operator), ">Requeue 1,000 of 5,000 batches<")
 	ended.Status = run.RunPurged
 	failures.Answers["run.show"] = ended
 	purged := as("run-failures", opsapi.Operator)
@@ -127,8 +141,69 @@ func TestARetryOfSome(t *testing.T) {
 	a := s.Render(t.Context())
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Contains(t, a.Body, "Nothing was done: nothing is written now: the flow is paused by ann")
-	require.True(t, asked[len(asked)-1].DryRun)
+	require.Equal(t, ops.RetryRequest{IDs: []string{"a", "b"}, DryRun: true}, asked[len(asked)-1])
 	require.Len(t, asked, 2)
+
+	s.Answers["status.get"] = ops.Status{Flow: ops.FlowView{State: breaker.Running}}
+	s.Answers["document.retry"] = func(request any) (any, error) {
+		if r, _ := request.(ops.RetryRequest); !r.DryRun {
+			return nil, &ops.RequestError{Refusal: ops.Usage, Message: "why: expected a reason"}
+		}
+		return ops.Started{DryRun: true, Matched: 2, First: []ops.Match{{ID: "a"}, {ID: "b"}}}, nil
+	}
+	page := s.Render(t.Context()).Body
+	require.Contains(t, page, `<input type="hidden" name="ids" value="b">`)
+	require.NotContains(t, page, `<input type="hidden" name="status"`, "ids go with no other filter: the form could not be sent again")
+}
+
+// What is no line and no id is told so.
+func TestTheFieldOfTheHeaderRefusesWhatIsNothing(t *testing.T) {
+	for _, typed := range []string{"0", "-5", " ", ""} {
+		a := storybook.Story{Path: "document", Query: url.Values{"find": {typed}}}.Render(t.Context())
+		require.Equal(t, http.StatusBadRequest, a.Status, "%q", typed)
+		require.Contains(t, a.Body, "expected a line or the id of a document", "%q", typed)
+	}
+}
+
+// A button does no more than it says, however many documents match since it was shown.
+func TestARetryTakesNoMoreThanItSaid(t *testing.T) {
+	form := func(count string) url.Values {
+		return url.Values{"status": {"failed"}, "why": {"w"}, "count": {count}}
+	}
+	for count, limit := range map[string]int{"3": 3, "31000": 31000, "": 0} {
+		got := -1
+		s := storybook.Story{Path: "retry", Form: form(count), Answers: map[string]any{
+			"document.retry": func(request any) (any, error) {
+				r, _ := request.(ops.RetryRequest)
+				got = r.Limit
+				return ops.Started{Run: "replay-1"}, nil
+			},
+			"run.start": func(request any) (any, error) {
+				r, _ := request.(ops.StartRequest)
+				got = r.Limit
+				return ops.Started{Run: "replay-1"}, nil
+			},
+		}}
+		require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
+		require.Equal(t, limit, got, count)
+	}
+	none := storybook.Story{Path: "retry", Form: form("many"), Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}
+	require.Equal(t, http.StatusBadRequest, none.Render(t.Context()).Status)
+	many := url.Values{"why": {"w"}, "ids": make([]string, 101)}
+	for i := range many["ids"] {
+		many["ids"][i] = "x"
+	}
+	require.Equal(t, http.StatusBadRequest, storybook.Story{Path: "retry", Form: many, Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}.Render(t.Context()).Status)
+}
+
+// What was typed for an action is not lost when a dependency goes away, and nobody is told that nothing was done.
+func TestAnActionWithoutItsDependency(t *testing.T) {
+	s := storybook.Story{Path: "cancel", Form: url.Values{"run": {"replay-20261122-085840-4049a34e"}, "why": {"a mistake of mine"}}, Answers: map[string]any{"run.show": storybook.SQLAway(), "run.cancel": storybook.SQLAway()}}
+	a := s.Render(t.Context())
+	require.Equal(t, http.StatusServiceUnavailable, a.Status)
+	require.Contains(t, a.Body, "It is not known whether this was done")
+	require.Contains(t, a.Body, "a mistake of mine")
+	require.NotContains(t, a.Body, "comes back by itself", "it is not asked again")
 }
 
 // wellBehaved holds what the policy of the pages refuses, and what a hostile text would bring.

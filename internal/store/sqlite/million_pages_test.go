@@ -55,6 +55,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	site := ui.New(ui.Options{SysName: "web", Mode: "live", Codes: explain.New([]fault.Row{})})
 	first, err := s.Findings("web").List(t.Context(), reconcile.Query{State: reconcile.Open}, nil, 1)
 	require.NoError(t, err)
+	require.NotEmpty(t, first)
 	requests := []struct{ path, query string }{
 		{"", ""},
 		{"runs", ""},
@@ -75,6 +76,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		{"batch", "batch=" + url.QueryEscape(bigRun+"/1")},
 		{"retry", "ids=" + url.QueryEscape(document)},
 		{"pause", ""},
+		{"flow-resume", ""},
 		{"reports", ""},
 		{"codes", ""},
 	}

@@ -116,6 +116,11 @@ const bigRun = "run-1"
 // error details are of the last 7 days, the runs and their batches of the last 30. A tenth is another environment's.
 func (d db) fill(t *testing.T, n int) {
 	t.Helper()
+	class := "CASE i / 10 % 12"
+	for i, c := range reconcile.FindingClasses() {
+		class += fmt.Sprintf(" WHEN %d THEN '%s'", i, c)
+	}
+	class += " END"
 	for _, statement := range []string{
 		`CREATE TEMP TABLE n (i INTEGER PRIMARY KEY, part REAL)`, // part grows from 0 to 1
 		`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < {n}) INSERT INTO n SELECT i, i * 1.0 / {n} FROM c`,
@@ -156,13 +161,13 @@ func (d db) fill(t *testing.T, n int) {
 		FROM n`,
 		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash,
 			detail, mend)
-		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, printf('class %02d', i / 10 % 12), i, lower(hex(randomblob(32))),
+		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, {class}, i, lower(hex(randomblob(32))),
 			'2025-12-17 10:30:15.123456-06:00-0001-' || i, CASE WHEN i % 9 = 0 THEN 'open' WHEN i % 1000 = 5 THEN 'accepted' ELSE 'gone' END,
 			{30 days}, {30 days}, 'run-1', printf('%064d', i), 'MFR_NM and PRT_NUM of IVCE_DTL differ', ''
 		FROM n`,
 		`DROP TABLE n`,
 	} {
-		statement = strings.ReplaceAll(statement, "{n}", fmt.Sprint(n))
+		statement = strings.ReplaceAll(strings.ReplaceAll(statement, "{n}", fmt.Sprint(n)), "{class}", class)
 		for _, days := range []int{7, 30} {
 			ago := fmt.Sprintf("strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', ((part - 1) * %d) || ' seconds')", days*86400)
 			statement = strings.ReplaceAll(statement, fmt.Sprintf("{%d days}", days), ago)
@@ -179,7 +184,7 @@ func parameters() map[string]any {
 		"sys_name": "web", "limit": 100, "after": "", "before": "", "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
 		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1, "most": 3, "given_up": "x",
 		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
-		"class": "class 03", "state": "open", "from": 1000, "to": math.MaxInt64, "unqueued": 1, "mend": "write", "follows": "run-2",
+		"class": "edited", "state": "open", "from": 1000, "to": math.MaxInt64, "unqueued": 1, "mend": "write", "follows": "run-2",
 		"kind": "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
 	}
 }
@@ -197,17 +202,17 @@ func (d db) lists(t *testing.T) map[string][][]any {
 	})
 	findings := map[string][][]any{}
 	for name, state := range map[string]string{"open": "gone", "see": "open", "queued": "open", "accept": "open", "close": "open"} {
-		query := `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'class 03' AND state = '` + state + `' LIMIT 100`
+		query := `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' AND state = '` + state + `' LIMIT 100`
 		d.rows(t, query, func(rows *sql.Rows) error {
 			var line int64
 			var key string
 			err := rows.Scan(&line, &key)
-			findings[name] = append(findings[name], []any{line, key, "class 03", "web", "a hash", "the status differs", "write"})
+			findings[name] = append(findings[name], []any{line, key, "edited", "web", "a hash", "the status differs", "write"})
 			return err
 		})
 	}
 	for i := range 100 {
-		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "class 03", "web", "a hash", "the status differs", "write", "a document"})
+		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "edited", "web", "a hash", "the status differs", "write", "a document"})
 		batches = append(batches, []any{fmt.Sprintf("%064d", 4+4*i), 0})
 		added = append(added, []any{fmt.Sprintf("new%061d", i), 1_000_000 + i, 100})
 		workers = append(workers, []any{fmt.Sprint("worker-", i)})
