@@ -262,7 +262,7 @@ func TestADeadLetterChangesOnlyItsOwnBatch(t *testing.T) {
 			w.fake.delay = 3 * time.Minute
 			i := w.instance("w")
 			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute + time.Second) // between two heartbeats
 		},
 		"a later attempt is on its way": func(t *testing.T, w *world) {
 			_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "x", false, nil)
