@@ -155,11 +155,25 @@ func (v *visit) cancel() (content, error) {
 	}
 	c.Says = "The run ends. Batches that a worker has now are finished; the others do not start."
 	c.Not = []string{"What was written stays.", "Its documents keep their status: those not reached are as they were.", "It can be resumed later."}
-	c.Button, c.Danger = "Cancel the run", true
+	c.Button, c.Danger = "Cancel the run"+withLeft(p), true
 	if p.Status != run.RunRunning || p.Cancel {
 		c.Nothing = fmt.Sprintf("the run is %s: there is nothing to cancel", inWords(string(p.Status), p.Cancel))
 	}
 	return v.runAction("Cancel run "+p.ID, "sqlwriterctl run cancel", p, c), nil
+}
+
+// withLeft says how many documents of a run have no outcome; empty when that is not known, or none.
+func withLeft(p ops.RunProgress) string {
+	known, more := p.Known()
+	left := known - p.Done
+	if left <= 0 {
+		return ""
+	}
+	words := number(left) + " " + ops.Plural(left, "document", "documents")
+	if more {
+		words = "at least " + words
+	}
+	return " with " + words + " left"
 }
 
 func (v *visit) doCancel() (string, error) {
@@ -174,7 +188,7 @@ func (v *visit) resume() (content, error) {
 	}
 	c.Says = "The run goes on where it ended: unfinished batches, and those that its cancellation ended, are sent again."
 	c.Not = []string{"Documents that have an outcome are not tried again.", "Batches that failed for another reason stay failed; requeue them."}
-	c.Button = "Resume the run"
+	c.Button = "Resume the run" + withLeft(p)
 	if p.Status != run.RunFailed && p.Status != run.RunCancelled {
 		c.Nothing = fmt.Sprintf("the run is %s: only a failed or cancelled run is resumed", inWords(string(p.Status), p.Cancel))
 	}

@@ -93,6 +93,7 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	ended.Stats.Batches = map[run.BatchStatus]int{run.Failed: 300}
 	failures.Answers["run.show"] = ended
 	require.Contains(t, as("run-failures", opsapi.Operator), "Requeue 300 failed batches...", "the page lists the first only")
+	require.Regexp(t, `>Cancel the run with (at least )?[\d,]+ documents left<`, as("cancel-asked", opsapi.Operator))
 	asked := stories["requeue-asked"]
 	asked.Answers["run.show"] = func() ops.RunProgress {
 		p := ended
