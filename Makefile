@@ -5,9 +5,9 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
-# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, and e2e,
-# sdkchecks and browser test processes.
-NORACE := /(internal/reconcile|test/(browser|comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
+# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, arch reads source,
+# and e2e, sdkchecks and browser test processes.
+NORACE := /(internal/reconcile|test/(arch|browser|comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -46,7 +46,7 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln race e2e pages sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint lint vuln race e2e pages sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, an eighth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: azurite servicebus ## All tests in their daily size with the race detector, but for those of cmd/local, e2e, crashtest and scenario. Needs a C compiler.
 	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
@@ -82,7 +82,7 @@ mutants: browser ## Break the product on purpose, one kept mutant at a time: eac
 	@$(GO) run ./test/mutants
 
 somemutants: browser
-	@$(GO) run ./test/mutants -share 6 # drawn from the commit: all of them take a quarter of an hour on two cores with empty caches
+	@$(GO) run ./test/mutants -share 8 # drawn from the commit: all of them take a quarter of an hour on two cores with empty caches
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./test/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v

@@ -3,7 +3,7 @@
 //
 //	go run ./test/mutants            all mutants
 //	go run ./test/mutants -run guard those whose name contains "guard"
-//	go run ./test/mutants -share 6   a sixth of them, which one is drawn from the commit
+//	go run ./test/mutants -share 8   an eighth of them, which one is drawn from the commit
 //
 // A mutant is a row of a table (table.go, breaker.go, blame.go, crash.go, diff.go, runs.go, heartbeat.go, kinds.go, sqlite.go, findings.go). It has a
 // file, a text that occurs in it exactly once, its replacement, and the test that must fail. The command fails when a mutant
