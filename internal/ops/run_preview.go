@@ -198,11 +198,14 @@ func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error 
 			return err
 		}
 		stats, err := s.Runs.Stats(ctx, r.Run)
+		if err != nil {
+			return err
+		}
 		for _, item := range first {
 			p.First = append(p.First, Match{ID: item.Document})
 		}
 		p.Matched = stats.Outcomes[run.DocFailed] + stats.Outcomes[run.DocDeferred]
-		return err
+		return nil
 	})
 }
 

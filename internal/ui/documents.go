@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -94,8 +93,6 @@ type documentPage struct {
 	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why.
 	Diff        *ops.DocumentDiff
 	DiffProblem string
-	// Evidence says that there is some.
-	HasEvidence bool
 }
 
 // document explains a document, by its id or by a line, or by what was typed into the header's field: digits alone are a line.
@@ -122,10 +119,9 @@ func (v *visit) document() (content, error) {
 		return content{}, err
 	}
 	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
-	p.Stopped = p.State != "good" && (strings.HasPrefix(e.Flow, string(breaker.PausedFlow)) || strings.HasPrefix(e.Flow, string(breaker.StoppedFlow)))
+	p.Stopped = p.State != "good" && v.stopped() != ""
 	p.SayFlow = !strings.Contains(e.Summary+e.Next, e.Flow)
 	p.CanRetry = v.Who.May() && !p.Stopped && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
-	p.HasEvidence = e.Evidence != ""
 	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{e.ID}}); err != nil {
 		p.DiffProblem = reasonOf(err)
 	} else if len(diff.Documents) == 1 {
@@ -224,12 +220,18 @@ func (v *visit) retry() (content, error) {
 			p.Confirm.Nothing = started.Note
 		}
 	}
+	if (r.Line != 0 || r.Request != "") && (started.AtLeast || started.Matched > mostHere) { // the workers do not search by them
+		p.Confirm.Nothing = tooManyHere()
+	}
 	if stopped := v.stopped(); stopped != "" {
 		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
 	} else {
 		v.foresee(&p)
 	}
-	command := filterFlags("sqlwriterctl document retry", v)
+	command := "sqlwriterctl document retry"
+	if len(r.IDs) == 0 { // ids go with no filter
+		command = filterFlags(command, v)
+	}
 	for _, id := range r.IDs {
 		command += " " + shellWord(id)
 	}
@@ -314,8 +316,8 @@ func (v *visit) doRetry() (string, error) {
 		return "", usage(fmt.Sprintf("expected at most %d documents by their ids, found %d", mostHere, len(r.IDs)))
 	case len(r.IDs) > 0 || (0 < r.Limit && r.Limit <= mostHere):
 		started, err = do(v, opsapi.DocumentRetry, r)
-	case r.Line != 0 || r.Request != "": // the workers do not search by them
-		return "", usage(fmt.Sprintf("expected at most %d documents of a line or a request: the command line retries more", mostHere))
+	case r.Line != 0 || r.Request != "":
+		return "", usage(tooManyHere())
 	default:
 		kind := run.Kinds().OfRun()
 		statuses := kind.Selectable()
@@ -333,6 +335,11 @@ func (v *visit) doRetry() (string, error) {
 		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "no document matches any more"}
 	}
 	return string(link("run", "run", started.Run)), nil
+}
+
+// tooManyHere refuses a retry by a line or a request that the browser would wait for too long.
+func tooManyHere() string {
+	return fmt.Sprintf("a page retries at most %d documents of a line or a request: the command line retries more", mostHere)
 }
 
 // said is the number of documents that a button said; 0 when it said "at least".

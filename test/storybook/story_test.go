@@ -153,6 +153,7 @@ func TestARetryOfSome(t *testing.T) {
 		return ops.Started{DryRun: true, Matched: 2, First: []ops.Match{{ID: "a"}, {ID: "b"}}}, nil
 	}
 	page := s.Render(t.Context()).Body
+	require.Contains(t, page, "sqlwriterctl document retry a b --why", "ids go with no other filter there, too")
 	require.Contains(t, page, `<input type="hidden" name="ids" value="b">`)
 	require.NotContains(t, page, `<input type="hidden" name="status"`, "ids go with no other filter: the form could not be sent again")
 }
@@ -188,6 +189,9 @@ func TestARetryTakesNoMoreThanItSaid(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
 		require.Equal(t, limit, got, count)
 	}
+	request := storybook.Story{Path: "retry", Query: url.Values{"request": {"4711"}}, Answers: map[string]any{"document.retry": ops.Started{DryRun: true, Matched: 101}}}
+	require.Contains(t, request.Render(t.Context()).Body, "a page retries at most 100 documents of a line or a request")
+	require.NotContains(t, request.Render(t.Context()).Body, "<form class=\"act\"", "no button for what is refused")
 	none := storybook.Story{Path: "retry", Form: form("many"), Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}
 	require.Equal(t, http.StatusBadRequest, none.Render(t.Context()).Status)
 	many := url.Values{"why": {"w"}, "ids": make([]string, 101)}
