@@ -221,7 +221,7 @@ func (s *Server) newContainer(db *database, id, rid string, props jsonval.Value)
 	}
 	c := &container{
 		id: id, rid: rid, dbID: db.id, dbRID: db.rid, pk: pk, now: s.opts.Now, journal: s.journal,
-		slots: map[string]*slot{},
+		slots: map[string]*slot{}, byID: map[string][]*slot{},
 	}
 	return c, c.setProps(props)
 }

@@ -171,7 +171,7 @@ func (l *loader) finish() {
 	for _, in := range l.byRID {
 		for _, s := range in.numbers {
 			r := in.c.rangeOf(s.doc.epk)
-			in.c.slots[s.key] = s
+			in.c.index(s, s.doc)
 			r.slots = append(r.slots, s)
 			r.feed = append(r.feed, feedEntry{s.doc.lsn, s})
 		}

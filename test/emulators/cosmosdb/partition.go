@@ -84,11 +84,11 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	}
 	def := pkDefinition{version: 1}
 	for _, p := range paths.Elements() {
-		names := strings.Split(p.Text(), "/")
-		if p.Kind() != jsonval.String || len(names) < 2 || names[0] != "" || names[len(names)-1] == "" {
+		names, ok := pathParts(p.Text())
+		if p.Kind() != jsonval.String || !ok {
 			return pkDefinition{}, badRequest("The partition key component definition path '%s' could not be accepted.", p.Text())
 		}
-		def.paths = append(def.paths, names[1:])
+		def.paths = append(def.paths, names)
 	}
 	switch kind := v.Get("kind").Text(); {
 	case kind == "MultiHash":
@@ -113,6 +113,38 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	return def, nil
 }
 
+// pathParts are the names of a path. A name with other characters than letters, digits and _ stands in quotes, as in
+// /"post-processing"/id (PathParser of the vendor's SDKs reads it so).
+func pathParts(path string) (names []string, ok bool) {
+	for path != "" {
+		if path[0] != '/' || len(path) == 1 {
+			return nil, false
+		}
+		path = path[1:]
+		if quote := path[0]; quote == '"' || quote == '\'' {
+			end := strings.IndexByte(path[1:], quote)
+			for end > 0 && path[end] == '\\' { // an escaped quote is part of the name
+				next := strings.IndexByte(path[end+2:], quote)
+				if next < 0 {
+					return nil, false
+				}
+				end += next + 1
+			}
+			if end <= 0 {
+				return nil, false
+			}
+			names, path = append(names, path[1:end+1]), path[end+2:]
+			continue
+		}
+		end := strings.IndexByte(path+"/", '/')
+		if end == 0 {
+			return nil, false
+		}
+		names, path = append(names, path[:end]), path[end:]
+	}
+	return names, len(names) > 0
+}
+
 // of is the partition key of a document.
 func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
 	values := make([]jsonval.Value, len(d.paths))
@@ -120,11 +152,6 @@ func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
 		values[i] = doc.Path(p...)
 	}
 	return newPartitionKey(values)
-}
-
-// isID reports whether the partition key is the document's id.
-func (d pkDefinition) isID() bool {
-	return len(d.paths) == 1 && len(d.paths[0]) == 1 && d.paths[0][0] == "id"
 }
 
 // effective is the effective partition key (EPK): the upper-case hexadecimal text by which documents are spread over ranges.

@@ -57,3 +57,30 @@ func TestVersionsOfPartitionKeys(t *testing.T) {
 		require.Equal(t, want == 0, apiErr != nil, text)
 	}
 }
+
+// PathParser of the vendor's SDKs reads paths so.
+func TestPartsOfPaths(t *testing.T) {
+	for path, want := range map[string][]string{
+		"/id":                   {"id"},
+		"/request_details/id":   {"request_details", "id"},
+		`/"post-processing"/id`: {"post-processing", "id"},
+		`/'a/b'/c`:              {"a/b", "c"},
+		`/"say \"a\""/b`:        {`say \"a\"`, "b"},
+		`/a"b`:                  {`a"b`},
+		"":                      nil,
+		"id":                    nil,
+		"/":                     nil,
+		"/a/":                   nil,
+		"//a":                   nil,
+		`/"a`:                   nil,
+		`/""`:                   nil,
+		`/"a\"`:                 nil,
+		`/"a"b`:                 nil,
+	} {
+		got, ok := pathParts(path)
+		require.Equal(t, want != nil, ok, path)
+		if ok {
+			require.Equal(t, want, got, path)
+		}
+	}
+}

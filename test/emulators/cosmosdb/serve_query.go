@@ -369,13 +369,12 @@ func (r *queryRun) selects(d *document) bool {
 	return d != nil && !c.ttl.expired(d, c.now()) && r.scope.holds(d) && r.query.Matches(d.val)
 }
 
-// candidates are the documents of ranges that can match, in order of creation. A query that names the ids
-// of a container whose partition key is the id looks them up instead of reading everything: that is what
-// azcosmos sends for ReadManyItems.
+// candidates are the documents of ranges that can match, in order of creation. A query that names ids looks them up in the
+// index, as the service does, instead of reading everything.
 func (r *queryRun) candidates(ranges []*pkRange) []*slot {
 	c := r.container
 	ids, ok := r.query.Constants("id")
-	if !c.pk.isID() || !ok {
+	if !ok {
 		if len(ranges) == 1 {
 			return ranges[0].slots
 		}
@@ -388,12 +387,13 @@ func (r *queryRun) candidates(ranges []*pkRange) []*slot {
 	}
 	var out []*slot
 	for _, id := range ids {
-		pk, err := newPartitionKey([]jsonval.Value{id})
-		if err != nil || id.Kind() != jsonval.String {
+		if id.Kind() != jsonval.String {
 			continue
 		}
-		if s := c.slots[slotKey(pk, id.Text())]; s != nil && slices.Contains(ranges, c.rangeOf(s.doc.epk)) {
-			out = append(out, s)
+		for _, s := range c.byID[id.Text()] {
+			if slices.Contains(ranges, c.rangeOf(s.doc.epk)) {
+				out = append(out, s)
+			}
 		}
 	}
 	slices.SortFunc(out, byNumber)

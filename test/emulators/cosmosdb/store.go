@@ -35,10 +35,11 @@ type container struct {
 	etag   string
 	ts     int64
 	ttl    ttlSetting
-	ranges []*pkRange       // in the order of their bounds
-	slots  map[string]*slot // by slotKey
-	next   uint64           // number of the last document made
-	gone   bool             // deleted, for a request that still holds it
+	ranges []*pkRange         // in the order of their bounds
+	slots  map[string]*slot   // by slotKey
+	byID   map[string][]*slot // the same slots: an id is unique within a partition key only
+	next   uint64             // number of the last document made
+	gone   bool               // deleted, for a request that still holds it
 }
 
 // ttlSetting is the container's defaultTtl: off, on without a default (-1), or seconds.
@@ -217,11 +218,17 @@ func (d *document) setContent(raw string) *apiError {
 	return nil
 }
 
+// index makes a new slot known. The caller has the lock.
+func (c *container) index(s *slot, d *document) {
+	c.slots[s.key] = s
+	c.byID[d.id] = append(c.byID[d.id], s)
+}
+
 // put makes d the version of its slot and appends it to the feed. The caller has the lock.
 func (c *container) put(s *slot, d *document) {
 	r := c.rangeOf(d.epk)
 	if s.doc == nil {
-		c.slots[s.key] = s
+		c.index(s, d)
 		r.slots = append(r.slots, s)
 	} else {
 		r.stale++
@@ -233,9 +240,12 @@ func (c *container) put(s *slot, d *document) {
 
 // drop deletes the document of a slot. The caller has the lock.
 func (c *container) drop(s *slot) {
-	r := c.rangeOf(s.doc.epk)
+	r, id := c.rangeOf(s.doc.epk), s.doc.id
 	s.doc = nil
 	delete(c.slots, s.key)
+	if c.byID[id] = slices.DeleteFunc(c.byID[id], func(o *slot) bool { return o == s }); len(c.byID[id]) == 0 {
+		delete(c.byID, id)
+	}
 	r.holes++
 	r.stale++
 	r.tidy()
