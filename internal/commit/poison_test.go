@@ -80,9 +80,9 @@ func TestSeedExample4PoisonPill(t *testing.T) {
 
 	s := w.state(id)
 	require.Equal(t, "failed", s["status"])
-	require.Equal(t, 6.0, s["retry_count"])
+	require.Equal(t, 5.0, s["retry_count"], "as the requirements have it: 5 retries, however many tries")
 	require.Equal(t, invoice.Stamp(w.clock, chicago(t)), s["failed_at"])
-	require.Contains(t, s["error"], "SQL Writer: Failed to process document after 6 retries: ")
+	require.Contains(t, s["error"], "SQL Writer: Failed to process document after 5 retries: ")
 	require.Contains(t, s["error"], "process_output.manufacturer_name")
 	require.NotContains(t, s, "final_error")
 	require.NotContains(t, s, "retry_after")
@@ -119,7 +119,7 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	require.JSONEq(t, string(batch[0]), string(w.evidence.Files()[folder+"original.json"]))
 
 	e := w.evidenceFile("error.json")
-	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 6.0, "document", "validation.too_long"},
+	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 5.0, "document", "validation.too_long"},
 		[]any{e["document_id"], e["job_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
 	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
 	require.Len(t, e["attempts"], 2)

@@ -132,6 +132,7 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 	s.Status = invoice.Failed
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.RetryAfter, s.Postponed = 0, false
+	s.RetryCount = min(s.RetryCount, MaxRetries) // the last try was no retry of its own
 	s.FailedAt = invoice.Stamp(t.now(), t.loc)
 	s.Error = fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err))
 	if fault.Has(err, fault.Unreadable) {
