@@ -15,6 +15,9 @@ type HealthReport struct {
 	Version string `json:"version"`
 	// Mode is "shadow" when nothing is written, else "live".
 	Mode string `json:"mode,omitempty"`
+	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while that is
+	// unknown.
+	PartitionKey string `json:"partition_key,omitempty"`
 	// Since is when Status last changed, UTC.
 	Since time.Time `json:"since"`
 	// Problems name settings and what is wrong with them, never their values, and what an operator must look at although

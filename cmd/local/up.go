@@ -22,6 +22,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/servicebus"
 )
@@ -206,7 +207,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.documents.EnsureContainers(ctx, s.settings[config.ControlContainer]); err != nil {
+	if err := s.documents.EnsureContainers(ctx, cosmos.RequirementsKey(), s.settings[config.ControlContainer]); err != nil {
 		return err
 	}
 	if err := s.documents.EnsureLeaseContainer(ctx, s.settings[config.LeaseContainer]); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -134,7 +133,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 // committed returns the id of a committed document of the environment, or "".
 func committed(ctx context.Context, documents adopt.Documents, sysName string) (id string, err error) {
 	const always = 1 << 53
-	err = documents.Window(ctx, sysName, 0, always, func(page []json.RawMessage) (bool, error) {
+	err = documents.Window(ctx, sysName, 0, always, func(page []invoice.Projection) (bool, error) {
 		for _, raw := range page {
 			if d, err := invoice.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
 				id = d.ID

@@ -242,7 +242,7 @@ func newReal(t *testing.T) *real {
 	r.documents, err = cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
 	require.NoError(t, err)
 	t.Cleanup(r.documents.Close)
-	require.NoError(t, r.documents.EnsureContainers(t.Context()))
+	require.NoError(t, r.documents.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	r.env["COSMOS_CONNECTION"], r.env["COSMOS_DATABASE"] = server.ConnectionString, "invoices"
 	r.env["SQL_CONNECTION"] = "sqlite:" + path
 	return r
@@ -260,13 +260,13 @@ func (r *real) commit(t *testing.T, id string) {
 	ctx := context.WithoutCancel(t.Context())
 	raw, err := r.documents.Read(ctx, id)
 	require.NoError(t, err)
-	doc, err := invoice.Read(raw, time.Now())
+	doc, err := invoice.ReadSnapshot(raw, time.Now())
 	require.NoError(t, err)
-	_, err = r.store.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Write, breaker.Heartbeat{})
+	_, err = r.store.Apply(ctx, []commit.Item{commit.ItemOf(doc.Document)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	s := doc.State
 	s.Status, s.Outcome = invoice.Committed, "applied"
-	_, err = r.documents.Record(ctx, id, doc.ETag, s)
+	_, err = r.documents.Record(ctx, doc, s)
 	require.NoError(t, err)
 }
 

@@ -95,7 +95,7 @@ func printStatus(a *app, s ops.Status) error {
 	if s.Feed != nil {
 		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
 	}
-	rows = append(rows, []string{"app version", orDash(s.AppVersion)})
+	rows = append(rows, []string{"app version", orDash(s.AppVersion)}, []string{"partition key", orDash(s.PartitionKey)})
 	if s.RunsUnknown != "" {
 		rows = append(rows, []string{"runs", "unknown: " + a.says(s.RunsUnknown)})
 	}

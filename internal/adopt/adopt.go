@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -177,7 +176,7 @@ type window struct {
 // newer one is sent (invoice.Version). The ledger's guard compares it with existing rows.
 func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, error) {
 	w := &window{a: a, run: s.Run, from: s.Watermark, to: to, counts: s.Counts.plus(Counts{}), complete: true, rows: map[int64]Row{}}
-	err := a.docs.Window(ctx, a.o.SysName, w.from, w.to, func(page []json.RawMessage) (bool, error) {
+	err := a.docs.Window(ctx, a.o.SysName, w.from, w.to, func(page []invoice.Projection) (bool, error) {
 		for _, raw := range page {
 			w.add(raw)
 		}
@@ -209,7 +208,7 @@ func (w *window) half() int64 {
 }
 
 // add converts one document into rows.
-func (w *window) add(raw json.RawMessage) {
+func (w *window) add(raw invoice.Projection) {
 	d, err := invoice.Read(raw, w.a.o.Now())
 	w.documents++
 	w.seconds = append(w.seconds, d.TS)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
 )
 
@@ -44,12 +45,12 @@ func (c *container) put(raw string) {
 }
 
 // Window implements adopt.Documents. It ignores the environment.
-func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]json.RawMessage) (bool, error)) error {
+func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]invoice.Projection) (bool, error)) error {
 	c.windows++
-	var found []json.RawMessage
+	var found []invoice.Projection
 	for _, d := range c.docs {
 		if d.ts >= from && d.ts < to {
-			found = append(found, d.raw)
+			found = append(found, invoice.Projection(d.raw))
 		}
 	}
 	if c.afterQuery != nil {

@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"sqlwriter/internal/invoice"
@@ -16,7 +15,7 @@ type Documents interface {
 	//
 	// A document has at least the members that invoice.Read uses. A document that changes meanwhile may come twice.
 	// Errors by kind: infrastructure, throttled.
-	Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error
+	Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error
 }
 
 // Ledger has the ledger's rows and the progress of the adoption.

@@ -87,7 +87,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		made.close()
 		return a
 	}
-	a.clients = made
+	a.clients, a.status.partitionKey = made, made.results.PartitionKey
 	db, err := open.SQL(a.config.SQL, layout, a.config.Mode == config.ModeShadow)
 	a.useSQL(db, func(ctx context.Context) error {
 		if err != nil {
@@ -221,7 +221,8 @@ func (a *App) runOptions() run.Options {
 
 func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
-		SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
+		PartitionKey: a.clients.results.PartitionKey,
+		SysName:      a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
 		Purge: reconcile.PurgeDays{Runs: a.config.Reconcile.RetentionDays, Audit: a.config.Reconcile.AuditRetentionDays},
 	}
 	if a.config.Mode == config.ModeShadow {

@@ -248,7 +248,7 @@ func (p *process) peak() int {
 type stack struct {
 	t        *testing.T
 	cosmos   *cosmosdbtest.Running
-	results  *azcosmos.ContainerClient
+	results  cosmosdbtest.Results
 	path     string
 	settings map[string]string
 }
@@ -256,7 +256,7 @@ type stack struct {
 func newStack(t *testing.T) *stack {
 	t.Helper()
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), path: filepath.Join(t.TempDir(), "test.db")}
-	s.results = s.cosmos.Container(t, "invoices", "AI_PROCESS_LOGS", "/id")
+	s.results = s.cosmos.Results(t, "invoices", "AI_PROCESS_LOGS")
 	s.cosmos.Container(t, "invoices", "sqlwriter-control", "/id")
 	s.cosmos.Leases(t, "invoices", "leases")
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
@@ -290,7 +290,7 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 			line := from + i
 			id := fmt.Sprintf("2025-12-17 10:30:15.%06d-06:00", line)
 			body, err := json.Marshal(map[string]any{
-				"id": id, "request_details": map[string]any{"sys_name": "web"},
+				"id": id, "request_details": map[string]any{"id": "request " + id, "sys_name": "web"},
 				"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
 				"process_output": map[string]any{
 					"part_number": "AB-" + strconv.Itoa(line), "manufacturer_name": "ACME", "unspsc": "39131711", "invoice_line_status": "RC-AI",
@@ -300,12 +300,10 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 			if err != nil {
 				return err
 			}
-			key := azcosmos.NewPartitionKeyString(id)
-			if _, err := s.results.CreateItem(s.t.Context(), key, body, nil); err != nil {
+			if err := s.results.Put(s.t.Context(), body); err != nil {
 				return err
 			}
-			item, err := s.results.ReadItem(s.t.Context(), key, id, nil)
-			out[i] = item.Value
+			out[i], err = s.results.Get(s.t.Context(), id)
 			return err
 		})
 	}
@@ -325,8 +323,7 @@ func (s *stack) patchAll(state string) {
 			require.NoError(s.t, json.Unmarshal(item, &id))
 			var patch azcosmos.PatchOperations
 			patch.AppendSet("/sql_writer", json.RawMessage(state))
-			_, err := s.results.PatchItem(s.t.Context(), azcosmos.NewPartitionKeyString(id), id, patch, nil)
-			require.NoError(s.t, err)
+			require.NoError(s.t, s.results.Patch(s.t.Context(), id, patch))
 		}
 	}
 }

@@ -35,10 +35,12 @@ type dependency struct {
 // clients are the adapters that make no request when they are created.
 type clients struct {
 	results *cosmos.Container
-	control breaker.ControlStore
-	counts  ops.CountsStore
-	queues  []ops.NamedQueue
-	leases  interface {
+	// controls is the container of control and counts.
+	controls *cosmos.Container
+	control  breaker.ControlStore
+	counts   ops.CountsStore
+	queues   []ops.NamedQueue
+	leases   interface {
 		HasTimeToLive(ctx context.Context) (bool, error)
 	}
 	// leaseContainer is that of leases, and stored the store of evidence: a comparison reads both.
@@ -66,7 +68,7 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 	}
 	problems = slices.Concat(adapterProblem(config.CosmosConnection, err, known, "COSMOS_"), sqlProblems(c, known))
 	if control, err := open.Control(c.Cosmos); err == nil {
-		m.control = cosmos.NewControl(control, c.SysName)
+		m.controls, m.control = control, cosmos.NewControl(control, c.SysName)
 		m.counts = cosmos.NewCounts(control, c.SysName, c.Mode == config.ModeShadow)
 		m.closers = append(m.closers, control.Close)
 	}
@@ -116,11 +118,18 @@ func (m clients) close() {
 	}
 }
 
-// openCosmos reads the container's metadata. The first batch is then faster, and a wrong key shows before it.
+// openCosmos reads the definition of the results' container. The first batch is then faster, and a wrong key shows before it.
+// A control container with another partition key than /id is refused, too; one that does not answer is waited for later.
 func (a *App) openCosmos(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return a.clients.results.Ping(ctx)
+	if err := a.clients.results.Ping(ctx); err != nil {
+		return err
+	}
+	if err := a.clients.controls.Ping(ctx); fault.CodeOf(err) == cosmos.CodePartitionKey {
+		return err
+	}
+	return nil
 }
 
 // leasePoll is the interval of looking at a lease container that is not as it must be.

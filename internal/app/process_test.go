@@ -195,9 +195,11 @@ func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.cosmos.Container(t, "invoices", "old-leases", "/id")
+	s.cosmos.Container(t, "invoices", "keyed-leases", "/owner")
 	for line, c := range []struct{ name, want string }{
 		{"old-leases", "az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name LEASE_CONTAINER --ttl -1"},
-		{"no-leases", "leases: cosmos: read time to live: infrastructure 404"},
+		{"keyed-leases", "leases: cosmos: read partition key: infrastructure partition_key: container keyed-leases has the partition key \"/owner\": it must be /id"},
+		{"no-leases", "leases: cosmos: read definition: infrastructure 404"},
 	} {
 		s.settings["LEASE_CONTAINER"] = c.name
 		p := start(t, s.settings)
@@ -209,6 +211,27 @@ func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {
 		code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(line+1, line+2, "")))
 		require.Equal(t, http.StatusOK, code)
 		require.Contains(t, text, "1 applied")
+	}
+}
+
+func TestAPartitionKeyThatCannotBeUsedIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ setting, key, want string }{
+		"results": {"COSMOS_CONTAINER", "/sql_writer/shard", `container refused has the partition key "/sql_writer/shard": the app writes sql_writer`},
+		"control": {"CONTROL_CONTAINER", "/owner", `container refused has the partition key "/owner": it must be /id`},
+	} {
+		s := newStack(t)
+		s.cosmos.Container(t, "invoices", "refused", c.key)
+		s.settings[c.setting] = "refused"
+		batch := envelope(t, s.submit(1, 2, ""))
+		p := start(t, s.settings)
+		require.Eventually(t, func() bool {
+			status, body := p.health()
+			return status == "503" && strings.Contains(fmt.Sprint(body["problems"]), c.want)
+		}, patience, 20*time.Millisecond, name)
+		code, text := p.send(http.MethodPost, "/CommitResults", batch)
+		require.Equal(t, http.StatusServiceUnavailable, code, text)
+		require.Zero(t, s.count("SELECT count(*) FROM IVCE_TRKG_MSTR"), "nothing is written to SQL")
 	}
 }
 

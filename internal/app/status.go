@@ -32,10 +32,12 @@ const (
 type status struct {
 	now     func() time.Time
 	version string
-	// mode, flow and note are set before the first report. flow and note are nil when the settings are invalid.
+	// mode, flow, note and partitionKey are set before the first report; all but mode are nil when the settings are invalid.
 	mode string
 	flow func() breaker.View
 	note func(ctx context.Context, dependency string, err error)
+	// partitionKey is that of the results.
+	partitionKey func() string
 
 	mu       sync.Mutex
 	ready    bool
@@ -93,6 +95,9 @@ func (s *status) report() handlers.HealthReport {
 	}
 	for _, part := range slices.Sorted(maps.Keys(s.problems)) {
 		r.Problems = append(r.Problems, s.problems[part]...)
+	}
+	if s.partitionKey != nil {
+		r.PartitionKey = s.partitionKey()
 	}
 	if s.flow != nil {
 		view := s.flow()

@@ -32,8 +32,8 @@ func (w watchedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.Ra
 }
 
 // Record implements commit.Documents.
-func (w watchedDocuments) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
-	next, err := w.inner.Record(ctx, id, etag, state)
+func (w watchedDocuments) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
+	next, err := w.inner.Record(ctx, doc, state)
 	w.seen(ctx, depCosmos, err)
 	return next, err
 }

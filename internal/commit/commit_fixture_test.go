@@ -278,7 +278,7 @@ func (f *faulty) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage,
 	return f.docs.ReadMany(ctx, ids)
 }
 
-func (f *faulty) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+func (f *faulty) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
 	f.mu.Lock()
 	f.records++
 	n := f.records
@@ -286,7 +286,7 @@ func (f *faulty) Record(ctx context.Context, id, etag string, s invoice.State) (
 	if err := hook(n, f.onRecord); err != nil {
 		return "", err
 	}
-	etag, err := f.docs.Record(ctx, id, etag, s)
+	etag, err := f.docs.Record(ctx, doc, s)
 	if err != nil {
 		return "", err
 	}

@@ -81,6 +81,10 @@ func documentRows() []fault.Row {
 					"the feed goes on when a flat version is put or the document is deleted (docs/runbook.md)",
 			},
 		},
+		{
+			Code: CodeIDTwice, Kind: fault.Document, Source: "docs/requirements.md R10",
+			Reason: "several documents have this id, each under another partition key: none of them is written until one is left",
+		},
 		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have rewritten", Source: "docs/facts.md F7", Own: left},
 	}
 }

@@ -67,7 +67,7 @@ func (j judge) decide(ctx context.Context, w *work) error {
 // rewritten counts a committed document that a run wrote again or failed to. Nothing is recorded. A success keeps the state
 // true. A failure does not say what SQL has: a line may have the content already, and then a retry or a poison message of it
 // would be wrong. What SQL lacks is a finding of the next comparison.
-func (j judge) rewritten(cur invoice.Document, res result) {
+func (j judge) rewritten(cur invoice.Snapshot, res result) {
 	switch {
 	case !res.failed():
 		j.tally.count(cur.ID, string(res.outcome.Verdict), "")
@@ -95,7 +95,7 @@ func (j judge) final(err error) bool {
 }
 
 // proven reports whether others succeeded after the document's last failure.
-func (j judge) proven(ctx context.Context, cur invoice.Document) bool {
+func (j judge) proven(ctx context.Context, cur invoice.Snapshot) bool {
 	at, known := lastFailure(j.transitions.begin(cur.State), j.transitions.loc)
 	return known && j.breaker.Proven(ctx, at)
 }

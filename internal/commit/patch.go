@@ -15,18 +15,18 @@ type patcher struct {
 }
 
 // patch records a state, and the minimal state when that does not fit. It gives the new etag and the recorded state.
-func (p patcher) patch(ctx context.Context, d invoice.Document, s invoice.State) (string, invoice.State, error) {
-	etag, err := p.docs.Record(ctx, d.ID, d.ETag, s)
+func (p patcher) patch(ctx context.Context, d invoice.Snapshot, s invoice.State) (string, invoice.State, error) {
+	etag, err := p.docs.Record(ctx, d, s)
 	if fault.Has(err, fault.TooLarge) {
 		s = minimal(s)
-		etag, err = p.docs.Record(ctx, d.ID, d.ETag, s)
+		etag, err = p.docs.Record(ctx, d, s)
 	}
 	return etag, s, err
 }
 
 // refused handles a state that could not be recorded (docs/requirements.md R19), and gives the step that follows. The error
 // is of dependency scope.
-func (p patcher) refused(d invoice.Document, s invoice.State, err error) (step, error) {
+func (p patcher) refused(d invoice.Snapshot, s invoice.State, err error) (step, error) {
 	switch {
 	case fault.Has(err, fault.Changed):
 		return changed, nil

@@ -99,9 +99,9 @@ func (p *poisoner) wait(w *work, d time.Duration, why string) {
 // original reads the document from the container, because the host rewrote the feed's snapshot.
 func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, error) {
 	raw, err := p.docs.Read(ctx, w.doc.ID)
-	var now invoice.Document
+	var now invoice.Snapshot
 	if err == nil {
-		now, err = invoice.Read(raw, p.now())
+		now, err = invoice.ReadSnapshot(raw, p.now())
 	}
 	switch {
 	case err == nil:
@@ -111,6 +111,9 @@ func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, erro
 		return raw, nil
 	case fault.IsDependency(err):
 		return nil, err
+	case fault.CodeOf(err) == CodeIDTwice: // evidence is found by the id: it would not say of which document it is
+		p.wait(w, maxBackoff, CodeIDTwice)
+		return nil, nil
 	case fault.Has(err, fault.Gone):
 		p.tally.count(w.doc.ID, "gone", "")
 	default:
@@ -159,10 +162,10 @@ type PillMetadata struct {
 }
 
 // pill collects the evidence of a document whose last failure is cause.
-func (p *poisoner) pill(cur invoice.Document, cause error) pill {
+func (p *poisoner) pill(cur invoice.Snapshot, cause error) pill {
 	s := p.transitions.failed(cur.State, cause, "")
 	return pill{
-		folder: EvidenceFolder(cur, s.ReprocessCount),
+		folder: EvidenceFolder(cur.Document, s.ReprocessCount),
 		error: PillError{
 			DocumentID: cur.ID, JobID: p.batchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
 			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
@@ -245,7 +248,7 @@ func (p *poisoner) mark(ctx context.Context, w *work, pill pill) error {
 	cur, cause := w.doc, w.cause
 	finalError := cur.Unmarkable(p.now())
 	if finalError == "" {
-		outcomes, err := p.requester.request(ctx, []Item{MarkOf(cur)}, contentionTries)
+		outcomes, err := p.requester.request(ctx, []Item{MarkOf(cur.Document)}, contentionTries)
 		if err == nil && len(outcomes) != 1 {
 			err = fault.New(fault.Internal, "commit: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
 		}
@@ -297,6 +300,6 @@ func (p *poisoner) notPoison(w *work, res result) {
 }
 
 // lines lists a document's lines in a text.
-func lines(d invoice.Document) string {
+func lines(d invoice.Snapshot) string {
 	return idList(append([]int64{d.Main}, d.Duplicates...))
 }

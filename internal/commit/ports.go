@@ -13,15 +13,16 @@ import (
 
 // Documents is the container of the documents.
 type Documents interface {
-	// Read gives one document by id. Errors by kind: condition Gone when it does not exist; infrastructure, throttled.
+	// Read gives one document by id. Errors by kind: condition Gone when it does not exist; document, code CodeIDTwice, when
+	// several have the id; infrastructure, throttled.
 	Read(ctx context.Context, id string) (json.RawMessage, error)
-	// ReadMany gives the documents that exist among ids, in no order. Missing ones are not an error. Errors by kind:
-	// infrastructure, throttled.
+	// ReadMany gives the documents that exist among ids, in no order. Missing ones are not an error. All documents with an id
+	// come when several have it. Errors by kind: infrastructure, throttled.
 	ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error)
-	// Record sets sql_writer to state in one patch, if the document still has etag, and gives the new etag. Errors by kind:
-	// condition Changed for another etag (nothing was done), Gone, TooLarge; infrastructure (the patch may have been
-	// applied), throttled, contention; document for any other refusal.
-	Record(ctx context.Context, id, etag string, state invoice.State) (string, error)
+	// Record sets sql_writer to state in one patch, if the document still has the snapshot's etag, and gives the new etag.
+	// Errors by kind: condition Changed for another etag (nothing was done), Gone, TooLarge; infrastructure (the patch may have
+	// been applied), throttled, contention; document for any other refusal.
+	Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error)
 }
 
 // Sink is the SQL database. Each call is one request and one transaction; a Rewrite may read by another request before.
@@ -64,6 +65,9 @@ type Sink interface {
 	// committed row. Errors as Heartbeat.
 	TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
 }
+
+// CodeIDTwice is the code of an id that several documents have. Cosmos DB takes the same id under each partition key.
+const CodeIDTwice = "id_twice"
 
 // Evidence stores a poison pill's files before its lines are marked.
 type Evidence interface {

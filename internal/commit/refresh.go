@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/events"
@@ -43,7 +44,7 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	var ids []string
 	races := 0
 	for i, w := range works {
-		if again[i] = w.step == changed || old || f.doubtful(w.doc); again[i] {
+		if again[i] = w.step == changed || old || w.twice || f.doubtful(w.doc); again[i] {
 			ids = append(ids, w.doc.ID)
 		}
 		races = max(races, w.races)
@@ -64,12 +65,19 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	kept = make([]work, 0, len(works))
 	for i, w := range works {
 		keep, err := true, error(nil)
-		switch now, found := fresh[w.doc.ID]; {
-		case !again[i]:
-		case w.step == changed:
-			keep, err = f.afterChange(ctx, &w, now, found)
-		default:
-			keep, err = f.replace(ctx, &w, now, found)
+		if again[i] {
+			now, found, of := fresh.take(w.doc)
+			switch {
+			case of > 1:
+				keep = f.refuseTwin(&w, now, found, of)
+			case of == 1 && !found: // another snapshot of the document
+				f.tally.count("", "skipped", "")
+				keep = false
+			case w.step == changed:
+				keep, err = f.afterChange(ctx, &w, now, found)
+			default:
+				keep, err = f.replace(ctx, &w, now, found)
+			}
 		}
 		unread = cmp.Or(unread, err)
 		if keep && err == nil {
@@ -79,14 +87,55 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	return kept, unread
 }
 
+// refuseTwin refuses one of several documents with one id, each under another partition key. Rows, ledger and evidence name a
+// document by its id. One that is not to be taken stays as it is.
+func (f refresher) refuseTwin(w *work, now invoice.Snapshot, found bool, of int) (keep bool) {
+	switch {
+	case !found:
+		f.tally.count("", "skipped", "")
+		return false
+	case !f.takes(now):
+		f.tally.skip(now, f.eligibility(now))
+		return false
+	}
+	now.Problem = fault.New(fault.Document, "commit: read", CodeIDTwice,
+		"%d documents have the id %q, each under another partition key: delete all but one", of, fault.Truncate(now.ID, fault.MaxForeign))
+	*w = work{doc: now, races: w.races}
+	return true
+}
+
+// sameID are the documents with one id, and how many there were before some were taken.
+type sameID struct {
+	left []invoice.Snapshot
+	of   int
+}
+
+// freshDocs are documents that were read again, by id.
+type freshDocs map[string]*sameID
+
+// take takes the document of a snapshot: the one with its etag, else any. of is how many documents have its id.
+func (f freshDocs) take(d invoice.Snapshot) (now invoice.Snapshot, found bool, of int) {
+	same := f[d.ID]
+	switch {
+	case same == nil:
+		return now, false, 0
+	case len(same.left) == 0:
+		return now, false, same.of
+	}
+	i := max(0, slices.IndexFunc(same.left, func(o invoice.Snapshot) bool { return o.ETag == d.ETag }))
+	now = same.left[i]
+	same.left = slices.Delete(same.left, i, i+1)
+	return now, true, same.of
+}
+
 // doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
 // texts that look like times; the other callers have just read them. Without an etag no patch could be conditional.
-func (f refresher) doubtful(d invoice.Document) bool {
+func (f refresher) doubtful(d invoice.Snapshot) bool {
 	return (f.batch.Purpose == FromFeed && (f.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 }
 
 // replace takes the document as it is now in place of an old snapshot.
-func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, found bool) (keep bool, err error) {
+func (f refresher) replace(ctx context.Context, w *work, now invoice.Snapshot, found bool) (keep bool, err error) {
 	d := w.doc
 	if !found || now.TS < d.TS {
 		now, found, err = f.readSurely(ctx, d)
@@ -125,7 +174,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, f
 // afterChange takes a changed document as it is now. Its result stays when it is about the present content. Other content
 // is written whatever the status: two contents within one second of _ts have no order, and the older one may have been
 // written last (docs/rules.md).
-func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Document, found bool) (keep bool, err error) {
+func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Snapshot, found bool) (keep bool, err error) {
 	if !found {
 		now, found, err = f.readOne(ctx, w.doc.ID)
 		switch {
@@ -171,28 +220,34 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 
 // putAgain reports whether the same content was stored again after this write. Other content may have been there in
 // between, and in SQL.
-func putAgain(written, now invoice.Document, r result) bool {
+func putAgain(written, now invoice.Snapshot, r result) bool {
 	return !r.failed() && now.TS > written.TS && now.State.Status != invoice.Committed
 }
 
-func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
+// readMany reads documents again. Several with one id count only if they are of this environment.
+func (f refresher) readMany(ctx context.Context, ids []string) (freshDocs, error) {
 	raws, err := f.docs.ReadMany(ctx, ids)
 	if err != nil {
 		return nil, asDependency(err)
 	}
-	fresh := make(map[string]invoice.Document, len(raws))
+	fresh := make(freshDocs, len(raws))
 	for _, raw := range raws {
-		d, err := invoice.Read(raw, f.now())
+		d, err := invoice.ReadSnapshot(raw, f.now())
 		if err != nil {
 			return nil, asDependency(err)
 		}
-		fresh[d.ID] = d
+		switch same := fresh[d.ID]; {
+		case same == nil || same.left[0].SysName != f.sysName:
+			fresh[d.ID] = &sameID{[]invoice.Snapshot{d}, 1}
+		case d.SysName == f.sysName:
+			same.left, same.of = append(same.left, d), same.of+1
+		}
 	}
 	return fresh, nil
 }
 
 // readOne reads one document; found is false when it does not exist.
-func (f refresher) readOne(ctx context.Context, id string) (d invoice.Document, found bool, err error) {
+func (f refresher) readOne(ctx context.Context, id string) (d invoice.Snapshot, found bool, err error) {
 	raw, err := f.docs.Read(ctx, id)
 	if fault.Has(err, fault.Gone) {
 		return d, false, nil
@@ -200,14 +255,14 @@ func (f refresher) readOne(ctx context.Context, id string) (d invoice.Document, 
 	if err != nil {
 		return d, false, err
 	}
-	d, err = invoice.Read(raw, f.now())
+	d, err = invoice.ReadSnapshot(raw, f.now())
 	return d, err == nil, err
 }
 
 // readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed, and
 // a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted only for
 // a document that every replica must have; until then the batch is offered again.
-func (f refresher) readSurely(ctx context.Context, d invoice.Document) (now invoice.Document, found bool, err error) {
+func (f refresher) readSurely(ctx context.Context, d invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
 	now, found, err = f.readOne(ctx, d.ID)
 	mayLag := f.batch.Purpose != FromFeed || f.batch.RetryCount <= mostLagging // a run reads anew at each offer
 	switch {

@@ -16,7 +16,7 @@ type selection struct {
 }
 
 // eligibility is that of a document for a batch of this purpose.
-func (s selection) eligibility(d invoice.Document) invoice.Eligibility {
+func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 	eligibility := d.Eligibility(s.now(), s.sysName)
 	switch {
 	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.batch.takesOver(d.State.Status):
@@ -30,11 +30,11 @@ func (s selection) eligibility(d invoice.Document) invoice.Eligibility {
 }
 
 // takes reports whether the batch takes a document now.
-func (s selection) takes(d invoice.Document) bool { return s.eligibility(d) == invoice.Eligible }
+func (s selection) takes(d invoice.Snapshot) bool { return s.eligibility(d) == invoice.Eligible }
 
 // leavesAlone counts a document that the batch leaves to the person who repaired its lines.
-func (s selection) leavesAlone(d invoice.Document, t *tally) bool {
-	if !s.batch.LeavesAlone(d) {
+func (s selection) leavesAlone(d invoice.Snapshot, t *tally) bool {
+	if !s.batch.LeavesAlone(d.Document) {
 		return false
 	}
 	t.leftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")
@@ -47,8 +47,8 @@ type selector struct {
 	tally *tally
 }
 
-// choose gives the documents that the batch takes.
-func (s selector) choose(docs []invoice.Document) []work {
+// choose gives the documents that the batch takes. twice has the ids that it found twice.
+func (s selector) choose(docs []invoice.Snapshot, twice map[string]bool) []work {
 	var taken []work
 	for _, d := range docs {
 		if eligibility := s.eligibility(d); eligibility != invoice.Eligible {
@@ -58,7 +58,7 @@ func (s selector) choose(docs []invoice.Document) []work {
 		if s.leavesAlone(d, s.tally) {
 			continue
 		}
-		taken = append(taken, work{doc: d})
+		taken = append(taken, work{doc: d, twice: twice[d.ID]})
 	}
 	return taken
 }

@@ -37,8 +37,8 @@ func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	t := s.c.stages(ctx, b, Preview)
 	p := &preview{stages: t, report: &t.tally.report}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
-	docs, oldest := t.parser.parse(b.Documents)
-	docs, err := p.reread(ctx, docs)
+	docs, twice, oldest := t.parser.parse(b.Documents)
+	docs, err := p.reread(ctx, docs, twice)
 	if err == nil {
 		err = p.previewAll(ctx, docs)
 	}
@@ -55,12 +55,12 @@ type preview struct {
 	shown  int
 }
 
-// reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
-// done.
-func (p *preview) reread(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
+// reread reads the documents that the host may have rewritten, those of a repeated batch, and those whose id the batch has
+// twice. Documents that are gone are done.
+func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot, twice map[string]bool) ([]invoice.Snapshot, error) {
 	var ids []string
-	needed := func(d invoice.Document) bool {
-		return (d.RewrittenByHost || p.batch.RetryCount > 0) && d.SysName == p.c.o.SysName
+	needed := func(d invoice.Snapshot) bool {
+		return (d.RewrittenByHost || p.batch.RetryCount > 0 || twice[d.ID]) && d.SysName == p.c.o.SysName
 	}
 	for _, d := range docs {
 		if needed(d) {
@@ -77,12 +77,19 @@ func (p *preview) reread(ctx context.Context, docs []invoice.Document) ([]invoic
 	kept := docs[:0]
 	for _, d := range docs {
 		if needed(d) {
-			now, found := fresh[d.ID]
-			if !found {
+			now, found, of := fresh.take(d)
+			w := work{doc: now}
+			switch {
+			case of == 0:
 				p.tally.count(d.ID, "gone", "")
 				continue
+			case of > 1 && !p.refresh.refuseTwin(&w, now, found, of):
+				continue
+			case !found:
+				p.tally.count("", "skipped", "")
+				continue
 			}
-			d = now
+			d = w.doc
 		}
 		kept = append(kept, d)
 	}
@@ -91,8 +98,8 @@ func (p *preview) reread(ctx context.Context, docs []invoice.Document) ([]invoic
 
 // previewAll previews the documents that the old writer committed, and then the pending ones. They go into separate
 // requests, because the content of pending documents is in no row yet.
-func (p *preview) previewAll(ctx context.Context, docs []invoice.Document) error {
-	var committed, pending []invoice.Document
+func (p *preview) previewAll(ctx context.Context, docs []invoice.Snapshot) error {
+	var committed, pending []invoice.Snapshot
 	for _, d := range docs {
 		switch eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
 		case eligibility == invoice.Done && d.State.Status == invoice.Committed:
@@ -110,15 +117,15 @@ func (p *preview) previewAll(ctx context.Context, docs []invoice.Document) error
 }
 
 // send sends documents to the sink as a Preview and counts the results.
-func (p *preview) send(ctx context.Context, docs []invoice.Document) error {
+func (p *preview) send(ctx context.Context, docs []invoice.Snapshot) error {
 	var items []Item
-	var asked []invoice.Document
+	var asked []invoice.Snapshot
 	for _, d := range docs {
 		if d.Problem != nil {
 			p.countPreview(d, result{err: d.Problem})
 			continue
 		}
-		items, asked = append(items, ItemOf(d)), append(asked, d)
+		items, asked = append(items, ItemOf(d.Document)), append(asked, d)
 	}
 	if len(items) == 0 {
 		return nil
@@ -133,7 +140,7 @@ func (p *preview) send(ctx context.Context, docs []invoice.Document) error {
 }
 
 // countPreview counts one document, and logs a difference.
-func (p *preview) countPreview(d invoice.Document, r result) {
+func (p *preview) countPreview(d invoice.Snapshot, r result) {
 	if d.State.Status == invoice.Committed {
 		p.compare(d, r)
 		return
@@ -150,7 +157,7 @@ func (p *preview) countPreview(d invoice.Document, r result) {
 }
 
 // compare compares the lines of a committed document with its content.
-func (p *preview) compare(d invoice.Document, r result) {
+func (p *preview) compare(d invoice.Snapshot, r result) {
 	if r.failed() {
 		outcome := "refused"
 		if fault.Has(r.err, fault.MissingRow) {
@@ -176,7 +183,7 @@ func (p *preview) compare(d invoice.Document, r result) {
 }
 
 // show logs a document with columns and codes, never with a value.
-func (p *preview) show(d invoice.Document, outcome string, columns []string, err error) {
+func (p *preview) show(d invoice.Snapshot, outcome string, columns []string, err error) {
 	if p.shown++; p.shown > mostShown {
 		return
 	}

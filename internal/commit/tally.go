@@ -63,7 +63,7 @@ func (t *tally) add(r DocumentResult) {
 
 // skip counts a document that the batch does not take. One of another sys_name counts as foreign when it is pending, as its
 // writer offers it, and not when a batch is offered again or its own environment has patched it.
-func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
+func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
 	outcome := "skipped"
 	switch why { //nolint:exhaustive // the others need no more
 	case invoice.NotOffered:
@@ -81,19 +81,19 @@ func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 }
 
 // leftAlone counts a document that a rewrite leaves alone, wholly or in part.
-func (t *tally) leftAlone(d invoice.Document, outcome, why string) {
+func (t *tally) leftAlone(d invoice.Snapshot, outcome, why string) {
 	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: outcome, Reason: why})
 	t.log.Write(events.RewriteLeftAlone, events.Fields{Document: d.ID, Outcome: outcome, Reason: why})
 }
 
 // leave counts and logs a document that is left to the recovery timer.
-func (t *tally) leave(d invoice.Document, err error) {
+func (t *tally) leave(d invoice.Snapshot, err error) {
 	t.add(resultOf(d, "left", err))
 	t.log.Write(events.DocumentLeft, events.Fields{Document: d.ID}.Of(err))
 }
 
 // recorded counts and logs a recorded state. cause is its error; nil for a verdict.
-func (t *tally) recorded(d invoice.Document, s invoice.State, cause error) {
+func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 	if cause == nil {
 		if s.Status == invoice.Committed && d.State.Status != invoice.Committed {
 			t.mu.Lock()
@@ -160,7 +160,7 @@ func (t *tally) requested(took time.Duration) {
 }
 
 // resultOf is the result of a failed document.
-func resultOf(d invoice.Document, outcome string, err error) DocumentResult {
+func resultOf(d invoice.Snapshot, outcome string, err error) DocumentResult {
 	r := DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
 	if e := fault.As(err); e != nil {
 		r.Reason = e.Reason // a driver's own text may hold content
@@ -188,9 +188,9 @@ func (m measured) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage
 }
 
 // Record implements Documents.
-func (m measured) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+func (m measured) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
 	defer m.add(m.now(), &m.tally.report.Writes)
-	return m.Documents.Record(ctx, id, etag, s)
+	return m.Documents.Record(ctx, doc, s)
 }
 
 func (m measured) add(begin time.Time, calls *int) {

@@ -13,15 +13,17 @@ import (
 // work is one document on its way through the stages. Each stage takes works and gives works.
 type work struct {
 	// doc is the newest snapshot.
-	doc invoice.Document
+	doc invoice.Snapshot
 	// heal says that SQL may have older content of the document than this snapshot, which is then written whatever its status.
 	// Two contents within one second of _ts have no order, so the older one may have been written last (docs/rules.md).
 	heal bool
+	// twice says that the batch has the id twice: of two documents, or of two snapshots of one.
+	twice bool
 	// races counts how often the document changed before its outcome was recorded.
 	races int
 
 	// written is the snapshot that result is about. Both are valid when done.
-	written invoice.Document
+	written invoice.Snapshot
 	result  result
 	done    bool
 
@@ -74,7 +76,7 @@ func supersededByItself(r result) bool {
 }
 
 // sameContent reports whether two snapshots of a document have the same content for SQL.
-func sameContent(a, b invoice.Document) bool {
+func sameContent(a, b invoice.Snapshot) bool {
 	return a.Hash == b.Hash && (a.Problem == nil) == (b.Problem == nil)
 }
 

@@ -58,7 +58,7 @@ func (w *writer) write(ctx context.Context, works []work) error {
 	var at []int
 	for i := range works {
 		if works[i].waits() && works[i].doc.Problem == nil {
-			it := ItemOf(works[i].doc)
+			it := ItemOf(works[i].doc.Document)
 			if w.mode == Rewrite {
 				it.Overwrite, it.NotComparable = w.overwrite, w.notComparable
 			}

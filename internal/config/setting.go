@@ -158,7 +158,7 @@ func Settings() []Setting {
 		{
 			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true,
 			field:   func(c *Config) any { return &c.Cosmos.Container },
-			Meaning: "container of the results, partition key `/id`",
+			Meaning: "container of the results; its partition key is found (docs/settings.md, Partition key)",
 		},
 		{
 			Name: LeaseContainer, Sample: "leases", Host: true, check: checkLeaseContainer,

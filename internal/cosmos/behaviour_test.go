@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
@@ -52,7 +51,7 @@ func TestRepetitionsAreTheOnesChosen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, container := startFake(t, c.answer)
-			_, err := container.Record(t.Context(), "a", `"1"`, invoice.State{})
+			_, err := container.Record(t.Context(), at("a", `"1"`), invoice.State{})
 			require.Equal(t, c.code, fault.CodeOf(err), "%v", err)
 			require.Equal(t, c.write, f.hits.Load(), "patches")
 			if c.reads > 0 {
@@ -76,7 +75,7 @@ func TestAThrottledOrContendedWriteSucceedsInTheEnd(t *testing.T) {
 			}
 			w.Header().Set("Etag", `"2"`)
 		})
-		next, err := c.Record(t.Context(), "a", `"1"`, invoice.State{})
+		next, err := c.Record(t.Context(), at("a", `"1"`), invoice.State{})
 		require.NoError(t, err)
 		require.Equal(t, `"2"`, next)
 		require.EqualValues(t, 4, f.hits.Load())
@@ -93,7 +92,7 @@ func TestAWaitThatOutlastsTheDeadlineIsNotBegun(t *testing.T) {
 	for n := 0; n < 10 && (e == nil || e.Code == "timeout"); n++ { // a busy machine may take longer than the deadline, but not each time
 		f.hits.Store(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-		_, err := c.Record(ctx, "a", `"1"`, invoice.State{})
+		_, err := c.Record(ctx, at("a", `"1"`), invoice.State{})
 		cancel()
 		e = fault.As(err)
 		require.NotNil(t, e)
@@ -119,7 +118,7 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 	for name, call := range map[string]func(context.Context) error{
 		"read":      func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
 		"read many": func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
-		"record":    func(ctx context.Context) error { _, err := c.Record(ctx, "a", `"1"`, invoice.State{}); return err },
+		"record":    func(ctx context.Context) error { _, err := c.Record(ctx, at("a", `"1"`), invoice.State{}); return err },
 		"query":     func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
 		"submit":    func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
 		"waiting": func(ctx context.Context) error {
@@ -148,28 +147,15 @@ func TestRecordIsOneConditionalPatchOfOneMember(t *testing.T) {
 		}
 		w.Header().Set("Etag", `"0000-2"`)
 	}
-	next, err := c.Record(t.Context(), "a b", `"0000-1"`, invoice.State{Status: invoice.Committed})
+	next, err := c.Record(t.Context(), at("a b", `"0000-1"`), invoice.State{Status: invoice.Committed})
 	require.NoError(t, err)
 	require.Equal(t, `"0000-2"`, next)
 	require.EqualValues(t, 1, f.hits.Load(), "one write and no read")
 }
 
-func TestThePartitionKeyIsJSONInPlainASCII(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.String().Draw(t, "id")
-		header := keyHeader(id)
-		for _, b := range []byte(header) {
-			require.True(t, b >= ' ' && b <= '~', "%q", header)
-		}
-		var got []string
-		require.NoError(t, json.Unmarshal([]byte(header), &got))
-		require.Equal(t, []string{id}, got)
-	})
-}
-
 func TestARecordWithoutAnEtagInTheReplyIsNotTrusted(t *testing.T) {
 	_, c := startFake(t, func(http.ResponseWriter, *http.Request) {})
-	_, err := c.Record(t.Context(), "a", `"1"`, invoice.State{})
+	_, err := c.Record(t.Context(), at("a", `"1"`), invoice.State{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 }
 

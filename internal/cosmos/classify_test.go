@@ -73,7 +73,7 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 				_, _ = io.WriteString(w, `{"code":"x","message":"the payload is {\"secret\":\"PAYLOAD\"}"}`)
 			})
 			_, readErr := container.Read(t.Context(), "a")
-			_, recordErr := container.Record(t.Context(), "a", `"1"`, invoice.State{})
+			_, recordErr := container.Record(t.Context(), at("a", `"1"`), invoice.State{})
 			_, manyErr := container.ReadMany(t.Context(), []string{"a"})
 			queryErr := container.Query(t.Context(), "SELECT c.id FROM c", nil, nil)
 			for name, err := range map[string]error{"read": readErr, "record": recordErr, "read many": manyErr, "query": queryErr} {
@@ -147,7 +147,7 @@ func TestErrorsKeepKeysAndDocumentsToThemselves(t *testing.T) {
 	require.NoError(t, listener.Close())
 	c := open(t, "http://"+address, "")
 	state := invoice.State{LastError: "STATE-SECRET"}
-	_, err = c.Record(t.Context(), "PRIVATE-ID", `"1"`, state)
+	_, err = c.Record(t.Context(), at("PRIVATE-ID", `"1"`), state)
 	require.Equal(t, "refused", fault.CodeOf(err))
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.Contains(t, err.Error(), address)

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/singleflight"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/timer"
 )
 
@@ -31,26 +30,33 @@ type Container struct {
 type connected struct {
 	client    *azcosmos.Client
 	container *azcosmos.ContainerClient
+	// key is the partition key of the definition that was read last; nil without one that can be used.
+	key atomic.Pointer[partitionKey]
 }
 
-// Ping reads the container's metadata, which proves the address, the right and the container. It costs 1 RU and is for
-// start-up, not for every health check. Errors by kind: infrastructure, throttled.
+// Ping reads the container's definition, which proves the address, the right, the container and its partition key. It costs
+// 1 RU and is for start-up, not for every health check. Errors by kind: infrastructure, throttled.
 func (c *Container) Ping(ctx context.Context) error {
-	return c.do(ctx, operation{"cosmos: ping", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
-		_, err := s.container.Read(ctx, nil)
-		return err
-	})
+	_, _, err := c.readDefinition(ctx)
+	return err
 }
 
-// HasTimeToLive reports whether the container's default time to live is set, so that documents with a ttl expire. -1 sets
-// it for no other document. It costs 1 RU. Errors by kind: infrastructure, throttled.
+// HasTimeToLive is Ping, and reports whether the container's default time to live is set, so that documents with a ttl
+// expire. -1 sets it for no other document.
 func (c *Container) HasTimeToLive(ctx context.Context) (set bool, err error) {
-	err = c.do(ctx, operation{"cosmos: read time to live", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
-		r, err := s.container.Read(ctx, nil)
-		set = r.ContainerProperties != nil && r.ContainerProperties.DefaultTimeToLive != nil
-		return err
-	})
-	return set, err
+	_, p, err := c.readDefinition(ctx)
+	return p.DefaultTimeToLive != nil, err
+}
+
+// PartitionKey gives the paths of the container's partition key, as its definition had them when it was read last; "" before
+// that. It makes no request.
+func (c *Container) PartitionKey() string {
+	if s := c.sdk.Load(); s != nil {
+		if k := s.key.Load(); k != nil {
+			return k.text
+		}
+	}
+	return ""
 }
 
 // Close closes idle connections and frees the SDK's caches. No call may be in progress or follow.
@@ -78,9 +84,6 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 			return nil
 		}
 		err = translate(op, err)
-		if fault.Has(err, fault.Gone) {
-			return c.confirmGone(ctx, op, s, err)
-		}
 		if try == repeats || statusOf(err) != statusRetryWith {
 			return err
 		}
@@ -89,16 +92,6 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 			return err
 		}
 	}
-}
-
-// confirmGone checks a 404 for a document. The gateway answers a plain 404 also when the container or the database is
-// missing (azure-cosmos-dotnet-v3 issue 229, azure-sdk-for-java pull request 47604). "Gone" ends the work on a document for
-// good, so it counts only when the container exists. The check costs 1 RU, and documents rarely disappear.
-func (c *Container) confirmGone(ctx context.Context, op operation, s *connected, gone error) error {
-	if _, err := s.container.Read(ctx, nil); err != nil {
-		return translate(operation{op.name, onContainer}, err)
-	}
-	return gone
 }
 
 // statusRetryWith is 449, which net/http has no name for.
@@ -147,11 +140,15 @@ func (c *Container) reach(ctx context.Context) (*connected, error) {
 		client.Close()
 		return nil, err
 	}
-	if _, err := container.Read(ctx, nil); err != nil && !passedAccount(err) {
+	r, err := container.Read(ctx, nil)
+	if err != nil && !passedAccount(err) {
 		client.Close()
 		return nil, err
 	}
 	s := &connected{client: client, container: container}
+	if err == nil {
+		_, _ = c.learn(s, *r.ContainerProperties) // a call for a document reads the definition again, and tells
+	}
 	c.sdk.Store(s)
 	return s, nil
 }

@@ -32,8 +32,8 @@ func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
 	var doc []byte
 	var etag string
-	err := k.container.do(ctx, op, k.container.options.Timeouts.Control, func(ctx context.Context, s *connected) error {
-		r, err := s.container.ReadItem(withKey(ctx, k.id), azcosmos.NewPartitionKeyString(k.id), k.id, nil)
+	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
 		doc, etag = r.Value, string(r.ETag)
 		return err
 	})
@@ -69,8 +69,8 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 		return "", fault.Wrap(fault.Internal, op.name, "marshal", "the control document cannot be written as JSON", err)
 	}
 	var next string
-	err = k.container.do(ctx, op, k.container.options.Timeouts.Control, func(ctx context.Context, s *connected) error {
-		r, err := k.write(withKey(ctx, k.id), s.container, doc, etag)
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+		r, err := k.write(ctx, s.container, doc, etag)
 		next = string(r.ETag)
 		return err
 	})
@@ -91,7 +91,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 
 // write creates the document, or replaces the one with the etag.
 func (k *Control) write(ctx context.Context, c *azcosmos.ContainerClient, doc []byte, etag string) (azcosmos.ItemResponse, error) {
-	key := azcosmos.NewPartitionKeyString(k.id)
+	key := azcosmos.NewPartitionKey()
 	if etag == "" {
 		return c.CreateItem(ctx, key, doc, nil)
 	}

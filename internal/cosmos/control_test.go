@@ -32,7 +32,7 @@ func openControl(t *testing.T, server *cosmosdbtest.Running) *cosmos.Container {
 func startControl(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 	t.Helper()
 	server, results := start(t)
-	require.NoError(t, results.EnsureContainers(t.Context(), controlContainer))
+	require.NoError(t, results.EnsureContainers(t.Context(), cosmos.RequirementsKey(), controlContainer))
 	server.Server.ResetStats()
 	return server, openControl(t, server)
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"sqlwriter/internal/fault"
@@ -20,15 +17,16 @@ import (
 // readManyChunk is how many ids one query of ReadMany contains.
 const readManyChunk = 100
 
-// Read gives one document by id, byte by byte as the service sends it. See commit.Documents.
+// Read gives one document by id, byte by byte as the service sends it. See commit.Documents. A container whose partition key is
+// not the id is searched first, by a query over all its partitions.
 func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	op := operation{"cosmos: read", onDocument}
 	if err := checkID(op, id); err != nil {
 		return nil, err
 	}
 	var doc json.RawMessage
-	err := c.do(ctx, op, c.options.Timeouts.Read, func(ctx context.Context, s *connected) error {
-		r, err := s.container.ReadItem(withKey(ctx, id), azcosmos.NewPartitionKeyString(id), id, nil)
+	err := c.underKey(ctx, op, c.options.Timeouts.Read, id, keyOfID(id), func(ctx context.Context, s *connected) error {
+		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), id, nil)
 		doc = r.Value
 		return err
 	})
@@ -42,8 +40,7 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 // in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md F65).
 //
 // It does not use the SDK's ReadManyItems (v1.5.0). That answers success with part of the documents when it is cancelled
-// between two partition ranges. It also hides a 429 of one range behind the cancellation of another. With the id as
-// partition key both send the same query.
+// between two partition ranges. It also hides a 429 of one range behind the cancellation of another.
 func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	docs, _, err := c.readMany(ctx, operation{"cosmos: read many", onContainer}, "SELECT *", ids, readManyChunk)
 	return docs, err
@@ -66,20 +63,23 @@ func (c *Container) readMany(ctx context.Context, op operation, selected string,
 	return docs, charge, nil
 }
 
-// Record sets sql_writer to state if the document still has etag, and gives the new etag. See commit.Documents. It sends
-// one patch with one operation and If-Match, so the document itself does not travel.
+// Record sets sql_writer to state if the document still has the snapshot's etag, and gives the new etag. See
+// commit.Documents. It sends one patch with one operation and If-Match, so the document itself does not travel.
 //
 // The service reads the etags "" and "*" as "any", so Record answers Changed for them without a request. After an
 // infrastructure error the patch may or may not have been applied (see doc.go, "Lost acknowledgements").
-func (c *Container) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
 	op := operation{"cosmos: record", onDocument}
-	if err := checkID(op, id); err != nil {
+	if err := checkID(op, doc.ID); err != nil {
 		return "", err
 	}
-	if etag == "" || etag == "*" {
+	if doc.JSON() == nil {
+		return "", fault.New(fault.Internal, op.name, "projection", "document %s was not read whole, so its partition key is unknown", doc.ID)
+	}
+	if doc.ETag == "" || doc.ETag == "*" {
 		return "", &fault.Error{
 			Kind: fault.Contention, Condition: fault.Changed, Code: "no_etag", Op: op.name,
-			Reason: fmt.Sprintf("etag %q names no version of a document", etag),
+			Reason: fmt.Sprintf("etag %q names no version of a document", doc.ETag),
 		}
 	}
 	value, err := json.Marshal(state)
@@ -88,10 +88,10 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 	}
 	var patch azcosmos.PatchOperations
 	patch.AppendSet("/sql_writer", json.RawMessage(value))
-	match := azcore.ETag(etag)
+	match := azcore.ETag(doc.ETag)
 	var next string
-	err = c.do(ctx, op, c.options.Timeouts.Record, func(ctx context.Context, s *connected) error {
-		r, err := s.container.PatchItem(withKey(ctx, id), azcosmos.NewPartitionKeyString(id), id, patch, &azcosmos.ItemOptions{IfMatchEtag: &match})
+	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, keyOf(doc.JSON()), func(ctx context.Context, s *connected) error {
+		r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), doc.ID, patch, &azcosmos.ItemOptions{IfMatchEtag: &match})
 		next = string(r.ETag)
 		return err
 	})
@@ -107,9 +107,12 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 // Submit writes a whole document, as the API of the user's system does (sqlwriterctl document submit). An existing document is
 // refused with code "409". With replace it is replaced whole, sql_writer included.
 //
+// Cosmos DB takes the same id under each partition key. Submit looks first, and refuses a second document with the id. It does
+// not see one that another program writes at the same moment.
+//
 // Errors by kind:
-//   - document: the text is not an object with an id that Cosmos DB accepts, or the service refuses it; condition TooLarge
-//     above its limit
+//   - document: the text is not an object with an id that Cosmos DB accepts, or the service refuses it; code "id_twice" if a
+//     document with this id has another partition key; condition TooLarge above the service's limit
 //   - infrastructure: it may or may not have been written
 //   - throttled, contention
 func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
@@ -123,44 +126,39 @@ func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace boo
 	if head.ID == nil {
 		return fault.New(fault.Document, op.name, "id", "the document has no text \"id\"")
 	}
-	if reason := refusedID(*head.ID); reason != "" {
-		return fault.New(fault.Document, op.name, "id", "id %q: %s", fault.Truncate(*head.ID, fault.MaxForeign), reason)
+	id := *head.ID
+	if reason := refusedID(id); reason != "" {
+		return fault.New(fault.Document, op.name, "id", "id %q: %s", fault.Truncate(id, fault.MaxForeign), reason)
 	}
-	key := azcosmos.NewPartitionKeyString(*head.ID)
-	return c.do(ctx, op, c.options.Timeouts.Submit, func(ctx context.Context, s *connected) error {
+	if err := c.refuseTwin(ctx, op, id, doc); err != nil {
+		return err
+	}
+	return c.underKey(ctx, op, c.options.Timeouts.Submit, id, keyOf(doc), func(ctx context.Context, s *connected) error {
 		var err error
-		ctx = withKey(ctx, *head.ID)
 		if replace {
-			_, err = s.container.UpsertItem(ctx, key, doc, nil)
+			_, err = s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
 		} else {
-			_, err = s.container.CreateItem(ctx, key, doc, nil)
+			_, err = s.container.CreateItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
 		}
 		return err
 	})
 }
 
-// withKey sets the header of the partition key, which is the id, in JSON of plain ASCII. azcosmos (v1.5.0) writes it by
-// Go's rules. \U0001f600 and \x7f are not JSON, so the service refuses every such request.
-func withKey(ctx context.Context, id string) context.Context {
-	return policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Documentdb-Partitionkey": {keyHeader(id)}})
-}
-
-func keyHeader(id string) string {
-	var b strings.Builder
-	b.WriteString(`["`)
-	for _, unit := range utf16.Encode([]rune(id)) {
-		switch {
-		case unit == '"' || unit == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(byte(unit))
-		case unit < ' ' || unit > '~':
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		default:
-			b.WriteByte(byte(unit))
-		}
+// refuseTwin refuses a document whose id another one has under another partition key.
+func (c *Container) refuseTwin(ctx context.Context, op operation, id string, doc json.RawMessage) error {
+	key, err := c.key(ctx)
+	if err != nil || key.isID() {
+		return err
 	}
-	b.WriteString(`"]`)
-	return b.String()
+	there, err := c.keysOf(ctx, op, key, id)
+	if err != nil {
+		return err
+	}
+	own := key.of(doc)
+	if slices.ContainsFunc(there, func(k string) bool { return k != own }) {
+		return idTwice(op, id, append(there, own))
+	}
+	return nil
 }
 
 // checkID answers Gone for an id that no document of Cosmos DB can have. The id is part of the request's address, where ""

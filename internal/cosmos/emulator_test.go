@@ -31,9 +31,19 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	server.Server.ResetStats()
 	return server, c
+}
+
+// at is a document with an id, as it was at an etag.
+func at(id, etag string) invoice.Snapshot {
+	doc, err := invoice.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
+	if err != nil {
+		panic(err) // the tests' ids are valid
+	}
+	doc.ETag = etag
+	return doc
 }
 
 func TestDocuments(t *testing.T) {
@@ -65,7 +75,7 @@ func onRealAccount(t *testing.T) *cosmos.Container {
 	c, err := cosmos.Open(cosmos.Options{Connection: os.Getenv(realAccount), Database: "sqlwriter-test", Container: name})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	t.Logf("container %s is left in the account; delete the database sqlwriter-test when done", name)
 	return c
 }
@@ -96,7 +106,7 @@ func TestOneWriteAndNoReadPerRecord(t *testing.T) {
 	tag := submitted(t, c, "a")
 	server.Server.ResetStats()
 	for range 3 {
-		next, err := c.Record(t.Context(), "a", tag, invoice.State{Status: invoice.RetryScheduled})
+		next, err := c.Record(t.Context(), at("a", tag), invoice.State{Status: invoice.RetryScheduled})
 		require.NoError(t, err)
 		tag = next
 	}
@@ -111,13 +121,13 @@ func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
-	tag, err := c.Record(t.Context(), "a", tag, invoice.State{})
+	tag, err := c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.NoError(t, err)
 
 	server.Server.ClearFaults()
 	server.Server.ResetStats()
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
-	_, err = c.Record(t.Context(), "a", tag, invoice.State{})
+	_, err = c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.Equal(t, fault.Throttled, fault.KindOf(err))
 	require.Equal(t, "429/3200", fault.CodeOf(err))
 	require.Equal(t, 50*time.Millisecond, fault.As(err).RetryAfter)
@@ -129,14 +139,14 @@ func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 3, Status: 449})
-	tag, err := c.Record(t.Context(), "a", tag, invoice.State{})
+	tag, err := c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.NoError(t, err)
 	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
 
 	server.Server.ClearFaults()
 	server.Server.ResetStats()
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 449})
-	_, err = c.Record(t.Context(), "a", tag, invoice.State{})
+	_, err = c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.Equal(t, fault.Contention, fault.KindOf(err))
 	require.False(t, fault.Has(err, fault.Changed), "no answer said that the document changed")
 	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
@@ -153,7 +163,7 @@ func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
 			tag := submitted(t, c, "a")
 			fail(t, server, rule)
 			state := invoice.State{Status: invoice.Committed, Outcome: "applied"}
-			_, err := c.Record(t.Context(), "a", tag, state)
+			_, err := c.Record(t.Context(), at("a", tag), state)
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 			require.Equal(t, "eof", fault.CodeOf(err))
 			require.Equal(t, 1, server.Server.Count(cosmosdb.OpPatch, container), "never sent twice")
@@ -165,7 +175,7 @@ func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
 				Etag  string         `json:"_etag"`
 			}
 			require.NoError(t, json.Unmarshal(doc, &got))
-			_, again := c.Record(t.Context(), "a", tag, state)
+			_, again := c.Record(t.Context(), at("a", tag), state)
 			if rule.Cut == cosmosdb.After {
 				require.NotNil(t, got.State)
 				require.Equal(t, invoice.Committed, got.State.Status)
@@ -200,7 +210,7 @@ func TestACancelledRecordMayHaveBeenApplied(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		_, err := c.Record(ctx, "a", tag, invoice.State{Status: invoice.Committed})
+		_, err := c.Record(ctx, at("a", tag), invoice.State{Status: invoice.Committed})
 		result <- err
 	}()
 	require.Eventually(t, func() bool { return server.Server.Faults()[0].Held == 1 }, time.Minute, time.Millisecond)
@@ -225,7 +235,7 @@ func TestAMissingContainerBlamesNoDocument(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		_, readErr := c.Read(t.Context(), "a")
-		_, recordErr := c.Record(t.Context(), "a", `"1"`, invoice.State{})
+		_, recordErr := c.Record(t.Context(), at("a", `"1"`), invoice.State{})
 		_, manyErr := c.ReadMany(t.Context(), []string{"a"})
 		for op, err := range map[string]error{
 			"ping": c.Ping(t.Context()), "read": readErr, "record": recordErr, "read many": manyErr,
@@ -272,7 +282,7 @@ func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
 	server, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
 	for range 2 {
-		require.NoError(t, c.EnsureContainers(t.Context(), "sqlwriter-control"))
+		require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey(), "sqlwriter-control"))
 		require.NoError(t, c.EnsureLeaseContainer(t.Context(), "leases"))
 	}
 	require.NoError(t, c.Ping(t.Context()))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
 )
 
 // fakeAccount answers a client's first requests, for the account and the container; the test answers those for documents.
@@ -59,6 +61,16 @@ func open(t *testing.T, url, more string) *Container {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// at is a document with an id, as it was at an etag.
+func at(id, etag string) invoice.Snapshot {
+	doc, err := invoice.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
+	if err != nil {
+		panic(err) // the tests' ids are valid
+	}
+	doc.ETag = etag
+	return doc
 }
 
 // patience is the deadline of calls that must succeed, on a machine that is ten times too slow.

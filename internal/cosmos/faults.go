@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
@@ -36,6 +37,19 @@ func wordRows() []fault.Row {
 		{Code: "json", Kind: fault.Document, About: submitted, Reason: "the text is not a JSON object with an id", Source: ours, Own: fault.OfACommand()},
 		{Code: "no_etag", Kind: fault.Contention, Condition: fault.Changed, About: "an etag that is empty or *", Reason: "the etag names no version of a document", Source: ours},
 		{Code: "no_etag", Kind: infra, Reason: "the service did not give the etag of the document", Source: ours, Own: offeredAgain()},
+		{
+			Code: CodePartitionKey, Kind: infra, Reason: "a container's partition key cannot be used; the text says why, and what mends it",
+			Source: "docs/requirements.md R10", Own: offeredAgain(),
+		},
+		{
+			Code: "not_caught_up", Kind: infra, Reason: "a query finds a document, and its address does not: a replica lags, or it is being moved",
+			Source: ours, Own: offeredAgain(),
+		},
+		{
+			Code: commit.CodeIDTwice, Kind: fault.Document, About: "a document that is read or submitted",
+			Reason: "documents under several partition keys have this id", Source: "docs/requirements.md R10", Own: left(),
+		},
+		{Code: "projection", Kind: fault.Internal, Reason: "an outcome is to be recorded in a document that was not read whole", Source: ours, Own: left()},
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownCopy()},
 		{Code: "row", Kind: infra, Reason: "the answer to a query has a malformed row", Source: ours, Own: offeredAgain()},
 		{

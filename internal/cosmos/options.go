@@ -28,6 +28,8 @@ type Options struct {
 	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
 	ClientID            string
 	Database, Container string
+	// KeyIsID is for containers of the app itself: a partition key other than /id is refused.
+	KeyIsID bool
 	// Emulator allows plain http and unverified certificates, whatever the host's name.
 	Emulator bool
 	// Timeouts bound each call; a zero field means its default.

@@ -32,7 +32,7 @@ func backlogOf(t *testing.T, o cosmos.Options) conformance.BacklogHarness {
 		return c
 	}
 	c := open(t)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	return conformance.BacklogHarness{
 		Backlog: c, Restarted: func(t testing.TB) commit.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
@@ -60,8 +61,9 @@ func (d ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.
 }
 
 // Heads implements reconcile.Documents.
-func (d ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	return d.c.readMany(ctx, operation{"cosmos: heads", onContainer}, selectHead, ids, headsChunk)
+func (d ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
+	rows, charge, err := d.c.readMany(ctx, operation{"cosmos: heads", onContainer}, selectHead, ids, headsChunk)
+	return projections(rows), charge, err
 }
 
 // OfLines implements reconcile.Documents. Equality and ARRAY_CONTAINS use the index (docs/facts.md F110).
@@ -105,7 +107,7 @@ func (c *condition) namesLine(lines []int64) string {
 
 // SameKeys implements reconcile.Documents. It fetches the members that invoice.Read uses and those of the paths, because a document
 // may have 2 MB.
-func (d ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+func (d ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error) {
 	op := operation{"cosmos: same keys", onContainer}
 	if err := reconcile.CheckKeys(op.name, paths, keys); err != nil || len(keys) == 0 {
 		return nil, 0, err
@@ -113,7 +115,7 @@ func (d ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path
 	c := condition{{"@sys_name", d.sysName}}
 	query := "SELECT " + project(reconcile.KeyMembers(paths)) + " FROM c WHERE c.request_details.sys_name = @sys_name AND (" + c.hasKey(paths, keys) + ")"
 	charge, err = d.c.pages(ctx, op, query, c, func(page []json.RawMessage) (bool, error) {
-		if docs = append(docs, page...); len(docs) > reconcile.MaxSameKeys {
+		if docs = append(docs, projections(page)...); len(docs) > reconcile.MaxSameKeys {
 			return false, reconcile.ManySameKeys(op.name)
 		}
 		return true, nil

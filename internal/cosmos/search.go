@@ -2,11 +2,11 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 )
 
@@ -22,11 +22,11 @@ const (
 
 // Search gives one page of the documents that match. See ops.DocumentSearch. Its continuation is the service's, as short as
 // the service makes it.
-func (c *Container) Search(ctx context.Context, q ops.Search, size int, continuation string) ([]json.RawMessage, string, error) {
+func (c *Container) Search(ctx context.Context, q ops.Search, size int, continuation string) ([]invoice.Projection, string, error) {
 	query, params := searchQuery(q)
 	p := paging{size: int32(min(size, math.MaxInt32)), short: true} //nolint:gosec // bounded
 	found, err := c.markedPage(ctx, operation{"cosmos: search", onContainer}, query, params, p, continuation)
-	return found.rows, found.next, err
+	return projections(found.rows), found.next, err
 }
 
 // searchQuery makes the query of a search. It only filters and projects, because the gateway serves no more over partitions

@@ -50,7 +50,7 @@ func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 		return c
 	}
 	c := open(t)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	return conformance.SelectionHarness{
 		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: documentsOf(c),
 	}
@@ -140,7 +140,7 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Hold: cosmosdb.Before})
 	begun := time.Now()
 	_, _, err = c.Selection().Page(t.Context(), pending(), "")

@@ -8,28 +8,40 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// EnsureContainers makes the database, this container and others, each with partition key /id, where they are missing. It
-// is for local runs: in Azure the deployment makes them, with throughput and index policy. It does not change what exists.
-// Errors by kind: infrastructure, throttled.
-func (c *Container) EnsureContainers(ctx context.Context, others ...string) error {
+// RequirementsKey is the partition key of the results in the requirements (docs/requirements.md R10).
+func RequirementsKey() []string { return []string{"/request_details/id"} }
+
+// EnsureContainers makes the database, this container with a partition key of one to three paths, and others with /id, where
+// they are missing. It is for local runs: in Azure the deployment makes them, with throughput and index policy. It does not
+// change what exists. Errors by kind: infrastructure, throttled.
+func (c *Container) EnsureContainers(ctx context.Context, key []string, others ...string) error {
 	err := c.make(ctx, "database", func(ctx context.Context, s *connected) error {
 		_, err := s.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: c.options.Database}, nil)
 		return err
 	})
-	for _, name := range append([]string{c.options.Container}, others...) {
+	if err == nil {
+		err = c.makeContainer(ctx, c.options.Container, key, nil)
+	}
+	for _, name := range others {
 		if err == nil {
-			err = c.makeContainer(ctx, name, nil)
+			err = c.makeContainer(ctx, name, idKey(), nil)
 		}
 	}
 	return err
 }
 
+func idKey() []string { return []string{"/id"} }
+
 // EnsureLeaseContainer is EnsureContainers for a container of leases: its time to live is switched on (docs/facts.md F40).
 func (c *Container) EnsureLeaseContainer(ctx context.Context, name string) error {
-	return c.makeContainer(ctx, name, to.Ptr[int32](-1))
+	return c.makeContainer(ctx, name, idKey(), to.Ptr[int32](-1))
 }
 
-func (c *Container) makeContainer(ctx context.Context, name string, timeToLive *int32) error {
+func (c *Container) makeContainer(ctx context.Context, name string, key []string, timeToLive *int32) error {
+	kind := azcosmos.PartitionKeyKindHash
+	if len(key) > 1 {
+		kind = azcosmos.PartitionKeyKindMultiHash
+	}
 	return c.make(ctx, "container "+name, func(ctx context.Context, s *connected) error {
 		db, err := s.client.NewDatabase(c.options.Database)
 		if err != nil {
@@ -37,7 +49,7 @@ func (c *Container) makeContainer(ctx context.Context, name string, timeToLive *
 		}
 		_, err = db.CreateContainer(ctx, azcosmos.ContainerProperties{
 			ID:                     name,
-			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}, Kind: azcosmos.PartitionKeyKindHash, Version: 2},
+			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: key, Kind: kind, Version: 2},
 			DefaultTimeToLive:      timeToLive,
 		}, nil)
 		return err

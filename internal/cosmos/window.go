@@ -15,10 +15,10 @@ import (
 // The query only filters on indexed members and projects, because the gateway serves no more over partitions (docs/facts.md
 // F63). It does not filter by status: that ignores case (ADR 0005), and nearly every document of an old container is
 // finished.
-func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
+func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error {
 	_, err := c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{
 		{Name: "@sys_name", Value: sysName}, {Name: "@from", Value: from}, {Name: "@to", Value: to},
-	}, page)
+	}, func(rows []json.RawMessage) (bool, error) { return page(projections(rows)) })
 	return err
 }
 
@@ -34,4 +34,13 @@ func project(members []string) string {
 		quoted[i] = "c[" + strconv.Quote(m) + "]"
 	}
 	return strings.Join(quoted, ", ")
+}
+
+// projections gives the rows of a query that selects members.
+func projections(rows []json.RawMessage) []invoice.Projection {
+	out := make([]invoice.Projection, len(rows))
+	for i, row := range rows {
+		out[i] = invoice.Projection(row)
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 )
@@ -22,7 +23,7 @@ func TestWindow(t *testing.T) {
 func TestAWindowFetchesOnlyWhatIsRead(t *testing.T) {
 	server, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker"}`), false))
-	require.NoError(t, c.Window(t.Context(), "web", 0, 1<<40, func(page []json.RawMessage) (bool, error) {
+	require.NoError(t, c.Window(t.Context(), "web", 0, 1<<40, func(page []invoice.Projection) (bool, error) {
 		require.Len(t, page, 1)
 		require.NotContains(t, string(page[0]), "marker")
 		return true, nil

@@ -8,7 +8,7 @@ const HashVersion = 1
 
 // Document is one result, read and normalised by Read. The zero value is not useful.
 type Document struct {
-	// ID is the document's id and partition key.
+	// ID is the document's id. It is unique only within a partition key.
 	ID string
 	// ETag is the quoted etag of the snapshot; empty if the payload has none.
 	ETag string

@@ -57,6 +57,10 @@ func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 		if err != nil {
 			return Diff{}, err
 		}
+		if _, twice := d.byID[doc.ID]; twice {
+			d.refuseTwins(doc.ID)
+			continue
+		}
 		d.add(doc, invoice.TooDeep(raw))
 	}
 	for _, request := range [][]commit.Item{d.taken, d.others} {
@@ -117,6 +121,15 @@ func (d *differ) add(doc invoice.Document, tooDeep bool) {
 		d.others = append(d.others, commit.ItemOf(doc))
 	}
 	d.byID[doc.ID], d.docs[doc.ID] = diff, doc
+}
+
+// refuseTwins takes back an id that several documents have.
+func (d *differ) refuseTwins(id string) {
+	has := func(it commit.Item) bool { return it.DocumentID == id }
+	d.taken, d.others = slices.DeleteFunc(d.taken, has), slices.DeleteFunc(d.others, has)
+	diff := d.byID[id]
+	diff.Taken, diff.Problem = false, notWritten+commit.CodeIDTwice+": several documents have this id, each under another partition key"
+	d.byID[id] = diff
 }
 
 // preview previews documents as one request. Errors: *RequestError (usage) for too many lines; those of Stores.diff.

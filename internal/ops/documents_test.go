@@ -38,7 +38,7 @@ func (c *fakeContainer) put(id string, ts int64) {
 }
 
 // Search implements ops.DocumentSearch: a page has documents of one partition. The continuation is the partition and the place in it.
-func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, continuation string) (docs []json.RawMessage, next string, err error) {
+func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, continuation string) (docs []invoice.Projection, next string, err error) {
 	c.requests++
 	partition, at := 0, 0
 	if continuation != "" {
@@ -53,7 +53,7 @@ func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, contin
 				return docs, fmt.Sprintf("%d/%d", partition, at), nil
 			}
 			c.read++
-			docs = append(docs, json.RawMessage(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
+			docs = append(docs, invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
 		}
 	}
 	if partition++; partition < c.partitions {
@@ -286,17 +286,17 @@ func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 // The container gives a document again whose _ts changed after its page.
 func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 	now := start().Unix()
-	doc := func(id string, ago int64) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"id":%q,"_ts":%d}`, id, now-ago))
+	doc := func(id string, ago int64) invoice.Projection {
+		return invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d}`, id, now-ago))
 	}
-	moving := searchFunc(func(q ops.Search, continuation string) ([]json.RawMessage, string) {
+	moving := searchFunc(func(q ops.Search, continuation string) ([]invoice.Projection, string) {
 		switch {
 		case q.To < now:
 			return nil, ""
 		case continuation == "":
-			return []json.RawMessage{doc("a", 10)}, "more"
+			return []invoice.Projection{doc("a", 10)}, "more"
 		}
-		return []json.RawMessage{doc("b", 20), doc("a", 5)}, ""
+		return []invoice.Projection{doc("b", 20), doc("a", 5)}, ""
 	})
 	p, err := ops.New(ops.Ports{Search: moving}, ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
 	require.NoError(t, err)
@@ -308,9 +308,9 @@ func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 }
 
 // searchFunc is an ops.DocumentSearch.
-type searchFunc func(q ops.Search, continuation string) ([]json.RawMessage, string)
+type searchFunc func(q ops.Search, continuation string) ([]invoice.Projection, string)
 
-func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation string) ([]json.RawMessage, string, error) {
+func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation string) ([]invoice.Projection, string, error) {
 	docs, next := f(q, continuation)
 	return docs, next, nil
 }

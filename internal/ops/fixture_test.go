@@ -261,16 +261,16 @@ type record struct {
 	state invoice.State
 }
 
-func (d *spyDocuments) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+func (d *spyDocuments) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
 	d.mu.Lock()
-	d.states = append(d.states, record{id, s})
+	d.states = append(d.states, record{doc.ID, s})
 	d.mu.Unlock()
 	if d.before != nil {
-		if err := d.before(id); err != nil {
+		if err := d.before(doc.ID); err != nil {
 			return "", err
 		}
 	}
-	return d.Documents.Record(ctx, id, etag, s)
+	return d.Documents.Record(ctx, doc, s)
 }
 
 func (d *spyDocuments) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {

@@ -56,16 +56,16 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 		if err != nil {
 			return Marked{}, err
 		}
-		if err := o.markable(doc); err != nil {
+		if err := o.markable(doc.Document); err != nil {
 			return Marked{}, err
 		}
 		if !audited {
-			if err := o.auditMark(ctx, doc, by, r.Why); err != nil {
+			if err := o.auditMark(ctx, doc.Document, by, r.Why); err != nil {
 				return Marked{}, unaudited(err)
 			}
 			audited = true
 		}
-		_, err = o.p.Documents.Record(ctx, doc.ID, doc.ETag, o.marked(doc.State, by, r.Why))
+		_, err = o.p.Documents.Record(ctx, doc, o.marked(doc.State, by, r.Why))
 		switch {
 		case err == nil:
 			return Marked{ID: doc.ID, From: doc.State.Status}, nil

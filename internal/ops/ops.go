@@ -84,6 +84,8 @@ type Options struct {
 	// Location is the time zone of answers; default UTC.
 	Location   *time.Location
 	AppVersion string
+	// PartitionKey gives Status.PartitionKey.
+	PartitionKey func() string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
 	// Purge says for how many days the nightly comparison keeps old rows; the zero value keeps all.
@@ -116,6 +118,9 @@ func New(p Ports, o Options) *Ops {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.PartitionKey == nil {
+		o.PartitionKey = func() string { return "" }
 	}
 	return &Ops{p: p, o: o}
 }

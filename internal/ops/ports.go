@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -118,7 +119,7 @@ type EvidencePlace struct {
 
 // DocumentHeads is the part of reconcile.Documents that says which documents of evidence exist, with the same contract.
 type DocumentHeads interface {
-	Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
+	Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error)
 }
 
 // DocumentCreator writes whole documents: *cosmos.Container.

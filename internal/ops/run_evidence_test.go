@@ -569,11 +569,11 @@ type inventedHeads struct {
 	asked  int
 }
 
-func (h *inventedHeads) Heads(_ context.Context, ids []string) (docs []json.RawMessage, charge float64, err error) {
+func (h *inventedHeads) Heads(_ context.Context, ids []string) (docs []invoice.Projection, charge float64, err error) {
 	h.asked += len(ids)
 	for _, id := range ids {
 		if h.failed[id] {
-			docs = append(docs, json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`))
+			docs = append(docs, invoice.Projection(`{"id":"`+id+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`))
 		}
 	}
 	return docs, 0, nil

@@ -18,7 +18,7 @@ type DocumentSearch interface {
 	// A document has at least id, _ts, the id, sys_name and total_invoice_detail_ids of request_details, the main line's id, and of
 	// sql_writer the status, the version, the counts, the times and the kind and code of the last error. A search by Request also gives
 	// the duplicates. Errors by kind: document, code "continuation", for an invalid or expired continuation; infrastructure, throttled.
-	Search(ctx context.Context, q Search, size int, continuation string) (docs []json.RawMessage, next string, err error)
+	Search(ctx context.Context, q Search, size int, continuation string) (docs []invoice.Projection, next string, err error)
 }
 
 // Search selects documents. Empty fields mean any; the others must all match.
@@ -61,7 +61,7 @@ type found struct {
 
 // foundOf reads a document of a search. Members of an unexpected type count as missing. Of a document whose id the app cannot use, only
 // the id and _ts are read.
-func foundOf(doc json.RawMessage, now time.Time) (f found, err error) {
+func foundOf(doc invoice.Projection, now time.Time) (f found, err error) {
 	if f.Document, err = invoice.Read(doc, now); err != nil {
 		var head struct {
 			ID string `json:"id"`

@@ -19,6 +19,8 @@ type Status struct {
 	// Version is the build that answers; AppVersion is the build that last wrote the control document.
 	Version    string `json:"version,omitempty"`
 	AppVersion string `json:"app_version,omitempty"`
+	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while that is unknown.
+	PartitionKey string `json:"partition_key,omitempty"`
 	// Attention is what a person must look at, most urgent first; empty when all is well.
 	Attention    []Attention      `json:"attention"`
 	Flow         FlowView         `json:"flow"`
@@ -145,7 +147,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	view := o.p.Breaker.View(ctx)
 	s := Status{
 		SysName: o.o.SysName, At: o.in(now), Version: o.o.AppVersion, AppVersion: view.Control.AppVersion,
-		Flow: o.flowView(view),
+		Flow: o.flowView(view), PartitionKey: o.o.PartitionKey(),
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(within, view)
 	counts, countsErr := counted(view)

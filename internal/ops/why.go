@@ -80,7 +80,7 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	return o.explaining(ctx).explanation(doc, tooDeep), nil
+	return o.explaining(ctx).explanation(doc.Document, tooDeep), nil
 }
 
 // explaining looks at what explanations of documents share: the flow and the timer.
@@ -120,15 +120,18 @@ func (w why) explanation(doc invoice.Document, tooDeep bool) Explanation {
 }
 
 // document reads a document, and reports whether the change feed stops at it.
-func (o *Ops) document(ctx context.Context, id string) (doc invoice.Document, tooDeep bool, err error) {
+func (o *Ops) document(ctx context.Context, id string) (doc invoice.Snapshot, tooDeep bool, err error) {
 	raw, err := o.p.Documents.Read(ctx, id)
 	if fault.Has(err, fault.Gone) {
 		return doc, false, refuse(NotFound, "no document has the id %q", id)
 	}
+	if e := fault.As(err); e != nil && e.Code == commit.CodeIDTwice {
+		return doc, false, refuse(Conflict, "%s: %s", e.Code, e.Reason)
+	}
 	if err != nil {
 		return doc, false, err
 	}
-	doc, err = invoice.Read(raw, o.o.Now())
+	doc, err = invoice.ReadSnapshot(raw, o.o.Now())
 	return doc, err == nil && invoice.TooDeep(raw), err
 }
 

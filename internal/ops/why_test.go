@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -237,4 +238,21 @@ func TestWhyOfAMissingDocument(t *testing.T) {
 		_, err = w.ops.Why(t.Context(), ops.WhyQuery{ID: id})
 		require.Equal(t, ops.Usage, refusal(err))
 	}
+}
+
+// One id under two keys: both surfaces that take an id say so, and the diff sends neither.
+func TestAnIDThatTwoDocumentsHaveIsNamed(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	for n, request := range []string{"R1", "R2"} {
+		doc := documentOf(id(1), "web", int64(n+1), "x", "")
+		require.NoError(t, w.docs.Put(json.RawMessage(strings.Replace(doc, `"request_details":{`, `"request_details":{"id":"`+request+`",`, 1))))
+	}
+	_, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
+	requireRefusal(t, "conflict: id_twice: 2 documents have the id", err)
+	_, err = w.ops.MarkCommitted(by(t, "ann"), ops.MarkRequest{ID: id(1), Why: "repaired"})
+	requireRefusal(t, "conflict: id_twice: 2 documents have the id", err)
+	d := w.diff(id(1))
+	require.Len(t, d.Documents, 1)
+	require.Contains(t, d.Documents[0].Problem, "id_twice: several documents have this id")
+	require.Empty(t, d.Documents[0].Lines)
 }

@@ -216,11 +216,13 @@ func (w *world) now() time.Time { return w.clock }
 
 func (w *world) pass(d time.Duration) { w.clock = w.clock.Add(d) }
 
-func (w *world) doc(id string) invoice.Document {
+func (w *world) doc(id string) invoice.Document { return w.whole(id).Document }
+
+func (w *world) whole(id string) invoice.Snapshot {
 	w.t.Helper()
 	raw, err := w.docs.Read(w.t.Context(), id)
 	require.NoError(w.t, err)
-	d, err := invoice.Read(raw, w.clock)
+	d, err := invoice.ReadSnapshot(raw, w.clock)
 	require.NoError(w.t, err)
 	return d
 }
@@ -228,9 +230,9 @@ func (w *world) doc(id string) invoice.Document {
 // record replaces a document's sql_writer, as another program would.
 func (w *world) record(id string, change func(*invoice.State)) {
 	w.t.Helper()
-	d := w.doc(id)
+	d := w.whole(id)
 	change(&d.State)
-	_, err := w.docs.Record(w.t.Context(), id, d.ETag, d.State)
+	_, err := w.docs.Record(w.t.Context(), d, d.State)
 	require.NoError(w.t, err)
 }
 
@@ -422,7 +424,7 @@ func (p documentsOf) ReadMany(ctx context.Context, ids []string) (docs []json.Ra
 	return docs, charge, err
 }
 
-func (p documentsOf) Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error) {
+func (p documentsOf) Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error) {
 	require.LessOrEqual(p.w.t, len(ids), 1000)
 	err = p.w.call("Heads", func() error { docs, charge, err = p.documents.Heads(ctx, ids); return err })
 	return docs, charge, err
@@ -434,7 +436,7 @@ func (p documentsOf) OfLines(ctx context.Context, lines []int64) (ids []string, 
 	return ids, charge, err
 }
 
-func (p documentsOf) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+func (p documentsOf) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error) {
 	require.LessOrEqual(p.w.t, len(keys), 20)
 	err = p.w.call("SameKeys", func() error { docs, charge, err = p.documents.SameKeys(ctx, paths, keys); return err })
 	return docs, charge, err

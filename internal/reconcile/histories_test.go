@@ -179,7 +179,7 @@ func (c *comparison) ReadMany(_ context.Context, ids []string) ([]json.RawMessag
 	return c.seen(ids), 1, nil
 }
 
-func (c *comparison) Heads(_ context.Context, ids []string) (heads []json.RawMessage, charge float64, err error) {
+func (c *comparison) Heads(_ context.Context, ids []string) (heads []invoice.Projection, charge float64, err error) {
 	if err := c.a.park(); err != nil {
 		return nil, 0, err
 	}
@@ -209,7 +209,7 @@ func (c *comparison) Heads(_ context.Context, ids []string) (heads []json.RawMes
 
 func (c *comparison) OfLines(context.Context, []int64) ([]string, float64, error) { return nil, 0, nil }
 
-func (c *comparison) SameKeys(context.Context, []reconcile.Path, [][]json.RawMessage) ([]json.RawMessage, float64, error) {
+func (c *comparison) SameKeys(context.Context, []reconcile.Path, [][]json.RawMessage) ([]invoice.Projection, float64, error) {
 	return nil, 0, nil
 }
 

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -66,7 +65,7 @@ type snapshot struct {
 }
 
 // snapshotOf reads a document; false if nobody can tell which it is.
-func (l *look) snapshotOf(raw json.RawMessage) (snapshot, bool) {
+func (l *look) snapshotOf(raw []byte) (snapshot, bool) {
 	doc, err := invoice.Read(raw, l.Now)
 	if err != nil {
 		return snapshot{}, false

@@ -160,16 +160,16 @@ func (a *actor) ReadMany(_ context.Context, ids []string) (all []json.RawMessage
 	return all, nil
 }
 
-func (a *actor) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+func (a *actor) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
 	if err := a.park(); err != nil {
 		return "", err
 	}
-	if a.h.now(id) == nil {
+	if a.h.now(doc.ID) == nil {
 		return "", &fault.Error{Kind: fault.Document, Condition: fault.Gone, Code: "404"}
 	}
-	next, err := a.h.docs.Record(ctx, id, etag, state)
+	next, err := a.h.docs.Record(ctx, doc, state)
 	if err == nil {
-		a.h.note(id)
+		a.h.note(doc.ID)
 		err = a.lost()
 	}
 	return next, err

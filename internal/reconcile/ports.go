@@ -191,13 +191,13 @@ type Documents interface {
 	// ReadMany returns those of at most 100 documents that exist, whole, of any environment, in no order.
 	ReadMany(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
 	// Heads is ReadMany of up to 1,000 documents without their content: id, _ts, _etag, request_details.sys_name, sql_writer without attempts.
-	Heads(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
+	Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error)
 	// OfLines returns the ids of the environment's documents that name one of at most 100 lines, as main line or duplicate.
 	OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error)
 	// SameKeys returns the environment's documents whose members at paths equal one of the keys, at most 20 keys; a key has one JSON
 	// scalar for each path. A document has at least KeyMembers. Errors also: document, code "too_many", for more than MaxSameKeys
 	// documents: ask for fewer keys, and leave out a key that is too common alone; internal, code "keys" (see CheckKeys).
-	SameKeys(ctx context.Context, paths []Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error)
+	SameKeys(ctx context.Context, paths []Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error)
 }
 
 // Path is the way to a member of a document, from the root.

@@ -49,7 +49,7 @@ type reviewKey struct {
 }
 
 // keyOf is the key of a document; nil if a member is missing, null, blank, a list or an object, or if there is no setting.
-func (r *Reconcile) keyOf(raw json.RawMessage) *reviewKey {
+func (r *Reconcile) keyOf(raw []byte) *reviewKey {
 	if len(r.o.ReviewKey) == 0 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (l *look) someKeys(ctx context.Context, keys []*reviewKey, first func([]sna
 }
 
 // judgeKeys judges the documents of keys, and gives the keys to look at again. The last time there are none.
-func (l *look) judgeKeys(ctx context.Context, raws []json.RawMessage, keys []*reviewKey, first func([]snapshot) bool, last bool) (again []*reviewKey, err error) {
+func (l *look) judgeKeys(ctx context.Context, raws []invoice.Projection, keys []*reviewKey, first func([]snapshot) bool, last bool) (again []*reviewKey, err error) {
 	groups := map[string][]snapshot{}
 	var ids []int64
 	for _, raw := range raws {

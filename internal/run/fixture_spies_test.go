@@ -77,8 +77,8 @@ func (d spyDocuments) ReadMany(ctx context.Context, ids []string) (raws []json.R
 	return raws, err
 }
 
-func (d spyDocuments) Record(ctx context.Context, id, etag string, s invoice.State) (next string, err error) {
-	err = d.i.use(ctx, "Record", false, func() error { next, err = d.i.w.docs.Record(ctx, id, etag, s); return err })
+func (d spyDocuments) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (next string, err error) {
+	err = d.i.use(ctx, "Record", false, func() error { next, err = d.i.w.docs.Record(ctx, doc, s); return err })
 	return next, err
 }
 

@@ -58,7 +58,7 @@ func (container) ReadMany(context.Context, []string) ([]json.RawMessage, error) 
 }
 
 // Record implements commit.Documents.
-func (container) Record(_ context.Context, _, etag string, state invoice.State) (string, error) {
+func (container) Record(_ context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
 	_, err := json.Marshal(state)
-	return etag, err
+	return doc.ETag, err
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
@@ -51,9 +50,10 @@ func emulated(t testing.TB, now func() time.Time) container {
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: cosmosDatabase, Container: cosmosContainer})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context()))
+	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
 	items, err := server.Client.NewContainer(cosmosDatabase, cosmosContainer)
 	require.NoError(t, err)
+	results := cosmosdbtest.Results{ContainerClient: items}
 	return container{
 		documents: c, compared: c.Reconcile(sysName), selection: c.Selection(), connection: server.ConnectionString,
 		requests: func() (n int) {
@@ -68,8 +68,7 @@ func emulated(t testing.TB, now func() time.Time) container {
 		},
 		remove: func(t testing.TB, id string) {
 			t.Helper()
-			_, err := items.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString(id), id, nil)
-			require.NoError(t, err)
+			require.NoError(t, results.Delete(t.Context(), id))
 		},
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -218,7 +219,7 @@ func (c countedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.Ra
 	return docs, charge, err
 }
 
-func (c countedDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+func (c countedDocuments) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
 	docs, charge, err := c.Documents.Heads(ctx, ids)
 	c.u.Units += charge
 	return docs, charge, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,7 +53,7 @@ func TestDocuments(t *testing.T, open func(t *testing.T) DocumentsHarness) {
 }
 
 func readGivesDocument(t *testing.T, h DocumentsHarness) {
-	in := `{"id":"a","text":"<b>&\"'\u00fc\ud83d\ude00","n":1.50,"big":9007199254740991,"null":null,"list":[1,"2",{"x":[]}],"sql_writer":{"status":"pending"}}`
+	in := `{"id":"a","request_details":{"id":"R"},"text":"<b>&\"'\u00fc\ud83d\ude00","n":1.50,"big":9007199254740991,"null":null,"list":[1,"2",{"x":[]}],"sql_writer":{"status":"pending"}}`
 	h.Put(t, json.RawMessage(in))
 	doc, err := h.Documents.Read(t.Context(), "a")
 	require.NoError(t, err)
@@ -74,7 +75,7 @@ func absentIsGone(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("other"))
 	_, err := h.Documents.Read(t.Context(), "a")
 	requireFault(t, err, fault.Document, fault.Gone)
-	_, err = h.Documents.Record(t.Context(), "a", etag(t, h, "other"), state("committed"))
+	_, err = h.Documents.Record(t.Context(), absent(t, "a", etag(t, h, "other")), state("committed"))
 	requireFault(t, err, fault.Document, fault.Gone)
 	_, err = h.Documents.Read(t.Context(), "a")
 	requireFault(t, err, fault.Document, fault.Gone)
@@ -85,7 +86,9 @@ func impossibleIDIsGone(t *testing.T, h DocumentsHarness) {
 	for _, id := range []string{"", ".", "..", "a/b", `a\b`, "a?", "a#b", "../a"} {
 		_, err := h.Documents.Read(t.Context(), id)
 		requireFault(t, err, fault.Document, fault.Gone, "read %q", id)
-		_, err = h.Documents.Record(t.Context(), id, etag(t, h, "a"), state("committed"))
+		never := whole(t, h, "a")
+		never.ID = id
+		_, err = h.Documents.Record(t.Context(), never, state("committed"))
 		requireFault(t, err, fault.Document, fault.Gone, "record %q", id)
 	}
 	docs, err := h.Documents.ReadMany(t.Context(), []string{"", "a", "a/b", "..", "a?"})
@@ -123,9 +126,9 @@ func readManyCounts(t *testing.T, h DocumentsHarness) {
 func recordChangesOnlyState(t *testing.T, h DocumentsHarness) {
 	for _, before := range []string{``, `,"sql_writer":null`, `,"sql_writer":{"status":"pending","old":1}`} {
 		id := fmt.Sprintf("a%d", len(before))
-		h.Put(t, json.RawMessage(`{"id":"`+id+`","n":1421549.0,"s":"<&>","deep":{"sql_writer":{"status":"mine"}}`+before+`}`))
+		h.Put(t, document(id, `,"n":1421549.0,"s":"<&>","deep":{"sql_writer":{"status":"mine"}}`+before))
 		was := read(t, h, id)
-		next, err := h.Documents.Record(t.Context(), id, text(t, was["_etag"]), state("committed"))
+		next, err := h.Documents.Record(t.Context(), whole(t, h, id), state("committed"))
 		require.NoError(t, err)
 		is := read(t, h, id)
 		require.Equal(t, next, text(t, is["_etag"]), "the etag that Record answered is the document's")
@@ -142,30 +145,33 @@ func recordChangesOnlyState(t *testing.T, h DocumentsHarness) {
 
 func recordChain(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
-	tag := etag(t, h, "a")
-	seen := map[string]bool{tag: true}
+	doc := whole(t, h, "a")
+	seen := map[string]bool{doc.ETag: true}
 	for i := range 5 {
 		s := state("retry_scheduled")
 		s.RetryCount = i
-		next, err := h.Documents.Record(t.Context(), "a", tag, s)
+		next, err := h.Documents.Record(t.Context(), doc, s)
 		require.NoError(t, err)
 		require.False(t, seen[next], "every write has an etag of its own, also one that changes nothing")
 		require.JSONEq(t, encoded(t, s), string(read(t, h, "a")["sql_writer"]))
-		seen[next], tag = true, next
+		seen[next], doc.ETag = true, next
 	}
 	// The very same state again is a write too: a caller with the older etag must get a conflict.
-	next, err := h.Documents.Record(t.Context(), "a", tag, state("committed"))
-	require.NoError(t, err)
-	again, err := h.Documents.Record(t.Context(), "a", next, state("committed"))
-	require.NoError(t, err)
-	require.NotEqual(t, next, again)
+	var err error
+	before := doc.ETag
+	for range 2 {
+		before = doc.ETag
+		doc.ETag, err = h.Documents.Record(t.Context(), doc, state("committed"))
+		require.NoError(t, err)
+	}
+	require.NotEqual(t, before, doc.ETag)
 }
 
 func recordReplacesWhole(t *testing.T, h DocumentsHarness) {
-	h.Put(t, json.RawMessage(`{"id":"a","sql_writer":{"status":"pending","theirs":{"x":[1,2]},"gone":true}}`))
+	h.Put(t, document("a", `,"sql_writer":{"status":"pending","theirs":{"x":[1,2]},"gone":true}`))
 	s := state("committed")
 	s.Extra = map[string]json.RawMessage{"theirs": json.RawMessage(`{"x":[1,2]}`), "<odd & name>": json.RawMessage(`9007199254740991`)}
-	_, err := h.Documents.Record(t.Context(), "a", etag(t, h, "a"), s)
+	_, err := h.Documents.Record(t.Context(), whole(t, h, "a"), s)
 	require.NoError(t, err)
 	got := read(t, h, "a")["sql_writer"]
 	require.JSONEq(t, encoded(t, s), string(got))
@@ -175,22 +181,25 @@ func recordReplacesWhole(t *testing.T, h DocumentsHarness) {
 func recordStale(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
 	stale := etag(t, h, "a")
-	h.Put(t, json.RawMessage(`{"id":"a","corrected":true}`))
-	before := read(t, h, "a")
+	h.Put(t, document("a", `,"corrected":true`))
+	before, doc := read(t, h, "a"), whole(t, h, "a")
 	for _, tag := range []string{stale, `"never-was"`, strings.Trim(text(t, before["_etag"]), `"`) + "x"} {
-		_, err := h.Documents.Record(t.Context(), "a", tag, state("failed"))
+		old := doc
+		old.ETag = tag
+		_, err := h.Documents.Record(t.Context(), old, state("failed"))
 		requireFault(t, err, fault.Contention, fault.Changed)
 		require.Equal(t, before, read(t, h, "a"), "nothing was done")
 	}
-	_, err := h.Documents.Record(t.Context(), "a", text(t, before["_etag"]), state("committed"))
+	_, err := h.Documents.Record(t.Context(), doc, state("committed"))
 	require.NoError(t, err, "the etag that a new read gives is good")
 }
 
 func recordNoEtag(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
-	before := read(t, h, "a")
+	before, doc := read(t, h, "a"), whole(t, h, "a")
 	for _, tag := range []string{"", "*"} {
-		_, err := h.Documents.Record(t.Context(), "a", tag, state("failed"))
+		doc.ETag = tag
+		_, err := h.Documents.Record(t.Context(), doc, state("failed"))
 		requireFault(t, err, fault.Contention, fault.Changed, "etag %q", tag)
 		require.Equal(t, before, read(t, h, "a"))
 	}
@@ -198,7 +207,7 @@ func recordNoEtag(t *testing.T, h DocumentsHarness) {
 
 func recordRace(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
-	tag := etag(t, h, "a")
+	doc := whole(t, h, "a")
 	const n = 20
 	next, errs := make([]string, n), make([]error, n)
 	start := make(chan struct{})
@@ -208,7 +217,7 @@ func recordRace(t *testing.T, h DocumentsHarness) {
 			<-start
 			s := state("retry_scheduled")
 			s.RetryCount = i
-			next[i], errs[i] = h.Documents.Record(t.Context(), "a", tag, s)
+			next[i], errs[i] = h.Documents.Record(t.Context(), doc, s)
 		})
 	}
 	close(start)
@@ -242,7 +251,7 @@ func oddIDs(t *testing.T, h DocumentsHarness) {
 		require.Equal(t, id, text(t, read(t, h, id)["id"]))
 		s := state("retry_scheduled")
 		s.RetryCount = i
-		_, err := h.Documents.Record(t.Context(), id, etag(t, h, id), s)
+		_, err := h.Documents.Record(t.Context(), whole(t, h, id), s)
 		require.NoError(t, err, id)
 	}
 	docs, err := h.Documents.ReadMany(t.Context(), odd)
@@ -257,7 +266,7 @@ func oddIDs(t *testing.T, h DocumentsHarness) {
 
 func cancelled(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
-	before := read(t, h, "a")
+	before, doc := read(t, h, "a"), whole(t, h, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := h.Documents.Read(ctx, "a")
@@ -265,7 +274,7 @@ func cancelled(t *testing.T, h DocumentsHarness) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = h.Documents.ReadMany(ctx, []string{"a"})
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
-	_, err = h.Documents.Record(ctx, "a", text(t, before["_etag"]), state("committed"))
+	_, err = h.Documents.Record(ctx, doc, state("committed"))
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 	require.Equal(t, before, read(t, h, "a"))
 }
@@ -274,14 +283,14 @@ func tooLarge(t *testing.T, h DocumentsHarness) {
 	if h.MaxBytes == 0 {
 		t.Skip("this backend has no limit to show")
 	}
-	h.Put(t, json.RawMessage(`{"id":"a","filler":"`+strings.Repeat("x", h.MaxBytes-4096)+`"}`))
-	before := read(t, h, "a")
+	h.Put(t, document("a", `,"filler":"`+strings.Repeat("x", h.MaxBytes-4096)+`"`))
+	before, doc := read(t, h, "a"), whole(t, h, "a")
 	s := state("retry_scheduled")
 	s.Extra = map[string]json.RawMessage{"large": json.RawMessage(`"` + strings.Repeat("y", 8192) + `"`)}
-	_, err := h.Documents.Record(t.Context(), "a", text(t, before["_etag"]), s)
+	_, err := h.Documents.Record(t.Context(), doc, s)
 	requireFault(t, err, fault.Document, fault.TooLarge)
 	require.Equal(t, before["_etag"], read(t, h, "a")["_etag"])
-	_, err = h.Documents.Record(t.Context(), "a", text(t, before["_etag"]), state("failed"))
+	_, err = h.Documents.Record(t.Context(), doc, state("failed"))
 	require.NoError(t, err, "a small state still fits")
 }
 
@@ -291,12 +300,34 @@ func state(status invoice.Status) invoice.State {
 }
 
 // sample makes a document with an id.
-func sample(id string) json.RawMessage {
-	doc, err := json.Marshal(map[string]any{"id": id, "request_details": map[string]any{"sys_name": "web"}})
+func sample(id string) json.RawMessage { return document(id, "") }
+
+// document makes a document with an id, in a request of its own, and with more members: text such as `,"n":1`.
+func document(id, more string) json.RawMessage {
+	head, err := json.Marshal(map[string]any{"id": id, "request_details": map[string]any{"sys_name": "web", "id": "R-" + id}})
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return doc
+	return append(head[:len(head)-1], more+"}"...)
+}
+
+// whole reads a document whole.
+func whole(t testing.TB, h DocumentsHarness, id string) invoice.Snapshot {
+	t.Helper()
+	doc, err := h.Documents.Read(t.Context(), id)
+	require.NoError(t, err, id)
+	s, err := invoice.ReadSnapshot(doc, time.Now())
+	require.NoError(t, err, id)
+	return s
+}
+
+// absent is a snapshot of a document that is not there any more.
+func absent(t testing.TB, id, etag string) invoice.Snapshot {
+	t.Helper()
+	s, err := invoice.ReadSnapshot(sample(id), time.Now())
+	require.NoError(t, err)
+	s.ETag = etag
+	return s
 }
 
 func encoded(t testing.TB, s invoice.State) string {
@@ -318,11 +349,11 @@ func etag(t testing.TB, h DocumentsHarness, id string) string {
 	return text(t, read(t, h, id)["_etag"])
 }
 
-func ids(t testing.TB, docs []json.RawMessage) []string {
+func ids[T ~[]byte](t testing.TB, docs []T) []string {
 	t.Helper()
 	out := make([]string, len(docs))
 	for i, doc := range docs {
-		out[i] = text(t, members(t, doc)["id"])
+		out[i] = text(t, members(t, json.RawMessage(doc))["id"])
 	}
 	return out
 }

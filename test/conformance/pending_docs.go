@@ -282,7 +282,7 @@ func pendingWritten(t *testing.T, h BacklogHarness) {
 	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, forever, func(page []commit.PendingDoc) (bool, error) {
 		for _, w := range page {
 			require.False(t, written[w.ID], "%s was found twice", w.ID)
-			_, err := h.Documents.Record(t.Context(), w.ID, etag(t, h.DocumentsHarness, w.ID), state(invoice.Committed))
+			_, err := h.Documents.Record(t.Context(), whole(t, h.DocumentsHarness, w.ID), state(invoice.Committed))
 			require.NoError(t, err)
 			written[w.ID] = true
 		}

@@ -72,7 +72,7 @@ func (h ReconcileDocumentsHarness) changed(t testing.TB, from, to int64, size in
 }
 
 // sortedIDs are the ids of documents.
-func sortedIDs(t testing.TB, docs []json.RawMessage) []string {
+func sortedIDs[T ~[]byte](t testing.TB, docs []T) []string {
 	t.Helper()
 	found := ids(t, docs)
 	slices.Sort(found)
@@ -239,7 +239,7 @@ func headsEtag(t *testing.T, h ReconcileDocumentsHarness) {
 	h.Put(t, result("a", "web", "pending"))
 	first := etag()
 	require.Equal(t, first, etag(), "reading changes none")
-	next, err := h.Documents.Record(t.Context(), "a", first, invoice.State{Status: invoice.Committed})
+	next, err := h.Documents.Record(t.Context(), whole(t, h.DocumentsHarness, "a"), invoice.State{Status: invoice.Committed})
 	require.NoError(t, err)
 	require.Equal(t, next, etag())
 	require.NotEqual(t, first, next)

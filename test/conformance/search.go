@@ -55,12 +55,12 @@ func searched(t testing.TB, s ops.DocumentSearch, q ops.Search, size int) []stri
 }
 
 // searchedDocs turns the pages of a search.
-func searchedDocs(t testing.TB, s ops.DocumentSearch, q ops.Search, size int) []json.RawMessage {
+func searchedDocs(t testing.TB, s ops.DocumentSearch, q ops.Search, size int) []invoice.Projection {
 	t.Helper()
 	if q.To == 0 {
 		q.To = forever
 	}
-	var docs []json.RawMessage
+	var docs []invoice.Projection
 	for continuation := ""; ; {
 		page, next, err := s.Search(t.Context(), q, size, continuation)
 		require.NoError(t, err)
@@ -220,7 +220,7 @@ func searchPages(t *testing.T, h SearchHarness) {
 		require.Equal(t, want, searched(t, h.Search, q, size))
 	}
 	q.To = forever
-	var docs []json.RawMessage
+	var docs []invoice.Projection
 	size := 10
 	for continuation := ""; ; size += 300 {
 		page, next, err := h.Restarted(t).Search(t.Context(), q, size, continuation)

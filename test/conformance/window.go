@@ -114,13 +114,13 @@ func windowStops(t *testing.T, h WindowHarness) {
 		h.Put(t, result(fmt.Sprint("doc ", i), "web", "committed"))
 	}
 	pages := 0
-	require.NoError(t, h.Windows.Window(t.Context(), "web", 0, forever, func([]json.RawMessage) (bool, error) {
+	require.NoError(t, h.Windows.Window(t.Context(), "web", 0, forever, func([]invoice.Projection) (bool, error) {
 		pages++
 		return false, nil
 	}))
 	require.Equal(t, 1, pages)
 	mine := errors.New("mine")
-	err := h.Windows.Window(t.Context(), "web", 0, forever, func([]json.RawMessage) (bool, error) {
+	err := h.Windows.Window(t.Context(), "web", 0, forever, func([]invoice.Projection) (bool, error) {
 		pages++
 		return true, mine
 	})
@@ -132,7 +132,7 @@ func windowCancelled(t *testing.T, h WindowHarness) {
 	h.Put(t, result("a", "web", "committed"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := h.Windows.Window(ctx, "web", 0, forever, func([]json.RawMessage) (bool, error) {
+	err := h.Windows.Window(ctx, "web", 0, forever, func([]invoice.Projection) (bool, error) {
 		t.Error("nothing is read")
 		return false, nil
 	})
@@ -140,10 +140,10 @@ func windowCancelled(t *testing.T, h WindowHarness) {
 }
 
 // window reads one window to its end.
-func window(t *testing.T, h WindowHarness, sysName string, from, to int64) []json.RawMessage {
+func window(t *testing.T, h WindowHarness, sysName string, from, to int64) []invoice.Projection {
 	t.Helper()
-	var docs []json.RawMessage
-	require.NoError(t, h.Windows.Window(t.Context(), sysName, from, to, func(page []json.RawMessage) (bool, error) {
+	var docs []invoice.Projection
+	require.NoError(t, h.Windows.Window(t.Context(), sysName, from, to, func(page []invoice.Projection) (bool, error) {
 		require.NotEmpty(t, page)
 		docs = append(docs, page...)
 		return true, nil

@@ -38,30 +38,31 @@ func mistakes() []mistake {
 		return func(w *world, p ports) ports { p.evidence = wrong(w); return p }
 	}
 	return []mistake{
-		{"a patch ignores the etag", "G2", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
-			answer, err := p.Record(ctx, id, etag, s)
+		{"a patch ignores the etag", "G2", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+			answer, err := p.Record(ctx, doc, s)
 			if fault.Has(err, fault.Changed) {
-				return p.Record(ctx, id, etagNow(p, id), s)
+				doc.ETag = etagNow(p, doc.ID)
+				return p.Record(ctx, doc, s)
 			}
 			return answer, err
 		})},
-		{"a patch is acknowledged and not done", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+		{"a patch is acknowledged and not done", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
 			if s.Status == invoice.Committed {
-				return etag, nil
+				return doc.ETag, nil
 			}
-			return p.Record(ctx, id, etag, s)
+			return p.Record(ctx, doc, s)
 		})},
-		{"a patch loses the members that nobody knows", "members", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+		{"a patch loses the members that nobody knows", "members", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
 			s.Extra = nil
-			return p.Record(ctx, id, etag, s)
+			return p.Record(ctx, doc, s)
 		})},
-		{"a patch spends a retry for nothing", "G5", recoverPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+		{"a patch spends a retry for nothing", "G5", recoverPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
 			s.RetryCount++
-			return p.Record(ctx, id, etag, s)
+			return p.Record(ctx, doc, s)
 		})},
-		{"a retry is set without a due time", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+		{"a retry is set without a due time", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
 			s.RetryAfter = 0
-			return p.Record(ctx, id, etag, s)
+			return p.Record(ctx, doc, s)
 		})},
 		{"a read of several documents loses one", "G1", recoverPath(), onDocs(func(_ *world, p commit.Documents) commit.Documents { return forgetful{p} })},
 		{"the guard is missing", "G3", recoverPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
@@ -106,9 +107,9 @@ func mistakes() []mistake {
 		{"evidence is kept after the mark", "G7", poisonPath(), func(w *world, p ports) ports {
 			e := &lateEvidence{Evidence: p.evidence}
 			p.evidence = e
-			p.docs = wrongRecord{p.docs, func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			p.docs = wrongRecord{p.docs, func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
 				e.flush(ctx)
-				return p.Record(ctx, id, etag, s)
+				return p.Record(ctx, doc, s)
 			}}
 			return p
 		}},
@@ -152,15 +153,15 @@ func TestTheSchedulerFindsARace(t *testing.T) {
 	t.Error("200 histories, and finished work was never overwritten")
 }
 
-type recorder func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error)
+type recorder func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error)
 
 type wrongRecord struct {
 	commit.Documents
 	record recorder
 }
 
-func (d wrongRecord) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
-	return d.record(ctx, d.Documents, id, etag, s)
+func (d wrongRecord) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
+	return d.record(ctx, d.Documents, doc, s)
 }
 
 func etagNow(p commit.Documents, id string) string {

@@ -64,9 +64,10 @@ func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commi
 }
 
 // record is a patch of sql_writer.
-func (w *world) record(ctx context.Context, i *instance, id, etag string, s invoice.State) (string, error) {
+func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s invoice.State) (string, error) {
+	id := doc.ID
 	was, _ := w.document(id)
-	answer, err := w.real.docs.Record(ctx, id, etag, s)
+	answer, err := w.real.docs.Record(ctx, doc, s)
 	if err != nil {
 		return answer, err
 	}

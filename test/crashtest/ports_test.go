@@ -117,8 +117,8 @@ func (p documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessag
 	return call(ctx, p.i, "documents.ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, error) { return p.i.w.real.docs.ReadMany(ctx, ids) })
 }
 
-func (p documents) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
-	return call(ctx, p.i, "documents.Record", id+" "+string(s.Status), func() (string, error) { return p.i.w.record(ctx, p.i, id, etag, s) })
+func (p documents) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
+	return call(ctx, p.i, "documents.Record", doc.ID+" "+string(s.Status), func() (string, error) { return p.i.w.record(ctx, p.i, doc, s) })
 }
 
 type sink struct{ i *instance }

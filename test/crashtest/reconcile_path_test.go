@@ -187,9 +187,6 @@ func (p findings) real() reconcile.Findings { return p.i.w.runs.findings }
 
 type documentsToCompare struct{ i *instance }
 
-// answered is documents with their charge.
-type answered = pair[[]json.RawMessage, float64]
-
 func (p documentsToCompare) Changed(ctx context.Context, from, to int64, size int, continuation string) ([]json.RawMessage, string, float64, error) {
 	a, err := call(ctx, p.i, "compared.Changed", "", func() (page triple[[]json.RawMessage, string, float64], err error) {
 		page.a, page.b, page.c, err = p.real().Changed(ctx, from, to, size, continuation)
@@ -199,11 +196,11 @@ func (p documentsToCompare) Changed(ctx context.Context, from, to int64, size in
 }
 
 func (p documentsToCompare) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	return p.answer(ctx, "ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, float64, error) { return p.real().ReadMany(ctx, ids) })
+	return answer(ctx, p, "ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, float64, error) { return p.real().ReadMany(ctx, ids) })
 }
 
-func (p documentsToCompare) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	return p.answer(ctx, "Heads", strings.Join(ids, " "), func() ([]json.RawMessage, float64, error) { return p.real().Heads(ctx, ids) })
+func (p documentsToCompare) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
+	return answer(ctx, p, "Heads", strings.Join(ids, " "), func() ([]invoice.Projection, float64, error) { return p.real().Heads(ctx, ids) })
 }
 
 func (p documentsToCompare) OfLines(ctx context.Context, lines []int64) ([]string, float64, error) {
@@ -214,12 +211,13 @@ func (p documentsToCompare) OfLines(ctx context.Context, lines []int64) ([]strin
 	return a.a, a.b, err
 }
 
-func (p documentsToCompare) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) ([]json.RawMessage, float64, error) {
-	return p.answer(ctx, "SameKeys", "", func() ([]json.RawMessage, float64, error) { return p.real().SameKeys(ctx, paths, keys) })
+func (p documentsToCompare) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) ([]invoice.Projection, float64, error) {
+	return answer(ctx, p, "SameKeys", "", func() ([]invoice.Projection, float64, error) { return p.real().SameKeys(ctx, paths, keys) })
 }
 
-func (p documentsToCompare) answer(ctx context.Context, method, about string, do func() ([]json.RawMessage, float64, error)) ([]json.RawMessage, float64, error) {
-	a, err := call(ctx, p.i, "compared."+method, about, func() (docs answered, err error) {
+// answer gives documents with their charge.
+func answer[T any](ctx context.Context, p documentsToCompare, method, about string, do func() ([]T, float64, error)) ([]T, float64, error) {
+	a, err := call(ctx, p.i, "compared."+method, about, func() (docs pair[[]T, float64], err error) {
 		docs.a, docs.b, err = do()
 		return docs, err
 	})

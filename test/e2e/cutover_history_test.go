@@ -24,7 +24,7 @@ type rehearsal struct {
 	*engine
 	t        *testing.T
 	cosmos   *cosmosdbtest.Running
-	docs     *azcosmos.ContainerClient
+	docs     cosmosdbtest.Results
 	clock    atomic.Int64 // of the container, in seconds; 0 is the present
 	settings map[string]string
 	app      *application // nil while it is stopped
@@ -50,7 +50,7 @@ func newRehearsal(t *testing.T, e *engine) *rehearsal {
 		engine: e, t: t, answers: map[string]string{}, edited: map[int64]bool{}, newest: map[int64]string{}, results: map[string]json.RawMessage{},
 	}
 	r.cosmos = cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = r.now })
-	r.docs = r.cosmos.Container(t, database, container, "/id")
+	r.docs = r.cosmos.Results(t, database, container)
 	r.cosmos.Leases(t, database, "leases")
 	r.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	r.settings = map[string]string{
@@ -184,8 +184,7 @@ func (r *rehearsal) expectRows(id string, line int64) {
 func (r *rehearsal) put(doc json.RawMessage) {
 	r.t.Helper()
 	id := idOf(r.t, doc)
-	_, err := r.docs.UpsertItem(r.t.Context(), azcosmos.NewPartitionKeyString(id), doc, nil)
-	require.NoError(r.t, err)
+	require.NoError(r.t, r.docs.Put(r.t.Context(), doc))
 	r.results[id] = doc
 }
 
@@ -205,8 +204,7 @@ func (r *rehearsal) resetByHand() {
 		r.reset = append(r.reset, id)
 		var patch azcosmos.PatchOperations
 		patch.AppendSet("/sql_writer/status", "pending")
-		_, err := r.docs.PatchItem(r.t.Context(), azcosmos.NewPartitionKeyString(id), id, patch, nil)
-		require.NoError(r.t, err)
+		require.NoError(r.t, r.docs.Patch(r.t.Context(), id, patch))
 		if len(r.reset) == resetByHand {
 			break
 		}

@@ -193,7 +193,7 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "wanted.txt"), []byte(strings.Join(wanted, "\n")), 0o600))
 	const restored = "poison messages: 2 found: 2 to replay (2 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n"
 	require.Contains(t, c.run(page[6]), restored)
-	_, err = s.docs.ReadItem(t.Context(), azcosmos.NewPartitionKeyString(wanted[0]), wanted[0], nil)
+	_, err = s.docs.Get(t.Context(), wanted[0])
 	require.Error(t, err, "a dry run creates nothing")
 	out = c.run(page[7])
 	require.Contains(t, out, restored)
@@ -256,8 +256,7 @@ func pileUp(t *testing.T) (*stack, *azurite.Server) {
 		s.submit(json.RawMessage(strings.Replace(string(doc), `"status":"pending"`, `"status":"committed","outcome":"manual"`, 1)))
 	}
 	for line := 951; line <= 950+piledGone; line++ {
-		_, err := s.docs.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString(pileID(line)), pileID(line), nil)
-		require.NoError(t, err)
+		require.NoError(t, s.docs.Delete(t.Context(), pileID(line)))
 	}
 	return s, blobs
 }

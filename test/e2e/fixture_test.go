@@ -92,7 +92,7 @@ type stack struct {
 	recover string
 	t       *testing.T
 	cosmos  *cosmosdbtest.Running
-	docs    *azcosmos.ContainerClient
+	docs    cosmosdbtest.Results
 	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it, and
 	// connection is its SQL_CONNECTION.
 	store      *sqlite.Store
@@ -138,7 +138,7 @@ func newStackOver(t *testing.T, s *stack, lines ...int64) *stack {
 func newContainers(t *testing.T, change ...func(*cosmosdb.Options)) *stack {
 	t.Helper()
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(), poll: 50 * time.Millisecond, patience: patience}
-	s.docs = s.cosmos.Container(t, database, container, "/id")
+	s.docs = s.cosmos.Results(t, database, container)
 	s.cosmos.Leases(t, database, "leases")
 	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	return s
@@ -229,17 +229,18 @@ func kinds(host *funchost.Host) []funchost.Kind {
 func (s *stack) submit(docs ...json.RawMessage) {
 	s.t.Helper()
 	for _, d := range docs {
-		_, err := s.docs.UpsertItem(s.t.Context(), azcosmos.NewPartitionKeyString(idOf(s.t, d)), d, nil)
+		d, err := cosmosdbtest.InRequest(d)
 		require.NoError(s.t, err)
+		require.NoError(s.t, s.docs.Put(s.t.Context(), d))
 	}
 }
 
 // document reads a document as it stands.
 func (s *stack) document(id string) json.RawMessage {
 	s.t.Helper()
-	r, err := s.docs.ReadItem(s.t.Context(), azcosmos.NewPartitionKeyString(id), id, nil)
+	doc, err := s.docs.Get(s.t.Context(), id)
 	require.NoError(s.t, err)
-	return r.Value
+	return doc
 }
 
 func (s *stack) state(id string) map[string]any {

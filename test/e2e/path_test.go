@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -90,40 +89,6 @@ func TestEveryExampleEndsAsItsPageSays(t *testing.T) {
 		}
 	}
 	s.requireExact(final)
-}
-
-// The requirements' first and fifth example, through the whole path: same input, same final fields, same rows.
-func TestSeedExamples1And5(t *testing.T) {
-	one := `{"id":"2025-12-17 10:30:00.000000-06:00-0001-1421549","request_details":{"id":"2025-12-17 10:30:00.000000-06:00-0001","sys_name":"web"},
-		"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
-		"process_output":{"manufacturer_name":"THOMAS & BETTS","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
-		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"pending","retry_count":0}}`
-	five := `{"id":"2025-12-17 10:31:00.000000-06:00-0001-1421549","request_details":{"sys_name":"web"},
-		"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
-		"process_output":{"manufacturer_name":"THOMAS & BETTS","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
-		"post-processing":{"duplicate_detail_uids":[1421550,1421551,1421552]},"sql_writer":{"status":"pending","retry_count":0}}`
-	s := newStack(t, 1421549, 1421550, 1421551, 1421552)
-	s.startHost()
-	s.submit(json.RawMessage(one))
-	s.waitUntilQuiet(1)
-	state := s.state("2025-12-17 10:30:00.000000-06:00-0001-1421549")
-	require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}-0[56]:00$`, state["committed_at"])
-	delete(state, "committed_at")
-	require.Equal(t, map[string]any{"status": "committed", "outcome": "applied", "retry_count": 0.0}, state)
-	require.Equal(t, "1421549|THOMAS & BETTS|425|39131711|RC-AI|", s.row(1421549))
-
-	s.submit(json.RawMessage(five))
-	s.waitUntilQuiet(2)
-	state = s.state("2025-12-17 10:31:00.000000-06:00-0001-1421549")
-	delete(state, "committed_at")
-	require.Equal(t, map[string]any{"status": "committed", "outcome": "applied", "retry_count": 0.0}, state)
-	require.Equal(t, "1421549|THOMAS & BETTS|425|39131711|RC-AI|", s.row(1421549))
-	for _, line := range []string{"1421550", "1421551", "1421552"} {
-		require.Equal(t, line+"|THOMAS & BETTS|425|39131711|RC-AI|1421549", s.row(line))
-	}
-	var tracking int
-	require.NoError(t, s.store.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM IVCE_TRKG_MSTR").Scan(&tracking))
-	require.Equal(t, 4, tracking)
 }
 
 // row is a line of IVCE_DTL as an operator would select it.

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"sqlwriter/cmd/local/sample"
 )
 
@@ -27,6 +25,5 @@ func peakRSS(pid int) (int64, bool) {
 }
 
 func (s *stack) put(d sample.Document) error {
-	_, err := s.docs.UpsertItem(s.t.Context(), azcosmos.NewPartitionKeyString(d.ID), d.JSON, nil)
-	return err
+	return s.docs.Put(s.t.Context(), d.JSON)
 }

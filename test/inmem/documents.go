@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -19,16 +20,16 @@ import (
 // maxDocument is how large a document may be, in bytes: the limit of Cosmos DB (docs/facts.md F68).
 const maxDocument = 2 << 20
 
-// Documents is a container of documents in memory. It implements commit.Documents and passes the same suite as the
-// Cosmos adapter: etags that change with every write, compare-and-set, _ts in whole seconds, the limit of 2 MB.
-// It is safe for concurrent use.
+// Documents is a container of documents in memory, with the partition key /request_details/id. It implements
+// commit.Documents and passes the same suite as the Cosmos adapter: etags that change with every write, compare-and-set,
+// _ts in whole seconds, the limit of 2 MB. It is safe for concurrent use.
 type Documents struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// byID holds the members of each document as they were written, undecoded; ids are its keys, sorted.
-	byID map[string]map[string]json.RawMessage
-	ids  []string
+	// stored holds the members of each document as they were written, undecoded; slots are its keys, sorted. See slotOf.
+	stored map[string]map[string]json.RawMessage
+	slots  []string
 	// pending is the index of the searches, so that they need not decode every document.
 	pending map[string]candidate
 	// writes numbers the etags.
@@ -37,13 +38,13 @@ type Documents struct {
 
 // NewDocuments makes an empty container whose _ts come from now.
 func NewDocuments(now func() time.Time) *Documents {
-	return &Documents{now: now, byID: map[string]map[string]json.RawMessage{}, pending: map[string]candidate{}}
+	return &Documents{now: now, stored: map[string]map[string]json.RawMessage{}, pending: map[string]candidate{}}
 }
 
 // Put writes a whole document, new or over an old one, as the programs that produce results do; _etag and _ts are set
 // by the container. Errors by kind: document when the text is no object with an id that Cosmos DB accepts; condition
 // TooLarge.
-func (d *Documents) Put(doc json.RawMessage) error { return d.put("inmem: put", doc, true) }
+func (d *Documents) Put(doc json.RawMessage) error { return d.put("inmem: put", doc, true, true) }
 
 // Submit implements ops.DocumentCreator.
 func (d *Documents) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
@@ -51,10 +52,11 @@ func (d *Documents) Submit(ctx context.Context, doc json.RawMessage, replace boo
 	if err := ended(ctx, op); err != nil {
 		return err
 	}
-	return d.put(op, doc, replace)
+	return d.put(op, doc, replace, false)
 }
 
-func (d *Documents) put(op string, doc json.RawMessage, replace bool) error {
+// put writes a document. With twin it may have the id of another one.
+func (d *Documents) put(op string, doc json.RawMessage, replace, twin bool) error {
 	var members map[string]json.RawMessage
 	var compact bytes.Buffer
 	err := json.Compact(&compact, doc)
@@ -73,20 +75,54 @@ func (d *Documents) put(op string, doc json.RawMessage, replace bool) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, there := d.byID[id]; there && !replace {
-		return fault.New(fault.Document, op, "409", "a document with this id exists")
+	slot := slotOf(id, members)
+	for _, other := range d.slotsOf(id) {
+		switch {
+		case other != slot && !twin:
+			return fault.New(fault.Document, op, commit.CodeIDTwice, "a document with this id has another partition key")
+		case other == slot && !replace:
+			return fault.New(fault.Document, op, "409", "a document with this id exists")
+		}
 	}
 	_, err = d.store(op, id, members)
 	return err
 }
 
-// Delete deletes a document, as its owner or its time to live does.
+// slotOf is where a document is: its id, and its partition key as it was written.
+func slotOf(id string, members map[string]json.RawMessage) string {
+	return id + "\x00" + string(object(members["request_details"])["id"])
+}
+
+// slotsOf lists where documents with an id are; the caller holds the lock.
+func (d *Documents) slotsOf(id string) []string {
+	from, _ := slices.BinarySearch(d.slots, id+"\x00")
+	to := from
+	for to < len(d.slots) && strings.HasPrefix(d.slots[to], id+"\x00") {
+		to++
+	}
+	return d.slots[from:to]
+}
+
+// Delete deletes all documents with an id, as its owner or its time to live does.
 func (d *Documents) Delete(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.byID, id)
-	delete(d.pending, id)
-	d.ids = slices.DeleteFunc(d.ids, func(other string) bool { return other == id })
+	for _, slot := range slices.Clone(d.slotsOf(id)) {
+		d.drop(slot)
+	}
+}
+
+// DeleteUnder is Delete for the document under one partition key, a JSON value.
+func (d *Documents) DeleteUnder(id, key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drop(id + "\x00" + key)
+}
+
+func (d *Documents) drop(slot string) {
+	delete(d.stored, slot)
+	delete(d.pending, slot)
+	d.slots = slices.DeleteFunc(d.slots, func(other string) bool { return other == slot })
 }
 
 // Read gives one document by id. See commit.Documents.
@@ -97,14 +133,17 @@ func (d *Documents) Read(ctx context.Context, id string) (json.RawMessage, error
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	members, ok := d.byID[id]
-	if !ok {
+	slots := d.slotsOf(id)
+	switch {
+	case len(slots) == 0:
 		return nil, gone(op, id)
+	case len(slots) > 1:
+		return nil, fault.New(fault.Document, op, commit.CodeIDTwice, "%d documents have the id %q", len(slots), id)
 	}
-	return encode(members), nil
+	return encode(d.stored[slots[0]]), nil
 }
 
-// ReadMany gives the documents that exist among ids, each once. See commit.Documents.
+// ReadMany gives the documents with the ids, each once. See commit.Documents.
 func (d *Documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	if err := ended(ctx, "inmem: read many"); err != nil {
 		return nil, err
@@ -114,18 +153,19 @@ func (d *Documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 	var docs []json.RawMessage
 	seen := map[string]bool{}
 	for _, id := range ids {
-		members, ok := d.byID[id]
-		if !ok || seen[id] {
+		if seen[id] {
 			continue
 		}
 		seen[id] = true
-		docs = append(docs, encode(members))
+		for _, slot := range d.slotsOf(id) {
+			docs = append(docs, encode(d.stored[slot]))
+		}
 	}
 	return docs, nil
 }
 
 // Window gives the documents of one environment by their _ts, a few at a time. See adopt.Documents.
-func (d *Documents) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
+func (d *Documents) Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error {
 	const pageSize = 100
 	if err := ended(ctx, "inmem: window"); err != nil {
 		return err
@@ -146,39 +186,46 @@ func (d *Documents) Window(ctx context.Context, sysName string, from, to int64, 
 }
 
 // between lists the documents of a window, in the order of their ids.
-func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, error) {
+func (d *Documents) between(sysName string, from, to int64) ([]invoice.Projection, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var found []json.RawMessage
-	for _, id := range d.ids {
-		if !d.pending[id].between(sysName, from, to) {
-			continue
+	var found []invoice.Projection
+	for _, slot := range d.slots {
+		if d.pending[slot].between(sysName, from, to) {
+			found = append(found, invoice.Projection(encode(d.stored[slot])))
 		}
-		found = append(found, encode(d.byID[id]))
 	}
 	return found, nil
 }
 
-// Record sets sql_writer to state if the document still has etag, and answers the new etag. See commit.Documents.
-func (d *Documents) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+// Record sets sql_writer to state if the document still has the snapshot's etag, and answers the new etag. See
+// commit.Documents.
+func (d *Documents) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
 	const op = "inmem: record"
 	if err := ended(ctx, op); err != nil {
 		return "", err
 	}
+	if doc.JSON() == nil {
+		return "", fault.New(fault.Internal, op, "projection", "document %s was not read whole", doc.ID)
+	}
+	id, slot := doc.ID, slotOf(doc.ID, object(doc.JSON()))
 	value, err := json.Marshal(state)
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, op, "marshal", "sql_writer cannot be written as JSON", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	members, ok := d.byID[id]
+	members, ok := d.stored[slot]
+	if slots := d.slotsOf(id); !ok && len(slots) == 1 { // it was put anew under another key: its etag decides
+		members, ok = d.stored[slots[0]], true
+	}
 	if !ok {
 		return "", gone(op, id)
 	}
-	if found := etagOf(members); found != etag {
+	if found := etagOf(members); found != doc.ETag {
 		return "", &fault.Error{
 			Kind: fault.Contention, Condition: fault.Changed, Code: "412", Op: op,
-			Reason: fmt.Sprintf("the document is not the one that was read: etag %s, found %s", etag, found),
+			Reason: fmt.Sprintf("the document is not the one that was read: etag %s, found %s", doc.ETag, found),
 		}
 	}
 	changed := make(map[string]json.RawMessage, len(members)+1)
@@ -209,11 +256,12 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	if at, found := slices.BinarySearch(d.ids, id); !found {
-		d.ids = slices.Insert(d.ids, at, id)
+	slot := slotOf(id, members)
+	if at, found := slices.BinarySearch(d.slots, slot); !found {
+		d.slots = slices.Insert(d.slots, at, slot)
 	}
 	d.writes++
-	d.byID[id], d.pending[id] = members, seen
+	d.stored[slot], d.pending[slot] = members, seen
 	return etag, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
@@ -27,7 +28,7 @@ func (d *Documents) Reconcile(sysName string) ReconcileDocuments {
 }
 
 // charged estimates what a query costs, as the Cosmos DB emulator does.
-func charged(docs []json.RawMessage) float64 {
+func charged[T ~[]byte](docs []T) float64 {
 	const page, row, free, perUnit = 2.3, 0.015, 1 << 10, 11 << 10
 	charge := page
 	for _, doc := range docs {
@@ -55,21 +56,21 @@ func (r ReconcileDocuments) Changed(ctx context.Context, from, to int64, size in
 	d := r.docs
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, known := slices.BinarySearch(d.ids, after)
+	at, known := slices.BinarySearch(d.slots, after)
 	if known {
 		at++
 	}
-	for look := size; at < len(d.ids); at++ {
-		if d.pending[d.ids[at]].sysName != r.sysName {
+	for look := size; at < len(d.slots); at++ {
+		if d.pending[d.slots[at]].sysName != r.sysName {
 			continue
 		}
 		if look == 0 {
 			next = mark + hex.EncodeToString([]byte(after))
 			break
 		}
-		after, look = d.ids[at], look-1
+		after, look = d.slots[at], look-1
 		if d.pending[after].between(r.sysName, from, to) {
-			docs = append(docs, encode(d.byID[after]))
+			docs = append(docs, encode(d.stored[after]))
 		}
 	}
 	return docs, next, charged(docs), nil
@@ -85,8 +86,9 @@ func (r ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.
 }
 
 // Heads implements reconcile.Documents.
-func (r ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
+func (r ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
 	docs, charge, err := r.ReadMany(ctx, ids)
+	heads := make([]invoice.Projection, len(docs))
 	for i, doc := range docs {
 		members := object(doc)
 		head := map[string]json.RawMessage{"id": members["id"], "_ts": members["_ts"], "_etag": members["_etag"]}
@@ -101,9 +103,9 @@ func (r ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]json.Raw
 			}
 		}
 		head["request_details"], head["sql_writer"] = encode(request), encode(own)
-		docs[i] = encode(head)
+		heads[i] = invoice.Projection(encode(head))
 	}
-	return docs, charge, err
+	return heads, charge, err
 }
 
 // OfLines implements reconcile.Documents.
@@ -119,7 +121,7 @@ func (r ReconcileDocuments) OfLines(ctx context.Context, lines []int64) (ids []s
 }
 
 // SameKeys implements reconcile.Documents.
-func (r ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []json.RawMessage, charge float64, err error) {
+func (r ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error) {
 	const op = "inmem: same keys"
 	if err := reconcile.CheckKeys(op, paths, keys); err != nil {
 		return nil, 0, err
@@ -128,7 +130,7 @@ func (r ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path
 		if !slices.ContainsFunc(keys, func(key []json.RawMessage) bool { return hasKey(members, paths, key) }) {
 			return nil
 		}
-		if docs = append(docs, encode(members)); len(docs) > reconcile.MaxSameKeys {
+		if docs = append(docs, invoice.Projection(encode(members))); len(docs) > reconcile.MaxSameKeys {
 			return reconcile.ManySameKeys(op)
 		}
 		return nil
@@ -147,11 +149,11 @@ func (r ReconcileDocuments) each(ctx context.Context, op string, visit func(cand
 	d := r.docs
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, id := range d.ids {
+	for _, id := range d.slots {
 		if d.pending[id].sysName != r.sysName {
 			continue
 		}
-		if err := visit(d.pending[id], d.byID[id]); err != nil {
+		if err := visit(d.pending[id], d.stored[id]); err != nil {
 			return err
 		}
 	}

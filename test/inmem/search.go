@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strconv"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 )
 
 // Search implements ops.DocumentSearch. It looks at size documents for each page, so that use cases meet the empty pages of a service.
-func (d *Documents) Search(ctx context.Context, q ops.Search, size int, continuation string) (docs []json.RawMessage, next string, err error) {
+func (d *Documents) Search(ctx context.Context, q ops.Search, size int, continuation string) (docs []invoice.Projection, next string, err error) {
 	const op = "inmem: search"
 	if err := ended(ctx, op); err != nil {
 		return nil, "", err
@@ -29,16 +30,16 @@ func (d *Documents) Search(ctx context.Context, q ops.Search, size int, continua
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, known := slices.BinarySearch(d.ids, after)
+	at, known := slices.BinarySearch(d.slots, after)
 	if known {
 		at++
 	}
-	for look := size; at < len(d.ids); at, look = at+1, look-1 {
+	for look := size; at < len(d.slots); at, look = at+1, look-1 {
 		if look == 0 {
-			return docs, mark + hex.EncodeToString([]byte(d.ids[at-1])), nil
+			return docs, mark + hex.EncodeToString([]byte(d.slots[at-1])), nil
 		}
-		if id := d.ids[at]; d.pending[id].found(q, d.byID[id]) {
-			docs = append(docs, encode(d.byID[id]))
+		if id := d.slots[at]; d.pending[id].found(q, d.stored[id]) {
+			docs = append(docs, invoice.Projection(encode(d.stored[id])))
 		}
 	}
 	return docs, "", nil

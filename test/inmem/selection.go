@@ -41,7 +41,7 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 }
 
 // search gives the documents that fit, at most most of them, among the next look that it concerns, in the order of their
-// ids. A continuation is the id that was looked at last, behind a mark of the query.
+// ids. A continuation is the slot that was looked at last, behind a mark of the query.
 func (d *Documents) search(op string, q any, continuation string, most, look int, concerns, fits func(candidate) bool) (found []commit.PendingDoc, next string, err error) {
 	mark, err := markOf(op, q)
 	if err != nil {
@@ -55,19 +55,19 @@ func (d *Documents) search(op string, q any, continuation string, most, look int
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, known := slices.BinarySearch(d.ids, after)
+	at, known := slices.BinarySearch(d.slots, after)
 	if known {
 		at++
 	}
-	for ; at < len(d.ids); at++ {
-		e := d.pending[d.ids[at]]
+	for ; at < len(d.slots); at++ {
+		e := d.pending[d.slots[at]]
 		if !concerns(e) {
 			continue
 		}
 		if look == 0 || len(found) == most {
 			return found, mark + hex.EncodeToString([]byte(after)), nil
 		}
-		after, look = e.ID, look-1
+		after, look = d.slots[at], look-1
 		if fits(e) {
 			found = append(found, e.PendingDoc)
 		}
@@ -85,7 +85,7 @@ func markOf(op string, q any) (string, error) {
 	return hex.EncodeToString(sum[:8]) + ":", nil
 }
 
-// placeOf gives the id in a continuation.
+// placeOf gives the slot in a continuation.
 func placeOf(op, mark, continuation string) (string, error) {
 	place, ours := strings.CutPrefix(continuation, mark)
 	id, err := hex.DecodeString(place)

@@ -148,17 +148,17 @@ type documentsSpy struct {
 }
 
 // Record implements commit.Documents.
-func (d documentsSpy) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+func (d documentsSpy) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
 	w := d.i.w
 	if w.patchCost > 0 {
 		if err := w.spend(ctx, w.patchCost); err != nil {
 			return "", err
 		}
 	}
-	etag, err := d.Documents.Record(ctx, id, etag, state)
+	etag, err := d.Documents.Record(ctx, doc, state)
 	if err == nil {
-		w.recorded(id, state)
-		w.changed(w.rangeOf(id), id)
+		w.recorded(doc.ID, state)
+		w.changed(w.rangeOf(doc.ID), doc.ID)
 	}
 	return etag, err
 }

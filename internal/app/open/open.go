@@ -10,17 +10,20 @@ import (
 )
 
 // Results opens the container of the results. Errors by kind: infrastructure, code "settings".
-func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container) }
+func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container, false) }
 
 // Control opens the container of the control document. Errors by kind: infrastructure, code "settings".
-func Control(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.ControlContainer) }
+func Control(c config.Cosmos) (*cosmos.Container, error) {
+	return container(c, c.ControlContainer, true)
+}
 
 // Leases opens the container of the change feed's leases. Errors by kind: infrastructure, code "settings".
-func Leases(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.LeaseContainer) }
+func Leases(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.LeaseContainer, true) }
 
-func container(c config.Cosmos, name string) (*cosmos.Container, error) {
+func container(c config.Cosmos, name string, own bool) (*cosmos.Container, error) {
 	return cosmos.Open(cosmos.Options{
 		Connection: c.Connection.Reveal(), AccountEndpoint: c.Endpoint, ClientID: c.ClientID, Database: c.Database, Container: name,
+		KeyIsID: own,
 	})
 }
 
