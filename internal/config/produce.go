@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// The marks around the table in docs/settings.md.
-const (
-	TableBegin = "<!-- settings:begin -->"
-	TableEnd   = "<!-- settings:end -->"
-)
-
 // hostSettings are the settings of the host and its tools.
 func hostSettings() [][2]string {
 	return [][2]string{
@@ -44,27 +38,4 @@ func Sample() []byte {
 func quote(s string) string {
 	b, _ := json.Marshal(s) // strings always marshal
 	return string(b)
-}
-
-// Table returns README's table of settings.
-func Table() string {
-	var b strings.Builder
-	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
-	for _, s := range Settings() {
-		value := "-"
-		switch {
-		case s.Default != "":
-			value = "`" + s.Default + "`"
-		case s.Host:
-			value = "must be set (the host reads it too)"
-		case s.Required:
-			value = "must be set"
-		}
-		meaning := s.Meaning
-		if s.Secret {
-			meaning += " (secret)"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, value, meaning)
-	}
-	return b.String()
 }

@@ -138,3 +138,5 @@ func writeField(line *zerolog.Event, name string, value any) {
 		line.Interface(name, value)
 	}
 }
+
+var fieldTypes = reflect.TypeFor[Fields]() //nolint:gochecknoglobals // a table of constants

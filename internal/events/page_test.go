@@ -31,8 +31,6 @@ func Tables() string {
 	return b.String()
 }
 
-var fieldTypes = reflect.TypeFor[Fields]() //nolint:gochecknoglobals // a table of constants
-
 // jsonTypeOf names the JSON type of a field.
 func jsonTypeOf(t reflect.Type) string {
 	switch t.Kind() { //nolint:exhaustive // Fields has no others
