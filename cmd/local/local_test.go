@@ -108,7 +108,7 @@ func newDrain(t *testing.T, docs []sample.Document) *drain {
 	documents, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "d", Container: "c"})
 	require.NoError(t, err)
 	t.Cleanup(documents.Close)
-	require.NoError(t, documents.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, "d", "c")
 	w, err := newWatcher(server.URL, "d", "c")
 	require.NoError(t, err)
 	return &drain{stack: &stack{documents: documents, watch: w}, docs: docs, sent: map[string]time.Time{}, took: map[string]time.Duration{}}

@@ -94,7 +94,7 @@ func (d *drain) submit(ctx context.Context, docs []sample.Document) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(submitters)
 	for _, doc := range docs {
-		g.Go(func() error { return d.documents.Submit(ctx, doc.JSON, doc.After != "") })
+		g.Go(func() error { return d.watch.container.Put(ctx, doc.JSON) })
 	}
 	return g.Wait()
 }

@@ -111,7 +111,7 @@ func TestTheStack(t *testing.T) {
 	first := start(t, "run", "--no-outage", "--state="+state)
 	first.waitFor(t, "the stack is running")
 	require.Contains(t, first.output(), "EXACT")
-	require.Contains(t, first.output(), "516 writes and 1 reads by the handler", "one write per document, none for 13; a read only for 15, a second write for 14")
+	require.Contains(t, first.output(), "516 writes and 2 reads by the handler", "one write per document, none for 13; a read of two ranges only for 15, a second write for 14")
 	all := everybody(t, state)
 
 	second := start(t, "run", "--no-outage", "--state="+state)

@@ -170,10 +170,10 @@ func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{
 			return fmt.Errorf("%s waits for %s: %w", doc.Name, before.Name, err)
 		}
 	}
-	old, again, _ := d.watch.get(doc.ID)
+	old, _, _ := d.watch.get(doc.ID)
 	slots <- struct{}{}
 	start := time.Now()
-	err := d.documents.Submit(ctx, doc.JSON, again)
+	err := d.watch.container.Put(ctx, doc.JSON)
 	<-slots
 	if err != nil {
 		return fmt.Errorf("%s: %w", doc.Name, err)

@@ -22,8 +22,8 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/servicebus"
 )
 
@@ -207,10 +207,9 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.documents.EnsureContainers(ctx, cosmos.RequirementsKey(), s.settings[config.ControlContainer]); err != nil {
-		return err
-	}
-	if err := s.documents.EnsureLeaseContainer(ctx, s.settings[config.LeaseContainer]); err != nil {
+	err = provision.Make(ctx, s.settings[config.CosmosConnection], database, provision.Results(container),
+		provision.Own(s.settings[config.ControlContainer]), provision.Leases(s.settings[config.LeaseContainer]))
+	if err != nil {
 		return err
 	}
 	s.watch, err = newWatcher(s.file.Cosmos, database, container)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ func (s seen) final() bool {
 
 // watcher follows the container's change feed and stores each document's last state.
 type watcher struct {
-	container *azcosmos.ContainerClient
+	container provision.Documents
 	mu        sync.Mutex
 	docs      map[string]seen
 	changed   chan struct{} // closed and replaced at each change
@@ -52,7 +53,7 @@ func newWatcher(endpoint, database, container string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{container: c, docs: map[string]seen{}, changed: make(chan struct{})}, nil
+	return &watcher{container: provision.Documents{ContainerClient: c}, docs: map[string]seen{}, changed: make(chan struct{})}, nil
 }
 
 // state is the part of a document that the watcher reads.

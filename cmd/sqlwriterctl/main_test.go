@@ -242,7 +242,8 @@ func newReal(t *testing.T) *real {
 	r.documents, err = cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
 	require.NoError(t, err)
 	t.Cleanup(r.documents.Close)
-	require.NoError(t, r.documents.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, "invoices", "AI_PROCESS_LOGS")
+	server.Container(t, "invoices", "sqlwriter-control", "/id")
 	r.env["COSMOS_CONNECTION"], r.env["COSMOS_DATABASE"] = server.ConnectionString, "invoices"
 	r.env["SQL_CONNECTION"] = "sqlite:" + path
 	return r

@@ -31,7 +31,6 @@ import (
 func operated(t *testing.T) *real {
 	t.Helper()
 	r := newReal(t)
-	require.NoError(t, r.documents.EnsureContainers(t.Context(), cosmos.RequirementsKey(), "sqlwriter-control"))
 	require.NoError(t, r.store.MarkEmpty(t.Context(), "test"))
 	return r
 }
@@ -242,7 +241,6 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 
 func TestADatabaseThatIsNotAdoptedIsNotWritten(t *testing.T) {
 	r := newReal(t)
-	require.NoError(t, r.documents.EnsureContainers(t.Context(), cosmos.RequirementsKey(), "sqlwriter-control"))
 	id := r.failed(t, 1, "2628")
 	var waited time.Duration
 	r.now = func() time.Time { return time.Now().Add(waited) }

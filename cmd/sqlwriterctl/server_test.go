@@ -63,7 +63,7 @@ func TestShowOnAServer(t *testing.T) {
 	container, err := cosmos.Open(cosmos.Options{Connection: documents.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
 	require.NoError(t, err)
 	t.Cleanup(container.Close)
-	require.NoError(t, container.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	documents.Results(t, "invoices", "AI_PROCESS_LOGS")
 	require.Equal(t, exitOK, b.run(t, "document", "submit", filepath.FromSlash(example)), b.errors)
 	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
 	require.NoError(t, sqlserver.CreateSampleSchema(t.Context(), store.DB(), sqlserver.Options{}))

@@ -27,6 +27,7 @@ import (
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/logcheck"
@@ -248,7 +249,7 @@ func (p *process) peak() int {
 type stack struct {
 	t        *testing.T
 	cosmos   *cosmosdbtest.Running
-	results  cosmosdbtest.Results
+	results  provision.Documents
 	path     string
 	settings map[string]string
 }

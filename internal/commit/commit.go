@@ -109,8 +109,8 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 // scope; contention for committed documents of a run that lost races.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	s := c.stages(ctx, b, b.mode())
-	docs, twice, oldest := s.parser.parse(b.Documents)
-	works := s.selector.choose(docs, twice)
+	docs, oldest := s.parser.parse(b.Documents)
+	works := s.selector.choose(docs)
 	err := s.commit(ctx, works)
 	report := s.tally.done(oldest, c.o.Now())
 	c.breaker.Committed(s.tally.committed)

@@ -16,10 +16,10 @@ type parser struct {
 }
 
 // parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot be
-// recorded: its place is logged and it is skipped. twice has the ids that occur twice: there may be two documents.
-func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, twice map[string]bool, oldest int64) {
-	docs, twice = make([]invoice.Snapshot, 0, len(raws)), map[string]bool{}
-	seen := make(map[string]bool, len(raws))
+// recorded: its place is logged and it is skipped. A document that occurs twice is taken once, with its newest snapshot.
+func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, oldest int64) {
+	docs = make([]invoice.Snapshot, 0, len(raws))
+	at := make(map[string]int, len(raws))
 	for i, raw := range raws {
 		d, err := p.read(raw)
 		if err != nil {
@@ -30,13 +30,17 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, twice ma
 		if d.TS > 0 && (oldest == 0 || d.TS < oldest) {
 			oldest = d.TS
 		}
-		if seen[d.ID] {
-			twice[d.ID] = true
+		if j, twice := at[d.Identity()]; twice {
+			p.tally.count("", "skipped", "") // OnResult is called for the snapshot that is taken
+			if d.TS >= docs[j].TS {
+				docs[j] = d
+			}
+			continue
 		}
-		seen[d.ID] = true
+		at[d.Identity()] = len(docs)
 		docs = append(docs, d)
 	}
-	return docs, twice, oldest
+	return docs, oldest
 }
 
 // read reads one snapshot. A panic in it must not stop the other documents of the batch.

@@ -3,7 +3,6 @@ package commit
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"sqlwriter/internal/events"
@@ -44,7 +43,7 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	var ids []string
 	races := 0
 	for i, w := range works {
-		if again[i] = w.step == changed || old || w.twice || f.doubtful(w.doc); again[i] {
+		if again[i] = w.step == changed || old || f.doubtful(w.doc); again[i] {
 			ids = append(ids, w.doc.ID)
 		}
 		races = max(races, w.races)
@@ -65,19 +64,12 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	kept = make([]work, 0, len(works))
 	for i, w := range works {
 		keep, err := true, error(nil)
-		if again[i] {
-			now, found, of := fresh.take(w.doc)
-			switch {
-			case of > 1:
-				keep = f.refuseTwin(&w, now, found, of)
-			case of == 1 && !found: // another snapshot of the document
-				f.tally.count("", "skipped", "")
-				keep = false
-			case w.step == changed:
-				keep, err = f.afterChange(ctx, &w, now, found)
-			default:
-				keep, err = f.replace(ctx, &w, now, found)
-			}
+		switch now, found := fresh[w.doc.Identity()]; {
+		case !again[i]:
+		case w.step == changed:
+			keep, err = f.afterChange(ctx, &w, now, found)
+		default:
+			keep, err = f.replace(ctx, &w, now, found)
 		}
 		unread = cmp.Or(unread, err)
 		if keep && err == nil {
@@ -85,47 +77,6 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 		}
 	}
 	return kept, unread
-}
-
-// refuseTwin refuses one of several documents with one id, each under another partition key. Rows, ledger and evidence name a
-// document by its id. One that is not to be taken stays as it is.
-func (f refresher) refuseTwin(w *work, now invoice.Snapshot, found bool, of int) (keep bool) {
-	switch {
-	case !found:
-		f.tally.count("", "skipped", "")
-		return false
-	case !f.takes(now):
-		f.tally.skip(now, f.eligibility(now))
-		return false
-	}
-	now.Problem = fault.New(fault.Document, "commit: read", CodeIDTwice,
-		"%d documents have the id %q, each under another partition key: delete all but one", of, fault.Truncate(now.ID, fault.MaxForeign))
-	*w = work{doc: now, races: w.races}
-	return true
-}
-
-// sameID are the documents with one id, and how many there were before some were taken.
-type sameID struct {
-	left []invoice.Snapshot
-	of   int
-}
-
-// freshDocs are documents that were read again, by id.
-type freshDocs map[string]*sameID
-
-// take takes the document of a snapshot: the one with its etag, else any. of is how many documents have its id.
-func (f freshDocs) take(d invoice.Snapshot) (now invoice.Snapshot, found bool, of int) {
-	same := f[d.ID]
-	switch {
-	case same == nil:
-		return now, false, 0
-	case len(same.left) == 0:
-		return now, false, same.of
-	}
-	i := max(0, slices.IndexFunc(same.left, func(o invoice.Snapshot) bool { return o.ETag == d.ETag }))
-	now = same.left[i]
-	same.left = slices.Delete(same.left, i, i+1)
-	return now, true, same.of
 }
 
 // doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
@@ -224,24 +175,19 @@ func putAgain(written, now invoice.Snapshot, r result) bool {
 	return !r.failed() && now.TS > written.TS && now.State.Status != invoice.Committed
 }
 
-// readMany reads documents again. Several with one id count only if they are of this environment.
-func (f refresher) readMany(ctx context.Context, ids []string) (freshDocs, error) {
+// readMany gives documents by their identity: several may have an id.
+func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoice.Snapshot, error) {
 	raws, err := f.docs.ReadMany(ctx, ids)
 	if err != nil {
 		return nil, asDependency(err)
 	}
-	fresh := make(freshDocs, len(raws))
+	fresh := make(map[string]invoice.Snapshot, len(raws))
 	for _, raw := range raws {
 		d, err := invoice.ReadSnapshot(raw, f.now())
 		if err != nil {
 			return nil, asDependency(err)
 		}
-		switch same := fresh[d.ID]; {
-		case same == nil || same.left[0].SysName != f.sysName:
-			fresh[d.ID] = &sameID{[]invoice.Snapshot{d}, 1}
-		case d.SysName == f.sysName:
-			same.left, same.of = append(same.left, d), same.of+1
-		}
+		fresh[d.Identity()] = d
 	}
 	return fresh, nil
 }

@@ -3,6 +3,7 @@ package commit
 import (
 	"time"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
@@ -47,8 +48,8 @@ type selector struct {
 	tally *tally
 }
 
-// choose gives the documents that the batch takes. twice has the ids that it found twice.
-func (s selector) choose(docs []invoice.Snapshot, twice map[string]bool) []work {
+// choose gives the documents that the batch takes.
+func (s selector) choose(docs []invoice.Snapshot) []work {
 	var taken []work
 	for _, d := range docs {
 		if eligibility := s.eligibility(d); eligibility != invoice.Eligible {
@@ -58,7 +59,23 @@ func (s selector) choose(docs []invoice.Snapshot, twice map[string]bool) []work 
 		if s.leavesAlone(d, s.tally) {
 			continue
 		}
-		taken = append(taken, work{doc: d, twice: twice[d.ID]})
+		taken = append(taken, work{doc: d})
 	}
+	refuseTwins(taken, func(w *work) *invoice.Snapshot { return &w.doc })
 	return taken
+}
+
+// refuseTwins refuses documents of one batch that have one id, each under another partition key. Rows, ledger and evidence name
+// a document by its id.
+func refuseTwins[T any](all []T, docOf func(*T) *invoice.Snapshot) {
+	n := map[string]int{}
+	for i := range all {
+		n[docOf(&all[i]).ID]++
+	}
+	for i := range all {
+		if d := docOf(&all[i]); n[d.ID] > 1 {
+			d.Problem = fault.New(fault.Document, "commit: read", CodeIDTwice,
+				"%d documents have the id %q, each under another partition key: delete all but one", n[d.ID], fault.Truncate(d.ID, fault.MaxForeign))
+		}
+	}
 }

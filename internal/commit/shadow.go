@@ -37,8 +37,8 @@ func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	t := s.c.stages(ctx, b, Preview)
 	p := &preview{stages: t, report: &t.tally.report}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
-	docs, twice, oldest := t.parser.parse(b.Documents)
-	docs, err := p.reread(ctx, docs, twice)
+	docs, oldest := t.parser.parse(b.Documents)
+	docs, err := p.reread(ctx, docs)
 	if err == nil {
 		err = p.previewAll(ctx, docs)
 	}
@@ -55,12 +55,12 @@ type preview struct {
 	shown  int
 }
 
-// reread reads the documents that the host may have rewritten, those of a repeated batch, and those whose id the batch has
-// twice. Documents that are gone are done.
-func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot, twice map[string]bool) ([]invoice.Snapshot, error) {
+// reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
+// done.
+func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoice.Snapshot, error) {
 	var ids []string
 	needed := func(d invoice.Snapshot) bool {
-		return (d.RewrittenByHost || p.batch.RetryCount > 0 || twice[d.ID]) && d.SysName == p.c.o.SysName
+		return (d.RewrittenByHost || p.batch.RetryCount > 0) && d.SysName == p.c.o.SysName
 	}
 	for _, d := range docs {
 		if needed(d) {
@@ -77,19 +77,12 @@ func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot, twice map
 	kept := docs[:0]
 	for _, d := range docs {
 		if needed(d) {
-			now, found, of := fresh.take(d)
-			w := work{doc: now}
-			switch {
-			case of == 0:
+			now, found := fresh[d.Identity()]
+			if !found {
 				p.tally.count(d.ID, "gone", "")
 				continue
-			case of > 1 && !p.refresh.refuseTwin(&w, now, found, of):
-				continue
-			case !found:
-				p.tally.count("", "skipped", "")
-				continue
 			}
-			d = w.doc
+			d = now
 		}
 		kept = append(kept, d)
 	}
@@ -109,6 +102,9 @@ func (p *preview) previewAll(ctx context.Context, docs []invoice.Snapshot) error
 		default:
 			p.tally.count(d.ID, "skipped", "")
 		}
+	}
+	for _, all := range [][]invoice.Snapshot{committed, pending} {
+		refuseTwins(all, func(d *invoice.Snapshot) *invoice.Snapshot { return d })
 	}
 	if err := p.send(ctx, committed); err != nil {
 		return err

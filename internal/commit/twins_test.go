@@ -65,12 +65,27 @@ func TestATwinOfAnotherEnvironmentDoesNotCount(t *testing.T) {
 	require.ElementsMatch(t, []string{"committed", "pending"}, w.states())
 }
 
-func TestOnlyTheTwinThatIsToBeWrittenIsRefused(t *testing.T) {
+func TestATwinThatTheBatchDoesNotTakeDoesNotCount(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", `{"status":"committed","outcome":"applied"}`))))
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", `{"status":"committed","outcome":"unchanged"}`))))
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
-	w.run(w.both()...)
-	require.ElementsMatch(t, []string{"committed", "retry_scheduled id_twice"}, w.states(), "a finished document stays as it is")
+	report := w.run(w.both()...)
+	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
+	require.Equal(t, []string{"committed", "committed"}, w.states())
+}
+
+// A document that is read again is found by what it is, and not by its id.
+func TestATwinIsNotReadInPlaceOfADocument(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
+	first := w.both()
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
+	report, err := w.batch(commit.Batch{Documents: first, RetryCount: 1}) // old snapshots are read again
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, []string{"committed", "pending"}, w.states())
+	_, written := w.sink.Entry(2)
+	require.False(t, written)
 }
 
 // Evidence is found by the id, so it could not say of which document it is.

@@ -17,8 +17,6 @@ type work struct {
 	// heal says that SQL may have older content of the document than this snapshot, which is then written whatever its status.
 	// Two contents within one second of _ts have no order, so the older one may have been written last (docs/rules.md).
 	heal bool
-	// twice says that the batch has the id twice: of two documents, or of two snapshots of one.
-	twice bool
 	// races counts how often the document changed before its outcome was recorded.
 	races int
 

@@ -113,7 +113,7 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	require.NoError(t, c.Ping(t.Context()))
 	const bound = 50 * time.Millisecond
-	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Control: bound, Ping: bound, Setup: bound}
+	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Control: bound, Ping: bound}
 	control := NewControl(c, "web")
 	for name, call := range map[string]func(context.Context) error{
 		"read":      func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },

@@ -32,7 +32,7 @@ func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
 	var doc []byte
 	var etag string
-	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
 		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
 		doc, etag = r.Value, string(r.ETag)
 		return err
@@ -69,7 +69,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 		return "", fault.Wrap(fault.Internal, op.name, "marshal", "the control document cannot be written as JSON", err)
 	}
 	var next string
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
 		r, err := k.write(ctx, s.container, doc, etag)
 		next = string(r.ETag)
 		return err
@@ -117,7 +117,7 @@ func (k *Control) encode(c breaker.Control) ([]byte, error) {
 // withoutSystem removes the id and the service's own members; nil when no other is left.
 func withoutSystem(extra map[string]json.RawMessage) map[string]json.RawMessage {
 	rest := maps.Clone(extra)
-	for _, name := range []string{"id", "_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"} {
+	for _, name := range append(systemMembers(), "id") {
 		delete(rest, name)
 	}
 	if len(rest) == 0 {

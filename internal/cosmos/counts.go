@@ -33,7 +33,7 @@ func NewCounts(c *Container, sysName string, shadow bool) *Counts {
 func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 	op := operation{"cosmos: load counts", onDocument}
 	var doc []byte
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
 		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
 		doc = r.Value
 		return err
@@ -60,7 +60,7 @@ func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, op.name, "marshal", "the counts cannot be written as JSON", err)
 	}
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, keyOfID(k.id), func(ctx context.Context, s *connected) error {
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
 		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
 		return err
 	})

@@ -25,7 +25,7 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 		return nil, err
 	}
 	var doc json.RawMessage
-	err := c.underKey(ctx, op, c.options.Timeouts.Read, id, keyOfID(id), func(ctx context.Context, s *connected) error {
+	err := c.underKey(ctx, op, c.options.Timeouts.Read, id, nil, func(ctx context.Context, s *connected) error {
 		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), id, nil)
 		doc = r.Value
 		return err
@@ -90,7 +90,7 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 	patch.AppendSet("/sql_writer", json.RawMessage(value))
 	match := azcore.ETag(doc.ETag)
 	var next string
-	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, keyOf(doc.JSON()), func(ctx context.Context, s *connected) error {
+	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, doc.JSON(), func(ctx context.Context, s *connected) error {
 		r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), doc.ID, patch, &azcosmos.ItemOptions{IfMatchEtag: &match})
 		next = string(r.ETag)
 		return err
@@ -133,7 +133,7 @@ func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace boo
 	if err := c.refuseTwin(ctx, op, id, doc); err != nil {
 		return err
 	}
-	return c.underKey(ctx, op, c.options.Timeouts.Submit, id, keyOf(doc), func(ctx context.Context, s *connected) error {
+	return c.underKey(ctx, op, c.options.Timeouts.Submit, id, doc, func(ctx context.Context, s *connected) error {
 		var err error
 		if replace {
 			_, err = s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
@@ -155,7 +155,7 @@ func (c *Container) refuseTwin(ctx context.Context, op operation, id string, doc
 		return err
 	}
 	own := key.of(doc)
-	if slices.ContainsFunc(there, func(k string) bool { return k != own }) {
+	if slices.ContainsFunc(there, func(k string) bool { return !sameKey(k, own) }) {
 		return idTwice(op, id, append(there, own))
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
 const (
@@ -31,7 +32,7 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, container)
 	server.Server.ResetStats()
 	return server, c
 }
@@ -75,7 +76,7 @@ func onRealAccount(t *testing.T) *cosmos.Container {
 	c, err := cosmos.Open(cosmos.Options{Connection: os.Getenv(realAccount), Database: "sqlwriter-test", Container: name})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	require.NoError(t, provision.Make(t.Context(), os.Getenv(realAccount), "sqlwriter-test", provision.Results(name)))
 	t.Logf("container %s is left in the account; delete the database sqlwriter-test when done", name)
 	return c
 }
@@ -277,30 +278,10 @@ func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
 	require.Empty(t, server.Server.Stats(), "nothing was sent")
 }
 
-func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
-	for range 2 {
-		require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey(), "sqlwriter-control"))
-		require.NoError(t, c.EnsureLeaseContainer(t.Context(), "leases"))
-	}
-	require.NoError(t, c.Ping(t.Context()))
-	_, err := c.Read(t.Context(), "a")
-	require.NoError(t, err)
-	for name, want := range map[string]bool{container: false, "leases": true} {
-		client, err := server.Client.NewContainer(database, name)
-		require.NoError(t, err)
-		found, err := client.Read(t.Context(), nil)
-		require.NoError(t, err)
-		require.Equal(t, want, found.ContainerProperties.DefaultTimeToLive != nil, "%s has a time to live", name)
-	}
-}
-
 func TestATimeToLiveIsFound(t *testing.T) {
 	t.Parallel()
 	server, results := start(t)
-	require.NoError(t, results.EnsureLeaseContainer(t.Context(), "leases"))
+	server.Leases(t, database, "leases")
 	leases, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "leases"})
 	require.NoError(t, err)
 	t.Cleanup(leases.Close)

@@ -78,7 +78,7 @@ const patience = 30 * time.Second
 
 // patient are the timeouts of calls that must finish.
 func patient() Timeouts {
-	return Timeouts{Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience, Setup: patience}
+	return Timeouts{Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience}
 }
 
 // quietLog drops a test server's log lines about handshakes that must fail.

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -39,82 +39,37 @@ func (k partitionKey) isID() bool {
 }
 
 // of gives the key of a document as the service's header has it: a JSON list in plain ASCII, in which {} is an absent member.
+// The service compares numbers as doubles. azcosmos (v1.5.0) would write texts by Go's rules: \U0001f600 and \x7f are not JSON,
+// so the service refuses every such request. Escapes stay as they are.
 func (k partitionKey) of(doc json.RawMessage) string {
-	values := make([]json.RawMessage, len(k.paths))
+	var b strings.Builder
 	for i, path := range k.paths {
-		values[i] = invoice.Member(doc, path)
-	}
-	return keyHeader(values)
-}
-
-// keyOf gives the key of a document to underKey, and keyOfID that of one of which only the id is known: "" if the key is
-// another member.
-func keyOf(doc json.RawMessage) func(partitionKey) string {
-	return func(k partitionKey) string { return k.of(doc) }
-}
-
-func keyOfID(id string) func(partitionKey) string {
-	return func(k partitionKey) string {
-		value, err := json.Marshal(id)
-		if err != nil || !k.isID() {
-			return ""
-		}
-		return keyHeader([]json.RawMessage{value})
-	}
-}
-
-// keyHeader writes the values of a key. The service compares numbers as doubles. azcosmos (v1.5.0) would write texts by Go's
-// rules: \U0001f600 and \x7f are not JSON, so the service refuses every such request.
-func keyHeader(values []json.RawMessage) string {
-	parts := make([]string, len(values))
-	for i, value := range values {
 		var number float64
+		value := invoice.Member(doc, path)
 		switch {
 		case len(value) == 0:
-			parts[i] = "{}"
-			continue
-		case value[0] == '"':
-			parts[i] = textHeader(value)
-			continue
+			value = json.RawMessage("{}")
 		case value[0] != 'n' && json.Unmarshal(value, &number) == nil:
 			if double, err := json.Marshal(number); err == nil {
 				value = double
 			}
 		}
-		parts[i] = string(value)
+		b.WriteByte("[,"[min(i, 1)])
+		for _, unit := range utf16.Encode([]rune(string(value))) {
+			if unit < ' ' || unit > '~' {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			} else {
+				b.WriteByte(byte(unit))
+			}
+		}
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return b.String() + "]"
 }
 
-// textHeader writes a JSON text in plain ASCII, each text in one way only. Half a surrogate pair stays what it is.
-func textHeader(text json.RawMessage) string {
-	const escapes, meanings = `bfnrt"\/`, "\b\f\n\r\t\"\\/"
-	var units []uint16
-	for rest := string(text[1 : len(text)-1]); rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		if r != '\\' {
-			units, rest = utf16.AppendRune(units, r), rest[size:]
-			continue
-		}
-		if i := strings.IndexByte(escapes, rest[1]); i >= 0 {
-			units, rest = append(units, uint16(meanings[i])), rest[2:]
-			continue
-		}
-		unit, _ := strconv.ParseUint(rest[2:6], 16, 16) // the text is valid JSON
-		units, rest = append(units, uint16(unit)), rest[6:]
-	}
-	b := []byte{'"'}
-	for _, unit := range units {
-		switch {
-		case unit == '"' || unit == '\\':
-			b = append(b, '\\', byte(unit))
-		case unit < ' ' || unit > '~':
-			b = fmt.Appendf(b, `\u%04x`, unit)
-		default:
-			b = append(b, byte(unit))
-		}
-	}
-	return string(append(b, '"'))
+// sameKey reports whether two headers are of one key. A text may be written in several ways.
+func sameKey(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // withKey sets the header of the partition key.
@@ -134,7 +89,7 @@ func partitionKeyOf(p azcosmos.ContainerProperties, mustBeID bool) (partitionKey
 	for _, text := range p.PartitionKeyDefinition.Paths {
 		path, ok := splitPath(text)
 		switch {
-		case !ok || slices.Contains(path, "[]") || slices.ContainsFunc(path[1:], isIndex):
+		case !ok || slices.ContainsFunc(path[1:], isIndex):
 			return refuse(text + " is no path of members" + other)
 		case path[0] == "sql_writer":
 			return refuse("the app writes sql_writer, and Cosmos DB refuses to change a key" + other)
@@ -152,34 +107,13 @@ func partitionKeyOf(p azcosmos.ContainerProperties, mustBeID bool) (partitionKey
 	return k, nil
 }
 
-// splitPath gives the names of a path such as /request_details/id. A name may be in quotes, as PathParser of the vendor's SDKs
-// reads it.
+// splitPath gives the names of a path such as /request_details/id. A name may be in quotes (docs/facts.md F112).
 func splitPath(text string) (names []string, ok bool) {
-	for text != "" {
-		rest, slash := strings.CutPrefix(text, "/")
-		if !slash || rest == "" {
-			return nil, false
-		}
-		var name string
-		if quote := rest[:1]; quote == `"` || quote == "'" {
-			end := 1
-			for end < len(rest) && (rest[end:end+1] != quote || rest[end-1] == '\\') {
-				end++
-			}
-			if end == len(rest) {
-				return nil, false
-			}
-			name, text = rest[1:end], rest[end+1:]
-		} else {
-			end := strings.IndexByte(rest+"/", '/')
-			name, text = rest[:end], rest[end:]
-		}
-		if name == "" {
-			return nil, false
-		}
-		names = append(names, name)
+	const part = `/(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)'|([^/"'][^/]*))`
+	for _, m := range regexp.MustCompile(part).FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1]+m[2]+m[3])
 	}
-	return names, len(names) > 0
+	return names, regexp.MustCompile("^(?:" + part + ")+$").MatchString(text)
 }
 
 // systemMembers are those that the service writes, and the key that it gave to containers that had none.
@@ -187,8 +121,8 @@ func systemMembers() []string {
 	return []string{"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn", "_partitionKey"}
 }
 
-// isIndex reports whether a name of a path may be the place in a list.
-func isIndex(name string) bool { return strings.Trim(name, "0123456789") == "" }
+// isIndex reports whether a name of a path may be a place in a list, as 0 or [].
+func isIndex(name string) bool { return strings.Trim(name, "0123456789[]") == "" }
 
 // learn keeps the partition key of a definition.
 func (c *Container) learn(s *connected, p azcosmos.ContainerProperties) (partitionKey, error) {
@@ -227,83 +161,81 @@ func (c *Container) key(ctx context.Context) (partitionKey, error) {
 	return k, err
 }
 
-// underKey makes one call for the document with an id. headerOf gives its partition key: keyOf or keyOfID.
+// underKey makes one call for the document with an id. doc is the document, or nil if only the id is known.
 //
 // A 404 and a 400 also come when the key is not the document's: the container may have been made anew with another one, and
 // the host rewrites texts that look like times (docs/facts.md F7). So the definition is read again, and the document is looked
 // up by its id. Its etag still decides whether a write is made. Errors by kind, beside those of the call:
 //   - infrastructure, code "partition_key"; code "not_caught_up" when only the look finds it
 //   - document, code "id_twice": several documents have the id
-func (c *Container) underKey(ctx context.Context, op operation, bound time.Duration, id string, headerOf func(partitionKey) string,
+func (c *Container) underKey(ctx context.Context, op operation, bound time.Duration, id string, doc json.RawMessage,
 	call func(context.Context, *connected) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	key, err := c.key(ctx)
-	if err != nil {
-		return err
+	whole := doc != nil
+	if !whole {
+		doc, _ = json.Marshal(map[string]string{"id": id}) // a text can always be encoded
 	}
-	for looked := false; ; {
-		header := headerOf(key)
-		if looked = looked || header == ""; looked {
-			found, err := c.keysOf(ctx, op, key, id)
-			switch {
-			case err != nil:
-				return err
-			case len(found) == 0:
-				return gone(op, id)
-			case len(found) > 1:
-				return idTwice(op, id, found)
-			}
-			header = found[0]
-		}
-		err := c.do(withKey(ctx, header), op, bound, call)
-		if statusOf(err) != http.StatusBadRequest && !fault.Has(err, fault.Gone) {
+	key, err := c.key(ctx)
+	for look := false; err == nil; {
+		var header string
+		if look = look || !whole && !key.isID(); !look {
+			header = key.of(doc)
+		} else if header, err = c.lookUp(ctx, op, key, id); err != nil {
 			return err
 		}
-		now, _, unread := c.readDefinition(ctx)
-		switch {
-		case unread != nil:
-			return unread
-		case now.text != key.text:
-			key, looked = now, false
-		case !fault.Has(err, fault.Gone) || key.isID():
-			return err
-		case looked:
+		called := c.do(withKey(ctx, header), op, bound, call)
+		gone := fault.Has(called, fault.Gone)
+		if statusOf(called) != http.StatusBadRequest && !gone {
+			return called
+		}
+		before := key
+		switch key, _, err = c.readDefinition(ctx); {
+		case key.text != before.text:
+			look = false
+		case !gone || key.isID():
+			return called
+		case look:
 			return fault.New(fault.Infrastructure, op.name, "not_caught_up", "a query finds the document with this id, and its address does not")
 		default:
-			looked = true
+			look = true
 		}
 	}
+	return err
+}
+
+// lookUp gives the key of the document with an id, by a query.
+func (c *Container) lookUp(ctx context.Context, op operation, key partitionKey, id string) (string, error) {
+	found, err := c.keysOf(ctx, op, key, id)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", &fault.Error{
+			Kind: fault.Document, Condition: fault.Gone, Code: "404", Op: op.name,
+			Reason: fmt.Sprintf("no document has the id %q", fault.Truncate(id, fault.MaxForeign)),
+		}
+	case len(found) > 1:
+		return "", idTwice(op, id, found)
+	}
+	return found[0], nil
 }
 
 // keysOf gives the partition keys of the documents with an id. It is a query over all partitions.
 func (c *Container) keysOf(ctx context.Context, op operation, key partitionKey, id string) (found []string, err error) {
-	selected := make([]string, len(key.paths))
-	names := make([]string, len(key.paths))
-	for i, path := range key.paths {
-		names[i] = "k" + strconv.Itoa(i)
-		selected[i] = member(path) + " AS " + names[i]
+	var first []string
+	for _, path := range key.paths {
+		first = append(first, path[0])
 	}
-	query := "SELECT " + strings.Join(selected, ", ") + " FROM c WHERE c.id = @id"
+	query := "SELECT " + project(distinct(first)) + " FROM c WHERE c.id = @id"
 	_, err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}}, func(rows []json.RawMessage) (bool, error) {
 		for _, row := range rows {
-			values := make([]json.RawMessage, len(names))
-			for i, name := range names {
-				values[i] = invoice.Member(row, []string{name})
-			}
-			found = append(found, keyHeader(values))
+			found = append(found, key.of(row))
 		}
 		return true, nil
 	})
 	return found, err
-}
-
-func gone(op operation, id string) error {
-	return &fault.Error{
-		Kind: fault.Document, Condition: fault.Gone, Code: "404", Op: op.name,
-		Reason: fmt.Sprintf("no document has the id %q", fault.Truncate(id, fault.MaxForeign)),
-	}
 }
 
 // idTwice is the error of an id that documents under several partition keys have.

@@ -18,6 +18,7 @@ import (
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/inmem"
 )
 
@@ -26,7 +27,7 @@ func keyed(t *testing.T, paths ...string) (*cosmosdbtest.Running, *cosmos.Contai
 	t.Helper()
 	server := cosmosdbtest.Start(t)
 	c := openOn(t, server, container, false)
-	require.NoError(t, c.EnsureContainers(t.Context(), paths))
+	require.NoError(t, provision.Make(t.Context(), server.ConnectionString, database, provision.Container{Name: container, Key: paths}))
 	server.Server.ResetStats()
 	return server, c
 }
@@ -42,12 +43,10 @@ func openOn(t *testing.T, server *cosmosdbtest.Running, name string, own bool) *
 func TestDocumentsOnEachPartitionKey(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][]string{
-		"the id":             {"/id"},
-		"the request":        cosmos.RequirementsKey(),
-		"two levels":         {"/request_details/sys_name", "/request_details/id"},
-		"three levels":       {"/request_details/sys_name", "/request_details/id", "/id"},
-		"absent everywhere":  {"/nowhere/to/be/found"},
-		"a name with quotes": {`/"request_details"/'id'`},
+		"the id":            {"/id"},
+		"the request":       {provision.ResultsKey},
+		"two levels":        {"/request_details/sys_name", "/request_details/id"},
+		"absent everywhere": {"/nowhere/to/be/found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +63,7 @@ func TestDocumentsOnEachPartitionKey(t *testing.T) {
 func TestKeyedDocuments(t *testing.T) {
 	t.Parallel()
 	conformance.TestKeyedDocuments(t, func(t *testing.T) conformance.KeyedHarness {
-		server, c := keyed(t, cosmos.RequirementsKey()...)
+		server, c := keyed(t, provision.ResultsKey)
 		others := resultsOf(t, server)
 		h := documentsOf(c)
 		h.Put = func(t testing.TB, doc json.RawMessage) {
@@ -83,11 +82,11 @@ func TestKeyedDocuments(t *testing.T) {
 }
 
 // resultsOf is the container as other programs use it.
-func resultsOf(t *testing.T, server *cosmosdbtest.Running) cosmosdbtest.Results {
+func resultsOf(t *testing.T, server *cosmosdbtest.Running) provision.Documents {
 	t.Helper()
 	client, err := server.Client.NewContainer(database, container)
 	require.NoError(t, err)
-	return cosmosdbtest.Results{ContainerClient: client}
+	return provision.Documents{ContainerClient: client}
 }
 
 // inRequest is a document whose request has an id of any JSON type, "" for none.
@@ -130,7 +129,7 @@ func remade(t *testing.T, server *cosmosdbtest.Running, paths ...string) {
 	require.NoError(t, err)
 	_, err = client.Delete(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, openOn(t, server, container, false).EnsureContainers(t.Context(), paths))
+	require.NoError(t, provision.Make(t.Context(), server.ConnectionString, database, provision.Container{Name: container, Key: paths}))
 }
 
 // refusedKey requires the error of a partition key that cannot be used. It blames no document.
@@ -186,7 +185,7 @@ func TestPartitionKeyCases(t *testing.T) {
 }
 
 func keyOfTheFeed(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	app, _ := committer(c)
 	var batch []json.RawMessage
 	for line := 1; line <= 9; line++ {
@@ -206,7 +205,7 @@ func keyOfTheFeed(t *testing.T) {
 }
 
 func keyValues(t *testing.T) {
-	_, c := keyed(t, cosmos.RequirementsKey()...)
+	_, c := keyed(t, provision.ResultsKey)
 	for i, request := range []string{"", "null", `""`, "7", "7.0", "-0.5", "1e20", "1e-7", "true", "false", "9007199254740993", `"7"`} {
 		id := fmt.Sprint("d", i)
 		require.NoError(t, c.Submit(t.Context(), inRequest(id, request), false), request)
@@ -222,7 +221,7 @@ func keyValues(t *testing.T) {
 }
 
 func keyTexts(t *testing.T) {
-	_, c := keyed(t, cosmos.RequirementsKey()...)
+	_, c := keyed(t, provision.ResultsKey)
 	for i, request := range []string{`say "a"`, `back\slash`, "😀 ünï-日本", "\u007f", "tab\tnew\nline", "<a&b>", " ", strings.Repeat("x", 2048), "2025-12-17T10:30:00Z"} {
 		text, err := json.Marshal(request)
 		require.NoError(t, err)
@@ -233,7 +232,7 @@ func keyTexts(t *testing.T) {
 }
 
 func keyRewritten(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), inRequest("a", `"2025-12-17T10:30:00Z"`), false))
 	is := readWhole(t, c, "a")
 	rewritten := strings.Replace(string(is.JSON()), "2025-12-17T10:30:00Z", "12/17/2025 10:30:00", 1)
@@ -261,7 +260,7 @@ func keyRefused(t *testing.T) {
 		refusedKey(t, err, path)
 		require.Zero(t, server.Server.Count(cosmosdb.OpPatch, container)+server.Server.Count(cosmosdb.OpCreate, container))
 	}
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	own := openOn(t, server, container, true)
 	refusedKey(t, own.Ping(t.Context()), "it must be /id")
 	_, err := own.HasTimeToLive(t.Context())
@@ -300,7 +299,7 @@ func statesOf(t *testing.T, c *cosmos.Container, id string) (states []string) {
 }
 
 func keyTwinsInABatch(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	app, sink := committer(c)
 	report, err := app.Run(t.Context(), commit.Batch{Documents: append(twins(t, server, c), twinless(t, c)...), Received: time.Now()})
 	require.NoError(t, err)
@@ -325,7 +324,7 @@ func twinless(t *testing.T, c *cosmos.Container) []json.RawMessage {
 }
 
 func keyTwinsApart(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	app, sink := committer(c)
 	for _, doc := range twins(t, server, c) {
 		report, err := app.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{doc}, Received: time.Now()})
@@ -340,7 +339,7 @@ func keyTwinsApart(t *testing.T) {
 }
 
 func keyMoved(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	others := resultsOf(t, server)
 	require.NoError(t, others.Put(t.Context(), good("a", "R1", 1)))
 	before := readWhole(t, c, "a")
@@ -359,7 +358,7 @@ func keyRemade(t *testing.T) {
 	server, c := keyed(t, "/id")
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	before := readWhole(t, c, "a")
-	remade(t, server, cosmos.RequirementsKey()...)
+	remade(t, server, provision.ResultsKey)
 	_, err := c.Record(t.Context(), before, invoice.State{})
 	require.True(t, fault.Has(err, fault.Gone), "it was not put into the new container: %v", err)
 	require.Equal(t, "/request_details/id", c.PartitionKey(), "the 404 made it read the definition again")
@@ -371,7 +370,7 @@ func keyRemade(t *testing.T) {
 }
 
 func keyRemadeWithLevels(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	remade(t, server, "/request_details/sys_name", "/request_details/id")
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false), "the service refuses a key of one level with 400")
@@ -379,20 +378,20 @@ func keyRemadeWithLevels(t *testing.T) {
 }
 
 func keyRemadeBadly(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	before := readWhole(t, c, "a")
 	remade(t, server, "/sql_writer/shard")
 	app, _ := committer(c)
 	_, err := app.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{before.JSON()}, Received: time.Now()})
 	refusedKey(t, err, "/sql_writer/shard")
-	remade(t, server, cosmos.RequirementsKey()...)
+	remade(t, server, provision.ResultsKey)
 	require.NoError(t, resultsOf(t, server).Put(t.Context(), good("a", "R1", 1)))
 	requireRecorded(t, c, readWhole(t, c, "a"))
 }
 
 func keyProjection(t *testing.T) {
-	_, c := keyed(t, cosmos.RequirementsKey()...)
+	_, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	heads, _, err := c.Reconcile("web").Heads(t.Context(), []string{"a"})
 	require.NoError(t, err)
@@ -407,7 +406,7 @@ func keyProjection(t *testing.T) {
 func keyOnePartitionThrottled(t *testing.T) {
 	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 25, 0 })
 	c := openOn(t, server, container, false)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, container)
 	var ids []string
 	for n := range 100 {
 		ids = append(ids, fmt.Sprint("d", n))
@@ -428,13 +427,13 @@ func keyOnePartitionThrottled(t *testing.T) {
 }
 
 func keyRepeatedMember(t *testing.T) {
-	_, c := keyed(t, cosmos.RequirementsKey()...)
+	_, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"id":"A","id":"B"}}`), false))
 	requireRecorded(t, c, readWhole(t, c, "a"))
 }
 
 func keySubmit(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	for _, replace := range []bool{false, true} {
 		err := c.Submit(t.Context(), good("a", "R2", 1), replace)
@@ -449,12 +448,11 @@ func keySubmit(t *testing.T) {
 
 func keyMadeLater(t *testing.T) {
 	server := cosmosdbtest.Start(t)
-	first := openOn(t, server, "other", false)
-	require.NoError(t, first.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, "other")
 	c := openOn(t, server, container, false)
 	_, err := c.Record(t.Context(), at("a", `"1"`), invoice.State{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.NoError(t, openOn(t, server, container, false).EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, container)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	server.Server.ResetStats()
 	doc := readWhole(t, c, "a")
@@ -463,7 +461,7 @@ func keyMadeLater(t *testing.T) {
 }
 
 func keyUnknownAtFirst(t *testing.T) {
-	server, other := keyed(t, cosmos.RequirementsKey()...)
+	server, other := keyed(t, provision.ResultsKey)
 	require.NoError(t, other.Submit(t.Context(), good("a", "R1", 1), false))
 	doc := readWhole(t, other, "a")
 	c := openOn(t, server, container, false)
@@ -480,7 +478,7 @@ func keyUnknownAtFirst(t *testing.T) {
 }
 
 func keyNotCaughtUp(t *testing.T) {
-	server, c := keyed(t, cosmos.RequirementsKey()...)
+	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	doc := readWhole(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusNotFound})

@@ -15,7 +15,7 @@ import (
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	server, results := start(t)
-	require.NoError(t, results.EnsureLeaseContainer(t.Context(), "leases"))
+	server.Leases(t, database, "leases")
 	leases, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "leases"})
 	require.NoError(t, err)
 	t.Cleanup(leases.Close)

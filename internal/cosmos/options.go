@@ -55,8 +55,6 @@ type Timeouts struct {
 	// Ping bounds the read of the container's metadata. Default 5 s, which has room for the SDK's three retries of 1 s when
 	// nothing listens.
 	Ping time.Duration
-	// Setup bounds the making of one database or container. Default 30 s.
-	Setup time.Duration
 }
 
 // withDefaults sets the fields that are zero or less.
@@ -71,7 +69,6 @@ func (t Timeouts) withDefaults() Timeouts {
 		{&t.Submit, 15 * time.Second},
 		{&t.Control, 5 * time.Second},
 		{&t.Ping, 5 * time.Second},
-		{&t.Setup, 30 * time.Second},
 	} {
 		if *f.field <= 0 {
 			*f.field = f.value

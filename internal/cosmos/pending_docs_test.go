@@ -12,6 +12,7 @@ import (
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
 func TestBacklog(t *testing.T) {
@@ -32,7 +33,7 @@ func backlogOf(t *testing.T, o cosmos.Options) conformance.BacklogHarness {
 		return c
 	}
 	c := open(t)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	require.NoError(t, provision.Make(t.Context(), o.Connection, o.Database, provision.Results(o.Container)))
 	return conformance.BacklogHarness{
 		Backlog: c, Restarted: func(t testing.TB) commit.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
 	}

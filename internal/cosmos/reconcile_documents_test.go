@@ -30,7 +30,7 @@ func TestReconcileDocuments(t *testing.T) {
 					return c
 				}
 				c := open(t)
-				require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+				server.Results(t, database, container)
 				other := open(t)
 				return conformance.ReconcileDocumentsHarness{
 					Reconcile: c.Reconcile("web"), Restarted: func(testing.TB) reconcile.Documents { return other.Reconcile("web") },
@@ -57,7 +57,7 @@ func TestManyHeadsAndLinesInFewRequests(t *testing.T) {
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, container)
 	ids, lines := make([]string, 1000), make([]int64, 100)
 	for i := range ids {
 		ids[i], lines[i%100] = fmt.Sprint(i), int64(i)

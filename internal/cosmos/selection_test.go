@@ -14,6 +14,7 @@ import (
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
 func TestSelection(t *testing.T) {
@@ -50,7 +51,7 @@ func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 		return c
 	}
 	c := open(t)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	require.NoError(t, provision.Make(t.Context(), o.Connection, o.Database, provision.Results(o.Container)))
 	return conformance.SelectionHarness{
 		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: documentsOf(c),
 	}
@@ -140,7 +141,7 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
+	server.Results(t, database, container)
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Hold: cosmosdb.Before})
 	begun := time.Now()
 	_, _, err = c.Selection().Page(t.Context(), pending(), "")

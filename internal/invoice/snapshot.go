@@ -26,6 +26,15 @@ func ReadSnapshot(whole json.RawMessage, now time.Time) (Snapshot, error) {
 // JSON is the whole document; nil if ReadSnapshot did not make the snapshot.
 func (s Snapshot) JSON() json.RawMessage { return s.whole }
 
+// Identity tells the document from every other one of its container, also from one that is put anew after it was deleted: the
+// service's _rid. Without that it is the id, which is unique only within a partition key.
+func (s Snapshot) Identity() string {
+	if rid := Member(s.whole, []string{"_rid"}); typeOf(rid) == jsonText {
+		return string(rid)
+	}
+	return s.ID
+}
+
 // Member is the value at a path of names in a JSON object; nil if it is absent, or if something on its way is no object.
 // The last value of a repeated name counts, as in Cosmos DB. The object must be valid JSON.
 func Member(object json.RawMessage, path []string) json.RawMessage {

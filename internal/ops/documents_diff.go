@@ -41,7 +41,7 @@ type Diff struct {
 // Diff says what a write of documents would change now, line by line and column by column. It only reads. Documents that the app takes by
 // itself now are previewed as one request, in which a line goes to the newest; so are the others. docs/rules.md has what it does not know.
 //
-// Errors by kind: *RequestError (usage); infrastructure, throttled, quota.
+// Errors by kind: *RequestError (usage; conflict for an id that several documents have); infrastructure, throttled, quota.
 func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 	ids := distinct(q.IDs)
 	if err := checkDiff(ids); err != nil {
@@ -58,8 +58,7 @@ func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 			return Diff{}, err
 		}
 		if _, twice := d.byID[doc.ID]; twice {
-			d.refuseTwins(doc.ID)
-			continue
+			return Diff{}, refuse(Conflict, "%s: several documents have the id %q", commit.CodeIDTwice, Truncate(doc.ID, MaxBy))
 		}
 		d.add(doc, invoice.TooDeep(raw))
 	}
@@ -121,15 +120,6 @@ func (d *differ) add(doc invoice.Document, tooDeep bool) {
 		d.others = append(d.others, commit.ItemOf(doc))
 	}
 	d.byID[doc.ID], d.docs[doc.ID] = diff, doc
-}
-
-// refuseTwins takes back an id that several documents have.
-func (d *differ) refuseTwins(id string) {
-	has := func(it commit.Item) bool { return it.DocumentID == id }
-	d.taken, d.others = slices.DeleteFunc(d.taken, has), slices.DeleteFunc(d.others, has)
-	diff := d.byID[id]
-	diff.Taken, diff.Problem = false, notWritten+commit.CodeIDTwice+": several documents have this id, each under another partition key"
-	d.byID[id] = diff
 }
 
 // preview previews documents as one request. Errors: *RequestError (usage) for too many lines; those of Stores.diff.

@@ -251,8 +251,6 @@ func TestAnIDThatTwoDocumentsHaveIsNamed(t *testing.T) {
 	requireRefusal(t, "conflict: id_twice: 2 documents have the id", err)
 	_, err = w.ops.MarkCommitted(by(t, "ann"), ops.MarkRequest{ID: id(1), Why: "repaired"})
 	requireRefusal(t, "conflict: id_twice: 2 documents have the id", err)
-	d := w.diff(id(1))
-	require.Len(t, d.Documents, 1)
-	require.Contains(t, d.Documents[0].Problem, "id_twice: several documents have this id")
-	require.Empty(t, d.Documents[0].Lines)
+	_, err = w.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(1)}})
+	requireRefusal(t, "conflict: id_twice: several documents have the id", err)
 }

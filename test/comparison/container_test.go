@@ -50,10 +50,7 @@ func emulated(t testing.TB, now func() time.Time) container {
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: cosmosDatabase, Container: cosmosContainer})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, c.EnsureContainers(t.Context(), cosmos.RequirementsKey()))
-	items, err := server.Client.NewContainer(cosmosDatabase, cosmosContainer)
-	require.NoError(t, err)
-	results := cosmosdbtest.Results{ContainerClient: items}
+	results := server.Results(t, cosmosDatabase, cosmosContainer)
 	return container{
 		documents: c, compared: c.Reconcile(sysName), selection: c.Selection(), connection: server.ConnectionString,
 		requests: func() (n int) {

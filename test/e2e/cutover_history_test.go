@@ -16,6 +16,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/servicebus"
 )
 
@@ -24,7 +25,7 @@ type rehearsal struct {
 	*engine
 	t        *testing.T
 	cosmos   *cosmosdbtest.Running
-	docs     cosmosdbtest.Results
+	docs     provision.Documents
 	clock    atomic.Int64 // of the container, in seconds; 0 is the present
 	settings map[string]string
 	app      *application // nil while it is stopped

@@ -25,6 +25,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/funchost"
 	"sqlwriter/test/emulators/servicebus"
 )
@@ -92,7 +93,7 @@ type stack struct {
 	recover string
 	t       *testing.T
 	cosmos  *cosmosdbtest.Running
-	docs    cosmosdbtest.Results
+	docs    provision.Documents
 	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it, and
 	// connection is its SQL_CONNECTION.
 	store      *sqlite.Store
@@ -229,7 +230,7 @@ func kinds(host *funchost.Host) []funchost.Kind {
 func (s *stack) submit(docs ...json.RawMessage) {
 	s.t.Helper()
 	for _, d := range docs {
-		d, err := cosmosdbtest.InRequest(d)
+		d, err := provision.InRequest(d)
 		require.NoError(s.t, err)
 		require.NoError(s.t, s.docs.Put(s.t.Context(), d))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
 // peakRSS is a process's high-water mark in bytes, where /proc has it.
@@ -25,5 +26,9 @@ func peakRSS(pid int) (int64, bool) {
 }
 
 func (s *stack) put(d sample.Document) error {
-	return s.docs.Put(s.t.Context(), d.JSON)
+	doc, err := provision.InRequest(d.JSON)
+	if err != nil {
+		return err
+	}
+	return s.docs.Put(s.t.Context(), doc)
 }

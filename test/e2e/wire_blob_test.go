@@ -96,7 +96,7 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	kept := evidence(t, blobs)
 	for n, id := range ids {
 		state := s.state(id)
-		require.Equal(t, 6.0, state["retry_count"])
+		require.Equal(t, 5.0, state["retry_count"])
 		require.NotEmpty(t, state["failed_at"])
 		require.Equal(t, "AI-ERROR", s.lineStatus(3_000_001+int64(n)))
 		folder := fmt.Sprintf("web/failed/%d/", 3_000_001+n)

@@ -245,6 +245,12 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 		return "", fault.Wrap(fault.Internal, op, "marshal", "the etag cannot be written as JSON", err)
 	}
 	members["_etag"] = quoted
+	slot := slotOf(id, members)
+	if before, there := d.stored[slot]; there {
+		members["_rid"] = before["_rid"]
+	} else {
+		members["_rid"] = json.RawMessage(fmt.Sprintf(`"rid%d"`, d.writes+1))
+	}
 	members["_ts"] = json.RawMessage(fmt.Sprint(d.now().Unix()))
 	if doc := encode(members); len(doc) > maxDocument {
 		return "", &fault.Error{
@@ -256,7 +262,6 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	slot := slotOf(id, members)
 	if at, found := slices.BinarySearch(d.slots, slot); !found {
 		d.slots = slices.Insert(d.slots, at, slot)
 	}

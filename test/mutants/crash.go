@@ -23,8 +23,8 @@ func crashTable() []mutant {
 		},
 		{
 			"a second poisoning has the evidence of the first", "internal/commit/poison.go",
-			"folder: EvidenceFolder(cur, s.ReprocessCount),",
-			"folder: EvidenceFolder(cur, 0),",
+			"folder: EvidenceFolder(cur.Document, s.ReprocessCount),",
+			"folder: EvidenceFolder(cur.Document, 0),",
 			"test/crashtest", "TestEverySingleFault/replay",
 		},
 		{

@@ -90,7 +90,7 @@ func table() []mutant {
 		},
 		{
 			"the second poisoning overwrites the first one's folder", poison,
-			"		folder: EvidenceFolder(cur, s.ReprocessCount),\n", "		folder: EvidenceFolder(cur, 0),\n", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
+			"		folder: EvidenceFolder(cur.Document, s.ReprocessCount),\n", "		folder: EvidenceFolder(cur.Document, 0),\n", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
 		},
 		{
 			"long ids share a folder", poison,
