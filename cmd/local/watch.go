@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
 // feedPoll is the interval of reading the change feed, and the error of the measured times.

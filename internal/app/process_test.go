@@ -189,6 +189,7 @@ func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
 	status, body := p.health()
 	require.Equal(t, "200", status)
 	require.Empty(t, body["problems"])
+	require.Equal(t, "/request_details/id", body["partition_key"], "as the container's definition has it")
 }
 
 func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {

@@ -51,6 +51,9 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 	case p.evidence == nil:
 		p.wait(w, maxBackoff, "there is no store for its evidence")
 		return nil
+	case fault.CodeOf(w.cause) == CodeIDTwice: // marks and evidence name a document by its id
+		p.wait(w, maxBackoff, CodeIDTwice)
+		return nil
 	case !p.breaker.MayPoison(ctx):
 		p.enough(w)
 		return nil
@@ -98,22 +101,15 @@ func (p *poisoner) wait(w *work, d time.Duration, why string) {
 
 // original reads the document from the container, because the host rewrote the feed's snapshot.
 func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, error) {
-	raw, err := p.docs.Read(ctx, w.doc.ID)
-	var now invoice.Snapshot
-	if err == nil {
-		now, err = invoice.ReadSnapshot(raw, p.now())
-	}
+	now, err := reread(ctx, p.docs, w.doc, p.now())
 	switch {
 	case err == nil:
 		if now.ETag != w.doc.ETag {
 			w.step = changed
 		}
-		return raw, nil
+		return now.JSON(), nil
 	case fault.IsDependency(err):
 		return nil, err
-	case fault.CodeOf(err) == CodeIDTwice: // evidence is found by the id: it would not say of which document it is
-		p.wait(w, maxBackoff, CodeIDTwice)
-		return nil, nil
 	case fault.Has(err, fault.Gone):
 		p.tally.count(w.doc.ID, "gone", "")
 	default:

@@ -64,7 +64,11 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	kept = make([]work, 0, len(works))
 	for i, w := range works {
 		keep, err := true, error(nil)
-		switch now, found := fresh[w.doc.Identity()]; {
+		now, found := fresh[w.doc.Identity()]
+		if fault.CodeOf(w.doc.Problem) == CodeIDTwice { // the batch has it, and no document alone
+			now.Problem = w.doc.Problem
+		}
+		switch {
 		case !again[i]:
 		case w.step == changed:
 			keep, err = f.afterChange(ctx, &w, now, found)
@@ -127,7 +131,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Snapshot, f
 // written last (docs/rules.md).
 func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Snapshot, found bool) (keep bool, err error) {
 	if !found {
-		now, found, err = f.readOne(ctx, w.doc.ID)
+		now, found, err = f.readOne(ctx, w.doc)
 		switch {
 		case fault.IsDependency(err):
 			return false, err
@@ -192,24 +196,20 @@ func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoi
 	return fresh, nil
 }
 
-// readOne reads one document; found is false when it does not exist.
-func (f refresher) readOne(ctx context.Context, id string) (d invoice.Snapshot, found bool, err error) {
-	raw, err := f.docs.Read(ctx, id)
+// readOne reads a document; found is false when it does not exist.
+func (f refresher) readOne(ctx context.Context, was invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
+	now, err = reread(ctx, f.docs, was, f.now())
 	if fault.Has(err, fault.Gone) {
-		return d, false, nil
+		return now, false, nil
 	}
-	if err != nil {
-		return d, false, err
-	}
-	d, err = invoice.ReadSnapshot(raw, f.now())
-	return d, err == nil, err
+	return now, err == nil, err
 }
 
 // readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed, and
 // a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted only for
 // a document that every replica must have; until then the batch is offered again.
 func (f refresher) readSurely(ctx context.Context, d invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
-	now, found, err = f.readOne(ctx, d.ID)
+	now, found, err = f.readOne(ctx, d)
 	mayLag := f.batch.Purpose != FromFeed || f.batch.RetryCount <= mostLagging // a run reads anew at each offer
 	switch {
 	case err != nil || !mayLag:

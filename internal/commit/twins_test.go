@@ -40,12 +40,16 @@ func (w *world) states() (states []string) {
 }
 
 func TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch(t *testing.T) {
-	for name, purpose := range map[string]commit.Purpose{"feed": commit.FromFeed, "timer": commit.FromTimer, "run": commit.ForRun} {
+	for name, b := range map[string]commit.Batch{
+		"feed": {Purpose: commit.FromFeed}, "timer": {Purpose: commit.FromTimer}, "run": {Purpose: commit.ForRun},
+		"repeated": {RetryCount: 1}, "old": {Received: start().Add(-time.Minute)}, "old, timer": {Purpose: commit.FromTimer, Received: start().Add(-time.Minute)},
+	} {
 		w := newWorld(t, 1, 2, 3)
 		require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
 		require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
 		other := w.put(result(3, 3, "ACME", ""))
-		report, err := w.batch(commit.Batch{Documents: append(w.both(), other...), Purpose: purpose})
+		b.Documents = append(w.both(), other...)
+		report, err := w.batch(b)
 		require.NoError(t, err)
 		require.Equal(t, 1, report.Outcomes["applied"], "%s: the others are written: %v", name, report.Outcomes)
 		require.Equal(t, []string{"retry_scheduled id_twice", "retry_scheduled id_twice"}, w.states(), name)
@@ -54,6 +58,23 @@ func TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch(t *testing.T) {
 			require.False(t, written, name)
 		}
 	}
+}
+
+func TestATwinThatIsTouchedBeforeItsRecordIsNotWritten(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
+	w.faulty.onRecord = func(n int) error {
+		if n == 1 {
+			return w.docs.Put(json.RawMessage(twin("R1", 1, "web", "")))
+		}
+		return nil
+	}
+	report, err := w.batch(commit.Batch{Documents: w.both()})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
+	_, written := w.sink.Entry(1)
+	require.False(t, written)
 }
 
 func TestATwinOfAnotherEnvironmentDoesNotCount(t *testing.T) {
@@ -88,7 +109,27 @@ func TestATwinIsNotReadInPlaceOfADocument(t *testing.T) {
 	require.False(t, written)
 }
 
-// Evidence is found by the id, so it could not say of which document it is.
+// Without a row in SQL it fails for good, whatever has its id in another environment.
+func TestATwinOfAnotherEnvironmentKeepsNoDocumentFromItsEnd(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", spent()))))
+	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "dev", `{"status":"committed"}`))))
+	w.othersApply()
+	_, err := w.batch(commit.Batch{Documents: w.both(), Purpose: commit.FromTimer})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"committed", "failed missing_detail_row"}, w.states())
+	require.Contains(t, string(w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+"/0-"+w.hashOf1(t)+"/original.json"]), `"R1"`)
+}
+
+// hashOf1 is the content hash of the document of line 1.
+func (w *world) hashOf1(t *testing.T) string {
+	t.Helper()
+	d, err := invoice.Read([]byte(twin("R1", 1, "web", "")), w.clock)
+	require.NoError(t, err)
+	return d.Hash
+}
+
+// A mark could not say of which document it is.
 func TestATwinIsNeverGivenUpAndGoesOnWhenItIsAlone(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))

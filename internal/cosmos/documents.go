@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -117,19 +118,19 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 //   - throttled, contention
 func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
 	op := operation{"cosmos: submit", onDocument}
-	var head struct {
-		ID *string `json:"id"`
-	}
-	if err := json.Unmarshal(doc, &head); err != nil {
+	var members map[string]json.RawMessage // of a struct Go would take "ID" for "id"
+	if err := json.Unmarshal(doc, &members); err != nil {
 		return fault.Wrap(fault.Document, op.name, "json", "the document is not a JSON object with a text \"id\"", err)
 	}
-	if head.ID == nil {
+	var id string
+	if err := json.Unmarshal(members["id"], &id); err != nil {
 		return fault.New(fault.Document, op.name, "id", "the document has no text \"id\"")
 	}
-	id := *head.ID
 	if reason := refusedID(id); reason != "" {
 		return fault.New(fault.Document, op.name, "id", "id %q: %s", fault.Truncate(id, fault.MaxForeign), reason)
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeouts.Submit)
+	defer cancel()
 	if err := c.refuseTwin(ctx, op, id, doc); err != nil {
 		return err
 	}
@@ -155,8 +156,11 @@ func (c *Container) refuseTwin(ctx context.Context, op operation, id string, doc
 		return err
 	}
 	own := key.of(doc)
-	if slices.ContainsFunc(there, func(k string) bool { return !sameKey(k, own) }) {
-		return idTwice(op, id, append(there, own))
+	for _, k := range there {
+		if !sameKey(k, own) {
+			return fault.New(fault.Document, op.name, commit.CodeIDTwice, "a document with the id %q has the partition key %s, and this one has %s",
+				fault.Truncate(id, fault.MaxForeign), fault.Truncate(k, fault.MaxForeign), fault.Truncate(own, fault.MaxForeign))
+		}
 	}
 	return nil
 }

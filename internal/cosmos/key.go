@@ -100,7 +100,7 @@ func partitionKeyOf(p azcosmos.ContainerProperties, mustBeID bool) (partitionKey
 	}
 	switch {
 	case mustBeID && !k.isID():
-		return refuse("it must be /id: delete the container and make it anew with the partition key /id")
+		return refuse("it must be /id: name a container that has that key, or make one")
 	case len(k.paths) == 0:
 		return refuse("it has none" + other)
 	}
@@ -231,11 +231,11 @@ func (c *Container) keysOf(ctx context.Context, op operation, key partitionKey, 
 	query := "SELECT " + project(distinct(first)) + " FROM c WHERE c.id = @id"
 	_, err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}}, func(rows []json.RawMessage) (bool, error) {
 		for _, row := range rows {
-			found = append(found, key.of(row))
+			found = append(found, key.of(row)) // a row may come twice while its partition is divided
 		}
 		return true, nil
 	})
-	return found, err
+	return distinct(found), err
 }
 
 // idTwice is the error of an id that documents under several partition keys have.

@@ -438,8 +438,10 @@ func keySubmit(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		err := c.Submit(t.Context(), good("a", "R2", 1), replace)
 		require.Equal(t, []string{"document", commit.CodeIDTwice}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
-		require.ErrorContains(t, err, `2 documents have the id "a", under the partition keys ["R1"] and ["R2"]`)
+		require.ErrorContains(t, err, `a document with the id "a" has the partition key ["R1"], and this one has ["R2"]`)
 	}
+	disguised := json.RawMessage(strings.Replace(string(good("a", "R2", 1)), "{", `{"ID":"b",`, 1))
+	require.Equal(t, commit.CodeIDTwice, fault.CodeOf(c.Submit(t.Context(), disguised, true)), "names are read as the service reads them")
 	require.Equal(t, "409", fault.CodeOf(c.Submit(t.Context(), good("a", "R1", 1), false)))
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 2), true))
 	require.Len(t, statesOf(t, c, "a"), 1)

@@ -73,7 +73,7 @@ func TestPartitionKeysThatAreRefused(t *testing.T) {
 		"any place in a list":       {[]string{"/items/[]/id"}, false, "/items/[]/id is no path of members"},
 		"none":                      {nil, false, "it has none"},
 		"migrated without one":      {[]string{"/_partitionKey"}, false, "Cosmos DB itself writes _partitionKey"},
-		"ours, another member":      {[]string{"/request_details/id"}, true, "it must be /id: delete the container and make it anew with the partition key /id"},
+		"ours, another member":      {[]string{"/request_details/id"}, true, "it must be /id: name a container that has that key, or make one"},
 		"ours, two levels":          {[]string{"/id", "/x"}, true, "it must be /id"},
 	} {
 		p := azcosmos.ContainerProperties{ID: "c", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: c.paths}}

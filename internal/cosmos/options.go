@@ -41,13 +41,13 @@ type Options struct {
 
 // Timeouts bound a call with its waits and retries. The caller's own deadline counts when it is earlier.
 type Timeouts struct {
-	// Read bounds one point read. Default 10 s.
+	// Read bounds the read of one document, with the look for its partition key. Default 10 s.
 	Read time.Duration
-	// Record bounds one patch. Default 10 s, which has room for three waits of 2 s of a throttled account.
+	// Record bounds one patch, with the look for a key that was another one. Default 10 s, which has room for three waits of 2 s of a throttled account.
 	Record time.Duration
 	// Page bounds each page of a query. ReadMany, Query, Window and PendingDocs read several pages. Default 20 s.
 	Page time.Duration
-	// Submit bounds the write of one whole document. Default 15 s.
+	// Submit bounds the write of one whole document, with the look for another one that has its id. Default 15 s.
 	Submit time.Duration
 	// Control bounds one read or write of the control document. Default 5 s: documents wait meanwhile, and the breaker can
 	// work without it.

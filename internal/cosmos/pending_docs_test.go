@@ -35,7 +35,7 @@ func backlogOf(t *testing.T, o cosmos.Options) conformance.BacklogHarness {
 	c := open(t)
 	require.NoError(t, provision.Make(t.Context(), o.Connection, o.Database, provision.Results(o.Container)))
 	return conformance.BacklogHarness{
-		Backlog: c, Restarted: func(t testing.TB) commit.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
+		Backlog: c, Restarted: func(t testing.TB) commit.Backlog { return open(t) }, DocumentsHarness: emulated(t, o.Connection, c),
 	}
 }
 

@@ -34,7 +34,7 @@ func TestReconcileDocuments(t *testing.T) {
 				other := open(t)
 				return conformance.ReconcileDocumentsHarness{
 					Reconcile: c.Reconcile("web"), Restarted: func(testing.TB) reconcile.Documents { return other.Reconcile("web") },
-					DocumentsHarness: documentsOf(c),
+					DocumentsHarness: emulated(t, server.ConnectionString, c),
 				}
 			})
 		})

@@ -53,7 +53,7 @@ func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 	c := open(t)
 	require.NoError(t, provision.Make(t.Context(), o.Connection, o.Database, provision.Results(o.Container)))
 	return conformance.SelectionHarness{
-		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: documentsOf(c),
+		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: emulated(t, o.Connection, c),
 	}
 }
 

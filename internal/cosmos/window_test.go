@@ -13,8 +13,8 @@ import (
 
 func TestWindow(t *testing.T) {
 	conformance.TestWindow(t, func(t *testing.T) conformance.WindowHarness {
-		_, c := start(t)
-		return conformance.WindowHarness{Windows: c, DocumentsHarness: documentsOf(c)}
+		server, c := start(t)
+		return conformance.WindowHarness{Windows: c, DocumentsHarness: emulated(t, server.ConnectionString, c)}
 	})
 }
 

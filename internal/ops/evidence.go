@@ -220,7 +220,7 @@ func (o *Ops) findEvidence(ctx context.Context, q EvidenceOfDocument) (found Doc
 // mainLine is that of the document now; 0 when it does not exist, or names none.
 func (o *Ops) mainLine(ctx context.Context, id string) (int64, error) {
 	raw, err := o.p.Documents.Read(ctx, id)
-	if err != nil && !fault.Has(err, fault.Gone) {
+	if err != nil && !fault.Has(err, fault.Gone) && fault.CodeOf(err) != commit.CodeIDTwice {
 		return 0, err
 	}
 	doc, err := invoice.Read(raw, o.o.Now())

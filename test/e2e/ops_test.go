@@ -60,6 +60,7 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 		status, answer = s.ops(http.MethodGet, "status", "", functionKey)
 		return status == http.StatusOK && answer["counts"] != nil
 	}, patience, 50*time.Millisecond)
+	require.Equal(t, "/request_details/id", answer["partition_key"])
 	counts := answer["counts"].(map[string]any)
 	require.Equal(t, map[string]any{"documents": 1.0}, counts["depth"].(map[string]any)["failed"])
 	status, answer = s.ops(http.MethodGet, "documents/why?id="+url.QueryEscape(id), "", functionKey)

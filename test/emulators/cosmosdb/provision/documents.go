@@ -32,14 +32,14 @@ func (d Documents) CreateUnder(ctx context.Context, header string, doc json.RawM
 	return err
 }
 
+// requestOf is the partition key of a document; nil if it has none.
 func requestOf(doc json.RawMessage) (json.RawMessage, error) {
-	var d struct {
-		Request struct {
-			ID json.RawMessage `json:"id"`
-		} `json:"request_details"`
+	var members, request map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil {
+		return nil, err
 	}
-	err := json.Unmarshal(doc, &d)
-	return d.Request.ID, err
+	_ = json.Unmarshal(members["request_details"], &request) // what is no object has no members
+	return request["id"], nil
 }
 
 // Get reads the document with an id.
