@@ -55,6 +55,7 @@ func (w *world) charged(d, now invoice.Document) {
 	failure := is.Status == invoice.RetryScheduled && isOwn(is.LastErrorKind) && len(is.Attempts) > 0 && is.Attempts[len(is.Attempts)-1].At == is.LastErrorAt
 	switch grown := is.RetryCount - was.RetryCount; {
 	case grown == 0:
+	case is.Status == invoice.Failed && is.RetryCount == commit.MaxRetries && was.RetryCount == mostCounted: // the last try was no retry
 	case grown < 0:
 		w.violated("G5", "%s: retry_count went back from %d to %d", d.ID, was.RetryCount, is.RetryCount)
 	case !failure:

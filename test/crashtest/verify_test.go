@@ -122,7 +122,11 @@ func (w *world) verifyBudget(g *given, d invoice.Document) {
 			w.violated("G5", "%s failed at %s, and next_try is %s", d.ID, a.At, a.NextTry)
 		}
 	}
-	if d.State.RetryCount < g.spent {
+	least := g.spent
+	if d.State.Status == invoice.Failed {
+		least = min(least, commit.MaxRetries)
+	}
+	if d.State.RetryCount < least {
 		w.violated("G5", "%s has spent %d retries: it had spent %d", d.ID, d.State.RetryCount, g.spent)
 	}
 }
@@ -145,8 +149,11 @@ func (w *world) verifyMembers(g *given, raw json.RawMessage) {
 	if !bytes.Equal(own["ticket"], g.own["ticket"]) {
 		w.violated("members", "%s: an unknown member of sql_writer is not as it was put", g.id)
 	}
-	if len(is)-len(g.last) > 2 { // _etag and _ts
-		w.violated("members", "%s has more members than it was put with", g.id)
+	for name := range is {
+		_, put := g.last[name]
+		if !put && name != "sql_writer" && !slices.Contains([]string{"_etag", "_rid", "_ts"}, name) {
+			w.violated("members", "%s has a member that it was not put with: %s", g.id, name)
+		}
 	}
 }
 
