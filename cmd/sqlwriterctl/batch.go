@@ -18,7 +18,7 @@ type batchCommands struct {
 }
 
 type batchListCommand struct {
-	pageFlags
+	limitFlag
 
 	Status string `help:"Only batches with this status." placeholder:"STATUS" values:"batch-statuses"`
 	ID     string `arg:"" optional:"" name:"run" help:"The run's id."`
@@ -30,14 +30,17 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		page, err := opsapi.Do(ctx, o, opsapi.BatchList, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit, Page: c.Page})
+		all, more, err := collect(c.Limit, func(limit int, page string) ([]run.Batch, string, error) {
+			p, err := opsapi.Do(ctx, o, opsapi.BatchList, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: limit, Page: page})
+			return p.Batches, p.Next, err
+		})
 		if err != nil {
 			return err
 		}
-		a.more(page.Next)
-		return a.emit(page, idsOf(page.Batches, batchName), func() error {
+		a.more(more)
+		return a.emit(ops.BatchPage{Batches: all}, idsOf(all, batchName), func() error {
 			rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
-			for _, b := range page.Batches {
+			for _, b := range all {
 				rows = append(rows, []string{
 					batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success), strconv.Itoa(b.Failure),
 					a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt), orDash(a.says(batchError(b))),

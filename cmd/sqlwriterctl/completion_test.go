@@ -43,7 +43,7 @@ func TestCompletion(t *testing.T) {
 		require.Subset(t, b.completed(t, strings.Split(typed, " ")...), want, typed)
 	}
 	require.Empty(t, b.completed(t, "report", "show", "zzz"))
-	require.Contains(t, b.completed(t, "status", "--"), "--watch")
+	require.Contains(t, b.completed(t, "status", "--"), "--check")
 	require.Contains(t, b.completed(t), "document")
 }
 

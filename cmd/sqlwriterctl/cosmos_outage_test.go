@@ -76,9 +76,9 @@ func TestUsageErrorsMakeNoRequest(t *testing.T) {
 		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
 		{[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
 		{[]string{"document", "why", "a/b"}, `id: expected the id of a document, which has none of `},
-		{[]string{"audit", "list", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
-		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
-		{[]string{"run", "list", "--limit=-1"}, `--limit: expected 1 to 1000, found -1`},
+		{[]string{"document", "list", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
+		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 or more, found 0`},
+		{[]string{"run", "list", "--limit=-1"}, `--limit: expected 1 or more, found -1`},
 		{[]string{"run", "start", "--yes", "replay", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
 		{[]string{"flow", "pause"}, `--why: expected the reason, found nothing`},
 	} {

@@ -42,8 +42,7 @@ func (f documentFilter) query(a *app) (q ops.DocumentFilter, err error) {
 
 type documentListCommand struct {
 	documentFilter
-	pageFlags
-	watchFlag
+	limitFlag
 }
 
 // Run lists the documents.
@@ -56,13 +55,11 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 		if c.Request == "" && c.Line == 0 {
 			a.notef("documents of other environments are left out: --line and --request find them too")
 		}
-		return c.watch(ctx, a, func(ctx context.Context, out *app) (key any, err error) {
-			page, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit, Page: c.Page})
-			if err != nil {
-				return nil, err
-			}
-			return page.Documents, printDocuments(out, page)
-		})
+		page, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		return printDocuments(a, page)
 	})
 }
 
@@ -73,7 +70,7 @@ func printDocuments(a *app, page ops.DocumentPage) error {
 	if len(page.Documents) == 0 && page.Next == "" {
 		a.notef("no document matches")
 	}
-	a.more(page.Next)
+	a.more(page.Next != "")
 	return a.emit(page, idsOf(page.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {
 		return a.table(documentRows(a, page.Documents))
 	})

@@ -116,7 +116,7 @@ type evidenceListCommand struct {
 
 // Run lists the evidence.
 func (c *evidenceListCommand) Run(ctx context.Context, a *app) error {
-	if err := (pageFlags{c.Limit, c.Page}).check(); err != nil {
+	if err := (limitFlag{c.Limit}).check(); err != nil {
 		return err
 	}
 	since, until, err := a.period(c.Since, c.Until)
@@ -129,7 +129,9 @@ func (c *evidenceListCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		a.more(page.Next)
+		if page.Next != "" {
+			a.notef("there are more: --page %q continues", page.Next)
+		}
 		if page.Unreadable > 0 {
 			a.notef("%s left out: %s error.json does not say the code", folders(page.Unreadable), ops.Plural(page.Unreadable, "its", "their"))
 		}

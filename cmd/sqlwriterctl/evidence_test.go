@@ -93,7 +93,7 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 		{exitUsage, "--folder: expected a folder of evidence", []string{"get", id, "--folder=x"}},
 		{exitUsage, `--file: unknown value "x.json"`, []string{"get", id, "--file=x.json"}},
 		{exitUsage, "--page: expected the next page of a list with the same filters", []string{"list", "--page=x"}},
-		{exitUsage, "--limit: expected 1 to 1000, found 0", []string{"list", "--limit=0"}},
+		{exitUsage, "--limit: expected 1 or more, found 0", []string{"list", "--limit=0"}},
 		{exitUsage, `--code: unknown value "nonsense"`, []string{"list", "--code=nonsense"}},
 		{exitUsage, "--until: expected a time after --since", []string{"list", "--since=1d", "--until=2d"}},
 	} {

@@ -20,7 +20,7 @@ type findingCommands struct {
 }
 
 type findingListCommand struct {
-	pageFlags
+	limitFlag
 
 	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES" values:"classes"`
 	State string   `help:"Only findings with this state: open, accepted, gone or all." default:"open" placeholder:"STATE" values:"finding-states"`
@@ -32,16 +32,22 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	q := ops.FindingQuery{State: c.State, Line: c.Line, Limit: c.Limit, Page: c.Page}
+	q := ops.FindingQuery{State: c.State, Line: c.Line}
 	for _, class := range c.Class {
 		q.Classes = append(q.Classes, reconcile.Class(class))
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		page, err := opsapi.Do(ctx, o, opsapi.FindingList, q)
+		var page ops.FindingPage
+		all, more, err := collect(c.Limit, func(limit int, at string) (_ []ops.FindingRow, _ string, err error) {
+			q.Limit, q.Page = limit, at
+			page, err = opsapi.Do(ctx, o, opsapi.FindingList, q)
+			return page.Findings, page.Next, err
+		})
 		if err != nil {
 			return err
 		}
-		a.more(page.Next)
+		page.Findings, page.Next = all, ""
+		a.more(more)
 		a.notef("findings: %s", a.says(page.Found.Says))
 		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error { return printFindings(a, page.Findings) })
 		for _, f := range page.Findings {

@@ -74,7 +74,7 @@ func TestWrongNamesOfFindings(t *testing.T) {
 	for args, says := range map[[4]string]string{
 		{"finding", "list", "--class", "edit"}:   `--class: unknown value "edit"; did you mean edited?`,
 		{"finding", "list", "--state", "closed"}: `--state: unknown value "closed"; expected one of open, accepted, gone, all`,
-		{"finding", "list", "--limit", "0"}:      "--limit: expected 1 to 1000, found 0",
+		{"finding", "list", "--limit", "0"}:      "--limit: expected 1 or more, found 0",
 		{"finding", "show", "edited", "-q"}:      "expected CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT",
 		{"finding", "show", "edit/7", "-q"}:      "expected one of the classes edited, ",
 	} {
@@ -115,7 +115,7 @@ func TestPruneAsksAndNeedsAnAge(t *testing.T) {
 	require.Contains(t, b.out, "no evidence is of a document that does not exist any more")
 }
 
-// run watch and run show end as --here does.
+// run show ends as --here does.
 func TestTheEndOfAComparisonWithOpenFindingsAsksForAttention(t *testing.T) {
 	p := ops.RunProgress{Run: run.Run{ID: "reconcile-1", Status: run.RunCompleted}, Findings: &ops.Found{}}
 	require.NoError(t, verdict(p))

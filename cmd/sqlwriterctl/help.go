@@ -13,7 +13,7 @@ const sampleRequest = "2025-12-17 10:45:00.250000-06:00-0002"
 // examples are one or two for each command. A test parses them, and that each command has some.
 func examples() map[string][]string {
 	return map[string][]string{
-		"status":                  {"sqlwriterctl status --watch", "sqlwriterctl status --check || echo somebody must look", "sqlwriterctl status --day"},
+		"status":                  {"sqlwriterctl status", "sqlwriterctl status --check || echo somebody must look", "sqlwriterctl status --day"},
 		"explain":                 {"sqlwriterctl explain 2628", "sqlwriterctl explain quota", "sqlwriterctl explain timer_silent", "sqlwriterctl explain stale"},
 		"document list":           {"sqlwriterctl document list --status failed --code 2628 --since 1d", `sqlwriterctl document list --request "` + sampleRequest + `"`},
 		"document show":           {`sqlwriterctl document show "2025-12-17 10:30:00.000000-06:00-0001-1421549"`, "sqlwriterctl document show ID --raw > document.json"},
@@ -25,11 +25,10 @@ func examples() map[string][]string {
 		"flow show":               {"sqlwriterctl flow show"},
 		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
 		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --database-restored --since "2026-01-31 10:00" --why "INC-4715: restored"`},
-		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --watch --receipt replay.jsonl`, "sqlwriterctl run start replay --from-evidence --since 1d --dry-run", `sqlwriterctl run start reconcile --here --why "numbers do not match"`},
+		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --rate 600`, "sqlwriterctl run start replay --from-evidence --since 1d --dry-run", `sqlwriterctl run start reconcile --here --why "numbers do not match"`},
 		"run list":                {"sqlwriterctl run list --limit 5"},
-		"run show":                {"sqlwriterctl run show RUN -o yaml"},
-		"run watch":               {"sqlwriterctl run watch RUN --receipt run.jsonl"},
-		"run items":               {"sqlwriterctl run items RUN --outcome failed,deferred"},
+		"run show":                {"sqlwriterctl run show RUN --watch"},
+		"run items":               {"sqlwriterctl run items RUN --outcome failed,deferred", "sqlwriterctl run items RUN -o json > receipt.json"},
 		"run cancel":              {`sqlwriterctl run cancel RUN --why "wrong filter"`},
 		"run resume":              {`sqlwriterctl run resume RUN --here --why "it was killed"`},
 		"batch list":              {"sqlwriterctl batch list RUN --status failed"},

@@ -36,11 +36,11 @@ type bench struct {
 	env         map[string]string
 	stdin       string
 	out, errors string
-	// terminal, asks, width, now and wait are as in environment.
-	terminal, asks bool
-	width          int
-	now            func() time.Time
-	wait           func(context.Context, time.Duration) error
+	// asks, width, now and wait are as in environment.
+	asks  bool
+	width int
+	now   func() time.Time
+	wait  func(context.Context, time.Duration) error
 }
 
 func newBench(t *testing.T) *bench {
@@ -52,7 +52,7 @@ func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, configDir: filepath.Join(b.dir, "config"), stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		terminal: b.terminal, asks: b.asks, width: b.width, zone: chicago, now: b.now, wait: b.wait,
+		asks: b.asks, width: b.width, zone: chicago, now: b.now, wait: b.wait,
 	}
 }
 

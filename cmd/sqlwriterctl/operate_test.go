@@ -433,9 +433,7 @@ func TestDocumentsAreListed(t *testing.T) {
 	}
 	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1"), r.errors)
 	require.Regexp(t, `^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
-	next := regexp.MustCompile(`there are more: --page "([^"]+)" continues`).FindStringSubmatch(r.errors)
-	require.NotNil(t, next, r.errors)
-	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1", "--page", next[1]), r.errors)
+	require.Contains(t, r.errors, "there are more: --limit shows more")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--status", "faild"))
 	require.Contains(t, r.errors, "did you mean failed?")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))

@@ -17,8 +17,7 @@ type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Start a run. --dry-run counts and lists its documents."`
 	List   runListCommand   `cmd:"" help:"List the latest runs with their numbers, newest first."`
 	Show   runShowCommand   `cmd:"" help:"Show a run. Exit code 1 for an ended run with failures."`
-	Watch  runWatchCommand  `cmd:"" help:"Watch a run until it has ended. Exit code 1 unless it completed without failures."`
-	Items  runItemsCommand  `cmd:"" help:"List the outcome of each document of a run."`
+	Items  runItemsCommand  `cmd:"" help:"List the outcome of each document of a run: its receipt, once it has ended."`
 	Cancel runCancelCommand `cmd:"" help:"Cancel a run: running batches finish, the others do not start."`
 	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed; --here also one whose process is gone."`
 }
@@ -32,61 +31,11 @@ func kindsHelp() string {
 	return strings.Join(words, ", ")
 }
 
-// receiptFlag is the flag of the commands that can wait for the end of a run.
-type receiptFlag struct {
-	Receipt string `help:"When the run has ended, write the outcome of each document as JSON lines; the first line is about the run." placeholder:"FILE"`
-}
-
-// newReceipt creates the receipt; nil without --receipt.
-func (f receiptFlag) newReceipt() (*runReceipt, error) {
-	if f.Receipt == "" {
-		return nil, nil //nolint:nilnil // nil means no receipt
-	}
-	return newReceipt(f.Receipt)
-}
-
-// newWatcher makes the watcher of a run.
-func newWatcher(a *app, o opsapi.Caller, id string) *watcher {
-	return &watcher{
-		run: id, now: a.clock, wait: a.pause(), out: a.stderr, redraw: a.terminal, quiet: a.Quiet, shown: a.time,
-		ask: func(ctx context.Context, id string) (ops.RunProgress, error) {
-			return opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: id})
-		},
-	}
-}
-
-// watch follows a run to its end, writes its receipt, and prints it.
-func (f receiptFlag) watch(ctx context.Context, a *app, o opsapi.Caller, w *watcher, file *runReceipt) error {
-	p, err := w.watch(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(emitRun(a, p), f.writeReceipt(ctx, a, o, w, p, file), verdict(p))
-}
-
-// writeReceipt writes the receipt. It retries when the app does not answer.
-func (f receiptFlag) writeReceipt(ctx context.Context, a *app, o opsapi.Caller, w *watcher, p ops.RunProgress, file *runReceipt) error {
-	if file == nil {
-		return nil
-	}
-	err := file.write(ctx, p, func(ctx context.Context, q ops.ItemQuery) (page ops.ItemPage, err error) {
-		err = w.retry(ctx, func(ctx context.Context) (err error) {
-			page, err = opsapi.Do(ctx, o, opsapi.RunItems, q)
-			return err
-		})
-		return page, err
-	})
-	if err == nil {
-		a.notef("receipt: %s", f.Receipt)
-	}
-	return err
-}
-
 func emitRun(a *app, p ops.RunProgress) error {
 	return a.emit(p, []string{p.ID}, func() error { return printRun(a, p) })
 }
 
-type runListCommand struct{ pageFlags }
+type runListCommand struct{ limitFlag }
 
 // Run lists the runs.
 func (c *runListCommand) Run(ctx context.Context, a *app) error {
@@ -94,41 +43,35 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		page, err := opsapi.Do(ctx, o, opsapi.RunList, ops.RunQuery{Limit: c.Limit, Page: c.Page})
+		runs, more, err := collect(c.Limit, func(limit int, page string) ([]ops.RunSummary, string, error) {
+			p, err := opsapi.Do(ctx, o, opsapi.RunList, ops.RunQuery{Limit: limit, Page: page})
+			return p.Runs, p.Next, err
+		})
 		if err != nil {
 			return err
 		}
-		a.more(page.Next)
-		return a.emit(page, idsOf(page.Runs, func(r ops.RunSummary) string { return r.ID }), func() error { return printRuns(a, page.Runs) })
+		a.more(more)
+		return a.emit(ops.RunPage{Runs: runs}, idsOf(runs, func(r ops.RunSummary) string { return r.ID }), func() error { return printRuns(a, runs) })
 	})
 }
 
 type runShowCommand struct {
-	receiptFlag
-
-	Watch bool   `short:"w" help:"As run watch."`
+	Watch bool   `short:"w" help:"Print its progress at each change until it has ended. Ctrl-C ends the watching, not the run."`
 	ID    string `arg:"" name:"run" help:"The run's id."`
 }
 
-// Run shows the run.
+// Run shows the run, with --watch when it has ended.
 func (c *runShowCommand) Run(ctx context.Context, a *app) error {
-	if c.Watch {
-		return (&runWatchCommand{c.receiptFlag, c.ID}).Run(ctx, a)
-	}
-	file, err := c.newReceipt()
-	if err != nil {
-		return err
-	}
-	defer file.discard()
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		p, err := opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: c.ID})
+		show := func() (ops.RunProgress, error) { return opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: c.ID}) }
+		if c.Watch {
+			show = func() (ops.RunProgress, error) { return a.watch(ctx, o, c.ID) }
+		}
+		p, err := show()
+		if err == nil {
+			err = emitRun(a, p)
+		}
 		if err != nil {
-			return err
-		}
-		if file != nil && p.Status == run.RunRunning {
-			return &advisedError{fmt.Errorf("run %s is running, and a receipt is of an ended one", c.ID), "`sqlwriterctl run watch " + c.ID + " --receipt FILE` waits for its end"}
-		}
-		if err := errors.Join(emitRun(a, p), c.writeReceipt(ctx, a, o, newWatcher(a, o, c.ID), p, file)); err != nil {
 			return err
 		}
 		advice := verdict(p)
@@ -141,44 +84,30 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-type runWatchCommand struct {
-	receiptFlag
-
-	ID string `arg:"" name:"run" help:"The run's id."`
-}
-
-// Run watches the run.
-func (c *runWatchCommand) Run(ctx context.Context, a *app) error {
-	file, err := c.newReceipt()
-	if err != nil {
-		return err
-	}
-	defer file.discard()
-	return a.operate(ctx, func(o opsapi.Caller) error { return c.watch(ctx, a, o, newWatcher(a, o, c.ID), file) })
-}
-
 type runItemsCommand struct {
-	pageFlags
-
+	Limit   int           `help:"At most N documents; all without it." placeholder:"N"`
 	Outcome []run.Outcome `help:"Only documents with one of these outcomes, separated by commas: failed,deferred." placeholder:"OUTCOMES" values:"outcomes"`
 	ID      string        `arg:"" name:"run" help:"The run's id."`
 }
 
 // Run lists the documents.
 func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
-	if err := c.check(); err != nil {
-		return err
+	if c.Limit < 0 {
+		return &usageError{fmt.Errorf("--limit: expected a number of documents, found %d", c.Limit)}
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		page, err := opsapi.Do(ctx, o, opsapi.RunItems, ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: c.Page, Limit: c.Limit})
+		items, more, err := collect(c.Limit, func(limit int, page string) ([]run.ItemOutcome, string, error) {
+			p, err := opsapi.Do(ctx, o, opsapi.RunItems, ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: page, Limit: limit})
+			return p.Items, p.Next, err
+		})
 		if err != nil {
 			return err
 		}
-		a.more(page.Next)
-		return a.emit(page, idsOf(page.Items, func(i run.ItemOutcome) string { return i.Document }), func() error {
+		a.more(more)
+		return a.emit(ops.ItemPage{Items: items}, idsOf(items, func(i run.ItemOutcome) string { return i.Document }), func() error {
 			rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
-			for _, it := range page.Items {
-				rows = append(rows, []string{it.Document, orDash(string(it.Outcome)), orDash(it.Code), strconv.Itoa(it.Number)})
+			for _, it := range items {
+				rows = append(rows, []string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
 			}
 			return a.table(rows)
 		})

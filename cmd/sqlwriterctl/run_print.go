@@ -20,12 +20,12 @@ func documentsMatched(s ops.Started) string {
 func printStarted(a *app, s ops.Started) error {
 	if kind, _ := run.Kinds().Find(s.Kind); s.Run != "" && len(kind.Passes) > 0 {
 		a.printf("run %s: %s", s.Run, kind.Meaning)
-		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
+		a.printf("`sqlwriterctl run show %s --watch` watches it", s.Run)
 		return nil
 	}
 	if s.Run != "" {
 		a.printf("run %s: %s, in batches of %d, pattern %s", s.Run, documentsMatched(s), run.BatchSize, s.Pattern)
-		a.printf("`sqlwriterctl run watch %s` watches it", s.Run)
+		a.printf("`sqlwriterctl run show %s --watch` watches it", s.Run)
 		return nil
 	}
 	a.printf("%s %s a %s", documentsMatched(s), ops.Plural(s.Matched, "matches", "match"), s.Kind)
@@ -241,4 +241,67 @@ func printActed(a *app, p ops.RunProgress, err error, result string) error {
 		a.printf("%s: %s", p.ID, result)
 		return nil
 	})
+}
+
+// runStatus is a run's status, with failed batches first.
+func runStatus(r run.Run, counts map[run.BatchStatus]int) string {
+	status := strings.ReplaceAll(string(r.Status), "_", " ")
+	if r.Status == run.RunRunning && r.Cancel {
+		status += ", to be cancelled"
+	}
+	if n := counts[run.Failed]; n > 0 {
+		status = strings.ToUpper(batches(n)) + " FAILED, " + status
+	}
+	return status
+}
+
+// known is the known number of documents of a run, with a plus if there may be more.
+func known(r run.Run) string {
+	total, more := r.Known()
+	if more {
+		return strconv.Itoa(total) + "+"
+	}
+	return strconv.Itoa(total)
+}
+
+// percent is the done share of the known documents. It stays below 100 % while there may be more.
+func percent(p ops.RunProgress) string {
+	const all = 100
+	total, more := p.Known()
+	if total == 0 {
+		return "-"
+	}
+	done := all * p.Done / total
+	if more {
+		done = min(done, all-1)
+	}
+	return strconv.Itoa(done) + "%"
+}
+
+// decimal formats a speed.
+func decimal(n float64) string {
+	const exact = 10
+	if n >= exact || n == 0 {
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64)
+}
+
+// batchCounts formats the numbers of batches by status: failed ones first, then in the order of a batch's life cycle.
+func batchCounts(counts map[run.BatchStatus]int) string {
+	var parts []string
+	for _, s := range append([]run.BatchStatus{run.Failed}, slices.DeleteFunc(run.BatchStatuses(), func(s run.BatchStatus) bool { return s == run.Failed })...) {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// outcomeName is the name of an outcome; "none" of a document that is not processed yet.
+func outcomeName(o run.Outcome) string {
+	if o == "" {
+		return "none"
+	}
+	return string(o)
 }

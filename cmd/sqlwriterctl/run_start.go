@@ -21,7 +21,6 @@ type yesFlag struct {
 }
 
 type runStartCommand struct {
-	receiptFlag
 	whyFlag
 	yesFlag
 
@@ -50,10 +49,9 @@ type runStartCommand struct {
 
 	DryRun bool `help:"Count and list, and change nothing."`
 	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
-	Watch  bool `short:"w" help:"Watch it until it has ended, as run watch. Ctrl-C ends the watching, not the run; with --here it also ends the execution in this process."`
 }
 
-// Run counts the documents, asks, starts the run, and watches it with --watch.
+// Run counts the documents, asks, and starts the run.
 func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 	r, err := c.request(a)
 	if err != nil {
@@ -66,11 +64,6 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	file, err := c.newReceipt()
-	if err != nil {
-		return err
-	}
-	defer file.discard()
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		switch {
 		case kind.Compares && many:
@@ -91,20 +84,6 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
 		if err != nil {
 			return mayHaveStarted(err, r.DryRun)
-		}
-		if c.Watch && started.Run != "" && (started.Progress == nil || ctx.Err() == nil) {
-			tellFound(a, started)
-			if kind.Compares {
-				a.notef("run %s: %s", started.Run, kind.Meaning)
-			} else {
-				a.notef("run %s: %s", started.Run, documentsMatched(started))
-			}
-			w := newWatcher(a, o, started.Run)
-			w.exists = true
-			return c.watch(ctx, a, o, w, file)
-		}
-		if c.Receipt != "" {
-			a.notef("no document matches: no run was started and no receipt was written")
 		}
 		if c.Here {
 			return printExecution(a, started, nil)
@@ -177,12 +156,6 @@ func emitStarted(a *app, s ops.Started) error {
 }
 
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
-	switch {
-	case c.DryRun && (c.Watch || c.Receipt != ""):
-		return r, &usageError{errors.New("--dry-run starts nothing: it cannot be combined with --watch or --receipt")}
-	case c.Receipt != "" && !c.Watch:
-		return r, &usageError{errors.New("--receipt requires --watch, because the run must have ended (`run show RUN --receipt FILE` writes it later)")}
-	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
 		Findings: ofClass(c.Findings), FromEvidence: c.FromEvidence, DeletedToo: c.DeletedToo, All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,

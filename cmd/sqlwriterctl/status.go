@@ -13,19 +13,14 @@ import (
 )
 
 type statusCommand struct {
-	watchFlag
-
 	Check bool `help:"Print only what needs attention; exit code 3 if anything does, for monitors."`
 	Day   bool `help:"Print the last 24 hours instead: about what was committed in each, what waited, and when the flow was stopped."`
 }
 
 // Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
-	if c.Check && c.Watch {
-		return &usageError{errors.New("--check, --watch: cannot be combined")}
-	}
-	if c.Day && (c.Check || c.Watch) {
-		return &usageError{errors.New("--day: goes without --check and --watch")}
+	if c.Day && c.Check {
+		return &usageError{errors.New("--day: goes without --check")}
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		if c.Day {
@@ -35,29 +30,12 @@ func (c *statusCommand) Run(ctx context.Context, a *app) error {
 			}
 			return a.emit(d, nil, func() error { return printDay(a, d) })
 		}
-		return c.watch(ctx, a, func(ctx context.Context, out *app) (key any, err error) {
-			s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
-			if err != nil {
-				return nil, err
-			}
-			return statusKey(s), c.print(out, s)
-		})
+		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
+		if err != nil {
+			return err
+		}
+		return c.print(a, s)
 	})
-}
-
-// statusKey is what is the same as long as nothing happens.
-func statusKey(s ops.Status) any {
-	key := []any{idsOf(s.Attention, func(at ops.Attention) string { return at.Code }), s.Flow.State, s.Flow.Code}
-	for _, d := range s.Dependencies {
-		key = append(key, d.Name, d.State, d.Code)
-	}
-	for _, r := range s.Runs {
-		key = append(key, r.ID, r.State, r.Done)
-	}
-	if s.Counts != nil {
-		key = append(key, s.Counts.Depth)
-	}
-	return key
 }
 
 func (c *statusCommand) print(a *app, s ops.Status) error {

@@ -39,6 +39,6 @@ func TestStatusOfADay(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &d))
 	require.Len(t, d.Samples, 25)
 
-	require.Equal(t, exitUsage, r.run(t, "status", "--day", "--watch"))
+	require.Equal(t, exitUsage, r.run(t, "status", "--day", "--check"))
 	require.Contains(t, r.errors, "--day")
 }

@@ -25,8 +25,8 @@ type environment struct {
 	dir, configDir string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// terminal means that stderr is a terminal: progress is then one line that is redrawn. asks means that stdin is one, too.
-	terminal, asks bool
+	// asks means that stdin and stderr are a terminal, so that a question can be answered.
+	asks bool
 	// width is the width of the terminal that stdout is; 0 if it is none, and then no line is cut.
 	width int
 	// zone is the operator's time zone; nil means the process's.
@@ -47,10 +47,9 @@ func processEnvironment() environment {
 			width = w
 		}
 	}
-	terminal := term.IsTerminal(int(os.Stderr.Fd()))
 	return environment{
 		lookup: os.LookupEnv, dir: ".", configDir: config, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		terminal: terminal, asks: terminal && term.IsTerminal(int(os.Stdin.Fd())), width: width,
+		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), width: width,
 	}
 }
 

@@ -106,7 +106,6 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		{[]string{"document", "retry", "--code", "validation.too_lang"}, `--code: unknown value "validation.too_lang"; did you mean validation.too_long`, "document retry --help"},
 		{[]string{"report", "show", "queue-lags"}, "did you mean queue-lag?", "report show --help"},
 		{[]string{"completion", "tcsh"}, "did you mean bash, fish, zsh?", "completion --help"},
-		{[]string{"status", "--check", "--watch"}, "--check", "status --help"},
 	} {
 		require.Equal(t, exitUsage, b.run(t, c.args...), c.args)
 		lines := strings.Split(strings.TrimSpace(b.errors), "\n")
@@ -134,35 +133,12 @@ func TestTheTextsOfDriversAreDetails(t *testing.T) {
 }
 
 func TestCtrlCIs130(t *testing.T) {
-	r := operated(t)
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.wait = func(context.Context, time.Duration) error { cancel(); return context.Canceled }
+	w.wait = func(context.Context, time.Duration) error { cancel(); return context.Canceled }
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, execute(ctx, []string{"status", "--watch"}, r.environment(&stdout, &stderr)))
-	require.Contains(t, stdout.String(), "flow  ")
-}
-
-// With --watch a terminal is redrawn; elsewhere each change is printed once.
-func TestWatchingPrintsChangesOnly(t *testing.T) {
-	r := operated(t)
-	waits := 0
-	var then func()
-	r.wait = func(context.Context, time.Duration) error {
-		if waits++; waits == 2 && then != nil {
-			then()
-		}
-		if waits == 4 {
-			return context.Canceled
-		}
-		return nil
-	}
-	then = func() { r.counted(t) }
-	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
-	require.Equal(t, 2, strings.Count(r.out, "environment "), r.out)
-	require.NotContains(t, r.out, "\x1b")
-	waits, then, r.width = 0, nil, 200
-	require.Equal(t, exitFailed, r.run(t, "status", "--watch"))
-	require.Equal(t, 4, strings.Count(r.out, clearScreen))
+	require.Equal(t, exitInterrupted, execute(ctx, []string{"run", "show", w.onlyRun(t), "--watch"}, w.environment(&stdout, &stderr)))
 }
 
 // counted writes counts, as the recovery timer does each tick.
