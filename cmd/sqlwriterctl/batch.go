@@ -13,7 +13,6 @@ import (
 
 type batchCommands struct {
 	List    batchListCommand    `cmd:"" help:"List the batches of a run, failed ones first; or the latest batches of all runs."`
-	Show    batchShowCommand    `cmd:"" help:"Show a batch and the errors of its documents."`
 	Requeue batchRequeueCommand `cmd:"" help:"Send a failed batch again, or all failed batches of a run."`
 }
 
@@ -68,56 +67,6 @@ func batchError(b run.Batch) string {
 		return "queue: " + b.LastQueueError
 	}
 	return b.Error
-}
-
-type batchShowCommand struct {
-	ID string `arg:"" name:"batch" help:"RUN/NUMBER, or the batch's id."`
-}
-
-// Run shows the batch.
-func (c *batchShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		b, err := opsapi.Do(ctx, o, opsapi.BatchShow, opsapi.Batch{Batch: c.ID})
-		if err != nil {
-			return err
-		}
-		err = a.emit(b, []string{batchName(b.Batch)}, func() error { return printBatch(a, b) })
-		if err == nil && b.Status == run.Failed {
-			a.notef("batch %s failed: `sqlwriterctl batch requeue %s --why TEXT` sends it again", batchName(b.Batch), batchName(b.Batch))
-		}
-		return err
-	})
-}
-
-func printBatch(a *app, b ops.BatchDetail) error {
-	rows := [][]string{{"batch", batchName(b.Batch)}, {"id", b.ID}, {"status", batchStatus(b.Status)}}
-	if b.Error != "" {
-		rows = append(rows, []string{"error", oneLine(b.Error)})
-	}
-	rows = append(rows, []string{"documents", fmt.Sprintf("%d: %d success, %d failure", b.Total, b.Success, b.Failure)})
-	queue := fmt.Sprintf("attempt %d, refused %d times", b.Attempt, b.QueueAttempts)
-	if b.LastQueueError != "" {
-		queue += ", last error: " + oneLine(b.LastQueueError)
-	}
-	rows = append(rows,
-		[]string{"message", queue}, []string{"worker", orDash(b.Owner)}, []string{"created", a.time(b.CreatedAt)}, []string{"queued", a.time(b.QueuedAt)},
-		[]string{"started", a.time(b.StartedAt)}, []string{"heartbeat", a.time(b.HeartbeatAt)}, []string{"ended", a.time(b.EndedAt)},
-	)
-	if err := a.facts(rows); err != nil {
-		return err
-	}
-	rows = [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "LINE", "DOCUMENT", "MESSAGE"}}
-	for _, e := range b.Errors {
-		again, line := "no", "-"
-		if e.Retryable {
-			again = "yes"
-		}
-		if e.EntityID != 0 {
-			line = strconv.FormatInt(e.EntityID, 10)
-		}
-		rows = append(rows, []string{a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line, e.Document, a.says(e.Message)})
-	}
-	return a.tables(rows)
 }
 
 type batchRequeueCommand struct {

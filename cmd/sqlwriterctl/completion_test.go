@@ -34,7 +34,7 @@ func TestCompletion(t *testing.T) {
 		"document retry --code too_dee":   nil,
 		"document retry --code document.": {"document.too_deep"},
 		"report show queue-l":             {"queue-lag"},
-		"-o ":                             {"table", "json", "yaml"},
+		"-o ":                             {"table", "json"},
 		"audit list --action FLOW_PAU":    {"FLOW_PAUSED"},
 		"completion z":                    {"zsh"},
 		"flow resume --fo":                {"--force"},

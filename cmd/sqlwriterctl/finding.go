@@ -15,7 +15,6 @@ import (
 // findingCommands groups the commands about what comparisons found.
 type findingCommands struct {
 	List   findingListCommand   `cmd:"" help:"List findings. Exit code 3 if one of them is open."`
-	Show   findingShowCommand   `cmd:"" help:"Show a finding."`
 	Accept findingAcceptCommand `cmd:"" help:"Accept findings: they stay as they are, and are open again when their rows change."`
 }
 
@@ -67,10 +66,21 @@ func printFindings(a *app, findings []ops.FindingRow) error {
 	rows := [][]string{{"FINDING", "STATE", "FIRST SEEN", "LAST SEEN", "MENDED BY", "DETAIL", "DOCUMENT"}}
 	for _, f := range findings {
 		rows = append(rows, []string{
-			shortName(f), string(f.State), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(f.QueuedBy), orDash(oneLine(f.Detail)), orDash(f.Document),
+			shortName(f), string(f.State), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(f.QueuedBy), orDash(findingDetail(f)), orDash(f.Document),
 		})
 	}
 	return a.table(rows)
+}
+
+// findingDetail is what differs, and who accepted that: for good, or before its rows changed again.
+func findingDetail(f ops.FindingRow) string {
+	switch {
+	case f.By == "":
+		return oneLine(f.Detail)
+	case f.State == reconcile.Accepted:
+		return oneLine(fmt.Sprintf("%s; accepted by %s: %s", f.Detail, f.By, f.Why))
+	}
+	return oneLine(fmt.Sprintf("%s; was accepted by %s: %s", f.Detail, f.By, f.Why))
 }
 
 // shortName is the name without the document, which stands beside it.
@@ -93,46 +103,6 @@ func openFindings(found ops.Found) error {
 		&attentionError{fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"), strings.Join(parts, ", "))},
 		"`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what one means and what to do",
 	}
-}
-
-type findingShowCommand struct {
-	Name string `arg:"" name:"finding" help:"CLASS/LINE, CLASS/LINE/DOCUMENT, or CLASS/DOCUMENT without a line, as the list shows them."`
-}
-
-// Run shows the finding.
-func (c *findingShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		f, err := opsapi.Do(ctx, o, opsapi.FindingShow, opsapi.Finding{Finding: c.Name})
-		if err != nil {
-			return err
-		}
-		return a.emit(f, []string{f.Name}, func() error { return printFinding(a, f) })
-	})
-}
-
-func printFinding(a *app, f ops.FindingRow) error {
-	rows := [][]string{{"finding", f.Name}, {"state", string(f.State)}}
-	if f.Line != 0 {
-		rows = append(rows, []string{"line", strconv.FormatInt(f.Line, 10)})
-	}
-	rows = append(rows, []string{"document", orDash(f.Document)}, []string{"detail", orDash(oneLine(f.Detail))},
-		[]string{"first seen", a.time(f.FirstSeen)}, []string{"last seen", a.time(f.LastSeen) + " by run " + f.Run})
-	mends := "people"
-	if f.Mend != reconcile.ByPeople {
-		mends = "a comparison that mends, by a " + string(f.Mend)
-	}
-	rows = append(rows, []string{"mended by", mends})
-	if f.QueuedBy != "" {
-		rows = append(rows, []string{"queued by", "run " + f.QueuedBy})
-	}
-	switch {
-	case f.By == "":
-	case f.State == reconcile.Accepted:
-		rows = append(rows, []string{"accepted by", f.By + ": " + oneLine(f.Why)})
-	default: // its rows changed since
-		rows = append(rows, []string{"was accepted by", f.By + ": " + oneLine(f.Why)})
-	}
-	return a.facts(rows)
 }
 
 type findingAcceptCommand struct {

@@ -23,7 +23,7 @@ func (r *real) finds(t *testing.T, runID string, gone []reconcile.Key, keys ...r
 }
 
 // The exit code says whether something is open, in any format.
-func TestFindingsAreListedShownAndAccepted(t *testing.T) {
+func TestFindingsAreListedAndAccepted(t *testing.T) {
 	r := operated(t)
 	require.Equal(t, exitOK, r.run(t, "finding", "list"), r.errors)
 	require.Contains(t, r.out, "no finding")
@@ -43,10 +43,6 @@ func TestFindingsAreListedShownAndAccepted(t *testing.T) {
 	require.Equal(t, 2, page.Found.Open)
 	require.Equal(t, exitOK, r.run(t, "finding", "list", "--class", "row_missing"), "of this class none is open")
 
-	require.Equal(t, exitOK, r.run(t, "finding", "show", "edited/7"), r.errors)
-	require.Regexp(t, `finding\s+edited/7/a b\n`, r.out)
-	require.NotContains(t, r.out, "accepted")
-
 	require.Equal(t, exitUsage, r.run(t, "finding", "accept", "edited/7", "stale/8", "--why", "x"))
 	require.Contains(t, r.errors, "add --yes", "several need a confirmation")
 	require.Equal(t, exitUsage, r.run(t, "finding", "accept", "edited/7"))
@@ -56,13 +52,12 @@ func TestFindingsAreListedShownAndAccepted(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "finding", "accept", "--yes", "edited/7", "stale/8", "--why", "twice"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "finding", "list"), "nothing is open")
 	require.Contains(t, r.errors, "2 accepted")
-	require.Equal(t, exitOK, r.run(t, "finding", "show", "edited/7"))
-	require.Regexp(t, `accepted by\s+\S+: twice\n`, r.out)
+	require.Equal(t, exitOK, r.run(t, "finding", "list", "--state", "accepted", "--line", "7"))
+	require.Regexp(t, `differs in IVCE_DTL.CLN_MFR_PRT_NUM; accepted by \S+: twice\s+a b\n`, r.out)
 
 	r.finds(t, "reconcile-2", []reconcile.Key{stale}, edited) // other rows
 	require.Equal(t, exitAttention, r.run(t, "finding", "list"))
-	require.Equal(t, exitOK, r.run(t, "finding", "show", "edited/7"))
-	require.Regexp(t, `was accepted by\s+\S+: twice\n`, r.out)
+	require.Regexp(t, `IVCE_DTL.CLN_MFR_PRT_NUM; was accepted by \S+: twice\s+a b\n`, r.out)
 	require.Equal(t, exitFailed, r.run(t, "finding", "accept", "stale/8", "--why", "x"))
 	require.Contains(t, r.errors, "finding stale/8 is gone")
 	require.Equal(t, exitOK, r.run(t, "audit", "list", "--action", "FINDING_ACCEPT"), r.errors)
@@ -71,12 +66,12 @@ func TestFindingsAreListedShownAndAccepted(t *testing.T) {
 
 func TestWrongNamesOfFindings(t *testing.T) {
 	r := operated(t)
-	for args, says := range map[[4]string]string{
-		{"finding", "list", "--class", "edit"}:   `--class: unknown value "edit"; did you mean edited?`,
-		{"finding", "list", "--state", "closed"}: `--state: unknown value "closed"; expected one of open, accepted, gone, all`,
-		{"finding", "list", "--limit", "0"}:      "--limit: expected 1 or more, found 0",
-		{"finding", "show", "edited", "-q"}:      "expected CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT",
-		{"finding", "show", "edit/7", "-q"}:      "expected one of the classes edited, ",
+	for args, says := range map[[5]string]string{
+		{"finding", "list", "--class", "edit", "-q"}:   `--class: unknown value "edit"; did you mean edited?`,
+		{"finding", "list", "--state", "closed", "-q"}: `--state: unknown value "closed"; expected one of open, accepted, gone, all`,
+		{"finding", "list", "--limit", "0", "-q"}:      "--limit: expected 1 or more, found 0",
+		{"finding", "accept", "edited", "--why", "x"}:  "expected CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT",
+		{"finding", "accept", "edit/7", "--why", "x"}:  "expected one of the classes edited, ",
 	} {
 		require.Equal(t, exitUsage, r.run(t, args[:]...), says)
 		require.Contains(t, r.errors, says)

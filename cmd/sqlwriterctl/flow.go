@@ -10,7 +10,6 @@ import (
 )
 
 type flowCommands struct {
-	Show   flowShowCommand   `cmd:"" help:"Show whether documents flow to SQL, and why not."`
 	Pause  flowPauseCommand  `cmd:"" help:"Stop the flow: nothing is sent to SQL, and documents wait."`
 	Resume flowResumeCommand `cmd:"" help:"Start the flow again, after a pause or an outage."`
 }
@@ -18,19 +17,6 @@ type flowCommands struct {
 // whyFlag is the reason that every action needs.
 type whyFlag struct {
 	Why string `help:"The reason, for the audit log." placeholder:"TEXT"`
-}
-
-type flowShowCommand struct{}
-
-// Run shows the flow.
-func (c *flowShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
-		if err != nil {
-			return err
-		}
-		return a.emit(s.Flow, []string{string(s.Flow.State)}, func() error { return a.facts(flowRows(a, s.Flow)) })
-	})
 }
 
 type flowPauseCommand struct{ whyFlag }

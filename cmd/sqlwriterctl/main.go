@@ -28,9 +28,9 @@ const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong u
 
 // globals are the flags of every command.
 type globals struct {
-	Output  string `short:"o" enum:"table,json,yaml" default:"table" help:"Format of the result: table, json or yaml." placeholder:"FORMAT" values:"outputs" group:"Global flags"`
+	Output  string `short:"o" enum:"table,json" default:"table" help:"Format of the result: table or json." placeholder:"FORMAT" values:"outputs" group:"Global flags"`
 	Quiet   bool   `short:"q" help:"Print ids or names only, one a line, and no notes." group:"Global flags"`
-	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON and YAML always have RFC 3339." group:"Global flags"`
+	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON always has RFC 3339." group:"Global flags"`
 	Verbose bool   `help:"Print the details of errors, and log lines." group:"Global flags"`
 
 	App       string `help:"Ask the app at this address (SQLWRITER_APP)." placeholder:"URL" group:"Connection"`
@@ -51,10 +51,10 @@ type cli struct {
 	Status   statusCommand    `cmd:"" help:"Show what needs attention, the flow, dependencies, runs and counts."`
 	Explain  explainCommand   `cmd:"" help:"Explain an error code: meaning, cost, what happens next, what to do."`
 	Document documentCommands `cmd:"" help:"Documents: find them, explain them, try them again."`
-	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: show, pause, resume."`
+	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: pause, resume."`
 	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply, reconcile."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
-	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, show, accept."`
+	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, accept."`
 	Evidence evidenceCommands `cmd:"" help:"The evidence of poison messages: list, show, get; delete what is of no document any more."`
 	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
 	Report   reportCommands   `cmd:"" help:"Monitoring queries."`

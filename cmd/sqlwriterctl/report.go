@@ -7,38 +7,29 @@ import (
 
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
 )
 
 type reportCommands struct {
-	List reportListCommand `cmd:"" help:"List the monitoring queries with their meaning."`
-	Show reportShowCommand `cmd:"" help:"Run a monitoring query."`
+	Show reportShowCommand `cmd:"" help:"Run a monitoring query; without a name list them."`
 }
 
-type reportListCommand struct{}
+type reportShowCommand struct {
+	Name string `arg:"" optional:"" name:"name" help:"The report's name." values:"reports"`
+}
 
-// Run lists the reports.
-func (c *reportListCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		list, err := opsapi.Do(ctx, o, opsapi.ReportList, opsapi.None{})
-		if err != nil {
-			return err
-		}
-		return a.emit(list, idsOf(list.Reports, func(n run.ReportName) string { return n.Name }), func() error {
+// Run runs the report, or lists all with their meaning.
+func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
+	if c.Name == "" {
+		names := shared.ReportNames()
+		return a.emit(names, idsOf(names, func(n run.ReportName) string { return n.Name }), func() error {
 			rows := [][]string{{"REPORT", "ANSWERS"}}
-			for _, n := range list.Reports {
+			for _, n := range names {
 				rows = append(rows, []string{n.Name, n.Meaning})
 			}
 			return a.table(rows)
 		})
-	})
-}
-
-type reportShowCommand struct {
-	Name string `arg:"" name:"name" help:"The report's name." values:"reports"`
-}
-
-// Run runs the report.
-func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
+	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		t, err := opsapi.Do(ctx, o, opsapi.ReportShow, opsapi.Report{Name: c.Name})
 		if err != nil {

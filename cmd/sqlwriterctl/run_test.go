@@ -229,8 +229,6 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Equal(t, []any{id, 30, run.RunCompletedWithFailures}, []any{p.ID, p.Done, p.Status})
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Regexp(t, id+`\s+completed with failures\s+\S+\s+30 handed off\s+3 completed\s`, w.out)
-	require.Equal(t, exitOK, w.run(t, "batch", "show", id+"/2"), w.errors)
-	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+-\s+doc-2-0\s+too long`, w.out)
 }
 
 func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
@@ -314,8 +312,6 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
 	jobs := page.Batches
 	require.Len(t, jobs, 1)
-	require.Equal(t, exitOK, w.run(t, "batch", "show", jobs[0].ID))
-	require.Contains(t, w.errors, "`sqlwriterctl batch requeue "+id+"/29 --why TEXT` sends it again")
 
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/29"))
 	require.Contains(t, w.errors, "--why: expected the reason")
@@ -406,11 +402,10 @@ func TestUsageErrors(t *testing.T) {
 		"no id, entries":          {[]string{"audit", "list", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
 		"fewer than no entries":   {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
 		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: unknown value "},
-		"a run for a batch":       {[]string{"batch", "show", "drain-1"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "drain-1"`},
 		"no document":             {[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
 		"lines of a replay":       {[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
 		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},
-		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
+		"no batch":                {[]string{"batch", "requeue", "x/0", "--why", "x"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
 		require.Contains(t, w.errors, c.want, name)
@@ -463,14 +458,10 @@ func TestNothingToDoIsReported(t *testing.T) {
 
 func TestReportsOnTheCommandLine(t *testing.T) {
 	w := newWorking(t, 0)
-	require.Equal(t, exitOK, w.run(t, "report", "list"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "report", "show"), w.errors)
 	for _, n := range shared.ReportNames() {
 		require.Regexp(t, n.Name+`\s+`+regexp.QuoteMeta(n.Meaning)+`\n`, w.out)
 	}
-	require.Equal(t, exitOK, w.run(t, "report", "list", "-o", "json"), w.errors)
-	var list ops.ReportList
-	require.NoError(t, json.Unmarshal([]byte(w.out), &list))
-	require.Equal(t, shared.ReportNames(), list.Reports)
 	require.Equal(t, exitOK, w.run(t, "report", "show", "workers"), w.errors)
 	require.Regexp(t, `^kind\s+active\s+per_second\s+since\nmanager\s+1000000\s+2.5\s+-\n$`, w.out)
 	require.Equal(t, exitOK, w.run(t, "report", "show", "workers", "-o", "json"), w.errors)

@@ -14,22 +14,11 @@ import (
 
 type statusCommand struct {
 	Check bool `help:"Print only what needs attention; exit code 3 if anything does, for monitors."`
-	Day   bool `help:"Print the last 24 hours instead: about what was committed in each, what waited, and when the flow was stopped."`
 }
 
 // Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
-	if c.Day && c.Check {
-		return &usageError{errors.New("--day: goes without --check")}
-	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.Day {
-			d, err := opsapi.Do(ctx, o, opsapi.StatusDay, opsapi.None{})
-			if err != nil {
-				return err
-			}
-			return a.emit(d, nil, func() error { return printDay(a, d) })
-		}
 		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ const (
 func (a *app) valuesOf(list string) []string {
 	switch list {
 	case "outputs":
-		return []string{"table", "json", "yaml"}
+		return []string{"table", "json"}
 	case "engines":
 		return []string{string(config.SQLServer), string(config.SQLite)}
 	case "statuses":

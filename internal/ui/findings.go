@@ -73,7 +73,12 @@ func (v *visit) finding() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	return content{Title: "Finding " + p.Finding.Name, Command: "sqlwriterctl finding show " + shellWord(p.Finding.Name), Main: p, Live: true}, nil
+	line := ""
+	if p.Finding.Line != 0 {
+		line = fmt.Sprint(p.Finding.Line)
+	}
+	command := flags("sqlwriterctl finding list --state all", "--class", string(p.Finding.Class), "--line", line)
+	return content{Title: "Finding " + p.Finding.Name, Command: command, Main: p, Live: true}, nil
 }
 
 func (v *visit) readFinding(name string) (findingPage, error) {

@@ -13,7 +13,7 @@ func (v *visit) reports() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	return content{Title: "Reports", Command: "sqlwriterctl report list", Main: list}, nil
+	return content{Title: "Reports", Command: "sqlwriterctl report show", Main: list}, nil
 }
 
 // reportPage is what the page of a report shows.

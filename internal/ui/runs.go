@@ -252,5 +252,5 @@ func (v *visit) batch() (content, error) {
 		return content{}, err
 	}
 	name := fmt.Sprintf("%s/%d", d.Run, d.Number)
-	return content{Title: "Batch " + name, Command: "sqlwriterctl batch show " + shellWord(name), Main: d, Live: true}, nil
+	return content{Title: "Batch " + name, Command: "sqlwriterctl batch list " + shellWord(d.Run), Main: d, Live: true}, nil
 }

@@ -149,7 +149,7 @@ func directions() []direction {
 			"cmd/sqlwriterctl",
 			[]string{"internal/", "cmd/internal/stackfile"},
 			append([]string{
-				"github.com/alecthomas/kong", "go.yaml.in/yaml/v3", "golang.org/x/term",
+				"github.com/alecthomas/kong", "golang.org/x/term",
 				"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity",
 			}, zerolog...),
 			"operators' tools use the adapters, never an emulator or the local stack; stackfile says where a running one is",
