@@ -189,7 +189,7 @@ the stack is running; Ctrl-C ends it. In another terminal:
   curl %s/api/health
   make ctl                                  (builds bin/sqlwriterctl)
   bin/sqlwriterctl status                   (over the Ops function: --app %s --key %s)
-  bin/sqlwriterctl document show %q
+  bin/sqlwriterctl document why %q
   bin/sqlwriterctl document submit --replace examples/02-duplicates.json
   make demo DO='sql-off 30s'                (also bad-document, kill-handler)
   logs: %s`, s.file.Functions, s.file.Functions, s.file.Functions, functionKey, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.logs()))

@@ -25,7 +25,7 @@ func TestCompletion(t *testing.T) {
 	b := newBench(t)
 	for typed, want := range map[string][]string{
 		"run st":                          {"start"},
-		"document ":                       {"show", "why", "retry", "submit", "mark-committed"},
+		"document ":                       {"list", "why", "retry", "submit", "mark-committed"},
 		"run start ":                      {"drain", "replay", "reindex", "reapply", "reconcile"},
 		"run start replay --kind do":      {"document"},
 		"run start replay --kind=do":      {"--kind=document"},

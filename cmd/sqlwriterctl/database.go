@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -97,29 +94,4 @@ func (a *app) effectiveLayout(ctx context.Context) (invoice.Layout, error) {
 		a.notef("column names: %s of %s", config.ColumnNames, s.name)
 	}
 	return s.layout()
-}
-
-// readLedger reads the ledger row of a line; nil if the line has no row.
-func readLedger(ctx context.Context, db *open.Database, line int64) (*shownLedger, error) {
-	table := "sqlwriter_ledger"
-	if db.Engine == config.SQLServer {
-		table = "sqlwriter.ledger"
-	}
-	query := "SELECT document_id, version_us, outcome, applied_at FROM " + table + " WHERE detail_id = @line" //nolint:gosec // one of two constants
-	var l shownLedger
-	var us int64
-	// SQL Server returns a time, SQLite a text.
-	var at any
-	err := db.Reader.QueryRowContext(ctx, query, sql.Named("line", line)).Scan(&l.DocumentID, &us, &l.Outcome, &at)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil //nolint:nilnil // nil means no row
-	case err != nil:
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	l.Version, l.AppliedAt = time.UnixMicro(us).UTC(), fmt.Sprint(at)
-	if t, ok := at.(time.Time); ok {
-		l.AppliedAt = t.UTC().Format("2006-01-02T15:04:05.000Z")
-	}
-	return &l, nil
 }

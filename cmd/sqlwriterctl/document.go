@@ -15,8 +15,7 @@ import (
 
 type documentCommands struct {
 	List          documentListCommand   `cmd:"" help:"List documents, the latest change first."`
-	Show          documentShowCommand   `cmd:"" help:"Show a document's state beside the SQL rows and ledger rows of its lines."`
-	Why           documentWhyCommand    `cmd:"" help:"Explain why a document is where it is, and what happens next."`
+	Why           documentWhyCommand    `cmd:"" help:"Explain why a document is where it is, what happens next, and what a write would change on its lines."`
 	Diff          documentDiffCommand   `cmd:"" help:"Show what a write of documents would change now, by line and column. It only reads."`
 	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again: now and in this process (a replay). --status takes only one of both."`
 	Submit        documentSubmitCommand `cmd:"" help:"Submit documents to the container, as the API does."`
@@ -135,11 +134,35 @@ func (c *documentWhyCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.emit(e, []string{e.ID}, func() error { return printWhy(a, e) })
+		w := explained{Explanation: e}
+		if !a.Quiet {
+			w.Diff, w.DiffUnknown = a.diffOf(ctx, o, e.ID)
+		}
+		return a.emit(w, []string{e.ID}, func() error { return printWhy(a, w) })
 	})
 }
 
-func printWhy(a *app, e ops.Explanation) error {
+// explained is an explanation, and what a write of the document would change now.
+type explained struct {
+	ops.Explanation
+	Diff *ops.DocumentDiff `json:"diff,omitempty"`
+	// DiffUnknown says why there is no Diff: SQL is away, or values are for another role.
+	DiffUnknown string `json:"diff_unknown,omitempty"`
+}
+
+// diffOf compares a document with its lines. An error is a part of the answer, because the explanation stands without SQL.
+func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (diff *ops.DocumentDiff, unknown string) {
+	d, err := opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{id}})
+	switch {
+	case err != nil:
+		unknown, _ = a.describe(err)
+	case len(d.Documents) == 1:
+		diff = &d.Documents[0]
+	}
+	return diff, unknown
+}
+
+func printWhy(a *app, e explained) error {
 	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", a.says(e.Summary)}, {"next", a.says(e.Next)}, {"flow", a.says(e.Flow)}}
 	if e.Line != nil {
 		rows = append(rows, []string{"line", fmt.Sprintf("%d: %s", e.Line.Line, a.says(e.Line.Says))})
@@ -150,6 +173,16 @@ func printWhy(a *app, e ops.Explanation) error {
 	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", e.Problem}, {"warning", e.Warning}} {
 		if row[1] != "" {
 			rows = append(rows, []string{row[0], oneLine(row[1])})
+		}
+	}
+	if e.DiffUnknown != "" {
+		rows = append(rows, []string{"lines", "unknown: " + a.says(e.DiffUnknown)})
+	}
+	if d := e.Diff; d != nil {
+		for _, row := range [][]string{{"a write now", string(d.Verdict)}, {"", d.Problem}, {"", d.Warning}} {
+			if row[1] != "" && row[1] != e.Warning {
+				rows = append(rows, []string{row[0], a.says(row[1])})
+			}
 		}
 	}
 	if err := a.facts(rows); err != nil {
@@ -163,7 +196,16 @@ func printWhy(a *app, e ops.Explanation) error {
 	if e.Line != nil {
 		others = e.Line.Others
 	}
-	return a.tables(attempts, documentRows(a, others))
+	if err := a.tables(attempts, documentRows(a, others)); err != nil || e.Diff == nil {
+		return err
+	}
+	for _, l := range e.Diff.Lines {
+		a.printf("")
+		if err := printLineDiff(a, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type documentRetryCommand struct {

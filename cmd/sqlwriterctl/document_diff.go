@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sqlwriter/internal/ops"
@@ -77,4 +78,12 @@ func printLineDiff(a *app, l ops.LineDiff) error {
 		rows = append(rows, []string{fmt.Sprintf("  %s", c.Table), c.Column, text(c.Before), text(c.After)})
 	}
 	return a.table(rows)
+}
+
+// text quotes a value of a column.
+func text(s *string) string {
+	if s == nil {
+		return "NULL"
+	}
+	return strconv.Quote(*s)
 }

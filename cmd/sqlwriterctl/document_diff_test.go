@@ -40,3 +40,27 @@ func TestADocumentIsComparedBeforeItIsTriedAgain(t *testing.T) {
 	require.Equal(t, exitUsage, r.run(t, "document", "diff", "a,b"))
 	require.Contains(t, r.errors, "ids without a comma")
 }
+
+// The answer to "why" has the lines of the document: before and after, whatever its state.
+func TestWhyShowsTheLines(t *testing.T) {
+	r := operated(t)
+	id := r.failed(t, 7, "2628")
+	require.Equal(t, exitOK, r.run(t, "document", "why", id), r.errors)
+	require.Regexp(t, `(?m)^a write now\s+applied$`, r.out)
+	require.Regexp(t, `\n\nline 7 \(main\): applied: a write changes \d+ columns\n  TABLE\s+COLUMN\s+IN SQL\s+IN THE DOCUMENT\n`, r.out)
+	require.Regexp(t, `IVCE_DTL\s+CLN_MFR_AI_NM\s+"OLD"\s+"M"\n`, r.out)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", id, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "why", "--line", "7"), r.errors)
+	require.Contains(t, r.out, "\nline 7 (main): unchanged: it has this content\n")
+	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1' WHERE IVCE_DTL_UID = 7`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "document", "why", id, "-o", "json"), r.errors)
+	var e explained
+	require.NoError(t, json.Unmarshal([]byte(r.out), &e))
+	require.Contains(t, e.Diff.Lines[0].Says, "this content was written before, and 1 column changed since")
+	require.Equal(t, "UNSPSC_CD", e.Diff.Lines[0].Columns[0].Column)
+	_, err = r.store.Writer().ExecContext(t.Context(), `DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 7`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "document", "why", id), r.errors)
+	require.Contains(t, r.out, "nothing of it is written: IVCE_DTL has no row for line 7")
+}

@@ -31,7 +31,8 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 		one, err := c.one(ctx, a, documents, file)
 		if err != nil {
 			failed++
-			a.tellf("%s: %v", file, err)
+			what, _ := a.describe(err)
+			a.tellf("%s: %s", file, what)
 			continue
 		}
 		submitted = append(submitted, one)

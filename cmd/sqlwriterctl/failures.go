@@ -109,6 +109,3 @@ func isUsage(err error) bool {
 	var request *ops.RequestError
 	return errors.As(err, &usage) || (errors.As(err, &request) && request.Refusal == ops.Usage)
 }
-
-// isGone reports whether a document does not exist.
-func isGone(err error) bool { return fault.Has(err, fault.Gone) }

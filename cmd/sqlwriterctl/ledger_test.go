@@ -87,7 +87,6 @@ func TestLedgerAdopt(t *testing.T) {
 
 	require.Equal(t, exitOK, r.run(t, "ledger", "status"))
 	require.Contains(t, r.out, "done: adopted ")
-	require.Equal(t, exitOK, r.run(t, "document", "show", newer))
 
 	before := r.state(t)
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt"))

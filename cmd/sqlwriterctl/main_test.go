@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/internal/stackfile"
-	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb"
@@ -150,7 +149,7 @@ func TestAnEncryptedSettingsFileIsReported(t *testing.T) {
 
 func TestWrongUsageIsTwo(t *testing.T) {
 	b := newBench(t)
-	for _, args := range [][]string{{"nonsense"}, {"document", "show"}, {"document", "submit"}, {"column", "list", "--wat"}, {"document", "show", "x"}, {"status", "-o", "xml"}} {
+	for _, args := range [][]string{{"nonsense"}, {"document", "why"}, {"document", "submit"}, {"column", "list", "--wat"}, {"document", "why", "x"}, {"status", "-o", "xml"}} {
 		require.Equal(t, exitUsage, b.run(t, args...), args)
 		require.NotEmpty(t, b.errors)
 	}
@@ -255,22 +254,6 @@ func (r *real) line(t *testing.T, id int64) {
 	require.NoError(t, err)
 }
 
-// commit writes the stored document to SQL and records it, as the handler does.
-func (r *real) commit(t *testing.T, id string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	raw, err := r.documents.Read(ctx, id)
-	require.NoError(t, err)
-	doc, err := invoice.ReadSnapshot(raw, time.Now())
-	require.NoError(t, err)
-	_, err = r.store.Apply(ctx, []commit.Item{commit.ItemOf(doc.Document)}, commit.Write, breaker.Heartbeat{})
-	require.NoError(t, err)
-	s := doc.State
-	s.Status, s.Outcome = invoice.Committed, "applied"
-	_, err = r.documents.Record(ctx, doc, s)
-	require.NoError(t, err)
-}
-
 func TestSubmit(t *testing.T) {
 	r := newReal(t)
 	require.Equal(t, exitOK, r.run(t, "document", "submit", example), r.errors)
@@ -290,95 +273,10 @@ func TestSubmit(t *testing.T) {
 	r.stdin = `{"id":"deep","request_details":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`
 	require.Equal(t, exitFailed, r.run(t, "document", "submit", "-"))
 	require.Contains(t, r.errors, "document.too_deep")
-	require.Equal(t, exitFailed, r.run(t, "document", "show", "deep"))
-	require.Contains(t, r.errors, "no document has the id")
+	_, err := r.documents.Read(t.Context(), "deep")
+	require.True(t, fault.Has(err, fault.Gone), "%v", err)
 	require.Equal(t, exitFailed, r.run(t, "document", "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
 	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
 	require.Contains(t, r.errors, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")
 	require.Contains(t, r.errors, "process_output.part_number")
-}
-
-func TestShowAMissingDocument(t *testing.T) {
-	r := newReal(t)
-	require.Equal(t, exitFailed, r.run(t, "document", "show", "nobody"))
-	require.Contains(t, r.errors, `no document has the id "nobody"`)
-}
-
-func TestShowBeforeAndAfter(t *testing.T) {
-	r := newReal(t)
-	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
-	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID), r.errors)
-	require.Contains(t, r.out, "the line has no row in IVCE_DTL")
-
-	r.line(t, 1421549)
-	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
-	require.Contains(t, r.out, "no result was written to this line yet")
-	require.Regexp(t, `≠\s+IVCE_DTL.CLN_MFR_AI_NM\s+"THOMAS & BETTS"\s+"OLD"`, r.out)
-
-	r.commit(t, exampleID)
-	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
-	require.Contains(t, r.out, "the row equals the document")
-	require.Contains(t, r.out, "version   2025-12-17 10:30:00.000000-06:00, from the id")
-	require.Contains(t, r.out, "ledger: applied by "+exampleID)
-	require.NotContains(t, r.out, "≠")
-
-	require.Equal(t, exitOK, r.run(t, "document", "show", "-o", "json", exampleID))
-	var s shown
-	require.NoError(t, json.Unmarshal([]byte(r.out), &s), "stdout is JSON and nothing else")
-	require.Equal(t, invoice.Committed, s.Writer.Status)
-	require.Len(t, s.Lines, 1)
-	require.Equal(t, "applied", s.Lines[0].Ledger.Outcome)
-	require.Len(t, s.Lines[0].Values, len(invoice.Columns()))
-
-	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1'`)
-	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID))
-	require.Contains(t, r.out, "1 value has changed since")
-}
-
-func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
-	r := newReal(t)
-	r.line(t, 1421570)
-	require.Equal(t, exitOK, r.run(t, "document", "submit", "../../examples/05-newer-result.json", "../../examples/06-stale-result.json", "../../examples/08-unreadable.json"))
-	r.commit(t, "2025-12-17 11:20:00.000000-06:00-0007-1421570")
-	require.Equal(t, exitOK, r.run(t, "document", "show", "2025-12-17 10:52:00.000000-06:00-0005-1421570"))
-	require.Contains(t, r.out, "the row contains another document: 2025-12-17 11:20:00.000000-06:00-0007-1421570")
-
-	require.Equal(t, exitOK, r.run(t, "document", "show", "2025-12-17 10:54:00.000000-06:00-0008-nothing"))
-	require.Contains(t, r.out, "problem   document")
-	require.Contains(t, r.out, "lines     none can be read")
-}
-
-func TestShowReadsTheColumnsByTheirNamesHere(t *testing.T) {
-	r := newReal(t)
-	r.env["COLUMN_NAMES"] = filepath.Join(r.dir, "names.json")
-	require.NoError(t, os.WriteFile(r.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
-	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
-	r.line(t, 1421549)
-	r.commit(t, exampleID)
-	require.Equal(t, exitFailed, r.run(t, "document", "show", exampleID), "the table has the old name still")
-	_, err := r.store.Writer().ExecContext(t.Context(), `ALTER TABLE IVCE_TRKG_MSTR RENAME COLUMN RQST_TS TO REQUEST_TIME`)
-	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "document", "show", exampleID), r.errors)
-	require.Regexp(t, `IVCE_TRKG_MSTR.REQUEST_TIME\s+"2025-12-17T16:30:00.000000Z"`, r.out)
-	require.Contains(t, r.out, "the row equals the document")
-}
-
-func TestShowNeverMakesADatabase(t *testing.T) {
-	r := newReal(t)
-	require.Equal(t, exitOK, r.run(t, "document", "submit", example))
-	nowhere := filepath.Join(r.dir, "nowhere.db")
-	require.Equal(t, exitFailed, r.run(t, "--sql=sqlite:"+nowhere, "document", "show", exampleID))
-	require.NoFileExists(t, nowhere)
-	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h", "document", "show", exampleID))
-	require.Contains(t, r.errors, "no database")
-	require.NotContains(t, r.errors, "hunter2")
-	require.Equal(t, exitFailed, r.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d&encrypt=disable", "document", "show", exampleID))
-	require.NotContains(t, r.errors, "hunter2")
-	require.Equal(t, exitUsage, r.run(t, "--sql=server=db;password=hunter2", "document", "show", exampleID))
-	require.Contains(t, r.errors, "expected sqlserver://... or sqlite:PATH")
-	require.NotContains(t, r.errors, "hunter2", "a connection string without a scheme is not repeated as one")
-	delete(r.env, "SQL_CONNECTION")
-	require.Equal(t, exitUsage, r.run(t, "document", "show", exampleID))
-	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
 }

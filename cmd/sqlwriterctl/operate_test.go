@@ -201,6 +201,8 @@ func TestQueriesNeedNoSQL(t *testing.T) {
 	r.env["SQL_CONNECTION"] = "sqlite:" + path.Join(r.dir, "nowhere.db")
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "document", "why", id), r.errors)
+	require.Regexp(t, `(?m)^status\s+failed$`, r.out)
+	require.Regexp(t, `(?m)^lines\s+unknown: .*SQLite`, r.out)
 	require.Equal(t, exitOK, r.run(t, "flow", "pause", "--why", "x"), r.errors)
 	require.Contains(t, r.errors, "the entry goes to the audit log when SQL is available")
 	require.Equal(t, exitOK, r.run(t, "flow", "resume", "--why", "x"), r.errors)
@@ -377,7 +379,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.errors, "the app of SQLWRITER_APP, with a function key")
 	require.NotContains(t, b.errors+b.out, "key-marker")
 	require.Equal(t, exitUsage, b.run(t, "--cosmos=c", "audit", "list", app), "an app and connections at once")
-	require.Equal(t, exitUsage, b.run(t, "document", "show", id, app), "what no app answers")
+	require.Equal(t, exitUsage, b.run(t, "migrate", "status", app), "what no app answers")
 
 	require.Equal(t, exitFailed, b.run(t, "status", "--key=wrong"))
 	require.Contains(t, b.errors, "the key or the token is not valid")
@@ -491,40 +493,4 @@ func TestDocumentsOfOtherEnvironmentsAreNamed(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "document", "why", "--line", "1"), r.errors)
 	require.Regexp(t, `why\s+a newer result names this line but belongs to the environment "wbe"`, r.out)
 	require.Regexp(t, theirs+`\s+wbe\s+1\s+pending`, r.out)
-}
-
-// What Cosmos DB knows of a document is shown while SQL is away.
-func TestADocumentIsShownWithoutSQL(t *testing.T) {
-	r := operated(t)
-	id := r.failed(t, 1, "2628")
-	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
-	require.Equal(t, exitFailed, r.run(t, "document", "show", id))
-	require.Regexp(t, `status\s+failed`, r.out)
-	require.Regexp(t, `(?m)^rows\s+unknown, SQL does not answer: .*SQLite`, r.out)
-	require.NotContains(t, r.out, "none can be read")
-	require.Contains(t, r.errors, "error: ")
-	require.Equal(t, exitFailed, r.run(t, "document", "show", id, "-o", "json"))
-	var s shown
-	require.NoError(t, json.Unmarshal([]byte(r.out), &s))
-	require.Equal(t, invoice.Failed, s.Writer.Status)
-	require.NotEmpty(t, s.LinesUnknown)
-}
-
-// A document is corrected in a file: what --raw prints can be submitted.
-func TestADocumentIsCorrected(t *testing.T) {
-	r := operated(t)
-	const id = "2025-12-18 10:00:00.000000-06:00-0001-1"
-	r.foreign(t, id, "r", 1)
-	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
-	require.Equal(t, exitOK, r.run(t, "document", "show", id, "--raw"), r.errors)
-	require.Contains(t, r.out, "\n  \"request_details\": {")
-	r.stdin = strings.Replace(r.out, `"wbe"`, `"web"`, 1)
-	require.Equal(t, exitOK, r.run(t, "document", "submit", "--replace", "-"), r.errors)
-	raw, err := r.documents.Read(t.Context(), id)
-	require.NoError(t, err)
-	doc, err := invoice.Read(raw, time.Now())
-	require.NoError(t, err)
-	require.Equal(t, "web", doc.SysName)
-	require.Equal(t, invoice.Pending, doc.State.Status)
-	require.EqualValues(t, 1, doc.Main)
 }

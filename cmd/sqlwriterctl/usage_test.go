@@ -118,13 +118,13 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 
 // A failing dependency is one sentence and one hint; the driver's words come with --verbose.
 func TestTheTextsOfDriversAreDetails(t *testing.T) {
-	r := operated(t)
+	r := newReal(t)
 	r.env["COSMOS_CONNECTION"] = "AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;"
-	require.Equal(t, exitFailed, r.run(t, "document", "show", "x"))
+	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt", "--empty"))
 	require.Regexp(t, `(?m)^error: Cosmos DB: [^:]+ \(infrastructure, code \w+\)\nhint: .sqlwriterctl explain `, r.errors)
 	require.NotContains(t, r.errors, "127.0.0.1")
 	require.NotContains(t, r.errors, `"level"`)
-	require.Equal(t, exitFailed, r.run(t, "document", "show", "x", "--verbose"))
+	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt", "--empty", "--verbose"))
 	require.Contains(t, r.errors, "\ndetails: ")
 }
 

@@ -64,7 +64,7 @@ func Meanings() []Meaning {
 		{
 			Class: FailedWithoutEvidence, Finding: true,
 			Means: "a failed document has no evidence: somebody deleted it, or another program made the document failed",
-			Do:    "save the document while it is there: `sqlwriterctl document show ID -o json`. Then `sqlwriterctl document retry ID`: if it fails again, its evidence is kept",
+			Do:    "`sqlwriterctl document retry ID --why TEXT`: if it fails again, its evidence is kept",
 		},
 		{
 			Class: EvidenceWithoutFailed, Finding: true,
