@@ -188,7 +188,7 @@ the stack is running; Ctrl-C ends it. In another terminal:
   %s/api/ui/    the operators' pages, in a browser on this machine
   curl %s/api/health
   make ctl                                  (builds bin/sqlwriterctl)
-  bin/sqlwriterctl status                   (over the Ops function: --app %s --key %s)
+  bin/sqlwriterctl status                   (asks this stack's app; from another folder with --app %s and SQLWRITER_KEY=%s)
   bin/sqlwriterctl document why %q
   bin/sqlwriterctl document submit --replace examples/02-duplicates.json
   make demo DO='sql-off 30s'                (also bad-document, kill-handler)

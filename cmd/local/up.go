@@ -111,7 +111,7 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 	s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1]
 	s.file.ServiceBus, s.file.ServiceBusControl = "amqp://"+hosts[2], "http://"+hosts[3]
 	if !s.hostless {
-		s.file.Functions = "http://" + hosts[4]
+		s.file.Functions, s.file.FunctionKey = "http://"+hosts[4], functionKey
 	}
 	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
 	connection := s.db.connection()

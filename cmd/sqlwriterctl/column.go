@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 )
 
@@ -15,9 +16,16 @@ type columnListCommand struct{}
 
 // Run prints the column table.
 func (c *columnListCommand) Run(ctx context.Context, a *app) error {
-	layout, err := a.effectiveLayout(ctx)
+	s, err := a.settings(ctx)
 	if err != nil {
 		return err
+	}
+	layout, err := s.layout()
+	if err != nil {
+		return err
+	}
+	if s.values[config.ColumnNames] != "" {
+		a.notef("column names: %s of %s", config.ColumnNames, s.from)
 	}
 	names := idsOf(layout.Columns, func(col invoice.Column) string { return string(col.Table) + "." + col.Name })
 	return a.emit(layout.Columns, names, func() error {

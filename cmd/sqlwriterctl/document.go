@@ -17,7 +17,7 @@ type documentCommands struct {
 	List          documentListCommand   `cmd:"" help:"List documents, the latest change first."`
 	Why           documentWhyCommand    `cmd:"" help:"Explain why a document is where it is, what happens next, and what a write would change on its lines."`
 	Diff          documentDiffCommand   `cmd:"" help:"Show what a write of documents would change now, by line and column. It only reads."`
-	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again: now and in this process (a replay). --status takes only one of both."`
+	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again: now and in the app (a replay). --status takes only one of both."`
 	Submit        documentSubmitCommand `cmd:"" help:"Submit documents to the container, as the API does."`
 	MarkCommitted documentMarkCommand   `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`
 }
@@ -151,15 +151,15 @@ type explained struct {
 }
 
 // diffOf compares a document with its lines. An error is a part of the answer, because the explanation stands without SQL.
-func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (diff *ops.DocumentDiff, unknown string) {
-	d, err := opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{id}})
+func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (found *ops.DocumentDiff, unknown string) {
+	d, err := diff(ctx, o, []string{id})
 	switch {
 	case err != nil:
 		unknown, _ = a.describe(err)
 	case len(d.Documents) == 1:
-		diff = &d.Documents[0]
+		found = &d.Documents[0]
 	}
-	return diff, unknown
+	return found, unknown
 }
 
 func printWhy(a *app, e explained) error {

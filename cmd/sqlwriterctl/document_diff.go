@@ -17,7 +17,7 @@ type documentDiffCommand struct {
 // Run prints the differences.
 func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		d, err := opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: c.IDs})
+		d, err := diff(ctx, o, c.IDs)
 		if err != nil {
 			return err
 		}
@@ -27,6 +27,16 @@ func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
 		}
 		return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error { return printDiffs(a, d.Documents) })
 	})
+}
+
+// diff asks for the differences. A comma separates ids on the way to the app.
+func diff(ctx context.Context, o opsapi.Caller, ids []string) (ops.Diff, error) {
+	for _, id := range ids {
+		if strings.Contains(id, ",") {
+			return ops.Diff{}, &usageError{fmt.Errorf("id: expected ids without a comma, which separates ids, found %q", id)}
+		}
+	}
+	return opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})
 }
 
 // printDiffs prints what would become of lines, column by column.

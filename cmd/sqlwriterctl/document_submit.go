@@ -20,7 +20,11 @@ type documentSubmitCommand struct {
 
 // Run submits every file. It reports a failed file and continues with the next.
 func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
-	documents, _, err := a.openDocuments(ctx)
+	s, err := a.connections(ctx)
+	if err != nil {
+		return err
+	}
+	documents, err := s.documents()
 	if err != nil {
 		return err
 	}

@@ -103,14 +103,6 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 	}
 }
 
-func TestEvidenceWithoutStorageFails(t *testing.T) {
-	r := operated(t)
-	for _, args := range [][]string{{"list"}, {"show", "a"}, {"get", "a"}} {
-		require.Equal(t, exitFailed, r.run(t, append([]string{"evidence"}, args...)...))
-		require.Contains(t, r.errors, "the environment names no valid storage (BLOB_CONNECTION)")
-	}
-}
-
 func TestPruneSaysWhatItDoesNotList(t *testing.T) {
 	docs, store := inmem.NewDocuments(time.Now), inmem.NewEvidenceOn(func() time.Time { return time.Now().Add(-100 * 24 * time.Hour) })
 	for line := range int64(25) {

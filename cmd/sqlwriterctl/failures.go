@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
@@ -67,10 +70,12 @@ func (a *app) describe(err error) (what, advice string) {
 	case errors.Is(err, context.Canceled):
 		return "interrupted", ""
 	case errors.As(err, &lost):
-		what, _, _ = strings.Cut(err.Error(), ":") // behind it are the network's words
-		return what, "check the address, the network and `sqlwriterctl context list`; --verbose prints the details"
+		front, _, _ := strings.Cut(err.Error(), lost.Error()) // behind it are the network's words
+		what, advice = a.asked.lost(lost)
+		return front + what, advice
 	case errors.As(err, &denied):
-		return err.Error(), "check the key and its environment variable, or sign in again with `az login`"
+		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), fmt.Sprintf(
+			"check %s, a function key of Ops whose name does not begin with reader for an action, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
 	case classified != nil:
 		advice = "details are shown with --verbose"
 		if codes().Names(classified.Code) {
@@ -108,4 +113,41 @@ func isUsage(err error) bool {
 	var usage *usageError
 	var request *ops.RequestError
 	return errors.As(err, &usage) || (errors.As(err, &request) && request.Refusal == ops.Usage)
+}
+
+// asTyped replaces the API member in a usage error by the flag that the operator typed.
+func (a *app) asTyped(err error) error {
+	var request *ops.RequestError
+	if !errors.As(err, &request) || request.Refusal != ops.Usage {
+		return err
+	}
+	member, rest, ok := strings.Cut(request.Message, ": ")
+	var flags []string
+	for one := range strings.SplitSeq(member, ", ") {
+		flags = append(flags, flagsOf(a.command, one)...)
+	}
+	if !ok || len(flags) == 0 {
+		return err
+	}
+	return &ops.RequestError{Refusal: request.Refusal, Message: strings.Join(flags, ", ") + ": " + rest}
+}
+
+// flagsOf returns the flags of a command that set a member of the API. It returns none for an argument, whose name is the
+// member's.
+func flagsOf(command *kong.Node, member string) (flags []string) {
+	if command == nil || slices.ContainsFunc(command.Positional, func(arg *kong.Positional) bool { return arg.Name == member }) {
+		return nil
+	}
+	names, other := map[string][]string{
+		"error_kind": {"kind"}, "error_code": {"code"}, "statuses": {"status"}, "before": {"older-than"}, "from": {"since"}, "to": {"until"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+	}[member]
+	if !other {
+		names = []string{strings.ReplaceAll(member, "_", "-")}
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
+			flags = append(flags, "--"+name)
+		}
+	}
+	return flags
 }

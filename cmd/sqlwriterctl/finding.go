@@ -141,7 +141,7 @@ func (c *findingAcceptCommand) Run(ctx context.Context, a *app) error {
 // mayHaveAccepted says of a lost reply that the findings may be accepted.
 func mayHaveAccepted(err error) error {
 	var lost *opsapi.LostError
-	if !errors.As(err, &lost) {
+	if !errors.As(err, &lost) || notSent(err) {
 		return err
 	}
 	return &advisedError{fmt.Errorf("no answer came, and the findings may be accepted anyway: %w", err), "accept them again: it changes nothing more"}

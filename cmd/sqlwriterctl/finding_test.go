@@ -53,11 +53,11 @@ func TestFindingsAreListedAndAccepted(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "finding", "list"), "nothing is open")
 	require.Contains(t, r.errors, "2 accepted")
 	require.Equal(t, exitOK, r.run(t, "finding", "list", "--state", "accepted", "--line", "7"))
-	require.Regexp(t, `differs in IVCE_DTL.CLN_MFR_PRT_NUM; accepted by \S+: twice\s+a b\n`, r.out)
+	require.Regexp(t, `differs in IVCE_DTL.CLN_MFR_PRT_NUM; accepted by function key default: twice\s+a b\n`, r.out)
 
 	r.finds(t, "reconcile-2", []reconcile.Key{stale}, edited) // other rows
 	require.Equal(t, exitAttention, r.run(t, "finding", "list"))
-	require.Regexp(t, `IVCE_DTL.CLN_MFR_PRT_NUM; was accepted by \S+: twice\s+a b\n`, r.out)
+	require.Regexp(t, `IVCE_DTL.CLN_MFR_PRT_NUM; was accepted by function key default: twice\s+a b\n`, r.out)
 	require.Equal(t, exitFailed, r.run(t, "finding", "accept", "stale/8", "--why", "x"))
 	require.Contains(t, r.errors, "finding stale/8 is gone")
 	require.Equal(t, exitOK, r.run(t, "audit", "list", "--action", "FINDING_ACCEPT"), r.errors)
@@ -120,12 +120,4 @@ func TestTheEndOfAComparisonWithOpenFindingsAsksForAttention(t *testing.T) {
 	require.ErrorContains(t, attention, "1 finding is open: 1 edited")
 	p.Status = run.RunFailed
 	require.NotErrorAs(t, verdict(p), &attention, "it compared only a part")
-}
-
-// Without storage for evidence, or without leases, a comparison fails: waiting would not help.
-func TestAComparisonWithoutItsStoresFails(t *testing.T) {
-	r := operated(t)
-	require.Equal(t, exitFailed, r.run(t, "run", "start", "reconcile", "--here", "--why", "x"))
-	require.Regexp(t, `error\s+.*the environment names no valid storage \(BLOB_CONNECTION\)`, r.out)
-	require.Contains(t, r.errors, "is failed")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
@@ -70,7 +69,7 @@ func (c *flowResumeCommand) Run(ctx context.Context, a *app) error {
 				return err
 			}
 		case c.Force:
-			if err := a.confirm(c.Yes, breaker.Risk+"."); err != nil {
+			if err := a.confirm(c.Yes, "A restored or another database is accepted as it is: what it lacks stays missing."); err != nil {
 				return err
 			}
 		}

@@ -46,15 +46,8 @@ func examples() map[string][]string {
 		"migrate status":          {"sqlwriterctl migrate status"},
 		"migrate script":          {"sqlwriterctl migrate script > migrate.sql"},
 		"column list":             {"sqlwriterctl column list"},
-		"context add": {
-			"sqlwriterctl context add prod --app https://NAME.azurewebsites.net --key-env PROD_KEY",
-			"sqlwriterctl context add test --settings local.settings.json",
-		},
-		"context use":    {"sqlwriterctl context use prod"},
-		"context list":   {"sqlwriterctl context list"},
-		"context remove": {"sqlwriterctl context remove prod"},
-		"completion":     {"source <(sqlwriterctl completion bash)", "sqlwriterctl completion fish > ~/.config/fish/completions/sqlwriterctl.fish"},
-		"version":        {"sqlwriterctl version -o json"},
+		"completion":              {"source <(sqlwriterctl completion bash)", "sqlwriterctl completion fish > ~/.config/fish/completions/sqlwriterctl.fish"},
+		"version":                 {"sqlwriterctl version -o json"},
 	}
 }
 

@@ -48,17 +48,21 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	if c.Rate < 0 {
 		return &usageError{errors.New("--rate: expected a number of documents a second")}
 	}
-	documents, from, err := a.openDocuments(ctx)
+	s, err := a.connections(ctx)
+	if err != nil {
+		return err
+	}
+	documents, err := s.documents()
 	if err != nil {
 		return err
 	}
 	defer documents.Close()
-	db, err := connectSQL(ctx, from)
+	db, err := s.database(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	sysName := from.sysName()
+	sysName := s.config().SysName
 	a.notef("environment: %s (%s)", sysName, config.SysName)
 	if c.Empty {
 		return c.empty(ctx, a, documents, db, sysName)
@@ -314,8 +318,6 @@ func operatorName() string {
 	}
 	return name + "@" + host
 }
-
-func (s source) sysName() string { return s.config().SysName }
 
 // scratch is a ledger in a temporary SQLite file, for a dry run.
 type scratch struct {

@@ -204,11 +204,6 @@ func TestLedgerUsage(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentHasADefault(t *testing.T) {
-	require.Equal(t, "web", source{values: map[string]string{}}.sysName())
-	require.Equal(t, "dev", source{values: map[string]string{"SYS_NAME": "dev"}}.sysName())
-}
-
 // A receipt names every skipped document with the reason.
 func TestTheReceiptExplains(t *testing.T) {
 	b := newBench(t)

@@ -26,23 +26,19 @@ const (
 
 const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, the end of a comparison); 130 interrupted."
 
+const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, else of the running local stack. SQLWRITER_KEY is a function key of Ops; " +
+	"SQLWRITER_AUDIENCE asks as the user of az login in its place. Commands that are needed before an app runs (document submit, ledger, migrate, " +
+	"column) open SQL and Cosmos DB by themselves, with the app settings of --settings, else of the environment, else of the running local stack."
+
 // globals are the flags of every command.
 type globals struct {
 	Output  string `short:"o" enum:"table,json" default:"table" help:"Format of the result: table or json." placeholder:"FORMAT" values:"outputs" group:"Global flags"`
 	Quiet   bool   `short:"q" help:"Print ids or names only, one a line, and no notes." group:"Global flags"`
 	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON always has RFC 3339." group:"Global flags"`
-	Verbose bool   `help:"Print the details of errors, and log lines." group:"Global flags"`
+	Verbose bool   `help:"Print the details of errors." group:"Global flags"`
 
-	App       string `help:"Ask the app at this address (SQLWRITER_APP)." placeholder:"URL" group:"Connection"`
-	Key       string `help:"A function key of Ops. Better set SQLWRITER_KEY: other users can see the command line." placeholder:"KEY" group:"Connection"`
-	Audience  string `help:"Ask the app as the signed-in user of az or azd, with a token for this audience (SQLWRITER_AUDIENCE)." placeholder:"URI" group:"Connection"`
-	Context   string `help:"Use this context (SQLWRITER_CONTEXT)." placeholder:"NAME" values:"contexts" group:"Connection"`
-	Cosmos    string `help:"Cosmos DB connection string." placeholder:"CONNECTION" group:"Connection"`
-	Database  string `help:"Cosmos DB database." placeholder:"NAME" group:"Connection"`
-	Container string `help:"Container of the results." placeholder:"NAME" group:"Connection"`
-	SQL       string `name:"sql" help:"SQL database: sqlserver://... or sqlite:PATH." placeholder:"CONNECTION" group:"Connection"`
-	Schema    string `help:"Schema of the user's tables on SQL Server (dbo)." placeholder:"NAME" group:"Connection"`
-	Names     string `name:"column-names" help:"File of this deployment's column names." placeholder:"FILE" group:"Connection"`
+	App      string `help:"Ask the app at this address (SQLWRITER_APP)." placeholder:"URL" group:"Connection"`
+	Settings string `help:"A file of app settings, in the form of local.settings.json, for the commands that open SQL or Cosmos DB by themselves." placeholder:"FILE" group:"Connection"`
 }
 
 type cli struct {
@@ -63,9 +59,8 @@ type cli struct {
 	Migrate migrateCommands `cmd:"" help:"This app's own tables and procedures."`
 	Column  columnCommands  `cmd:"" help:"The columns that documents are written to."`
 
-	ContextGroup contextCommands   `cmd:"" name:"context" help:"Named connections, so that the tool works from any folder."`
-	Completion   completionCommand `cmd:"" help:"Print the completion script of a shell."`
-	Version      versionCommand    `cmd:"" help:"Print version, commit, Go and platform."`
+	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
+	Version    versionCommand    `cmd:"" help:"Print version, commit, Go and platform."`
 }
 
 // app is the argument of every command.
@@ -75,6 +70,8 @@ type app struct {
 	// parser is the tool's grammar, command the command that the operator typed.
 	parser  *kong.Kong
 	command *kong.Node
+	// asked is the app that the command asks.
+	asked target
 }
 
 func main() {
@@ -125,8 +122,7 @@ func execute(ctx context.Context, args []string, env environment) int {
 func newParser(c *cli, env environment, exit func(int)) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("sqlwriterctl"), kong.Description(
 		"The operators' tool of the SQL Writer.\n\n"+
-			"Connections come from flags, else the environment, else the current context, else a running local stack, else "+
-			settingsFileName+". Each source is used as a whole, and stderr names it.\n\n"+exitCodes),
+			whereFrom+"\n\n"+exitCodes),
 		kong.Vars{"kinds": kindsHelp()}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}))
 	if err != nil {

@@ -50,7 +50,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
-		dir:    b.dir, configDir: filepath.Join(b.dir, "config"), stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
+		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
 		asks: b.asks, width: b.width, zone: chicago, now: b.now, wait: b.wait,
 	}
 }
@@ -63,12 +63,6 @@ func (b *bench) run(t *testing.T, args ...string) int {
 	return code
 }
 
-func (b *bench) source(t *testing.T, g globals) (source, error) {
-	t.Helper()
-	var out bytes.Buffer
-	return (&app{environment: b.environment(&out, &out), globals: g}).connections(t.Context())
-}
-
 func (b *bench) localSettings(t *testing.T, name string, values map[string]string) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"IsEncrypted": false, "Values": values})
@@ -76,75 +70,21 @@ func (b *bench) localSettings(t *testing.T, name string, values map[string]strin
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), text, 0o600))
 }
 
-func (b *bench) stack(t *testing.T, pid int, started string) {
+// stack writes the file of a local stack with its settings, and returns their path.
+func (b *bench) stack(t *testing.T, started string, s stackfile.Stack) {
 	t.Helper()
-	b.localSettings(t, "stack.settings.json", map[string]string{"COSMOS_CONNECTION": "stack", "SQL_CONNECTION": "sqlite:/stack.db", "COSMOS_DATABASE": "d"})
+	b.localSettings(t, "stack.settings.json", map[string]string{"SQL_CONNECTION": "sqlite:stack.db"})
 	require.NoError(t, os.MkdirAll(filepath.Join(b.dir, stackfile.Dir), 0o700))
-	require.NoError(t, stackfile.Write(filepath.Join(b.dir, stackfile.Dir), stackfile.Stack{
-		Runner: stackfile.Process{Name: "run", PID: pid, Started: started}, Settings: filepath.Join(b.dir, "stack.settings.json"), Since: time.Now(),
-	}))
+	s.Runner = stackfile.Process{Name: "run", PID: os.Getpid(), Started: started}
+	s.Settings = filepath.Join(b.dir, "stack.settings.json")
+	require.NoError(t, stackfile.Write(filepath.Join(b.dir, stackfile.Dir), s))
 }
 
-func TestConnectionsComeFromTheFirstSourceThatHasAny(t *testing.T) {
-	b := newBench(t)
-	_, err := b.source(t, globals{})
-	var advised *advisedError
-	require.ErrorAs(t, err, &advised)
-	require.Contains(t, advised.advice, "make run", "it says what to do")
-
-	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file", "SQL_CONNECTION": "sqlite:../x.db"})
-	s, err := b.source(t, globals{})
-	require.NoError(t, err)
-	require.Equal(t, settingsFileName, s.name)
-	require.Equal(t, "file", s.values["COSMOS_CONNECTION"])
-	require.Equal(t, filepath.Join(b.dir, scriptRoot), s.relative)
-	require.Equal(t, "AI_PROCESS_LOGS", s.values["COSMOS_CONTAINER"])
-
+func (b *bench) runningStack(t *testing.T, s stackfile.Stack) {
+	t.Helper()
 	me, err := stackfile.Started(t.Context(), os.Getpid())
 	require.NoError(t, err)
-	b.stack(t, os.Getpid(), me)
-	s, err = b.source(t, globals{})
-	require.NoError(t, err)
-	require.Contains(t, s.name, "running local stack")
-	require.Equal(t, "stack", s.values["COSMOS_CONNECTION"])
-
-	b.env["COSMOS_CONNECTION__accountEndpoint"] = "https://x.documents.azure.com"
-	s, err = b.source(t, globals{})
-	require.NoError(t, err)
-	require.Equal(t, "the environment", s.name)
-	require.Empty(t, s.values["COSMOS_CONNECTION"])
-	require.Empty(t, s.values["SQL_CONNECTION"], "a source is taken whole: never the SQL of another environment")
-
-	s, err = b.source(t, globals{Cosmos: "typed"})
-	require.NoError(t, err)
-	require.Equal(t, "flags --cosmos, the rest from the environment", s.name)
-	require.Equal(t, "typed", s.values["COSMOS_CONNECTION"])
-	require.Empty(t, s.values["COSMOS_CONNECTION__accountEndpoint"], "a key and an identity are never mixed")
-}
-
-func TestFlagsAloneAreEnough(t *testing.T) {
-	s, err := newBench(t).source(t, globals{Cosmos: "c", SQL: "sqlite:x.db", Database: "d", Container: "o"})
-	require.NoError(t, err)
-	require.Equal(t, "flags --cosmos --database --container --sql", s.name)
-	require.Empty(t, s.relative)
-}
-
-func TestAStackThatWasKilledIsNoSource(t *testing.T) {
-	b := newBench(t)
-	b.stack(t, os.Getpid(), "another boot")
-	_, err := b.source(t, globals{})
-	require.Error(t, err)
-	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file"})
-	s, err := b.source(t, globals{})
-	require.NoError(t, err)
-	require.Equal(t, settingsFileName, s.name)
-}
-
-func TestAnEncryptedSettingsFileIsReported(t *testing.T) {
-	b := newBench(t)
-	require.NoError(t, os.WriteFile(filepath.Join(b.dir, settingsFileName), []byte(`{"IsEncrypted":true,"Values":{}}`), 0o600))
-	_, err := b.source(t, globals{})
-	require.ErrorContains(t, err, "encrypted")
+	b.stack(t, me, s)
 }
 
 func TestWrongUsageIsTwo(t *testing.T) {
@@ -155,8 +95,6 @@ func TestWrongUsageIsTwo(t *testing.T) {
 	}
 	require.Equal(t, exitOK, b.run(t, "--help"))
 	require.Contains(t, b.out, "document <command>")
-	require.Equal(t, exitUsage, b.run(t, "--cosmos=AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;", "--database=d", "--sql=sqlserver://u:hunter2@h", "document", "submit", "--wat"))
-	require.NotContains(t, b.errors+b.out, "hunter2")
 }
 
 func TestColumns(t *testing.T) {
@@ -180,34 +118,30 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	write("typed.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "TYPED"}}`)
+	const scriptRoot = ".stage"
 	write("environment.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_ENVIRONMENT", "IVCE_DTL_UID": "DTL_ID"}}`)
 	write(scriptRoot+"/names.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_FILE"}}`)
 
-	b.localSettings(t, settingsFileName, map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
-	require.Equal(t, exitOK, b.run(t, "column", "list"), b.errors)
-	require.Contains(t, b.out, "OF_THE_FILE", "relative to the script root, as the handler has it")
+	b.localSettings(t, scriptRoot+"/local.settings.json", map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
+	file := "--settings=" + filepath.Join(b.dir, scriptRoot, "local.settings.json")
+	require.Equal(t, exitOK, b.run(t, "column", "list", file), b.errors)
+	require.Contains(t, b.out, "OF_THE_FILE", "relative to the file, as the handler has it in the script root")
 	require.NotContains(t, b.out, "RQST_TS")
-	require.Contains(t, b.errors, "column names: COLUMN_NAMES of local.settings.json")
+	require.Contains(t, b.errors, "column names: COLUMN_NAMES of --settings")
 
-	b.env["SQL_CONNECTION"] = "sqlite:y.db"
 	require.Equal(t, exitOK, b.run(t, "column", "list"))
-	require.Contains(t, b.out, "RQST_TS", "a source is taken whole")
+	require.Contains(t, b.out, "RQST_TS", "nothing is named")
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
-	require.Equal(t, exitOK, b.run(t, "column", "list"))
-	require.Contains(t, b.out, "OF_THE_ENVIRONMENT")
-	require.Regexp(t, `IVCE_TRKG_MSTR\s+DTL_ID\s+key`, b.out)
-	require.Regexp(t, `IVCE_DTL\s+IVCE_DTL_UID\s+key`, b.out)
-
-	require.Equal(t, exitOK, b.run(t, "--column-names", filepath.Join(b.dir, "typed.json"), "column", "list", "-o", "json"))
+	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
-	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "TYPED" }))
-
-	delete(b.env, "SQL_CONNECTION")
-	require.NoError(t, os.Remove(filepath.Join(b.dir, settingsFileName)))
+	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "OF_THE_ENVIRONMENT" }), "no connection is needed")
+	b.env["SQL_CONNECTION"] = "sqlite:y.db"
 	require.Equal(t, exitOK, b.run(t, "column", "list"))
-	require.Contains(t, b.out, "OF_THE_ENVIRONMENT", "no connection is needed")
+	require.Regexp(t, `IVCE_TRKG_MSTR\s+DTL_ID\s+key`, b.out)
+	require.Regexp(t, `IVCE_DTL\s+IVCE_DTL_UID\s+key`, b.out)
+	require.Equal(t, exitOK, b.run(t, "column", "list", file))
+	require.Contains(t, b.out, "OF_THE_FILE", "a flag comes first")
 
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "nowhere.json")
 	require.Equal(t, exitFailed, b.run(t, "column", "list"))
@@ -218,9 +152,10 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	require.Contains(t, b.errors, "IVCE_DTL.UPC_CD")
 }
 
-// real is a bench with a Cosmos DB emulator and a SQLite file.
+// real is a bench with a Cosmos DB emulator, a SQLite file, and the app over both.
 type real struct {
 	*bench
+	served    *served
 	server    *cosmosdb.Server
 	documents *cosmos.Container
 	store     *sqlite.Store
@@ -230,6 +165,7 @@ func newReal(t *testing.T) *real {
 	t.Helper()
 	r := &real{bench: newBench(t)}
 	server := cosmosdbtest.Start(t)
+	t.Cleanup(r.stop)
 	r.server = server.Server
 	path := filepath.Join(r.dir, "x.db")
 	var err error
@@ -243,6 +179,7 @@ func newReal(t *testing.T) *real {
 	t.Cleanup(r.documents.Close)
 	server.Results(t, "invoices", "AI_PROCESS_LOGS")
 	server.Container(t, "invoices", "sqlwriter-control", "/id")
+	server.Leases(t, "invoices", "leases")
 	r.env["COSMOS_CONNECTION"], r.env["COSMOS_DATABASE"] = server.ConnectionString, "invoices"
 	r.env["SQL_CONNECTION"] = "sqlite:" + path
 	return r

@@ -185,7 +185,7 @@ type migrateScriptCommand struct {
 
 // Run prints the script without connecting. Column names and schema come from the settings.
 func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
-	s, err := a.source(ctx, false)
+	s, err := a.settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,18 +210,4 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 		return fmt.Errorf("script: %w", err)
 	}
 	return nil
-}
-
-// withSQL opens the database, names the source of the connection on stderr, and closes the database after f.
-func (a *app) withSQL(ctx context.Context, f func(*open.Database) error) (err error) {
-	s, err := a.connections(ctx)
-	if err != nil {
-		return err
-	}
-	db, err := connectSQL(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return f(db)
 }

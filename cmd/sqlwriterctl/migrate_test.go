@@ -92,14 +92,15 @@ func TestTheScriptNeedsNoConnection(t *testing.T) {
 	require.Contains(t, b.out, "\nGO\n")
 	require.Contains(t, b.out, "sqlwriter.ledger")
 	plain := b.out
-	names := filepath.Join(b.dir, "names.json")
-	require.NoError(t, os.WriteFile(names, []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
-	require.Equal(t, exitOK, b.run(t, "--column-names="+names, "migrate", "script"), b.errors)
+	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "names.json")
+	require.NoError(t, os.WriteFile(b.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	require.Equal(t, exitOK, b.run(t, "migrate", "script"), b.errors)
 	require.Contains(t, b.out, "[REQUEST_TIME] = ", "the procedures are those of the settings")
 	require.NotContains(t, plain, "REQUEST_TIME")
 	require.Equal(t, exitOK, b.run(t, "migrate", "script", "--engine=sqlite"))
 	require.NotContains(t, b.out, "\nGO\n")
-	require.Equal(t, exitOK, b.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d", "migrate", "script"))
+	b.env["SQL_CONNECTION"] = "sqlserver://u:hunter2@127.0.0.1:1?database=d"
+	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
 	require.Contains(t, b.out, "\nGO\n")
 	require.NotContains(t, b.out+b.errors, "hunter2")
 	require.Equal(t, exitUsage, b.run(t, "migrate", "script", "--engine=oracle"))
@@ -109,8 +110,8 @@ func TestMigrateNeverMakesAFile(t *testing.T) {
 	b := newBench(t)
 	nowhere := filepath.Join(b.dir, "nowhere.db")
 	for _, args := range [][]string{{"migrate", "up"}, {"migrate", "status"}} {
-		require.Equal(t, exitUsage, b.run(t, args...), "no connection at all")
-		require.Equal(t, exitFailed, b.run(t, append([]string{"--sql=sqlite:" + nowhere}, args...)...))
+		b.env["SQL_CONNECTION"] = "sqlite:" + nowhere
+		require.Equal(t, exitFailed, b.run(t, args...))
 		require.NoFileExists(t, nowhere)
 	}
 }

@@ -131,7 +131,7 @@ func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 type runResumeCommand struct {
 	whyFlag
 
-	Here bool   `help:"Execute it in this process, as run start --here does. It also takes a running run that no live process has."`
+	Here bool   `help:"Execute it in the app at once, as run start --here does. It also takes a running run that no live process has."`
 	ID   string `arg:"" name:"run" help:"The run's id."`
 }
 

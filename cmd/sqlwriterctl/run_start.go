@@ -48,7 +48,7 @@ type runStartCommand struct {
 	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
-	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
+	Here   bool `help:"Execute it in the app at once, for some minutes, without Service Bus; see run resume."`
 }
 
 // Run counts the documents, asks, and starts the run.
@@ -111,7 +111,7 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 // mayHaveStarted says of a lost reply that the run may have started.
 func mayHaveStarted(err error, dryRun bool) error {
 	var lost *opsapi.LostError
-	if dryRun || !errors.As(err, &lost) {
+	if dryRun || !errors.As(err, &lost) || notSent(err) {
 		return err
 	}
 	return &advisedError{fmt.Errorf("no answer came, and the run may have started anyway: %w", err), "see `sqlwriterctl run list` before you start another"}

@@ -20,8 +20,6 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
-	"sqlwriter/test/emulators/servicebus"
-	"sqlwriter/test/emulators/servicebus/servicebustest"
 	"sqlwriter/test/inmem"
 )
 
@@ -477,58 +475,9 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
 	require.Equal(t, exitFailed, b.run(t, "run", "start", "--yes", "drain", "--why", "x"))
-	require.Contains(t, b.errors, "the run may have started anyway\nhint: see `sqlwriterctl run list` before you start another")
+	require.Contains(t, b.errors, "error: no answer came, and the run may have started anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: see `sqlwriterctl run list` before you start another")
 	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--dry-run"))
-	require.NotContains(t, b.errors, "all the same")
-}
-
-// A run without an app, on a real database and without a Service Bus.
-func TestARunDirectly(t *testing.T) {
-	r := operated(t)
-	first := r.failed(t, 1, "2628")
-	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "show", "runs"), r.errors)
-	require.Contains(t, r.errors, "no rows")
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--id", first, "--why", "column widened", "-o", "json"), r.errors)
-	require.Contains(t, r.errors, "names no valid Service Bus (SERVICEBUS_CONNECTION, RUNS_QUEUE)")
-	var started ops.Started
-	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
-	require.Contains(t, started.Note, "the timer sends one")
-	id := started.Run
-	store := r.store.RunStore("web")
-	handOff(t, store, id, 2, 3)
-	work(t, store, id, 1, false)
-	work(t, store, id, 2, true)
-	complete(t, store, id)
-	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--watch"))
-	require.Regexp(t, `status\s+1 BATCH FAILED, completed with failures\n`, r.out)
-	counts, _ := r.receipt(t, id)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1, "": 3}, counts)
-	require.Equal(t, exitOK, r.run(t, "batch", "list", id), r.errors)
-	require.Regexp(t, id+`/2\s+FAILED`, strings.Split(r.out, "\n")[1])
-	require.Equal(t, exitOK, r.run(t, "batch", "requeue", id+"/2", "--why", "x"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "run", "cancel", id, "--why", "x"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "show", "batch-progress"), r.errors)
-	require.Equal(t, exitOK, r.run(t, "report", "show", "runs"), r.errors)
-	require.Contains(t, r.out, id, "the reports are about this environment")
-	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
-	require.Contains(t, r.out, id)
-}
-
-func TestARunStartedDirectlySendsAMessageToTheManager(t *testing.T) {
-	r := operated(t)
-	first := r.failed(t, 1, "2628")
-	bus := servicebustest.Start(t, servicebus.Queue{Name: "runs", RequiresDuplicateDetection: true})
-	r.env["SERVICEBUS_CONNECTION"], r.env["RUNS_QUEUE"] = bus.ConnectionString(), "runs"
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "reindex", "--id", first, "--why", "x", "-o", "json"), r.errors)
-	require.NotContains(t, r.errors, "could not be sent")
-	var started ops.Started
-	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
-	messages := bus.Peek("runs")
-	require.Len(t, messages, 1)
-	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
-	require.NoError(t, err)
-	require.Equal(t, []any{started.Run, "web", started.Run + ":0:0"}, []any{notice.RunID, notice.SysName, messages[0].MessageID})
+	require.NotContains(t, b.errors, "may have started")
 }
 
 // Found, to replay, deleted, not failed any more: each output of a run from evidence says it.

@@ -21,8 +21,8 @@ import (
 // environment holds the process's inputs and outputs. Tests replace it.
 type environment struct {
 	lookup func(string) (string, bool)
-	// dir is the folder of .local and local.settings.json; configDir that of the contexts.
-	dir, configDir string
+	// dir is the folder of .local.
+	dir            string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	// asks means that stdin and stderr are a terminal, so that a question can be answered.
@@ -37,10 +37,6 @@ type environment struct {
 }
 
 func processEnvironment() environment {
-	config, err := os.UserConfigDir()
-	if err != nil { // without a home there are no contexts
-		config = ""
-	}
 	width := 0
 	if stdout := int(os.Stdout.Fd()); term.IsTerminal(stdout) {
 		if w, _, err := term.GetSize(stdout); err == nil {
@@ -48,7 +44,7 @@ func processEnvironment() environment {
 		}
 	}
 	return environment{
-		lookup: os.LookupEnv, dir: ".", configDir: config, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), width: width,
 	}
 }

@@ -23,7 +23,7 @@ func TestManyDocumentsAreConfirmed(t *testing.T) {
 	retry := []string{"document", "retry", "--code", "2628", "--why", "x"}
 	require.Equal(t, exitUsage, r.run(t, retry...))
 	require.Contains(t, r.errors, "add --yes")
-	require.NotContains(t, r.errors, "connections:", "nothing is connected before")
+	require.NotContains(t, r.errors, "app:", "nothing is asked before")
 	for _, args := range [][]string{
 		{"run", "start", "drain", "--why", "x"},
 		{"batch", "requeue", "--run", "r", "--why", "x"},
@@ -97,7 +97,7 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		{[]string{"run", "stat"}, `unexpected argument stat, did you mean "start"?`, "see `sqlwriterctl run --help`"},
 		{[]string{"run", "start"}, `expected "<kind>"`, "see `sqlwriterctl run start --help`"},
 		{[]string{"status", "--wat"}, "unknown flag --wat", "see `sqlwriterctl status --help`"},
-		{[]string{"status"}, "there is nothing to connect to", "make run"},
+		{[]string{"status"}, "no app is named", "make run"},
 		{[]string{"batch", "requeue"}, "which batches? expected a batch (RUN/NUMBER), or --run RUN", "see `sqlwriterctl batch requeue --help`"},
 		{[]string{"document", "retry", "--code", "validation.too_lang"}, `--code: unknown value "validation.too_lang"; did you mean validation.too_long`, "document retry --help"},
 		{[]string{"report", "show", "queue-lags"}, "did you mean queue-lag?", "report show --help"},
@@ -111,9 +111,6 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		require.Contains(t, lines[1], "hint: ")
 		require.Contains(t, lines[1], c.hint)
 	}
-	b.env["SQLWRITER_APP"] = "http://127.0.0.1:7071"
-	require.Equal(t, exitUsage, b.run(t, "document", "submit", "-"))
-	require.Contains(t, b.errors, "SQLWRITER_APP names an app, and this command needs connections")
 }
 
 // A failing dependency is one sentence and one hint; the driver's words come with --verbose.
@@ -151,7 +148,6 @@ func (r *real) counted(t *testing.T) {
 
 func TestStatusCheckIsForMonitors(t *testing.T) {
 	r := operated(t)
-	require.Equal(t, exitOK, r.run(t, "status", "--check"), "a new stack waits for its first tick: %s", r.errors)
 	known := breaker.Dependency{State: breaker.DependencyOK, Since: time.Now().Add(-11 * time.Minute)}
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Dependencies: map[string]breaker.Dependency{"sql": known}}, "")
 	require.NoError(t, err)

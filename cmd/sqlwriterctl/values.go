@@ -59,12 +59,6 @@ func (a *app) valuesOf(list string) []string {
 			ops.FlowStopped, ops.FlowRunning, ops.FlowPaused, ops.FlowResumed, ops.FlowForced, "mark-committed", ops.EvidencePrune, ops.DocumentRestore)))
 	case "evidence-files":
 		return ops.EvidenceFiles()
-	case "contexts":
-		f, err := a.readContexts()
-		if err != nil {
-			return nil
-		}
-		return slices.Sorted(maps.Keys(f.Contexts))
 	case "shells":
 		return slices.Sorted(maps.Keys(completionScripts))
 	}

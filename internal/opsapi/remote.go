@@ -160,7 +160,7 @@ func refusal(status int, body []byte) error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &DeniedError{fmt.Errorf("the app answers %d: the key or the token is not valid for it, or the app's network rules refuse this machine", status)}
+		return &DeniedError{fmt.Errorf("the app answers %d: it is stopped, or the key or the token is not valid for it, or its network rules refuse this machine", status)}
 	case http.StatusNotFound:
 		return errors.New("the app answers 404: there is no operators' API at this address")
 	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusServiceUnavailable:

@@ -53,7 +53,7 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 		"the host's":   {500, ``, []string{"500"}, true, false},
 		"another form": {200, `[]`, []string{"this build does not understand the app's answer"}, false, false},
 		"a teapot":     {418, ``, []string{"418"}, false, false},
-		"no key":       {401, ``, []string{"401", "the key or the token is not valid"}, false, true},
+		"no key":       {401, ``, []string{"401", "it is stopped, or the key or the token is not valid"}, false, true},
 		"no role":      {403, `{"detail":"run.start requires Operator","kind":"request","code":"denied"}`, []string{"403", "requires Operator"}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -147,12 +147,15 @@ func directions() []direction {
 		{"cmd/stage/staging", []string{"cmd/internal/stackfile"}, nil, "it copies, builds and stamps; of a local stack it knows the file alone"},
 		{
 			"cmd/sqlwriterctl",
-			[]string{"internal/", "cmd/internal/stackfile"},
-			append([]string{
+			[]string{
+				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
+				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/store", "cmd/internal/stackfile",
+			},
+			[]string{
 				"github.com/alecthomas/kong", "golang.org/x/term",
 				"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity",
-			}, zerolog...),
-			"operators' tools use the adapters, never an emulator or the local stack; stackfile says where a running one is",
+			},
+			"a client of the app: it has no breaker, no queue and no evidence of its own. The stores and the container are for what is needed before an app runs",
 		},
 		{
 			"cmd/local",
@@ -277,6 +280,9 @@ func TestTheImportRulesFindViolations(t *testing.T) {
 		{"cmd/local/expect", "sqlwriter/internal/store/sqlserver"},
 		{"handlers", "sqlwriter/internal/cosmos"},
 		{"cmd/sqlwriterctl", "sqlwriter/cmd/local/outage"},
+		{"cmd/sqlwriterctl", "sqlwriter/internal/app"},
+		{"cmd/sqlwriterctl", "sqlwriter/internal/breaker"},
+		{"cmd/sqlwriterctl", "sqlwriter/internal/servicebus"},
 		{"internal/app", "sqlwriter/internal/servicebus"},
 		{"internal/app", "sqlwriter/test/emulators/cosmosdb"},
 		{"test/emulators/cosmosdb", "sqlwriter/internal/cosmos"},

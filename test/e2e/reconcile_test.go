@@ -80,12 +80,8 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 
 	out, exit = s.sqlwriterctl("finding", "accept", "edited/"+edited, "--why", "INC-4714: the vendor's correction")
 	require.Zero(t, exit, out)
-	direct := s.settings()
-	out, exit = s.sqlwriterctlWith(direct, "run", "start", "reconcile", "--here", "--why", "is it clean", "-o", "json")
-	require.Zero(t, exit, out)
-	var p ops.RunProgress
-	require.NoError(t, json.Unmarshal([]byte(out), &p))
-	require.Equal(t, run.RunCompleted, p.Status)
+	p, exit := s.compare("is it clean")
+	require.Zero(t, exit)
 	require.Equal(t, []int{0, 1, 1}, []int{p.Findings.Open, p.Findings.Accepted, p.Stats.Outcomes["reviewed"]}, "%+v", p.Stats)
 	open, exit = s.findings("open")
 	require.Zero(t, exit)
@@ -94,19 +90,33 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 	s.requireNothing()
 
 	s.edit("UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'ANOTHER' WHERE IVCE_DTL_UID = ?", edited) // what was accepted is not what is there
-	out, exit = s.sqlwriterctlWith(direct, "run", "start", "reconcile", "--here", "--why", "and now")
-	require.Equal(t, 3, exit, out)
+	_, exit = s.compare("and now")
+	require.Equal(t, 3, exit)
 	open, _ = s.findings("open")
 	require.Equal(t, []string{"edited/" + edited}, sorted(open))
-	out, exit = s.sqlwriterctlWith(direct, "run", "start", "reindex", "--findings", "edited", "--here", "--yes", "--why", "wrong")
+	out, exit = s.sqlwriterctl("run", "start", "reindex", "--findings", "edited", "--yes", "--why", "wrong", "-q")
 	require.Zero(t, exit, out)
-	out, exit = s.sqlwriterctlWith(direct, "run", "start", "reconcile", "--here", "--why", "is it mended")
+	out, exit = s.sqlwriterctl("run", "show", strings.TrimSpace(out), "--watch")
 	require.Zero(t, exit, out)
+	_, exit = s.compare("is it mended")
+	require.Zero(t, exit)
 	is := ""
 	require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT coalesce(CLN_MFR_AI_NM, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?", edited).Scan(&is))
 	require.Equal(t, was, is)
 	require.Equal(t, 1, s.count("SELECT count(*) FROM sqlwriter_error_detail WHERE document_id = 'x'"), "a comparison of a person deletes nothing")
 	require.Equal(t, 1, s.count("SELECT count(*) FROM IVCE_DTL WHERE IVCE_LNE_STAT = 'ST-OK'"), "the steward's work is left alone")
+}
+
+// compare starts a comparison by the tool, and has the timer execute it. exit is that of `run show`.
+func (s *stack) compare(why string) (p ops.RunProgress, exit int) {
+	s.t.Helper()
+	id, exit := s.sqlwriterctl("run", "start", "reconcile", "--why", why, "-q")
+	require.Zero(s.t, exit, id)
+	s.tick()
+	out, exit := s.sqlwriterctl("run", "show", strings.TrimSpace(id), "-o", "json")
+	require.NoError(s.t, json.Unmarshal([]byte(out), &p))
+	require.Equal(s.t, run.RunCompleted, p.Status)
+	return p, exit
 }
 
 func sorted(found map[string]ops.FindingRow) (names []string) {

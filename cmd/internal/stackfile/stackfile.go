@@ -1,5 +1,5 @@
 // Package stackfile reads and writes .local/stack.json, the description of a running local stack: its addresses, processes
-// and settings. `make run` and `make servers` write it; sqlwriterctl takes its connections from it, `make stage` its settings.
+// and settings. `make run` and `make servers` write it; sqlwriterctl finds the app and its settings by it, `make stage` its settings.
 package stackfile
 
 import (
@@ -20,7 +20,7 @@ const (
 	Dir = ".local"
 )
 
-// Stack describes a running stack. It contains no secret: the settings are in a file of their own.
+// Stack describes a running stack. The settings are in a file of their own.
 type Stack struct {
 	// Runner is the process that starts and ends the servers.
 	Runner Process `json:"runner"`
@@ -31,6 +31,8 @@ type Stack struct {
 	Functions string `json:"functions,omitempty"`
 	Cosmos    string `json:"cosmos,omitempty"`
 	Blob      string `json:"blob,omitempty"`
+	// FunctionKey opens the operators' API of Functions. It is the same on every machine, and opens nothing else.
+	FunctionKey string `json:"function_key,omitempty"`
 	// ServiceBus is amqp://HOST:PORT. ServiceBusControl is the address of the emulator's control API.
 	ServiceBus        string `json:"service_bus,omitempty"`
 	ServiceBusControl string `json:"service_bus_control,omitempty"`

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/internal/neterr"
+	"sqlwriter/internal/opsapi"
+)
+
+// Environment variables of the app's address, and of the function key or the sign-in that opens it.
+const (
+	appVariable      = "SQLWRITER_APP"
+	keyVariable      = "SQLWRITER_KEY" //nolint:gosec // a name
+	audienceVariable = "SQLWRITER_AUDIENCE"
+)
+
+// target is the app that a command asks.
+type target struct {
+	// address is the app's; from says where it is written.
+	address, from string
+	// key or audience opens the app; a key wins.
+	key, audience string
+	// local says that it is the app of the running local stack.
+	local bool
+}
+
+// stackPath is the file of the local stack, as operators know it.
+const stackPath = stackfile.Dir + "/" + stackfile.Name
+
+// target finds the app: that of --app, else of SQLWRITER_APP, else of the running local stack.
+func (a *app) target(ctx context.Context) (target, error) {
+	t := target{key: a.env(keyVariable), audience: a.env(audienceVariable)}
+	switch {
+	case a.Settings != "":
+		return t, &usageError{errors.New("--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")}
+	case a.App != "":
+		t.address, t.from = a.App, "--app"
+		return t, nil
+	case a.env(appVariable) != "":
+		t.address, t.from = a.env(appVariable), appVariable
+		return t, nil
+	}
+	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, noApp(fmt.Sprintf("no app is named: there is no --app, no %s, and no %s of a local stack in this folder", appVariable, stackPath),
+			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
+	case err != nil:
+		return t, err
+	case !running:
+		return t, noApp("the local stack of "+stackPath+" has ended, and no other app is named", "`make run` starts it again")
+	case stack.Functions == "":
+		return t, noApp("the local stack of "+stackPath+" has servers only (make servers)",
+			fmt.Sprintf("where `func start` runs in .stage: `%s=any sqlwriterctl status --app http://127.0.0.1:7071`", keyVariable))
+	}
+	return target{address: stack.Functions, from: stackPath, key: stack.FunctionKey, local: true}, nil
+}
+
+// noApp is the error when no app can be asked.
+func noApp(what, advice string) error { return &advisedError{&usageError{errors.New(what)}, advice} }
+
+// operate calls use with the app, and names it on stderr.
+func (a *app) operate(ctx context.Context, use func(opsapi.Caller) error) error {
+	t, err := a.target(ctx)
+	if err != nil {
+		return err
+	}
+	caller, how, err := t.caller()
+	if err != nil {
+		return err
+	}
+	a.asked = t
+	a.notef("app: %s (%s), %s", t.address, t.from, how)
+	return a.asTyped(use(caller))
+}
+
+// caller opens the app.
+func (t target) caller() (caller opsapi.Caller, how string, err error) {
+	switch {
+	case t.key != "":
+		caller, err = opsapi.Remote(t.address, opsapi.Credential{Key: t.key}, nil)
+		how = "with a function key"
+	case t.audience != "":
+		caller, err = signedIn(t.address, t.audience)
+		how = "as the signed-in user"
+	default:
+		return nil, "", noApp(fmt.Sprintf("the app at %s (%s) needs a function key or a sign-in", t.address, t.from),
+			fmt.Sprintf("set %s to a function key of Ops (`az functionapp function keys list --function-name Ops --name NAME --resource-group GROUP`), or %s to ask as the user of `az login`",
+				keyVariable, audienceVariable))
+	}
+	if err != nil {
+		err = &usageError{fmt.Errorf("%s: %w", t.from, err)}
+	}
+	return caller, how, err
+}
+
+// signedIn makes the caller of an app that the user of az or azd opens.
+func signedIn(address, audience string) (opsapi.Caller, error) {
+	cli, err := azidentity.NewAzureCLICredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	azd, err := azidentity.NewAzureDeveloperCLICredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := azidentity.NewChainedTokenCredential([]azcore.TokenCredential{cli, azd}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return opsapi.Remote(address, opsapi.Credential{Token: func(ctx context.Context) (string, error) {
+		token, err := chain.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
+		if err != nil {
+			return "", &advisedError{fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`"}
+		}
+		return token.Token, nil
+	}}, nil)
+}
+
+// lost describes an app that gave no answer: which one, and why, in the words of no library.
+func (t target) lost(err *opsapi.LostError) (what, advice string) {
+	advice = fmt.Sprintf("`curl -fsS %s/api/health` says whether it runs; --verbose prints the details", strings.TrimSuffix(t.address, "/"))
+	if t.local {
+		advice = "`make run` starts the local stack; its terminal says what happened"
+	}
+	var call *url.Error
+	if !errors.As(err, &call) { // an answer, or a part of one
+		return fmt.Sprintf("%s (%s, %s)", err, t.address, t.from), advice
+	}
+	why := "the connection ended"
+	switch {
+	case neterr.IsRefused(err):
+		why = "nothing listens there"
+	case neterr.IsDNS(err):
+		why = "its name cannot be looked up"
+	case neterr.IsTLS(err):
+		why = "its certificate is not trusted"
+	case neterr.IsUnreachable(err):
+		why = "this machine has no way to it"
+	case neterr.IsTimeout(err):
+		why = "no answer came in time"
+	}
+	return fmt.Sprintf("the app at %s (%s) does not answer: %s", t.address, t.from, why), advice
+}
+
+// notSent reports whether a request certainly did not reach the app.
+func notSent(err error) bool {
+	return neterr.IsRefused(err) || neterr.IsDNS(err) || neterr.IsTLS(err) || neterr.IsUnreachable(err)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
+)
+
+// settings are the app settings of one place, for the commands that are needed before an app runs: they open SQL and Cosmos DB by
+// themselves. A place is used as a whole, because a mixture could write one environment's documents to another's database.
+type settings struct {
+	// from describes the place. It contains no value.
+	from   string
+	values map[string]string
+	// base is the folder of relative paths: that of the file; empty for the working directory.
+	base string
+}
+
+// settings reads the settings: of --settings, else of the environment if it names a connection, else of the running local stack. Without
+// any, those of the environment are returned, which may name columns.
+func (a *app) settings(ctx context.Context) (settings, error) {
+	if a.App != "" {
+		return settings{}, &usageError{errors.New("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")}
+	}
+	if a.Settings != "" {
+		return settingsOf("--settings", a.Settings)
+	}
+	env := settings{from: "the environment", values: map[string]string{}}
+	for _, name := range config.Names() {
+		if v := a.env(name); v != "" {
+			env.values[name] = v
+		}
+	}
+	if env.connect() {
+		return env, nil
+	}
+	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return settings{}, err
+	case running:
+		return settingsOf("the running local stack, "+stackPath, stack.Settings)
+	}
+	return env, nil
+}
+
+// settingsOf reads the Values of a file in the form of a local.settings.json.
+func settingsOf(from, path string) (settings, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return settings{}, &usageError{fmt.Errorf("%s: %w", from, err)}
+	}
+	var file struct {
+		IsEncrypted bool
+		Values      map[string]string
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return settings{}, &usageError{fmt.Errorf("%s: %s: %w", from, path, err)}
+	}
+	if file.IsEncrypted {
+		return settings{}, &usageError{fmt.Errorf("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)}
+	}
+	if file.Values == nil {
+		file.Values = map[string]string{}
+	}
+	return settings{from: from, values: file.Values, base: filepath.Dir(path)}, nil
+}
+
+// connect reports whether the settings name a connection.
+func (s settings) connect() bool {
+	return s.values[config.CosmosConnection] != "" || s.values[config.CosmosEndpoint] != "" || s.values[config.SQLConnection] != ""
+}
+
+// config makes the unchecked configuration.
+func (s settings) config() config.Config {
+	return config.Of(func(name string) string { return s.values[name] })
+}
+
+// connections returns the settings of a command that connects, and names their place on stderr.
+func (a *app) connections(ctx context.Context) (settings, error) {
+	s, err := a.settings(ctx)
+	if err != nil {
+		return s, err
+	}
+	if !s.connect() {
+		return s, noApp("nothing says how to connect: no --settings, no "+config.SQLConnection+" or "+config.CosmosConnection+" in the environment, and no running local stack",
+			"`make run` or `make servers` starts a local stack; else name a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
+	}
+	if s.values[config.CosmosContainer] == "" {
+		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
+	}
+	a.notef("connections: %s", s.from)
+	return s, nil
+}
+
+// documents opens the container of the results.
+func (s settings) documents() (*cosmos.Container, error) {
+	c, err := open.Results(s.config().Cosmos)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("connections of %s: %w", s.from, err)}
+	}
+	return c, nil
+}
+
+// database opens the database and connects. A missing SQLite file is an error, because connecting would create it.
+func (s settings) database(ctx context.Context) (*open.Database, error) {
+	layout, err := s.layout()
+	if err != nil {
+		return nil, err
+	}
+	c := s.config().SQL
+	c.MaxOpen = 2
+	connection := c.Connection.Reveal()
+	switch c.Engine {
+	case config.SQLServer:
+		if err := sqlserver.CheckDSN(connection); err != nil {
+			return nil, &usageError{fmt.Errorf("%s of %s: %w", config.SQLConnection, s.from, err)}
+		}
+	case config.SQLite:
+		path := s.path(strings.TrimPrefix(connection, sqlite.Scheme))
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("the SQLite file: %w", err)
+		}
+		c.Connection = config.Secret(path)
+	default:
+		if connection == "" {
+			return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.from)}
+		}
+		// The text is not repeated: without a known scheme it may be a password.
+		return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
+			config.SQLConnection, len(connection))}
+	}
+	db, err := open.SQL(c, layout, false)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.Connect(ctx)
+}
+
+// layout reads the file of column names.
+func (s settings) layout() (invoice.Layout, error) {
+	if s.values[config.ColumnNames] == "" {
+		return invoice.DefaultLayout(), nil
+	}
+	path := s.path(s.values[config.ColumnNames])
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return invoice.Layout{}, fmt.Errorf("%s: %w", config.ColumnNames, err)
+	}
+	layout, err := invoice.ReadLayout(file)
+	if err != nil {
+		return invoice.Layout{}, fmt.Errorf("%s: %s: %w", config.ColumnNames, path, err)
+	}
+	return layout, nil
+}
+
+// path resolves a path of the settings.
+func (s settings) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.base, path)
+}
+
+// withSQL opens the database and closes it after use.
+func (a *app) withSQL(ctx context.Context, use func(*open.Database) error) (err error) {
+	s, err := a.connections(ctx)
+	if err != nil {
+		return err
+	}
+	db, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return use(db)
+}
