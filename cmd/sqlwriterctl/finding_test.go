@@ -110,7 +110,7 @@ func TestPruneAsksAndNeedsAnAge(t *testing.T) {
 	require.Contains(t, b.out, "no evidence is of a document that does not exist any more")
 }
 
-// run show ends as --here does.
+// So does run show.
 func TestTheEndOfAComparisonWithOpenFindingsAsksForAttention(t *testing.T) {
 	p := ops.RunProgress{Run: run.Run{ID: "reconcile-1", Status: run.RunCompleted}, Findings: &ops.Found{}}
 	require.NoError(t, verdict(p))

@@ -36,11 +36,11 @@ func (r *real) opened(t *testing.T, path string) *sqlite.Store {
 func TestARestoredDatabaseIsBroughtUpToDateByOneCommand(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", first, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", first, "--why", "x"), r.errors)
 	backup := filepath.Join(r.dir, "backup.db")
 	_, err := r.store.Writer().ExecContext(t.Context(), `VACUUM INTO ?`, backup)
 	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", second, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", second, "--why", "x"), r.errors)
 	store := r.opened(t, backup)
 	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // of an hour ago
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestARestoredDatabaseIsBroughtUpToDateByOneCommand(t *testing.T) {
 	require.NotEmpty(t, reapply)
 	require.Len(t, compare, 2)
 	require.Equal(t, "OLD", r.maker(t, store, 2), "a manager takes the run, or the operator")
-	require.Equal(t, exitOK, r.run(t, "run", "resume", reapply, "--here", "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "resume", reapply, "--why", "x"), r.errors)
 	require.Regexp(t, `1 committed, 1 unchanged`, r.out)
 	require.Equal(t, "M", r.maker(t, store, 2))
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
@@ -84,7 +84,7 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := operated(t)
 			first := r.failed(t, 1, "2628")
-			require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", first, "--why", "x"), r.errors)
+			require.Equal(t, exitOK, r.run(t, "document", "retry", first, "--why", "x"), r.errors)
 			path := filepath.Join(r.dir, "new.db")
 			store := r.opened(t, path)
 			require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
@@ -96,7 +96,7 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 			require.Equal(t, exitOK, r.run(t, c.adopt...), r.errors)
 			require.Equal(t, exitOK, r.run(t, "flow", "resume", "--database-new", "--yes", "--why", "moved"), r.errors)
 			require.Contains(t, r.out, "FORCED.")
-			require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--here", "--why", "x"), r.errors)
+			require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--why", "x"), r.errors)
 			require.Contains(t, r.out, c.outcomes)
 			require.Equal(t, c.afterAll, r.maker(t, store, 1))
 		})
@@ -117,7 +117,7 @@ func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
 	commit := func(sysName string, line int64) {
 		t.Helper()
 		r.env["SYS_NAME"] = sysName
-		require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", ids[line], "--why", "x"), r.errors)
+		require.Equal(t, exitOK, r.run(t, "document", "retry", ids[line], "--why", "x"), r.errors)
 	}
 	commit("web", 1)
 	commit("dev", 2)
@@ -145,7 +145,7 @@ func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
 		require.Contains(t, r.errors, "looks at 2 documents", "its own")
 		require.Contains(t, r.out, "FORCED.")
 		require.Equal(t, others, heartbeat(c.other), "the other environment's row is not touched")
-		require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--here", "--why", "x"), r.errors)
+		require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--why", "x"), r.errors)
 		require.Regexp(t, `1 committed, 1 unchanged`, r.out)
 		require.Equal(t, "M", r.maker(t, store, c.line))
 	}

@@ -111,7 +111,7 @@ func TestOperating(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--since", "1h", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "0 documents match")
 
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--code", "2628", "--why", "column widened"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--code", "2628", "--why", "column widened"), r.errors)
 	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
@@ -232,7 +232,7 @@ func TestAShadowReplaysNothing(t *testing.T) {
 	r := operated(t)
 	r.env["MODE"] = "shadow"
 	r.failed(t, 1, "2628")
-	require.Equal(t, exitFailed, r.run(t, "run", "start", "--yes", "replay", "--here", "--all", "--why", "x"))
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"))
 	require.Contains(t, r.errors, "MODE=shadow")
 	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--all", "--dry-run"), r.errors)
 }
@@ -296,7 +296,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.out, "1 document matches a replay")
 	require.Equal(t, exitOK, b.run(t, "flow", "pause", "--why", "x", app), b.errors)
 	require.Equal(t, exitOK, b.run(t, "flow", "resume", "--why", "x", app), b.errors)
-	require.Equal(t, exitOK, b.run(t, "run", "start", "--yes", "replay", "--here", "--all", "--why", "x", app), b.errors)
+	require.Equal(t, exitOK, b.run(t, "document", "retry", "--yes", "--status", "failed", "--why", "x", app), b.errors)
 	require.Regexp(t, `outcomes\s+1 committed`, b.out)
 	require.Equal(t, exitFailed, b.run(t, "document", "mark-committed", id, "--why", "x", app))
 	require.Contains(t, b.errors, "the document is committed")
@@ -313,10 +313,10 @@ func TestOperatingOverTheApp(t *testing.T) {
 func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", first, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", first, "--why", "x"), r.errors)
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // a copy of an hour ago
 	require.NoError(t, err)
-	require.Equal(t, exitFailed, r.run(t, "run", "start", "--yes", "replay", "--here", "--id", second, "--why", "x"))
+	require.Equal(t, exitFailed, r.run(t, "document", "retry", second, "--why", "x"))
 	require.Contains(t, r.errors, breaker.CodeWentBack)
 	begun := regexp.MustCompile(`replay-[-0-9a-f]+`).FindString(r.out)
 	require.Equal(t, invoice.Failed, r.writerState(t, second).Status)
@@ -331,7 +331,7 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	require.NotContains(t, r.out, "nothing to accept")
 	require.Equal(t, exitOK, r.run(t, "audit", "list"), r.errors)
 	require.Contains(t, r.out, ops.FlowForced)
-	require.Equal(t, exitOK, r.run(t, "run", "resume", begun, "--here", "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "resume", begun, "--why", "x"), r.errors)
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 }
 

@@ -19,7 +19,7 @@ type runCommands struct {
 	Show   runShowCommand   `cmd:"" help:"Show a run. Exit code 1 for an ended run with failures."`
 	Items  runItemsCommand  `cmd:"" help:"List the outcome of each document of a run: its receipt, once it has ended."`
 	Cancel runCancelCommand `cmd:"" help:"Cancel a run: running batches finish, the others do not start."`
-	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed; --here also one whose process is gone."`
+	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed, or whose process is gone."`
 }
 
 // kindsHelp names the kinds of runs with their meaning.
@@ -131,19 +131,16 @@ func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 type runResumeCommand struct {
 	whyFlag
 
-	Here bool   `help:"Execute it in the app at once, as run start --here does. It also takes a running run that no live process has."`
-	ID   string `arg:"" name:"run" help:"The run's id."`
+	ID string `arg:"" name:"run" help:"The run's id."`
 }
 
 // Run resumes the run.
 func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		p, err := opsapi.Do(ctx, o, opsapi.RunResume, ops.ResumeRequest{RunRequest: ops.RunRequest{Run: c.ID, Why: c.Why}, Here: c.Here})
-		if c.Here && err == nil {
-			if p.Note != "" {
-				a.notef("%s", a.says(p.Note))
-			}
-			return errors.Join(emitRun(a, p), executed(p))
+		p, err := opsapi.Do(ctx, o, opsapi.RunResume, ops.RunRequest{Run: c.ID, Why: c.Why})
+		if err == nil && p.Status != run.RunRunning { // its message could not be sent, so the app executed it
+			a.notef("%s", a.says(p.Note))
+			return errors.Join(emitRun(a, p), verdict(p))
 		}
 		return printActed(a, p, err, "resumed")
 	})

@@ -48,7 +48,6 @@ type runStartCommand struct {
 	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
-	Here   bool `help:"Execute it in the app at once, for some minutes, without Service Bus; see run resume."`
 }
 
 // Run counts the documents, asks, and starts the run.
@@ -85,7 +84,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return mayHaveStarted(err, r.DryRun)
 		}
-		if c.Here {
+		if started.Progress != nil { // its message could not be sent, so the app executed it
 			return printExecution(a, started, nil)
 		}
 		return emitStarted(a, started)
@@ -117,7 +116,7 @@ func mayHaveStarted(err error, dryRun bool) error {
 	return &advisedError{fmt.Errorf("no answer came, and the run may have started anyway: %w", err), "see `sqlwriterctl run list` before you start another"}
 }
 
-// printExecution prints a run that was executed in the process that was asked.
+// printExecution prints a run that the app executed in the request.
 func printExecution(a *app, started ops.Started, err error) error {
 	if err != nil {
 		return mayHaveStarted(err, false)
@@ -158,7 +157,7 @@ func emitStarted(a *app, s ops.Started) error {
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
-		Findings: ofClass(c.Findings), FromEvidence: c.FromEvidence, DeletedToo: c.DeletedToo, All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
+		Findings: ofClass(c.Findings), FromEvidence: c.FromEvidence, DeletedToo: c.DeletedToo, All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Why: c.Why,
 	}
 	for _, status := range c.Status {
 		r.Statuses = append(r.Statuses, invoice.Status(status))

@@ -147,36 +147,36 @@ func (b *bench) receipt(t *testing.T, id string) (counts map[run.Outcome]int, al
 	return counts, all
 }
 
-// --here needs no Service Bus, and the receipt is the usual one. A run that is left goes on by resume.
-func TestARunIsExecutedHere(t *testing.T) {
+// A run needs no Service Bus: the app executes it in the request, and the receipt is the usual one.
+func TestARunIsExecutedInTheApp(t *testing.T) {
 	w := newWorking(t, 130)
 	w.queue.Always(inmem.QueueDown())
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--here", "--why", "x"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
+	require.Contains(t, w.errors, "its message could not be sent")
 	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 deferred")
 	counts, _ := w.receipt(t, id)
 	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 120}, counts)
-	require.Zero(t, w.queue.Sends())
 
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--here", "--why", "x"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `documents\s+10 of 10 \(100%\)`, w.out)
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"))
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	require.Contains(t, w.errors, "is running, has failed or was cancelled: it is completed_with_failures")
 }
 
-func TestARunningRunIsResumedHere(t *testing.T) {
+func TestARunningRunIsResumed(t *testing.T) {
 	w := newWorking(t, 3)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	_, claimed, err := w.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"))
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	require.Contains(t, w.errors, "manager-00000001 has it, last heard 0s ago")
 	require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: id, Owner: "manager-00000001", Epoch: 1}))
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"), w.errors)
+	w.queue.Always(inmem.QueueDown())
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"), w.errors)
 	require.Regexp(t, `outcomes\s+3 deferred\n`, w.out)
 }
 
@@ -331,10 +331,10 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 	id := started.Run
 	require.Equal(t, exitUsage, w.run(t, "run", "cancel", id))
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
-	require.Contains(t, w.errors, "has failed or was cancelled")
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
 	require.Contains(t, w.out, id+": ends after the running batches")
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
+	require.Contains(t, w.errors, "it is to be cancelled: resume it when it has ended")
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Regexp(t, `running, to be cancelled\s+\S+\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
@@ -343,10 +343,8 @@ func TestCancelAndResumeARun(t *testing.T) {
 	complete(t, w.store, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
 	require.Contains(t, w.errors, "run "+id+" is cancelled\nhint: `sqlwriterctl run resume "+id)
-	w.queue.Always(inmem.QueueDown())
 	require.Equal(t, exitOK, w.run(t, "run", "resume", id, "--why", "it was right"), w.errors)
 	require.Contains(t, w.out, id+": resumed")
-	require.Contains(t, w.errors, "its message could not be sent")
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "nobody", "--why", "x"))
 }
 
@@ -507,12 +505,13 @@ func TestAReplayFromEvidenceSaysWhatItFound(t *testing.T) {
 	require.Contains(t, w.errors, "A replay takes 3 documents.")
 	w.asks = false
 
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--from-evidence", "--all", "--here", "--why", "x"))
+	w.queue.Always(inmem.QueueDown())
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--from-evidence", "--all", "--why", "x"))
 	require.Contains(t, w.errors, found)
 	require.Contains(t, w.out, "evidence      4 found: 1 to replay, 2 of deleted documents, 1 not failed any more\n")
 	require.Regexp(t, `outcomes\s+1 deferred, 2 gone\n`, w.out, "the document is not whole")
 
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--deleted-too", "--id", id(1), "--id", "nobody", "--yes", "--here", "--why", "x"))
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--deleted-too", "--id", id(1), "--id", "nobody", "--yes", "--why", "x"))
 	require.Contains(t, w.errors, "poison messages: 1 found: 1 to replay (1 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n")
 	require.Contains(t, w.errors, "not taken: nobody: no evidence of it is stored\n")
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", ops.DocumentRestore), w.errors)

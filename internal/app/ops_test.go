@@ -109,3 +109,38 @@ func TestAReportHasTheFailuresOfTheFeed(t *testing.T) {
 	require.InDelta(t, 20_005, row[9], 5)
 	require.Equal(t, fmt.Sprintf("2025-12-17 10:30:15.%06d-06:00", int(row[9].(float64))), row[8])
 }
+
+// Service Bus is away, and operators' work goes on in the app: a run, a retry of documents, and a run that was left.
+func TestARunGoesOnWhileServiceBusIsAway(t *testing.T) {
+	s := newStack(t) // nothing listens at its Service Bus
+	s.submit(1, 4, "")
+	s.patchAll(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","last_error":"x","last_error_kind":"document","last_error_code":"2628"}`)
+	p := start(t, s.settings)
+	p.waitReady()
+	status, reply := p.ask(http.MethodPost, "documents/retry", `{"ids":["2025-12-17 10:30:15.000001-06:00"],"why":"column widened"}`)
+	require.Equal(t, "200", status, reply)
+	require.Equal(t, map[string]int{`"committed"`: 1, `"failed"`: 2}, s.statuses())
+
+	status, reply = p.ask(http.MethodPost, "flow/pause", `{"why":"index rebuild"}`)
+	require.Equal(t, "200", status, reply)
+	status, reply = p.ask(http.MethodPost, "runs", `{"kind":"replay","all":true,"why":"column widened"}`)
+	require.Equal(t, "200", status, reply)
+	require.Contains(t, reply["note"], "its message could not be sent")
+	require.Contains(t, reply["note"], "the run is not over: the flow is paused")
+	begun, there := reply["run"].(string)
+	require.True(t, there)
+	status, reply = p.ask(http.MethodPost, "flow/resume", `{"why":"it is built"}`)
+	require.Equal(t, "200", status, reply)
+	status, reply = p.ask(http.MethodPost, "runs/resume", `{"run":"`+begun+`","why":"Service Bus is away"}`)
+	require.Equal(t, "200", status, reply)
+	require.Equal(t, "completed", reply["status"])
+	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
+
+	s.patchAll(`{"status":"failed","failed_at":"2025-12-18 09:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}`)
+	status, reply = p.ask(http.MethodPost, "runs", `{"kind":"replay","code":"2628","why":"once more"}`)
+	require.Equal(t, "200", status, reply)
+	progress, there := reply["progress"].(map[string]any)
+	require.True(t, there, reply)
+	require.Equal(t, []any{"completed", 3.}, []any{progress["status"], progress["done"]})
+	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
+}

@@ -120,7 +120,8 @@ func TestAThousandPoisonMessagesAreReplayedFromEvidence(t *testing.T) {
 	require.Greater(t, res.Progress.Done, 0)
 	require.Less(t, res.Progress.Done, all/2)
 	r.sink.applied = nil
-	p, err := r.ops.RunResume(by(t, "kim"), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: res.Run, Why: "it was stopped"}, Here: true})
+	r.queue.Always(inmem.QueueDown())
+	p, err := r.ops.RunResume(by(t, "kim"), ops.RunRequest{Run: res.Run, Why: "it was stopped"})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, r.clock.Sub(began), 9*time.Second, "its rate")
 	require.Equal(t, map[run.Outcome]int{

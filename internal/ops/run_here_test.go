@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,37 +14,36 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// A run with Here needs no Service Bus: it has ended when the request is answered.
-func TestARunIsExecutedHere(t *testing.T) {
-	r := newRuns(t)
-	r.queue.Always(inmem.QueueDown())
-	r.sink.AddLines(1, 2, 3)
-	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
-	request := replayAll()
-	request.Here = true
-	res := r.start(request)
-	require.Zero(t, r.queue.Sends())
-	require.Empty(t, res.Note)
-	require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
-	require.JSONEq(t, `{"kind":"replay","matched":3,"at_least":false,"pattern":"two_phase","here":true}`, string(r.audited(run.CodeRunStart)[0].Detail))
+// A run goes on while Service Bus is away: it has ended when the request is answered. With Here no message is tried.
+func TestARunIsExecutedWithoutTheQueue(t *testing.T) {
+	for here, sends := range map[bool]int{true: 0, false: 1} {
+		r := newRuns(t)
+		r.queue.Always(inmem.QueueDown())
+		r.sink.AddLines(1, 2, 3)
+		r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
+		request := replayAll()
+		request.Here = here
+		res := r.start(request)
+		require.Equal(t, sends, r.queue.Sends())
+		require.NotNil(t, res.Progress, res.Note)
+		require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
+		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
+		require.Equal(t, here, res.Note == "", res.Note)
+		require.JSONEq(t, fmt.Sprintf(`{"kind":"replay","matched":3,"at_least":false,"pattern":"two_phase","here":%t}`, here), string(r.audited(run.CodeRunStart)[0].Detail))
+	}
 }
 
 // The process of a run may have been killed while Service Bus is away: the run is running, and nobody does it.
-func TestARunningRunIsResumedHere(t *testing.T) {
+func TestARunningRunIsResumed(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
 	r.put(result(1, "a", failed(1, fault.Document, "2628")))
 	id := r.start(replayAll()).Run
-	sends := r.queue.Sends()
-	words := ops.ResumeRequest{RunRequest: ops.RunRequest{Run: id, Why: "its process was killed"}}
-	_, err := r.ops.RunResume(by(t, "kim"), words)
-	require.Equal(t, ops.NotFound, refusal(err), "without --here a running run goes on by itself")
-
+	r.queue.Always(inmem.QueueDown())
+	words := ops.RunRequest{Run: id, Why: "its process was killed"}
 	_, claimed, err := r.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-other"}, 0)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	words.Here = true
 	_, err = r.ops.RunResume(by(t, "kim"), words)
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "manager-other has it, last heard 0s ago")
@@ -53,10 +53,33 @@ func TestARunningRunIsResumedHere(t *testing.T) {
 	p, err := r.ops.RunResume(by(t, "kim"), words)
 	require.NoError(t, err)
 	require.Equal(t, run.RunCompleted, p.Status)
-	require.Equal(t, sends, r.queue.Sends())
+	require.Contains(t, p.Note, "its message could not be sent")
 	entries, err := r.ops.Audits(t.Context(), ops.AuditQuery{Run: id, Action: run.CodeRunResume})
 	require.NoError(t, err)
 	require.Len(t, entries.Audits, 1)
+	_, err = r.ops.RunResume(by(t, "kim"), words)
+	require.Equal(t, ops.NotFound, refusal(err), "it has ended")
+}
+
+// Nobody waits for the end of a pause: the run is there, and says so.
+func TestAPausedFlowLeavesTheRun(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1)
+	r.put(result(1, "a", failed(1, fault.Document, "2628")))
+	_, err := r.ops.Pause(by(t, "kim"), ops.FlowRequest{Why: "index rebuild"})
+	require.NoError(t, err)
+	began := r.clock
+	res, err := r.ops.RetryDocuments(by(t, "kim"), ops.RetryRequest{IDs: []string{id(1)}, Why: "x"})
+	require.NoError(t, err)
+	require.Equal(t, began, r.clock)
+	require.Equal(t, run.RunRunning, res.Progress.Status)
+	require.Contains(t, res.Note, "the run is not over: the flow is paused by kim")
+	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "it is built"})
+	require.NoError(t, err)
+	r.queue.Always(inmem.QueueDown())
+	p, err := r.ops.RunResume(by(t, "kim"), ops.RunRequest{Run: res.Run, Why: "x"})
+	require.NoError(t, err)
+	require.Equal(t, run.RunCompleted, p.Status)
 }
 
 // A run without documents is started without a message and without a search. It takes no filter of documents.
@@ -88,7 +111,7 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	require.NotNil(t, started.Progress, "the state of a run that was executed is read whatever the breaker says")
 	require.Equal(t, []any{run.RunRunning, 100}, []any{started.Progress.Status, started.Progress.Done})
 	require.Contains(t, started.Note, "quota 9002")
-	require.Contains(t, started.Note, "`run resume "+started.Run+" --here --why TEXT` goes on here")
+	require.Contains(t, started.Note, "`run resume "+started.Run+" --why TEXT` goes on with it")
 	left := 0
 	for line := range int64(150) {
 		if s := r.state(1 + line); s.Status == invoice.Failed {
@@ -99,7 +122,8 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	require.Equal(t, 50, left)
 	r.sink.fails, r.sink.applied = nil, nil
 	r.clock = r.clock.Add(10 * time.Minute)
-	p, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: started.Run, Why: "made room"}, Here: true})
+	r.queue.Always(inmem.QueueDown())
+	p, err := r.ops.RunResume(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "made room"})
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunCompleted, 150}, []any{p.Status, p.Done})
 }

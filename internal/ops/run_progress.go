@@ -199,14 +199,6 @@ type RunRequest struct {
 	Why string `json:"why"`
 }
 
-// ResumeRequest asks to continue a run.
-type ResumeRequest struct {
-	RunRequest
-	// Here executes the run in this process, without messages, as long as the request lasts. It also takes a running run that no live
-	// process has.
-	Here bool `json:"here,omitempty"`
-}
-
 // RunCancel asks a run to end. Batches under way finish, others do not start. Errors as RunShow; *RequestError (not found) when the run
 // is not running, or (conflict) in a shadow.
 func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
@@ -218,32 +210,37 @@ func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) 
 	})
 }
 
-// RunResume continues a failed or cancelled run, and with Here a running one, too. Errors as RunShow; *RequestError when its state does
-// not allow it (not found), and when another process has it (conflict).
-func (o *Ops) RunResume(ctx context.Context, r ResumeRequest) (RunProgress, error) {
-	may := action{
-		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
+// RunResume continues a run that has failed or was cancelled, or a running one that no live process has. If its message cannot be sent, the
+// run is executed in this process until it has ended or ctx is nearly over. Errors as RunShow; *RequestError when its state does not allow
+// it (not found), and when another process has it (conflict).
+func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
+	p, err := o.changeRun(ctx, r, action{
+		state: "is running, has failed or was cancelled", from: []run.RunStatus{run.RunRunning, run.RunFailed, run.RunCancelled},
 		change: func(ctx context.Context, s Stores, row run.Run, by string) (bool, error) {
 			if held := row.HeldBy(); held != "" {
 				return false, refuse(Conflict, "run %q: %s", r.Run, held)
+			}
+			if row.Status == run.RunRunning && row.Cancel {
+				return false, refuse(Conflict, "run %q: it is to be cancelled: resume it when it has ended", r.Run)
 			}
 			if row.Status == run.RunRunning { // only its executor changes
 				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
 			}
 			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
 		},
-	}
-	if r.Here {
-		may.state, may.from = "is running, has failed or was cancelled", append(may.from, run.RunRunning)
-	}
-	p, err := o.changeRun(ctx, r.RunRequest, may)
-	switch {
-	case err != nil:
+	})
+	if err != nil {
 		return p, err
-	case r.Here:
-		return o.execute(ctx, r.Run)
 	}
-	p.Note = o.notify(ctx, p.Run)
+	kind, _ := o.o.Kinds.Find(p.Kind)
+	if p.Note = o.notify(ctx, p.Run); p.Note == "" || len(kind.Passes) > 0 {
+		return p, nil
+	}
+	unsent := p.Note
+	if p, err = o.execute(ctx, r.Run); err != nil {
+		return p, err
+	}
+	p.Note = joinNotes(unsent, p.Note)
 	return p, nil
 }
 

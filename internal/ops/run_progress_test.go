@@ -143,7 +143,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 		"show":   func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
 		"cancel": func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
 		"resume": func() error {
-			_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
+			_, err := r.ops.RunResume(by(t, "pat"), words)
 			return err
 		},
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
@@ -254,13 +254,12 @@ func TestCancelAndResume(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replayAll()).Run
 	words := ops.RunRequest{Run: begun, Why: "wrong filter"}
-	_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
-	require.Equal(t, ops.NotFound, refusal(err))
-	require.ErrorContains(t, err, "has failed or was cancelled")
-
 	p, err := r.ops.RunCancel(by(t, "pat"), words)
 	require.NoError(t, err)
 	require.True(t, p.Cancel)
+	_, err = r.ops.RunResume(by(t, "pat"), words)
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "it is to be cancelled: resume it when it has ended")
 	entries := r.audited(run.CodeRunCancel)
 	require.Len(t, entries, 1)
 	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
@@ -270,7 +269,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.ErrorContains(t, err, "is running")
 	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
 
-	p, err = r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
+	p, err = r.ops.RunResume(by(t, "pat"), words)
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
 	require.Len(t, r.audited(run.CodeRunResume), 1)
@@ -300,7 +299,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	_, err = r.ops.RunCancel(by(t, "pat"), words)
 	require.NoError(t, err)
 	r.complete(begun)
-	p, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
+	p, err := r.ops.RunResume(by(t, "pat"), words)
 	require.NoError(t, err)
 	require.Empty(t, p.Note)
 	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)

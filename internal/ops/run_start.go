@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -58,7 +59,7 @@ type StartRequest struct {
 	// Pattern is the hand-off's; empty: two_phase, or checkpoint above 10,000 documents.
 	Pattern string `json:"pattern,omitempty"`
 	// Here executes the run in this process, without messages, as long as the request lasts.
-	Here bool   `json:"here,omitempty"`
+	Here bool   `json:"-"`
 	Why  string `json:"why,omitempty"`
 }
 
@@ -176,9 +177,9 @@ type Started struct {
 	Note string `json:"note,omitempty"`
 }
 
-// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent,
-// the timer sends one. With Here no message is sent, and the run is executed until it has ended or ctx is nearly over. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention. After an error
-// no run was started.
+// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent, or
+// with Here, the run is executed in this process until it has ended or ctx is nearly over. Errors: *RequestError (usage; conflict in a
+// shadow); infrastructure, throttled, quota, contention. After an error no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	r.IDs = distinct(r.IDs)
 	if err := r.check(o.o.Kinds); err != nil {
@@ -227,10 +228,11 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if res, err = o.begin(ctx, r, res); err != nil {
 		return Started{}, err
 	}
+	here := r.Here || (res.Note != "" && len(kind.Passes) == 0) // its message could not be sent
 	if pills != nil {
 		res.Note = joinNotes(res.Note, o.tellEvidence(ctx, res.Run, pills, r.Limit))
 	}
-	if !r.Here {
+	if !here {
 		return res, nil
 	}
 	p, err := o.execute(ctx, res.Run)
@@ -291,7 +293,7 @@ func startDetail(r StartRequest, res Started) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, found))
 }
 
-// execute executes a run in this process and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when
+// execute executes a run in this process, unless the flow is paused, and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when
 // another live process has the run.
 func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	var executor Executor
@@ -299,8 +301,11 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	if err != nil {
 		return RunProgress{}, err
 	}
-	done, failed := executor.Execute(ctx, id)
-	if done.Busy {
+	var done run.Executed
+	var failed error
+	if flow := o.p.Breaker.View(ctx).Control.Breaker; flow.Name == breaker.Paused {
+		done.Left = "the flow is " + o.describe(flow) // who asks does not wait for that
+	} else if done, failed = executor.Execute(ctx, id); done.Busy {
 		return RunProgress{}, refuse(Conflict, "run %q: %s", id, done.Left)
 	}
 	p, err := o.showRun(context.WithoutCancel(ctx), o.withStores, id)
@@ -312,7 +317,7 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	case failed != nil:
 		return p, failed
 	}
-	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --here --why TEXT` goes on here, otherwise the timer continues it",
+	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --why TEXT` goes on with it, otherwise the timer does",
 		cmp.Or(done.Left, "another process works on its last batches"), id)
 	return p, nil
 }
@@ -332,7 +337,7 @@ func (o *Ops) notify(ctx context.Context, row run.Run) string {
 	if len(errs) > 0 {
 		why = errorText(errs[0])
 	}
-	return "its message could not be sent, the timer sends one within about ten minutes: " + why
+	return "its message could not be sent (" + why + "): the timer sends one within about ten minutes, unless the run has ended by then"
 }
 
 func newRunID(kind string, now time.Time) string {

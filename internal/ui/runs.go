@@ -196,7 +196,7 @@ func (v *visit) resume() (content, error) {
 }
 
 func (v *visit) doResume() (string, error) {
-	p, err := do(v, opsapi.RunResume, ops.ResumeRequest{RunRequest: ops.RunRequest{Run: v.Form.Get("run"), Why: v.Form.Get("why")}})
+	p, err := do(v, opsapi.RunResume, ops.RunRequest{Run: v.Form.Get("run"), Why: v.Form.Get("why")})
 	return string(link("run", "run", p.ID)), err
 }
 
