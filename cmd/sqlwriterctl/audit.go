@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -15,7 +16,7 @@ type auditListCommand struct {
 	limitFlag
 
 	RunID  string `name:"run" help:"Only entries about this run." placeholder:"RUN"`
-	Action string `help:"Only entries of this action." placeholder:"ACTION" values:"actions"`
+	Action string `help:"Only entries of this action." placeholder:"ACTION"`
 	All    bool   `help:"Also the steps of workers and timers (level INFO), three or more for each batch."`
 }
 
@@ -46,9 +47,12 @@ func (c *auditListCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// leftOut describes the entries that the default filter hides.
+// leftOut says why there may be no entry: a filter that nothing matches, or the default one.
 func (c *auditListCommand) leftOut() string {
-	if c.All || c.Action != "" {
+	switch {
+	case c.Action != "":
+		return fmt.Sprintf(" of the action %q: `sqlwriterctl audit list --all` shows how actions are spelled", c.Action)
+	case c.All:
 		return ""
 	}
 	return " of operators' actions, warnings and errors: --all also shows the steps of workers and timers"

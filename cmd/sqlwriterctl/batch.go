@@ -19,7 +19,7 @@ type batchCommands struct {
 type batchListCommand struct {
 	limitFlag
 
-	Status string `help:"Only batches with this status." placeholder:"STATUS" values:"batch-statuses"`
+	Status string `help:"Only batches with this status." placeholder:"STATUS"`
 	ID     string `arg:"" optional:"" name:"run" help:"The run's id."`
 }
 

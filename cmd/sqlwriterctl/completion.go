@@ -1,14 +1,13 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
 type completionCommand struct {
-	Shell string `arg:"" help:"bash, zsh or fish." values:"shells"`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 // Run prints the script.
@@ -31,9 +30,7 @@ var completionScripts = map[string]string{
 	"bash": `# bash completion for sqlwriterctl: source <(sqlwriterctl completion bash)
 _sqlwriterctl() {
   local IFS=$'\n'
-  local word="${COMP_WORDS[COMP_CWORD]}"
-  [ "$word" = "=" ] && word=""
-  COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "$word"))
+  COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _sqlwriterctl sqlwriterctl`,
 	"zsh": `#compdef sqlwriterctl
@@ -52,26 +49,25 @@ complete -c sqlwriterctl -f -a '(sqlwriterctl __complete -- (commandline -opc)[2
 complete -c sqlwriterctl -n '__fish_seen_subcommand_from submit' -F`,
 }
 
-// complete prints what may stand in place of the last word: a word and its meaning a line, with a tab between.
+// complete prints what may stand in place of the last word, as far as the grammar says it: a word and its meaning a line, with a tab between.
 func (a *app) complete(typed []string) {
 	if len(typed) > 0 && typed[0] == "--" {
 		typed = typed[1:]
 	}
-	typed = slices.DeleteFunc(slices.Clone(typed), func(word string) bool { return word == "=" }) // bash divides --flag=value
 	if len(typed) == 0 {
 		typed = []string{""}
 	}
 	last := typed[len(typed)-1]
-	for _, candidate := range a.candidates(typed[:len(typed)-1], last) {
+	for _, candidate := range a.candidates(typed[:len(typed)-1], strings.HasPrefix(last, "-")) {
 		if strings.HasPrefix(candidate, last) {
 			a.printf("%s", candidate)
 		}
 	}
 }
 
-// candidates lists all words that may follow, given the start of the word.
-func (a *app) candidates(before []string, start string) []string {
-	node, arguments := a.parser.Model.Node, 0
+// candidates lists all words that may follow: flags, or commands and values.
+func (a *app) candidates(before []string, flags bool) (list []string) {
+	node := a.parser.Model.Node
 	var open *kong.Flag // it waits for its value
 	for _, word := range before {
 		switch {
@@ -81,28 +77,24 @@ func (a *app) candidates(before []string, start string) []string {
 			open = openFlag(node, word)
 		case child(node, word) != nil:
 			node = child(node, word)
-		default:
-			arguments++
 		}
 	}
-	if open != nil {
-		return a.listOf(open.Value, "")
-	}
-	if name, _, ok := strings.Cut(start, "="); ok && strings.HasPrefix(start, "--") {
-		if flag := openFlag(node, name); flag != nil {
-			return a.listOf(flag.Value, name+"=")
+	switch {
+	case open != nil:
+		return valuesOf(open.Value)
+	case flags:
+		for _, group := range node.AllFlags(true) {
+			for _, flag := range group {
+				list = append(list, "--"+flag.Name+"\t"+flag.Help)
+			}
 		}
-		return nil
+		return list
 	}
-	if strings.HasPrefix(start, "-") {
-		return flagWords(node)
-	}
-	var list []string
 	for _, c := range node.Children {
 		list = append(list, c.Name+"\t"+c.Help)
 	}
-	if n := len(node.Positional); n > 0 {
-		list = append(list, a.listOf(node.Positional[min(arguments, n-1)], "")...)
+	for _, argument := range node.Positional {
+		list = append(list, valuesOf(argument)...)
 	}
 	return list
 }
@@ -119,20 +111,10 @@ func openFlag(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-func flagWords(node *kong.Node) (list []string) {
-	for _, group := range node.AllFlags(true) {
-		for _, flag := range group {
-			list = append(list, "--"+flag.Name+"\t"+flag.Help)
-		}
+// valuesOf lists the values that the grammar has of a flag or an argument.
+func valuesOf(value *kong.Value) []string {
+	if value.Enum == "" {
+		return nil
 	}
-	return list
-}
-
-// listOf lists the values of a flag or an argument.
-func (a *app) listOf(value *kong.Value, prefix string) []string {
-	list := a.valuesOf(value.Tag.Get(valuesTag) + value.Tag.Get(suggestTag))
-	for i := range list {
-		list[i] = prefix + list[i] + "\t"
-	}
-	return list
+	return idsOf(value.EnumSlice(), func(one string) string { return one + "\t" })
 }

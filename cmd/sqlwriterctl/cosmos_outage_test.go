@@ -39,9 +39,9 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "start", "--yes", "foo"}, `kind: unknown value "foo"; expected one of drain, replay, reindex, reapply, reconcile`},
-		{[]string{"run", "start", "--yes", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: unknown value "zzz"; expected one of two_phase, checkpoint, optimistic`},
-		{[]string{"run", "start", "--yes", "replay", "--kind", "zzz", "--why", "x"}, `--kind: unknown value "zzz"; expected one of infrastructure, `},
+		{[]string{"run", "start", "--yes", "foo"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "foo"`},
+		{[]string{"run", "start", "--yes", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: expected two_phase, checkpoint or optimistic, found "zzz"`},
+		{[]string{"run", "start", "--yes", "replay", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
 		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
@@ -49,8 +49,8 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		{[]string{"run", "show", ""}, notARun + `""`},
 		{[]string{"batch", "requeue", "x/-1", "--why", "x"}, notABatch + `"x/-1"`},
 		{[]string{"batch", "requeue", "--yes", "--run", "r"}, `--why: expected the reason, found nothing`},
-		{[]string{"batch", "list", "--status", "foo"}, `--status: unknown value "foo"; expected one of pending_queue, pending_retry, `},
-		{[]string{"report", "show", "nope"}, `name: unknown value "nope"; expected one of runs, batch-progress, `},
+		{[]string{"batch", "list", "--status", "foo"}, `--status: expected one of pending_queue, pending_retry, `},
+		{[]string{"report", "show", "nope"}, `report: expected one of runs, batch-progress, `},
 		{[]string{"audit", "list", "--run", "n o"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "requeue", "--yes", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
@@ -135,6 +135,9 @@ func TestAuditsOverTheApp(t *testing.T) {
 	}
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "BATCH_DONE"), w.errors)
 	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
+	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "FLOW_PAUSE"), w.errors)
+	require.Contains(t, w.errors, "no entry found of the action \"FLOW_PAUSE\": `sqlwriterctl audit list --all` shows how actions are spelled")
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
 	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
 }

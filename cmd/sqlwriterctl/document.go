@@ -24,9 +24,9 @@ type documentCommands struct {
 
 // documentFilter selects documents.
 type documentFilter struct {
-	Status  string `help:"Only documents with this status." placeholder:"STATUS" values:"statuses"`
-	Kind    string `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
-	Code    string `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
+	Status  string `help:"Only documents with this status." placeholder:"STATUS"`
+	Kind    string `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
+	Code    string `help:"Only documents whose last error has this code." placeholder:"CODE"`
 	Request string `help:"Only documents of this request: the whole request_details.id." placeholder:"ID"`
 	Line    int64  `help:"Only documents that name this invoice line, as main line or as duplicate." placeholder:"LINE"`
 	Since   string `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`

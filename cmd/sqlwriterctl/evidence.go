@@ -106,7 +106,7 @@ func emitPruned(a *app, p ops.Pruned) error {
 }
 
 type evidenceListCommand struct {
-	Code  string `help:"Only documents whose last error had this code." placeholder:"CODE" values:"codes"`
+	Code  string `help:"Only documents whose last error had this code." placeholder:"CODE"`
 	Line  int64  `help:"Only documents with this main line." placeholder:"LINE"`
 	Since string `help:"Only evidence that was stored since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	Until string `help:"Only evidence that was stored before." placeholder:"TIME"`
@@ -248,7 +248,7 @@ func printEpisode(a *app, e ops.EvidenceEpisode) error {
 
 type evidenceGetCommand struct {
 	ID     string `arg:"" help:"The document's id; the document may be deleted."`
-	File   string `help:"original.json, error.json, metadata.json or replayed.json." default:"original.json" placeholder:"FILE" values:"evidence-files"`
+	File   string `help:"original.json, error.json, metadata.json or replayed.json." default:"original.json" placeholder:"FILE"`
 	Folder string `help:"A folder that the list or show names, in place of the newest complete evidence." placeholder:"FOLDER"`
 	Line   int64  `help:"Search only the folders of this main line, and do not ask for the document." placeholder:"LINE"`
 }

@@ -91,10 +91,10 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 		{exitFailed, folders[0] + "x has no original.json", []string{"get", id, "--folder", folders[0] + "x"}},
 		{exitUsage, "--folder: expected a folder of document \"nobody\", found one of another document", []string{"get", "nobody", "--folder", folders[0]}},
 		{exitUsage, "--folder: expected a folder of evidence", []string{"get", id, "--folder=x"}},
-		{exitUsage, `--file: unknown value "x.json"`, []string{"get", id, "--file=x.json"}},
+		{exitUsage, `--file: expected one of original.json, error.json, metadata.json`, []string{"get", id, "--file=x.json"}},
 		{exitUsage, "--page: expected the next page of a list with the same filters", []string{"list", "--page=x"}},
 		{exitUsage, "--limit: expected 1 or more, found 0", []string{"list", "--limit=0"}},
-		{exitUsage, `--code: unknown value "nonsense"`, []string{"list", "--code=nonsense"}},
+		{exitUsage, "--code: expected a number or ", []string{"list", "--code=nonsense"}},
 		{exitUsage, "--until: expected a time after --since", []string{"list", "--since=1d", "--until=2d"}},
 	} {
 		require.Equal(t, c.code, b.run(t, append(append([]string{"evidence"}, c.args...), app)...), c.says)

@@ -9,7 +9,7 @@ import (
 )
 
 type explainCommand struct {
-	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), a kind, what needs attention in status (timer_silent), or a class of a comparison (stale). Without one, all codes of errors." suggest:"explained"`
+	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), a kind, what needs attention in status (timer_silent), or a class of a comparison (stale). Without one, all codes of errors."`
 }
 
 // codes are all codes with their meanings.

@@ -21,8 +21,8 @@ type findingCommands struct {
 type findingListCommand struct {
 	limitFlag
 
-	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES" values:"classes"`
-	State string   `help:"Only findings with this state: open, accepted, gone or all." default:"open" placeholder:"STATE" values:"finding-states"`
+	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES"`
+	State string   `help:"Only findings with this state: open, accepted, gone or all." default:"open" placeholder:"STATE"`
 	Line  int64    `help:"Only findings about this invoice line." placeholder:"LINE"`
 }
 

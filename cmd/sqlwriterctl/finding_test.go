@@ -67,8 +67,8 @@ func TestFindingsAreListedAndAccepted(t *testing.T) {
 func TestWrongNamesOfFindings(t *testing.T) {
 	r := operated(t)
 	for args, says := range map[[5]string]string{
-		{"finding", "list", "--class", "edit", "-q"}:   `--class: unknown value "edit"; did you mean edited?`,
-		{"finding", "list", "--state", "closed", "-q"}: `--state: unknown value "closed"; expected one of open, accepted, gone, all`,
+		{"finding", "list", "--class", "edit", "-q"}:   `--class: expected one of the classes edited, `,
+		{"finding", "list", "--state", "closed", "-q"}: `--state: expected one of open, accepted, gone, all, found "closed"`,
 		{"finding", "list", "--limit", "0", "-q"}:      "--limit: expected 1 or more, found 0",
 		{"finding", "accept", "edited", "--why", "x"}:  "expected CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT",
 		{"finding", "accept", "edit/7", "--why", "x"}:  "expected one of the classes edited, ",

@@ -32,7 +32,7 @@ func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
 	require.Contains(t, r.out, "line 7 (main): applied: a rewrite changes 0 columns")
 
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "left_behind", "--dry-run"))
-	require.Contains(t, r.errors, `--findings: unknown value "left_behind"; expected one of row_missing, tracking_missing, edited, stale, not_in_ledger`)
+	require.Contains(t, r.errors, `--findings: expected row_missing, tracking_missing, edited, stale, not_in_ledger, found "left_behind"`)
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "edited", "--since", "1d", "--dry-run"))
 	require.Contains(t, r.errors, "--findings: go with no other filter")
 }

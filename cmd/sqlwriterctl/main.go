@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"sqlwriter/internal/run"
 )
 
 // The exit codes.
@@ -32,7 +34,7 @@ const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, e
 
 // globals are the flags of every command.
 type globals struct {
-	Output  string `short:"o" enum:"table,json" default:"table" help:"Format of the result: table or json." placeholder:"FORMAT" values:"outputs" group:"Global flags"`
+	Output  string `short:"o" enum:"table,json" default:"table" help:"Format of the result: table or json." placeholder:"FORMAT" group:"Global flags"`
 	Quiet   bool   `short:"q" help:"Print ids or names only, one a line, and no notes." group:"Global flags"`
 	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON always has RFC 3339." group:"Global flags"`
 	Verbose bool   `help:"Print the details of errors." group:"Global flags"`
@@ -108,9 +110,6 @@ func execute(ctx context.Context, args []string, env environment) int {
 		return a.fail(ctx, &usageError{err})
 	}
 	a.command = parsed.Selected()
-	if err := checkValues(a, parsed); err != nil {
-		return a.fail(ctx, err)
-	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		return a.fail(ctx, err)
@@ -123,7 +122,7 @@ func newParser(c *cli, env environment, exit func(int)) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("sqlwriterctl"), kong.Description(
 		"The operators' tool of the SQL Writer.\n\n"+
 			whereFrom+"\n\n"+exitCodes),
-		kong.Vars{"kinds": kindsHelp()}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
+		kong.Vars{"kinds": kindsHelp(), "kind_names": strings.Join(idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) }), ",")}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}))
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,7 +179,7 @@ func behind(states []migration.State) error {
 }
 
 type migrateScriptCommand struct {
-	Engine string `help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME" values:"engines"`
+	Engine string `enum:"auto,sqlserver,sqlite" default:"auto" help:"sqlserver or sqlite; auto is the connection's, else sqlserver." placeholder:"NAME"`
 }
 
 // Run prints the script without connecting. Column names and schema come from the settings.
@@ -189,7 +188,10 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	engine := cmp.Or(config.Engine(c.Engine), config.EngineOf(s.values[config.SQLConnection]))
+	engine := config.Engine(c.Engine)
+	if c.Engine == "auto" {
+		engine = config.EngineOf(s.values[config.SQLConnection])
+	}
 	script := sqlite.MigrationScript
 	if engine != config.SQLite {
 		engine = config.SQLServer

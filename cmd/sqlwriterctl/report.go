@@ -15,7 +15,7 @@ type reportCommands struct {
 }
 
 type reportShowCommand struct {
-	Name string `arg:"" optional:"" name:"name" help:"The report's name." values:"reports"`
+	Name string `arg:"" optional:"" name:"name" help:"The report's name."`
 }
 
 // Run runs the report, or lists all with their meaning.

@@ -86,7 +86,7 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 
 type runItemsCommand struct {
 	Limit   int           `help:"At most N documents; all without it." placeholder:"N"`
-	Outcome []run.Outcome `help:"Only documents with one of these outcomes, separated by commas: failed,deferred." placeholder:"OUTCOMES" values:"outcomes"`
+	Outcome []run.Outcome `help:"Only documents with one of these outcomes, separated by commas: failed,deferred." placeholder:"OUTCOMES"`
 	ID      string        `arg:"" name:"run" help:"The run's id."`
 }
 

@@ -24,10 +24,10 @@ type runStartCommand struct {
 	whyFlag
 	yesFlag
 
-	What    string   `arg:"" name:"kind" help:"${kinds}." values:"run-kinds"`
-	Status  []string `help:"Only documents with one of these statuses, separated by commas. A replay takes failed alone, or also retry_scheduled." placeholder:"STATUSES" values:"statuses"`
-	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND" values:"kinds"`
-	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE" values:"codes"`
+	What    string   `arg:"" name:"kind" enum:"${kind_names}" help:"${kinds}."`
+	Status  []string `help:"Only documents with one of these statuses, separated by commas. A replay takes failed alone, or also retry_scheduled." placeholder:"STATUSES"`
+	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
+	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
 	Since   string   `help:"Only documents that failed (replay) or changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	Until   string   `help:"Only documents that failed or changed before." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
@@ -36,10 +36,10 @@ type runStartCommand struct {
 	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain. A reconcile looks at what changed since the last one; with --all at everything."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
-	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME" values:"patterns"`
+	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME"`
 
 	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
-	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES" values:"rewritable"`
+	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
 	FromEvidence bool `help:"Replay: documents that have evidence in blob storage and are failed. --since and --until bound when it was stored, --kind and --code are its error; --all takes all of it."`

@@ -249,7 +249,7 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
-	require.Contains(t, w.errors, `--outcome: unknown value "bogus"; expected one of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual`)
+	require.Contains(t, w.errors, `--outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")
@@ -378,26 +378,26 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
-		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `kind: unknown value "census"; expected one of drain, replay, reindex, reapply, reconcile`},
-		"an unknown kind, error":  {[]string{"run", "start", "--yes", "replay", "--kind", "documents", "--why", "x"}, "--kind: unknown value \"documents\"; did you mean document?"},
+		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "census"`},
+		"an unknown kind, error":  {[]string{"run", "start", "--yes", "replay", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure, "},
 		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
 		"no other time":           {[]string{"run", "start", "--yes", "replay", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
 		"no filter":               {[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter"},
 		"no reason":               {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
-		"no pattern":              {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--pattern", "z"}, `--pattern: unknown value "z"; expected one of two_phase`},
+		"no pattern":              {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--pattern", "z"}, `--pattern: expected two_phase, checkpoint or optimistic`},
 		"no file":                 {[]string{"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
 		"a file without ids":      {[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
-		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, `--status: unknown value "done"; expected one of pending_queue`},
+		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, `--status: expected one of pending_queue`},
 		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 or more, found 0"},
 		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 or more, found -3"},
 		"fewer than no documents": {[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
 		"back in time":            {[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
 		"an empty period":         {[]string{"run", "start", "--yes", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
-		"no report":               {[]string{"report", "show", "sales"}, `name: unknown value "sales"; expected one of runs, batch-progress,`},
+		"no report":               {[]string{"report", "show", "sales"}, `report: expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
 		"no id, entries":          {[]string{"audit", "list", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
 		"fewer than no entries":   {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
-		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: unknown value "},
+		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
 		"no document":             {[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
 		"lines of a replay":       {[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
 		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},

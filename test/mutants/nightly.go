@@ -36,7 +36,7 @@ func nightlyTable() []mutant {
 		{"unreadable errors are left out silently", evidences, "page.Unreadable++", "", ops, "TestBrokenAndForeignFilesOfEvidence"},
 		{"readers see the content of evidence", "internal/opsapi/call.go", "c.Role = Operator", "c.Role = Reader", "internal/opsapi", "TestTheTableIsSound"},
 		{"the place of evidence has the signature", "internal/blob/reconcile_evidence.go", `strings.Cut(s.client.URL(), "?")`, `strings.Cut(s.client.URL(), "\n")`, "internal/blob", "TestWithARightToFilesOnly"},
-		{"open findings do not change the exit code", ctl + "/finding.go", "if err == nil && f.State == reconcile.Open {", "if f.State == reconcile.Gone {", ctl, "TestFindingsAreListedShownAndAccepted"},
-		{"several findings are accepted unasked", ctl + "/finding.go", "if len(c.Names) > 1 {\n		if err := a.mayConfirm", "if false {\n		if err := a.mayConfirm", ctl, "TestFindingsAreListedShownAndAccepted"},
+		{"open findings do not change the exit code", ctl + "/finding.go", "if err == nil && f.State == reconcile.Open {", "if f.State == reconcile.Gone {", ctl, "TestFindingsAreListedAndAccepted"},
+		{"several findings are accepted unasked", ctl + "/finding.go", "if len(c.Names) > 1 {\n		if err := a.mayConfirm", "if false {\n		if err := a.mayConfirm", ctl, "TestFindingsAreListedAndAccepted"},
 	}
 }
