@@ -14,7 +14,7 @@ type completionCommand struct {
 func (c *completionCommand) Run(a *app) error {
 	script := completionScripts[c.Shell]
 	return a.emit(script, []string{c.Shell}, func() error {
-		a.printf("%s", script)
+		a.print(script + "\n")
 		return nil
 	})
 }
@@ -60,7 +60,7 @@ func (a *app) complete(typed []string) {
 	last := typed[len(typed)-1]
 	for _, candidate := range a.candidates(typed[:len(typed)-1], strings.HasPrefix(last, "-")) {
 		if strings.HasPrefix(candidate, last) {
-			a.printf("%s", candidate)
+			a.print(candidate + "\n")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -262,7 +263,13 @@ func (c *evidenceGetCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		a.notef("%s/%s", content.Folder, content.File)
-		_, err = a.stdout.Write(content.Content)
-		return err
+		if text := string(content.Content); a.width == 0 {
+			a.print(text) // byte by byte, for a file
+		} else {
+			for line := range strings.Lines(text) {
+				a.printf("%s", strings.TrimSuffix(line, "\n"))
+			}
+		}
+		return nil
 	})
 }

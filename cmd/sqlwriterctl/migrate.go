@@ -130,7 +130,7 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if procedures != nil && len(procedures.Owners) > 0 {
-			return errors.New(strings.Join(procedures.Owners, "\n"))
+			return errors.New(strings.Join(procedures.Owners, "; "))
 		}
 		if procedures != nil && len(procedures.Missing) > 0 {
 			return &advisedError{errors.New("some procedures that this build calls are missing"), "`sqlwriterctl migrate up` installs them"}

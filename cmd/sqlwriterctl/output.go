@@ -1,33 +1,64 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // emit prints a result as -o and -q ask: as JSON, as ids, or by table.
 func (a *app) emit(result any, ids []string, table func() error) error {
 	switch {
 	case a.Quiet:
-		for _, id := range ids {
-			a.printf("%s", id)
-		}
-		return nil
+		return a.list(ids)
 	case a.Output == "json":
 		return writeJSON(a.stdout, result)
 	}
 	return table()
 }
 
+// list prints ids, one a line. It prints none if one would be something else than what a shell reads.
+func (a *app) list(ids []string) error {
+	for _, id := range ids {
+		if !isPlain(id) {
+			return &advisedError{fmt.Errorf("%s: it has control characters, and -q prints one id a line", plain(id)), "-o json has it as it is"}
+		}
+	}
+	for _, id := range ids {
+		a.print(id + "\n")
+	}
+	return nil
+}
+
 // asData reports whether the result is for programs.
 func (a *app) asData() bool { return a.Quiet || a.Output != "table" }
 
+// writeJSON writes JSON. What plain shows as an escape is one in JSON's way, so that the value is the same.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, r := range text.String() {
+		switch {
+		case r == '\n' || unicode.IsGraphic(r):
+			b.WriteRune(r)
+		default: // two of these stand for a character beyond U+FFFF
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // idsOf lists a member of each element, for -q.

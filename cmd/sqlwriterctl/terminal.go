@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -69,11 +72,52 @@ func (e environment) env(name string) string {
 	return v
 }
 
-// print writes a part of the result to stdout. It ignores a closed output.
+// plain makes a text harmless: characters that move a terminal's cursor, end a line or turn the direction of reading are shown as escapes.
+// Texts of documents may have them. Each text that leaves the tool goes through it, but for JSON, which writeJSON escapes.
+func plain(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text { // an invalid byte becomes U+FFFD
+		if unicode.IsGraphic(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// isPlain reports whether a text has graphic characters only. The marks of reading direction are none.
+func isPlain(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
+// formatted formats a line; its arguments are made plain.
+func formatted(format string, args []any) string {
+	harmless := make([]any, len(args))
+	for i, arg := range args {
+		harmless[i] = arg
+		switch v := reflect.ValueOf(arg); arg := arg.(type) {
+		case error:
+			harmless[i] = plain(arg.Error())
+		case fmt.Stringer:
+			harmless[i] = plain(arg.String())
+		default:
+			if v.Kind() == reflect.String {
+				harmless[i] = plain(v.String())
+			}
+		}
+	}
+	return fmt.Sprintf(format+"\n", harmless...)
+}
+
+// print writes plain text, or a file as it is, to stdout. It ignores a closed output.
 func (a *app) print(text string) { _, _ = io.WriteString(a.stdout, text) }
 
 // printf writes a line of the result to stdout.
-func (a *app) printf(format string, args ...any) { a.print(fmt.Sprintf(format+"\n", args...)) }
+func (a *app) printf(format string, args ...any) { a.print(formatted(format, args)) }
 
 // notef writes a note to stderr, unless -q asks for none.
 func (a *app) notef(format string, args ...any) {
@@ -84,7 +128,7 @@ func (a *app) notef(format string, args ...any) {
 
 // tellf writes a line to stderr.
 func (a *app) tellf(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	_, _ = io.WriteString(a.stderr, formatted(format, args))
 }
 
 const (
@@ -103,7 +147,7 @@ func (a *app) table(rows [][]string) error {
 		if a.width > 0 {
 			line = ops.Truncate(line, a.width)
 		}
-		a.printf("%s", line)
+		a.print(line + "\n")
 	}
 	return nil
 }
@@ -116,11 +160,11 @@ func (a *app) facts(rows [][]string) error {
 	}
 	room := a.width - names - columnGap
 	for _, row := range rows {
-		value := row[1]
+		value := plain(row[1])
 		if a.width > 0 && room >= minWrapped {
 			value = strings.Join(wrapped(value, room), "\n"+strings.Repeat(" ", names+columnGap))
 		}
-		a.printf("%-*s%s", names+columnGap, row[0], value)
+		a.print(fmt.Sprintf("%-*s%s\n", names+columnGap, row[0], value))
 	}
 	return nil
 }
@@ -129,7 +173,7 @@ func aligned(rows [][]string) ([]string, error) {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, columnGap, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+		if _, err := fmt.Fprintln(w, strings.Join(idsOf(row, plain), "\t")); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +208,7 @@ func (a *app) confirm(yes bool, question string) error {
 	if yes {
 		return nil
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s Continue? [y/N] ", question) // a closed output is no consent
+	_, _ = fmt.Fprintf(a.stderr, "%s Continue? [y/N] ", plain(question)) // a closed output is no consent
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("no answer could be read: %w", err)
