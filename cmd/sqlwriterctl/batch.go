@@ -88,19 +88,11 @@ func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
 		}
+		if err := a.confirm(c.Yes, fmt.Sprintf("All failed batches of run %s will be sent again.", c.RunID)); err != nil {
+			return err
+		}
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.RunID != "" && !c.Yes {
-			p, err := opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: c.RunID})
-			if err != nil {
-				return err
-			}
-			if n := p.Stats.Batches[run.Failed]; n > 0 { // the call itself refuses a run without any
-				if err := a.confirm(c.Yes, fmt.Sprintf("%s of run %s will be sent again.", batches(n), c.RunID)); err != nil {
-					return err
-				}
-			}
-		}
 		done, err := opsapi.Do(ctx, o, opsapi.BatchRequeue, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, Why: c.Why})
 		if err != nil {
 			return err

@@ -67,7 +67,7 @@ func printDocuments(a *app, page ops.DocumentPage) error {
 		a.notef("%s", requestCounted(*r))
 	}
 	if len(page.Documents) == 0 && page.Next == "" {
-		a.notef("no document matches")
+		a.notef("no document matches: `sqlwriterctl status` counts the failed and waiting ones by status, kind and code")
 	}
 	a.more(page.Next != "")
 	return a.emit(page, idsOf(page.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {

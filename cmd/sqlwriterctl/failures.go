@@ -60,6 +60,7 @@ func (a *app) describe(err error) (what, advice string) {
 	var advised *advisedError
 	var lost *opsapi.LostError
 	var denied *opsapi.DeniedError
+	var request *ops.RequestError
 	classified := fault.As(err)
 	switch {
 	case errors.As(err, &advised):
@@ -76,6 +77,8 @@ func (a *app) describe(err error) (what, advice string) {
 	case errors.As(err, &denied):
 		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), fmt.Sprintf(
 			"check %s, a function key of Ops whose name does not begin with reader for an action, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
+	case errors.As(err, &request) && request.Refusal == ops.NotFound:
+		return err.Error(), a.finds()
 	case classified != nil:
 		advice = "details are shown with --verbose"
 		if codes().Names(classified.Code) {
@@ -98,6 +101,20 @@ func reason(err error, e *fault.Error) string {
 		text = name + ": " + text
 	}
 	return fmt.Sprintf("%s%s (%s, code %s)", front, text, e.Kind, e.Code)
+}
+
+// finds names the command that finds what a command did not.
+func (a *app) finds() string {
+	if a.command == nil || a.command.Parent == nil {
+		return ""
+	}
+	return map[string]string{
+		"document": "`sqlwriterctl document list --line LINE` finds the documents of an invoice line; without a filter it lists the latest",
+		"evidence": "`sqlwriterctl document list --status failed` lists failed documents; `sqlwriterctl document why ID` names their evidence",
+		"run":      "`sqlwriterctl run list` lists the latest runs",
+		"batch":    "`sqlwriterctl batch list RUN` lists the batches of a run, failed ones first",
+		"finding":  "`sqlwriterctl finding list --state all` lists findings by their names",
+	}[a.command.Parent.Name]
 }
 
 // helpFor is the command whose help describes what was typed.

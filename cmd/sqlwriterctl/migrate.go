@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -86,30 +85,11 @@ func procedureState(ctx context.Context, db *open.Database) (*sqlserver.Procedur
 
 type migrateStatusCommand struct{}
 
-// shownMigration is one migration, as programs see it.
-type shownMigration struct {
-	Number int              `json:"number"`
-	Name   string           `json:"name"`
-	Status migration.Status `json:"status"`
-	// At is the time of the run; nil if it was not run.
-	At *time.Time `json:"at"`
-}
-
 // shownSchema is the result for programs.
 type shownSchema struct {
-	Migrations []shownMigration `json:"migrations"`
+	Migrations []migration.State `json:"migrations"`
 	// Procedures is nil for an engine without procedures.
-	Procedures *shownProcedures `json:"procedures,omitempty"`
-}
-
-// shownProcedures describes the procedures that this build calls.
-type shownProcedures struct {
-	Hash      string     `json:"hash"`
-	Installed bool       `json:"installed"`
-	At        *time.Time `json:"at"`
-	// Latest is the set that was installed last, if it is another one. Differs names the inputs in which it differs.
-	Latest  string   `json:"latest,omitempty"`
-	Differs []string `json:"differs,omitempty"`
+	Procedures *sqlserver.ProcedureState `json:"procedures,omitempty"`
 }
 
 // Run shows every migration, and the procedures. It changes nothing.
@@ -140,31 +120,17 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (c *migrateStatusCommand) print(a *app, states []migration.State, procedures *sqlserver.ProcedureState) error {
-	shown := shownSchema{Migrations: []shownMigration{}}
 	rows := [][]string{{"NUMBER", "NAME", "STATUS", "AT"}}
 	for _, s := range states {
-		shown.Migrations = append(shown.Migrations, shownMigration{Number: s.Number, Name: s.Name, Status: s.Status, At: utc(s.At)})
 		rows = append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), a.time(s.At)})
 	}
-	if p := procedures; p != nil {
-		shown.Procedures = &shownProcedures{Hash: p.Hash, Installed: len(p.Missing) == 0, At: utc(p.At), Latest: p.Latest, Differs: p.Differs}
-	}
-	return a.emit(shown, idsOf(states, func(s migration.State) string { return s.Name }), func() error {
+	return a.emit(shownSchema{states, procedures}, idsOf(states, func(s migration.State) string { return s.Name }), func() error {
 		if err := a.table(rows); err != nil || procedures == nil {
 			return err
 		}
 		a.printf("%s", a.says(procedures.Describe()))
 		return nil
 	})
-}
-
-// utc is a time for programs; nil for the zero time.
-func utc(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // behind is an error unless the database has all migrations of this build. Migrations of a newer build do no harm.

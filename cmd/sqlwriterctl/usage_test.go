@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,25 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		require.Contains(t, lines[1], "hint: ")
 		require.Contains(t, lines[1], c.hint)
 	}
+}
+
+// A wrong name is answered with the command that finds the right one.
+func TestWhatIsNotFoundNamesTheCommandThatFindsIt(t *testing.T) {
+	w := newWorking(t, 1)
+	for hint, commands := range map[string][][]string{
+		"`sqlwriterctl document list --line LINE` finds":     {{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"}},
+		"`sqlwriterctl run list` lists":                      {{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"}},
+		"`sqlwriterctl batch list RUN` lists":                {{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"}},
+		"`sqlwriterctl finding list --state all` lists":      {{"finding", "accept", "edited/7", "--why", "x"}},
+		"`sqlwriterctl document list --status failed` lists": {{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"}},
+	} {
+		for _, args := range commands {
+			require.Equal(t, exitFailed, w.run(t, args...), "%v: %s", args, w.errors)
+			require.Regexp(t, `(?m)^error: .*\nhint: `+regexp.QuoteMeta(hint), w.errors, "%v", args)
+		}
+	}
+	require.Equal(t, exitOK, w.run(t, "document", "list", "--code", "547"), w.errors)
+	require.Contains(t, w.errors, "no document matches: `sqlwriterctl status` counts")
 }
 
 // A failing dependency is one sentence and one hint; the driver's words come with --verbose.

@@ -49,11 +49,11 @@ type Done struct {
 
 // State is the status of one file or record.
 type State struct {
-	Number int
-	Name   string
-	Status Status
+	Number int    `json:"number"`
+	Name   string `json:"name"`
+	Status Status `json:"status"`
 	// At is when it was run; zero if it was not.
-	At time.Time
+	At time.Time `json:"at,omitzero"`
 }
 
 // Read returns the files of a folder by number. Their names must start with 0001, 0002 and so on without a gap.

@@ -177,16 +177,16 @@ func (t tables) inputs(build string) []string {
 type ProcedureState struct {
 	// Hash is the hash of this build. Missing are the procedures that the database does not have or that this login
 	// may not execute.
-	Hash    string
-	Missing []string
+	Hash    string   `json:"hash"`
+	Missing []string `json:"missing,omitempty"`
 	// At is when the set was installed; zero if it was not.
-	At time.Time
+	At time.Time `json:"at,omitzero"`
 	// Latest is the hash of the set that was installed last, if it is another one. Differs lists the differences;
 	// lines with "only here" are this build's.
-	Latest  string
-	Differs []string
+	Latest  string   `json:"latest,omitempty"`
+	Differs []string `json:"differs,omitempty"`
 	// Owners lists tables and procedures with different owners, each with its fix.
-	Owners []string
+	Owners []string `json:"owners,omitempty"`
 }
 
 // ProcedureState compares this build's procedures with the database's. Errors by kind: see classify.
