@@ -24,7 +24,7 @@ func (c *columnListCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if s.values[config.ColumnNames] != "" {
+	if s.get(config.ColumnNames) != "" {
 		a.notef("column names: %s of %s", config.ColumnNames, s.from)
 	}
 	names := idsOf(layout.Columns, func(col invoice.Column) string { return string(col.Table) + "." + col.Name })

@@ -185,7 +185,7 @@ func printWhy(a *app, e explained) error {
 			}
 		}
 	}
-	if err := a.facts(rows); err != nil {
+	if err := a.table(rows); err != nil {
 		return err
 	}
 	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "NEXT TRY"}}

@@ -58,7 +58,7 @@ func printDiffs(a *app, diffs []ops.DocumentDiff) error {
 				rows = append(rows, []string{row[0], oneLine(row[1])})
 			}
 		}
-		if err := a.facts(rows); err != nil {
+		if err := a.table(rows); err != nil {
 			return err
 		}
 		for _, l := range d.Lines {

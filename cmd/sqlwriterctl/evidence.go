@@ -192,7 +192,7 @@ func (c *evidenceShowCommand) Run(ctx context.Context, a *app) error {
 }
 
 func printDocumentEvidence(a *app, d ops.DocumentEvidence) error {
-	if err := a.facts([][]string{
+	if err := a.table([][]string{
 		{"document", d.Document},
 		{"account", d.Place.Account},
 		{"container", d.Place.Container},
@@ -237,7 +237,7 @@ func printEpisode(a *app, e ops.EvidenceEpisode) error {
 	for _, p := range e.Problems {
 		rows = append(rows, []string{"problem", p})
 	}
-	if err := a.facts(rows); err != nil {
+	if err := a.table(rows); err != nil {
 		return err
 	}
 	files := [][]string{{"FILE", "BYTES", "ETAG", "STORED"}}
@@ -263,7 +263,7 @@ func (c *evidenceGetCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		a.notef("%s/%s", content.Folder, content.File)
-		if text := string(content.Content); a.width == 0 {
+		if text := string(content.Content); !a.shows {
 			a.print(text) // byte by byte, for a file
 		} else {
 			for line := range strings.Lines(text) {

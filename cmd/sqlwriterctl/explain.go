@@ -65,13 +65,13 @@ func printEntry(a *app, e explain.Entry) error {
 		if e.Mends != "" {
 			rows = append(rows, []string{"  by itself", e.Mends})
 		}
-		return a.facts(append(rows, []string{"  do", e.Do}, []string{"  page", e.Page}))
+		return a.table(append(rows, []string{"  do", e.Do}, []string{"  page", e.Page}))
 	}
 	a.printf("%s, %s: %s", e.Adapter, title, e.Kind)
 	if e.About != "" {
 		rows = append(rows, []string{"  about", e.About})
 	}
-	return a.facts(append(rows,
+	return a.table(append(rows,
 		[]string{"  scope", string(e.Scope) + ": " + explain.ScopeMeaning(e.Scope)},
 		[]string{"  spends", e.Spends},
 		[]string{"  next", e.Next},

@@ -97,9 +97,6 @@ func execute(ctx context.Context, args []string, env environment) int {
 		a.complete(args[1:])
 		return exitOK
 	}
-	if group := groupOf(parser.Model.Node, args); group != nil { // as gh and kubectl do
-		args = append(args, "--help")
-	}
 	parsed, err := parser.Parse(args)
 	a.globals = c.globals
 	if exited >= 0 { // --help
@@ -128,19 +125,6 @@ func newParser(c *cli, env environment, exit func(int)) (*kong.Kong, error) {
 		return nil, err
 	}
 	return parser, addExamples(parser.Model.Node)
-}
-
-// groupOf returns the group of commands that the arguments name, if they name nothing else.
-func groupOf(node *kong.Node, args []string) *kong.Node {
-	for _, arg := range args {
-		if node = child(node, arg); node == nil {
-			return nil
-		}
-	}
-	if node.Leaf() {
-		return nil
-	}
-	return node
 }
 
 // child returns the command of a node with a name; nil if there is none.

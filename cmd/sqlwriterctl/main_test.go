@@ -35,11 +35,10 @@ type bench struct {
 	env         map[string]string
 	stdin       string
 	out, errors string
-	// asks, width, now and wait are as in environment.
-	asks  bool
-	width int
-	now   func() time.Time
-	wait  func(context.Context, time.Duration) error
+	// asks, shows, now and wait are as in environment.
+	asks, shows bool
+	now         func() time.Time
+	wait        func(context.Context, time.Duration) error
 }
 
 func newBench(t *testing.T) *bench {
@@ -51,7 +50,7 @@ func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		asks: b.asks, width: b.width, zone: chicago, now: b.now, wait: b.wait,
+		asks: b.asks, shows: b.shows, zone: chicago, now: b.now, wait: b.wait,
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	}
 	engine := config.Engine(c.Engine)
 	if c.Engine == "auto" {
-		engine = config.EngineOf(s.values[config.SQLConnection])
+		engine = config.EngineOf(s.get(config.SQLConnection))
 	}
 	script := sqlite.MigrationScript
 	if engine != config.SQLite {
@@ -166,7 +166,7 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		script = func() (string, error) {
-			return sqlserver.MigrationScript(sqlserver.Options{Layout: layout, Schema: s.values[config.SQLSchema]})
+			return sqlserver.MigrationScript(sqlserver.Options{Layout: layout, Schema: s.get(config.SQLSchema)})
 		}
 	}
 	a.notef("script for %s", engine)

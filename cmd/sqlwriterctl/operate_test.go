@@ -144,13 +144,12 @@ func TestOperating(t *testing.T) {
 	require.Equal(t, []string{"mark-committed", ops.FlowResumed, ops.FlowPaused, run.CodeRunStart}, actions)
 }
 
-// A terminal does not cut the command of a group, and as it stands it takes the group's documents.
+// The command of a group as it stands takes the group's documents.
 func TestTheCommandOfAGroupTakesThatGroup(t *testing.T) {
 	r := operated(t)
 	first := r.failed(t, 1, "2628")
 	r.failed(t, 2, "547")
 	r.count(t)
-	r.width = 80
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	line := regexp.MustCompile(`(?m)^sqlwriterctl (.* --code 2628 .*)$`).FindStringSubmatch(r.out)
 	require.NotNil(t, line, r.out)

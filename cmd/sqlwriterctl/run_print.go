@@ -156,7 +156,7 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	rows = append(rows, []string{"requested by", request})
 	if p.Pattern == run.InPasses {
-		return a.facts(append(rows, passRows(a, p)...))
+		return a.table(append(rows, passRows(a, p)...))
 	}
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
@@ -175,7 +175,7 @@ func printRun(a *app, p ops.RunProgress) error {
 		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Batches))},
 		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
 	)
-	return a.facts(rows)
+	return a.table(rows)
 }
 
 // passRows are the numbers of a run without batches.

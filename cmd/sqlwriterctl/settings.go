@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,8 +24,9 @@ import (
 // themselves. A place is used as a whole, because a mixture could write one environment's documents to another's database.
 type settings struct {
 	// from describes the place. It contains no value.
-	from   string
-	values map[string]string
+	from string
+	// get returns a setting; empty if it is not set.
+	get func(name string) string
 	// base is the folder of relative paths: that of the file; empty for the working directory.
 	base string
 }
@@ -38,12 +40,7 @@ func (a *app) settings(ctx context.Context) (settings, error) {
 	if a.Settings != "" {
 		return settingsOf("--settings", a.Settings)
 	}
-	env := settings{from: "the environment", values: map[string]string{}}
-	for _, name := range config.Names() {
-		if v := a.env(name); v != "" {
-			env.values[name] = v
-		}
-	}
+	env := settings{from: "the environment", get: a.env}
 	if env.connect() {
 		return env, nil
 	}
@@ -73,20 +70,19 @@ func settingsOf(from, path string) (settings, error) {
 	if file.IsEncrypted {
 		return settings{}, &usageError{fmt.Errorf("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)}
 	}
-	if file.Values == nil {
-		file.Values = map[string]string{}
-	}
-	return settings{from: from, values: file.Values, base: filepath.Dir(path)}, nil
+	return settings{from: from, get: func(name string) string { return file.Values[name] }, base: filepath.Dir(path)}, nil
 }
 
 // connect reports whether the settings name a connection.
 func (s settings) connect() bool {
-	return s.values[config.CosmosConnection] != "" || s.values[config.CosmosEndpoint] != "" || s.values[config.SQLConnection] != ""
+	return s.get(config.CosmosConnection)+s.get(config.CosmosEndpoint)+s.get(config.SQLConnection) != ""
 }
 
 // config makes the unchecked configuration.
 func (s settings) config() config.Config {
-	return config.Of(func(name string) string { return s.values[name] })
+	c := config.Of(s.get)
+	c.Cosmos.Container = cmp.Or(c.Cosmos.Container, "AI_PROCESS_LOGS")
+	return c
 }
 
 // connections returns the settings of a command that connects, and names their place on stderr.
@@ -98,9 +94,6 @@ func (a *app) connections(ctx context.Context) (settings, error) {
 	if !s.connect() {
 		return s, noApp("nothing says how to connect: no --settings, no "+config.SQLConnection+" or "+config.CosmosConnection+" in the environment, and no running local stack",
 			"`make run` or `make servers` starts a local stack; else name a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
-	}
-	if s.values[config.CosmosContainer] == "" {
-		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
 	}
 	a.notef("connections: %s", s.from)
 	return s, nil
@@ -152,10 +145,10 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 
 // layout reads the file of column names.
 func (s settings) layout() (invoice.Layout, error) {
-	if s.values[config.ColumnNames] == "" {
+	if s.get(config.ColumnNames) == "" {
 		return invoice.DefaultLayout(), nil
 	}
-	path := s.path(s.values[config.ColumnNames])
+	path := s.path(s.get(config.ColumnNames))
 	file, err := os.ReadFile(path)
 	if err != nil {
 		return invoice.Layout{}, fmt.Errorf("%s: %w", config.ColumnNames, err)

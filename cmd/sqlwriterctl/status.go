@@ -32,7 +32,7 @@ func (c *statusCommand) print(a *app, s ops.Status) error {
 	if !c.Check {
 		return a.emit(s, codes, func() error { return printStatus(a, s) })
 	}
-	err := a.emit(s.Attention, codes, func() error { return a.facts(attentionRows(a, s)) })
+	err := a.emit(s.Attention, codes, func() error { return a.table(attentionRows(a, s)) })
 	if err == nil && len(codes) > 0 {
 		err = &advisedError{
 			&attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))},
@@ -72,7 +72,7 @@ func printStatus(a *app, s ops.Status) error {
 	if s.Counts != nil {
 		rows = append(rows, countRows(a, s)...)
 	}
-	if err := a.facts(rows); err != nil {
+	if err := a.table(rows); err != nil {
 		return err
 	}
 	err := a.tables(dependencyRows(a, s), runStateRows(a, s), skippedRows(a, s), queueRows(s), groupRows(a, s))

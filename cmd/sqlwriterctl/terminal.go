@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/term"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/timer"
 )
 
@@ -28,10 +27,8 @@ type environment struct {
 	dir            string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// asks means that stdin and stderr are a terminal, so that a question can be answered.
-	asks bool
-	// width is the width of the terminal that stdout is; 0 if it is none, and then no line is cut.
-	width int
+	// asks means that stdin and stderr are a terminal, so that a question can be answered. shows means that stdout is one.
+	asks, shows bool
 	// zone is the operator's time zone; nil means the process's.
 	zone *time.Location
 	// now is the clock. wait sleeps unless the context ends first. Nil means the real ones.
@@ -40,15 +37,9 @@ type environment struct {
 }
 
 func processEnvironment() environment {
-	width := 0
-	if stdout := int(os.Stdout.Fd()); term.IsTerminal(stdout) {
-		if w, _, err := term.GetSize(stdout); err == nil {
-			width = w
-		}
-	}
 	return environment{
 		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), width: width,
+		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), shows: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 }
 
@@ -131,68 +122,16 @@ func (a *app) tellf(format string, args ...any) {
 	_, _ = io.WriteString(a.stderr, formatted(format, args))
 }
 
-const (
-	columnGap = 2
-	// minWrapped is the narrowest last column that facts wraps.
-	minWrapped = 20
-)
-
-// table writes rows in aligned columns. The first row is the head. On a terminal long lines are cut.
+// table writes rows in aligned columns.
 func (a *app) table(rows [][]string) error {
-	lines, err := aligned(rows)
-	if err != nil {
-		return err
-	}
-	for _, line := range lines {
-		if a.width > 0 {
-			line = ops.Truncate(line, a.width)
-		}
-		a.print(line + "\n")
-	}
-	return nil
-}
-
-// facts writes rows of names and values. On a terminal long values are wrapped.
-func (a *app) facts(rows [][]string) error {
-	names := 0
-	for _, row := range rows {
-		names = max(names, utf8.RuneCountInString(row[0]))
-	}
-	room := a.width - names - columnGap
-	for _, row := range rows {
-		value := plain(row[1])
-		if a.width > 0 && room >= minWrapped {
-			value = strings.Join(wrapped(value, room), "\n"+strings.Repeat(" ", names+columnGap))
-		}
-		a.print(fmt.Sprintf("%-*s%s\n", names+columnGap, row[0], value))
-	}
-	return nil
-}
-
-func aligned(rows [][]string) ([]string, error) {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, columnGap, ' ', 0)
+	const gap = 2
+	w := tabwriter.NewWriter(a.stdout, 0, 0, gap, ' ', 0)
 	for _, row := range rows {
 		if _, err := fmt.Fprintln(w, strings.Join(idsOf(row, plain), "\t")); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
-	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), nil
-}
-
-// wrapped divides a text into lines of at most width characters, between words.
-func wrapped(text string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
+	return w.Flush()
 }
 
 // mayConfirm refuses, before anything is connected, a command that could not ask: no script must wait for an answer.

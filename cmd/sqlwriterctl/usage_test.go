@@ -69,26 +69,6 @@ func TestTheSameResultInEachFormat(t *testing.T) {
 	require.Empty(t, r.errors, "-q prints no notes")
 }
 
-func TestATerminalIsNotExceeded(t *testing.T) {
-	b := newBench(t)
-	require.Equal(t, exitOK, b.run(t, "explain"))
-	long := strings.Count(b.out, "\n")
-	b.width = 60
-	require.Equal(t, exitOK, b.run(t, "explain"))
-	require.Equal(t, long, strings.Count(b.out, "\n"), "lines of a list are cut")
-	for line := range strings.Lines(b.out) {
-		require.LessOrEqual(t, len([]rune(line)), 60+1)
-	}
-	require.Equal(t, exitOK, b.run(t, "explain", "2628"))
-	wrapped := b.out
-	for line := range strings.Lines(wrapped) {
-		require.LessOrEqual(t, len([]rune(line)), 60+1)
-	}
-	b.width = 0
-	require.Equal(t, exitOK, b.run(t, "explain", "2628"))
-	require.Equal(t, strings.Fields(b.out), strings.Fields(wrapped), "nothing of an answer is lost")
-}
-
 func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {

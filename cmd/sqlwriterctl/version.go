@@ -27,6 +27,6 @@ func (c *versionCommand) Run(a *app) error {
 		v.Version = info.Main.Version
 	}
 	return a.emit(v, []string{v.Version}, func() error {
-		return a.facts([][]string{{"version", v.Version}, {"commit", orDash(v.Commit)}, {"go", v.Go}, {"platform", v.Platform}})
+		return a.table([][]string{{"version", v.Version}, {"commit", orDash(v.Commit)}, {"go", v.Go}, {"platform", v.Platform}})
 	})
 }

@@ -223,15 +223,6 @@ func Of(get func(name string) string) Config {
 	return c
 }
 
-// Names are all settings that Of asks for, the host's storage among them.
-func Names() []string {
-	names := []string{hostStorage, hostStorageURI, hostStorageAccount, hostStorageClient}
-	for _, s := range Settings() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 // check checks one setting.
 func check(s Setting, effective lookup) (Problem, bool) {
 	value := effective(s.Name)
