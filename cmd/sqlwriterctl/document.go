@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
 )
 
 type documentCommands struct {
@@ -51,12 +52,12 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.Request == "" && c.Line == 0 {
-			a.notef("documents of other environments are left out: --line and --request find them too")
-		}
 		page, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
 		if err != nil {
 			return err
+		}
+		if c.Request == "" && c.Line == 0 {
+			a.notef("documents of other environments are left out: --line and --request find them too")
 		}
 		return printDocuments(a, page)
 	})
@@ -247,8 +248,26 @@ func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
 			r.DryRun = false
 		}
 		started, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
-		return printExecution(a, started, err)
+		if err = printExecution(a, started, err); err == nil && len(c.IDs) > 0 {
+			err = untried(started)
+		}
+		return err
 	})
+}
+
+// untried is an error if documents that were named were not tried.
+func untried(s ops.Started) error {
+	if s.Progress == nil {
+		return nil
+	}
+	gone, skipped := s.Progress.Stats.Outcomes[run.DocGone], s.Progress.Stats.Outcomes[run.DocSkipped]
+	if gone+skipped == 0 {
+		return nil
+	}
+	return &advisedError{
+		fmt.Errorf("not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)", gone, ops.Plural(gone, "does", "do"), skipped),
+		fmt.Sprintf("`sqlwriterctl run items %s --outcome gone,skipped` lists them, `sqlwriterctl document why ID` explains one", s.Run),
+	}
 }
 
 type documentMarkCommand struct {

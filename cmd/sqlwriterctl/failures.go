@@ -112,7 +112,7 @@ func (a *app) finds() string {
 		"document": "`sqlwriterctl document list --line LINE` finds the documents of an invoice line; without a filter it lists the latest",
 		"evidence": "`sqlwriterctl document list --status failed` lists failed documents; `sqlwriterctl document why ID` names their evidence",
 		"run":      "`sqlwriterctl run list` lists the latest runs",
-		"batch":    "`sqlwriterctl batch list RUN` lists the batches of a run, failed ones first",
+		"batch":    "`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN` the batches of one",
 		"finding":  "`sqlwriterctl finding list --state all` lists findings by their names",
 	}[a.command.Parent.Name]
 }

@@ -54,6 +54,8 @@ func TestManyDocumentsAreConfirmed(t *testing.T) {
 	third := r.failed(t, 3, "2628")
 	require.Equal(t, exitOK, r.run(t, "document", "retry", third, "--why", "one is not many"), r.errors)
 	require.Equal(t, invoice.Committed, r.writerState(t, third).Status)
+	require.Equal(t, exitFailed, r.run(t, "document", "retry", third, "nobody", "--yes", "--why", "x"))
+	require.Contains(t, r.errors, "error: not every document was tried again: 1 does not exist (gone), 1 neither failed nor waits for a retry (skipped)\nhint: `sqlwriterctl run items replay-")
 }
 
 func TestTheSameResultInEachFormat(t *testing.T) {
@@ -96,11 +98,11 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 func TestWhatIsNotFoundNamesTheCommandThatFindsIt(t *testing.T) {
 	w := newWorking(t, 1)
 	for hint, commands := range map[string][][]string{
-		"`sqlwriterctl document list --line LINE` finds":     {{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"}},
-		"`sqlwriterctl run list` lists":                      {{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"}},
-		"`sqlwriterctl batch list RUN` lists":                {{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"}},
-		"`sqlwriterctl finding list --state all` lists":      {{"finding", "accept", "edited/7", "--why", "x"}},
-		"`sqlwriterctl document list --status failed` lists": {{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"}},
+		"`sqlwriterctl document list --line LINE` finds":                               {{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"}},
+		"`sqlwriterctl run list` lists the latest runs\n":                              {{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"}},
+		"`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN`": {{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"}},
+		"`sqlwriterctl finding list --state all` lists":                                {{"finding", "accept", "edited/7", "--why", "x"}},
+		"`sqlwriterctl document list --status failed` lists":                           {{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"}},
 	} {
 		for _, args := range commands {
 			require.Equal(t, exitFailed, w.run(t, args...), "%v: %s", args, w.errors)
