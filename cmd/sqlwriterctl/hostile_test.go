@@ -130,7 +130,12 @@ func TestAnIDOfTwoLinesIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = hostileApp(t).URL, "k"
 	for _, args := range [][]string{
-		{"document", "list"}, {"document", "why", "x"}, {"document", "retry", "--code", "2628", "--dry-run"}, {"run", "items", "r"}, {"run", "list"}, {"finding", "list"},
+		{"document", "list"},
+		{"document", "why", "x"},
+		{"document", "retry", "--code", "2628", "--dry-run"},
+		{"run", "items", "r"},
+		{"run", "list"},
+		{"finding", "list"},
 		{"evidence", "show", "x"},
 	} {
 		require.Equal(t, exitFailed, b.run(t, append(args, "-q")...), args)
