@@ -96,3 +96,14 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 		})
 	}
 }
+
+// Without a key the signed-in user asks. Nobody is signed in here: neither az nor azd is found.
+func TestNobodyIsSignedIn(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	b := newBench(t)
+	b.env["SQLWRITER_APP"], b.env["SQLWRITER_AUDIENCE"] = "https://nobody.invalid", "api://app"
+	require.Equal(t, exitFailed, b.run(t, "status"))
+	require.Contains(t, b.errors, "app: https://nobody.invalid (SQLWRITER_APP), as the signed-in user\n")
+	require.Contains(t, b.errors, "error: nobody is signed in")
+	require.Contains(t, b.errors, "\nhint: sign in with `az login` or `azd auth login`")
+}
