@@ -154,7 +154,7 @@ func (t target) lost(err *opsapi.LostError) (what, advice string) {
 	return fmt.Sprintf("the app at %s (%s) does not answer: %s", t.address, t.from, why), advice
 }
 
-// notSent reports whether a request certainly did not reach the app.
-func notSent(err error) bool {
-	return neterr.IsRefused(err) || neterr.IsDNS(err) || neterr.IsTLS(err) || neterr.IsUnreachable(err)
+// mayBeDone reports whether a request may have changed something, although no answer came.
+func mayBeDone(err *opsapi.LostError) bool {
+	return err.Acted && !neterr.IsRefused(err) && !neterr.IsDNS(err) && !neterr.IsTLS(err) && !neterr.IsUnreachable(err)
 }

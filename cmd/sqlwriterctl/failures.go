@@ -71,9 +71,11 @@ func (a *app) describe(err error) (what, advice string) {
 	case errors.Is(err, context.Canceled):
 		return "interrupted", ""
 	case errors.As(err, &lost):
-		front, _, _ := strings.Cut(err.Error(), lost.Error()) // behind it are the network's words
 		what, advice = a.asked.lost(lost)
-		return front + what, advice
+		if mayBeDone(lost) {
+			what, advice = "no answer came, and it may have been done anyway: "+what, "`sqlwriterctl audit list` shows what was done, before you do it again"
+		}
+		return what, advice
 	case errors.As(err, &denied):
 		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), fmt.Sprintf(
 			"check %s, a function key of Ops whose name does not begin with reader for an action, or sign in again with `az login` (%s)", keyVariable, audienceVariable)

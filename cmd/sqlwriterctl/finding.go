@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -127,7 +126,7 @@ func (c *findingAcceptCommand) Run(ctx context.Context, a *app) error {
 		}
 		done, err := opsapi.Do(ctx, o, opsapi.FindingAccept, ops.AcceptRequest{Findings: c.Names, Why: c.Why})
 		if err != nil {
-			return mayHaveAccepted(err)
+			return err
 		}
 		return a.emit(done, idsOf(done.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
 			for _, f := range done.Findings {
@@ -136,13 +135,4 @@ func (c *findingAcceptCommand) Run(ctx context.Context, a *app) error {
 			return nil
 		})
 	})
-}
-
-// mayHaveAccepted says of a lost reply that the findings may be accepted.
-func mayHaveAccepted(err error) error {
-	var lost *opsapi.LostError
-	if !errors.As(err, &lost) || notSent(err) {
-		return err
-	}
-	return &advisedError{fmt.Errorf("no answer came, and the findings may be accepted anyway: %w", err), "accept them again: it changes nothing more"}
 }

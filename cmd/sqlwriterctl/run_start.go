@@ -82,7 +82,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		}
 		started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
 		if err != nil {
-			return mayHaveStarted(err, r.DryRun)
+			return err
 		}
 		if started.Progress != nil { // its message could not be sent, so the app executed it
 			return printExecution(a, started, nil)
@@ -107,19 +107,10 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	return err == nil, err
 }
 
-// mayHaveStarted says of a lost reply that the run may have started.
-func mayHaveStarted(err error, dryRun bool) error {
-	var lost *opsapi.LostError
-	if dryRun || !errors.As(err, &lost) || notSent(err) {
-		return err
-	}
-	return &advisedError{fmt.Errorf("no answer came, and the run may have started anyway: %w", err), "see `sqlwriterctl run list` before you start another"}
-}
-
 // printExecution prints a run that the app executed in the request.
 func printExecution(a *app, started ops.Started, err error) error {
 	if err != nil {
-		return mayHaveStarted(err, false)
+		return err
 	}
 	if p := started.Progress; p != nil {
 		tellFound(a, started)

@@ -466,16 +466,20 @@ func TestReportsOnTheCommandLine(t *testing.T) {
 	require.Equal(t, []string{"kind", "active", "per_second", "since"}, answer.Columns)
 }
 
-// After a lost reply it is unknown whether the run has started, so the operator must check before starting another.
-func TestAStartWithoutAnAnswer(t *testing.T) {
+// After a lost reply it is unknown whether an action was done, so the operator must look before doing it again.
+func TestAnActionWithoutAnAnswer(t *testing.T) {
 	b := newBench(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
-	require.Equal(t, exitFailed, b.run(t, "run", "start", "--yes", "drain", "--why", "x"))
-	require.Contains(t, b.errors, "error: no answer came, and the run may have started anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: see `sqlwriterctl run list` before you start another")
-	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--dry-run"))
-	require.NotContains(t, b.errors, "may have started")
+	for _, args := range [][]string{{"run", "start", "--yes", "drain", "--why", "x"}, {"finding", "accept", "edited/7", "--why", "x"}, {"document", "retry", "a", "--why", "x"}, {"flow", "pause", "--why", "x"}} {
+		require.Equal(t, exitFailed, b.run(t, args...))
+		require.Contains(t, b.errors, "error: no answer came, and it may have been done anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: `sqlwriterctl audit list` shows what was done", args)
+	}
+	for _, args := range [][]string{{"run", "start", "drain", "--dry-run"}, {"run", "list"}} {
+		require.Equal(t, exitFailed, b.run(t, args...))
+		require.NotContains(t, b.errors, "may have been done")
+	}
 }
 
 // Found, to replay, deleted, not failed any more: each output of a run from evidence says it.

@@ -40,8 +40,12 @@ type Credential struct {
 	Token func(ctx context.Context) (string, error)
 }
 
-// LostError means that no reply came: it is unknown whether the app did the action.
-type LostError struct{ Err error }
+// LostError means that no reply came.
+type LostError struct {
+	Err error
+	// Acted says that an action was asked for, which the app may have done.
+	Acted bool
+}
 
 func (e *LostError) Error() string { return e.Err.Error() }
 
@@ -97,23 +101,30 @@ func (c *remote) call(ctx context.Context, r Row, request any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	changes := asksForChange(r, request)
 	response, err := c.http.Do(call)
 	if err != nil {
-		return nil, &LostError{fmt.Errorf("the app did not answer: %w", err)}
+		return nil, &LostError{fmt.Errorf("the app did not answer: %w", err), changes}
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, &LostError{fmt.Errorf("the app's answer broke off: %w", err)}
+		return nil, &LostError{fmt.Errorf("the app's answer broke off: %w", err), changes}
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response.StatusCode, text)
+		return nil, refusal(response.StatusCode, text, changes)
 	}
 	answer := reflect.New(r.Answer)
 	if err := json.Unmarshal(text, answer.Interface()); err != nil {
 		return nil, fmt.Errorf("this build does not understand the app's answer: %w", err)
 	}
 	return answer.Elem().Interface(), nil
+}
+
+// asksForChange reports whether a request asks for a change. A dry run does not.
+func asksForChange(r Row, request any) bool {
+	dry := reflect.ValueOf(request).FieldByName("DryRun")
+	return r.Method != http.MethodGet && (!dry.IsValid() || !dry.Bool())
 }
 
 func (c *remote) request(ctx context.Context, r Row, request any) (*http.Request, error) {
@@ -147,7 +158,7 @@ func (c *remote) request(ctx context.Context, r Row, request any) (*http.Request
 }
 
 // refusal makes the error of a reply: the app's own problem, or the meaning of the host's status.
-func refusal(status int, body []byte) error {
+func refusal(status int, body []byte, changes bool) error {
 	var p Problem
 	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
 		switch {
@@ -164,7 +175,7 @@ func refusal(status int, body []byte) error {
 	case http.StatusNotFound:
 		return errors.New("the app answers 404: there is no operators' API at this address")
 	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return &LostError{fmt.Errorf("the app answers %d without a reason: its host did not complete the request", status)}
+		return &LostError{fmt.Errorf("the app answers %d without a reason: its host did not complete the request", status), changes}
 	}
 	return fmt.Errorf("the app answers %d", status)
 }
