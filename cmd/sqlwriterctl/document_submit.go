@@ -69,7 +69,7 @@ func (c *documentSubmitCommand) one(ctx context.Context, a *app, to submitter, f
 	if err != nil {
 		return done, err
 	}
-	doc, err := invoice.Read(raw, a.clock())
+	doc, err := invoice.Read(raw, a.now())
 	if err != nil {
 		return done, fmt.Errorf("not a document: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
@@ -35,22 +36,21 @@ type bench struct {
 	env         map[string]string
 	stdin       string
 	out, errors string
-	// asks, shows, now and wait are as in environment.
+	// asks, shows and wait are as in environment.
 	asks, shows bool
-	now         func() time.Time
 	wait        func(context.Context, time.Duration) error
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{dir: t.TempDir(), env: map[string]string{}}
+	return &bench{dir: t.TempDir(), env: map[string]string{}, wait: timer.Wait}
 }
 
 func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		asks: b.asks, shows: b.shows, zone: chicago, now: b.now, wait: b.wait,
+		asks: b.asks, shows: b.shows, zone: chicago, now: time.Now, wait: b.wait,
 	}
 }
 

@@ -29,32 +29,18 @@ type environment struct {
 	stdout, stderr io.Writer
 	// asks means that stdin and stderr are a terminal, so that a question can be answered. shows means that stdout is one.
 	asks, shows bool
-	// zone is the operator's time zone; nil means the process's.
+	// zone is the operator's time zone.
 	zone *time.Location
-	// now is the clock. wait sleeps unless the context ends first. Nil means the real ones.
+	// now is the clock. wait sleeps unless the context ends first.
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
 }
 
 func processEnvironment() environment {
 	return environment{
-		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, zone: time.Local, now: time.Now, wait: timer.Wait,
 		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), shows: term.IsTerminal(int(os.Stdout.Fd())),
 	}
-}
-
-func (e environment) clock() time.Time {
-	if e.now != nil {
-		return e.now()
-	}
-	return time.Now()
-}
-
-func (e environment) pause() func(context.Context, time.Duration) error {
-	if e.wait != nil {
-		return e.wait
-	}
-	return timer.Wait
 }
 
 // env returns an environment variable; empty if it is not set.

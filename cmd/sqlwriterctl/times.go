@@ -13,13 +13,10 @@ const shownTime = "2006-01-02 15:04:05Z07:00"
 
 // location is the zone of times that are shown or typed without one.
 func (a *app) location() *time.Location {
-	switch {
-	case a.UTC:
+	if a.UTC {
 		return time.UTC
-	case a.zone != nil:
-		return a.zone
 	}
-	return time.Local
+	return a.zone
 }
 
 // time formats a time; "-" for the zero time.
@@ -62,7 +59,7 @@ func (a *app) moment(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, ok := ops.Moment(text, a.clock(), a.location())
+	t, ok := ops.Moment(text, a.now(), a.location())
 	if !ok {
 		return time.Time{}, &usageError{fmt.Errorf("%s: expected %s, found %q", flag, ops.MomentForms, text)}
 	}

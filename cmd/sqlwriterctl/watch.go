@@ -29,14 +29,14 @@ func (a *app) watch(ctx context.Context, o opsapi.Caller, id string) (ops.RunPro
 			a.notef("no answer, trying again: %s", what)
 		default:
 			if line := progressLine(p); line != last {
-				a.notef("%s  %s", a.time(a.clock()), line)
+				a.notef("%s  %s", a.time(a.now()), line)
 				last = line
 			}
 			if p.Status != run.RunRunning {
 				return p, nil
 			}
 		}
-		if a.pause()(ctx, watchEvery) != nil {
+		if a.wait(ctx, watchEvery) != nil {
 			return p, stoppedWatching(id)
 		}
 	}

@@ -1,9 +1,7 @@
 package open
 
 import (
-	"context"
 	"strconv"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -24,15 +22,12 @@ type Comparison struct {
 	Mender  reconcile.Mender
 	Breaker run.Breaker
 	Log     zerolog.Logger
-	// Now is the clock, and Wait sleeps; both may be nil.
-	Now  func() time.Time
-	Wait func(ctx context.Context, d time.Duration) error
 }
 
 // Passes returns the steps of the kinds of runs without documents. It makes no request.
 func (d *Database) Passes(c config.Config, p Comparison) map[run.Kind]run.Step {
 	o := reconcile.Options{
-		SysName: c.SysName, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log, Now: p.Now, Wait: p.Wait,
+		SysName: c.SysName, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log,
 	}
 	for _, path := range c.Reconcile.ReviewKey {
 		o.ReviewKey = append(o.ReviewKey, path)
