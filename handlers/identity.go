@@ -7,13 +7,6 @@ import (
 	"sqlwriter/internal/opsapi"
 )
 
-// caller is who asks, and what they may do.
-type caller struct {
-	// name stands in the audit log.
-	name string
-	role opsapi.Role
-}
-
 // identity is a ClaimsIdentity of the host (docs/facts.md F12).
 type identity struct {
 	AuthenticationType string
@@ -44,7 +37,7 @@ const (
 
 // keyHolder takes the name of the function key for who asks. A key whose name begins with "reader" has the role Reader, any
 // other one Operator: the host knows no roles of keys, and their names need no state of ours.
-func keyHolder(r opsRequest) (caller, error) {
+func keyHolder(r opsRequest) (opsapi.Who, error) {
 	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last
 		id := r.Identities[i]
 		if id.AuthenticationType != keyAuthentication || !id.IsAuthenticated {
@@ -54,9 +47,9 @@ func keyHolder(r opsRequest) (caller, error) {
 		if strings.HasPrefix(strings.ToLower(name), readerKeys) {
 			role = opsapi.Reader
 		}
-		return caller{strings.TrimSpace("function key " + name), role}, nil
+		return opsapi.Who{Name: strings.TrimSpace("function key " + name), Role: role}, nil
 	}
-	return caller{}, &httpError{http.StatusUnauthorized, "a function key is required", nil}
+	return opsapi.Who{}, &httpError{http.StatusUnauthorized, "a function key is required", nil}
 }
 
 // Claims of a person or an app that signed in with Microsoft Entra. The platform renames some; both names occur.
@@ -69,29 +62,29 @@ const (
 
 // signedIn takes the platform's sign-in for who asks: the name, and the id that nobody else ever gets. The role is the app
 // role (Reader, Operator) that Entra assigned.
-func signedIn(r opsRequest) (caller, error) {
+func signedIn(r opsRequest) (opsapi.Who, error) {
 	for _, id := range r.Identities {
 		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {
 			continue
 		}
-		who := caller{name: id.claim("preferred_username", wsClaims+"emailaddress", wsClaims+"upn", "upn", "name", "azp", "appid")}
+		who := opsapi.Who{Name: id.claim("preferred_username", wsClaims+"emailaddress", wsClaims+"upn", "upn", "name", "azp", "appid")}
 		if object := id.claim(msClaims+"objectidentifier", "oid"); object != "" {
-			who.name = strings.TrimSpace(who.name + " (" + object + ")")
+			who.Name = strings.TrimSpace(who.Name + " (" + object + ")")
 		}
 		for _, c := range id.Claims {
 			role := opsapi.Role(c.Value)
 			isRole := c.Type == "roles" || c.Type == "role" || c.Type == wsRole || c.Type == id.RoleClaimType
-			if isRole && (role == opsapi.Operator || role == opsapi.Reader && who.role == "") {
-				who.role = role
+			if isRole && (role == opsapi.Operator || role == opsapi.Reader && who.Role == "") {
+				who.Role = role
 			}
 		}
 		switch {
-		case who.name == "":
-			return caller{}, &httpError{http.StatusForbidden, "the sign-in names nobody: the token has neither a name nor an object id", nil}
-		case who.role == "":
-			return caller{}, &httpError{http.StatusForbidden, who.name + " has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil}
+		case who.Name == "":
+			return opsapi.Who{}, &httpError{http.StatusForbidden, "the sign-in names nobody: the token has neither a name nor an object id", nil}
+		case who.Role == "":
+			return opsapi.Who{}, &httpError{http.StatusForbidden, who.Name + " has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil}
 		}
 		return who, nil
 	}
-	return caller{}, &httpError{http.StatusUnauthorized, "sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil}
+	return opsapi.Who{}, &httpError{http.StatusUnauthorized, "sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil}
 }

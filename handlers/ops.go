@@ -32,7 +32,7 @@ type operators struct {
 	// route is the function's route in an address; prefix is what follows it before a row's path.
 	route, prefix string
 	// who returns the caller. Errors: *httpError (401, 403).
-	who func(r opsRequest) (caller, error)
+	who func(r opsRequest) (opsapi.Who, error)
 	// guard refuses actions that the caller did not mean; may be nil.
 	guard func(r opsRequest) error
 	open  func(context.Context) (*ops.Ops, error)
@@ -123,8 +123,8 @@ func (f operators) serve(ctx context.Context, r *opsRequest) (any, error) {
 		return nil, err
 	}
 	r.call = row.Name
-	if !who.role.Allows(row.Role) {
-		return nil, &httpError{http.StatusForbidden, who.name + " has the role " + string(who.role) + "; " + row.Name + " requires " + string(row.Role), nil}
+	if err := who.Permit(row); err != nil { // before its body is read
+		return nil, err
 	}
 	if f.guard != nil && row.Method != http.MethodGet {
 		if err := f.guard(*r); err != nil {
@@ -143,7 +143,7 @@ func (f operators) serve(ctx context.Context, r *opsRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return row.Run(ops.WithActor(ctx, who.name), o, request)
+	return opsapi.Make(ctx, opsapi.Direct(o, who), row, request)
 }
 
 // row returns the call of a path and a method.
@@ -204,6 +204,7 @@ func (r *opsRequest) header(name string) string {
 // problem maps an error to the caller's answer.
 func problem(err error) opsapi.Problem {
 	var protocol *httpError
+	var denied *opsapi.DeniedError
 	var request *ops.RequestError
 	p := opsapi.Problem{Type: "about:blank", Kind: opsapi.KindRequest}
 	switch {
@@ -215,6 +216,8 @@ func problem(err error) opsapi.Problem {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			p.Code = "denied"
 		}
+	case errors.As(err, &denied):
+		p.Status, p.Detail, p.Code = http.StatusForbidden, denied.Error(), "denied"
 	case errors.As(err, &request):
 		p.Status = map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal]
 		p.Detail, p.Code = request.Message, string(request.Refusal)

@@ -90,7 +90,7 @@ func (p pages) answer(ctx context.Context, r opsRequest, page ui.Request) ui.Ans
 		}
 		return p.site.Refuse(page, refused.Status, refused.Detail)
 	}
-	page.Who = ui.Person{Name: who.name, Role: who.role}
+	page.Who = who
 	if page.Method == http.MethodPost {
 		if err := p.access.sameOrigin(r); err != nil {
 			return p.site.Refuse(page, http.StatusForbidden, err.Error())
@@ -104,7 +104,7 @@ func (p pages) answer(ctx context.Context, r opsRequest, page ui.Request) ui.Ans
 	if err != nil {
 		return p.site.Problem(page, err)
 	}
-	return p.site.Serve(ctx, opsapi.Direct(o, who.name), page)
+	return p.site.Serve(ctx, opsapi.Direct(o, who), page)
 }
 
 // readPage reads a request, and the path of the overview as the browser sees it. The address may carry an inner host, but has the path.
@@ -156,14 +156,14 @@ func isNavigation(r opsRequest) bool {
 }
 
 // who returns who asks. Errors: *httpError.
-func (a UIAccess) who(r opsRequest) (caller, error) {
+func (a UIAccess) who(r opsRequest) (opsapi.Who, error) {
 	switch {
 	case a.Open && !isLoopback(r.URL):
-		return caller{}, &httpError{http.StatusForbidden, "UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil}
+		return opsapi.Who{}, &httpError{http.StatusForbidden, "UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil}
 	case a.Open:
-		return caller{"a developer on this machine", opsapi.Operator}, nil
+		return opsapi.Who{Name: "a developer on this machine", Role: opsapi.Operator}, nil
 	case !a.SignIn:
-		return caller{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
+		return opsapi.Who{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
 			"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true. " +
 			"On a developer's machine set UI_AUTH to none", nil}
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
@@ -169,9 +171,9 @@ func printWhy(a *app, e explained) error {
 		rows = append(rows, []string{"line", fmt.Sprintf("%d: %s", e.Line.Line, a.says(e.Line.Says))})
 	}
 	if e.LastError != nil {
-		rows = append(rows, []string{"last error", fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code, oneLine(e.LastError.Error))})
+		rows = append(rows, []string{"last error", strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code, oneLine(e.LastError.Error)), ": ")})
 	}
-	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", e.Problem}, {"warning", e.Warning}} {
+	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", cmp.Or(e.ProblemFound, e.Problem)}, {"warning", e.Warning}} {
 		if row[1] != "" {
 			rows = append(rows, []string{row[0], oneLine(row[1])})
 		}

@@ -218,14 +218,14 @@ func printEpisode(a *app, e ops.EvidenceEpisode) error {
 		rows = append(rows, []string{"incomplete", "there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended"})
 	}
 	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "REASON"}}
-	if f := e.Error; f != nil {
-		rows = append(rows, []string{"failed", fmt.Sprintf("%s after %d retries: %s %s: %s", f.FailedAt, f.RetryCount, f.Kind, f.Code, oneLine(f.LastError))})
-		if f.JobID != "" {
-			rows = append(rows, []string{"tried by", f.JobID})
-		}
-		for _, t := range f.Attempts {
-			attempts = append(attempts, []string{t.At, t.Kind, orDash(t.Code), oneLine(t.Error)})
-		}
+	if f := e.Failed; f != nil {
+		rows = append(rows, []string{"failed", fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind, f.Code, oneLine(f.Error))})
+	}
+	if e.JobID != "" {
+		rows = append(rows, []string{"tried by", e.JobID})
+	}
+	for _, t := range e.Attempts {
+		attempts = append(attempts, []string{a.time(t.At), t.Kind, orDash(t.Code), oneLine(t.Error)})
 	}
 	if m := e.Metadata; m != nil {
 		rows = append(rows, []string{"snapshot", fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)), m.Container, m.SysName, m.ContentHash)},

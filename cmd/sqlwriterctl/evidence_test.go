@@ -63,9 +63,9 @@ func TestEvidenceIsListedShownAndPrinted(t *testing.T) {
 		`^document +` + id + `\n`, `account +https://memory.example/\n`, `container +sqlwriter\n`, `found +3 in any folder, the newest first\n`,
 		`path +web/` + folders[2] + `\n(?s:.*)incomplete +there is no metadata.json(?s:.*)problem +error.json does not exist\n`,
 		`path +web/` + folders[0] + `\nstored +2026-11-20 10:00:00Z\nmain line +7\n`,
-		`failed +2026-11-20 04:00:00-06:00 after 6 retries: document 2628: too long\n`,
+		`failed +2026-11-20 10:00:00Z after 6 retries: document 2628: too long\n`,
 		`replayed +by kim with run replay-1 at 2026-11-20 16:00:00Z, job j1\n`,
-		`2026-11-20 03:00:00-06:00 +document +2628 +first\n`, `original.json +15 +[0-9a-f]{16} +2026-11-20 10:00:00Z\n`,
+		`2026-11-20 09:00:00Z +document +2628 +first\n`, `original.json +15 +[0-9a-f]{16} +2026-11-20 10:00:00Z\n`,
 	} {
 		require.Regexp(t, says, b.out)
 	}

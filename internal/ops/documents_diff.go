@@ -111,7 +111,7 @@ func (d *differ) add(doc invoice.Document, tooDeep bool) {
 	case eligibility == invoice.NotOurs, eligibility == invoice.NotOffered, eligibility == invoice.UnknownStatus:
 		diff.Problem = notWritten + e.Summary
 	case doc.Problem != nil:
-		diff.Problem = notWritten + e.Problem
+		diff.Problem = notWritten + e.ProblemFound
 		diff.Taken = eligibility == invoice.Eligible
 	case eligibility == invoice.Eligible:
 		diff.Taken = true

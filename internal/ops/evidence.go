@@ -76,8 +76,13 @@ type EvidenceEpisode struct {
 	// Incomplete says that there is no metadata.json: it is being stored, or what stored it was ended.
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Files      []EvidenceFile `json:"files"`
-	// Error, Metadata and Replayed are the contents of the files; nil for one that is missing or unreadable.
-	Error    *commit.PillError    `json:"error,omitempty"`
+	// Failed is the last failure, after Retries retries, and Attempts are the last ones, oldest first: what error.json has. JobID names what
+	// tried it last. All are empty without the file.
+	Failed   *Tried  `json:"failed,omitempty"`
+	Retries  int     `json:"retries"`
+	Attempts []Tried `json:"attempts,omitempty"`
+	JobID    string  `json:"job_id,omitempty"`
+	// Metadata and Replayed are the contents of the files; nil for one that is missing or unreadable.
 	Metadata *commit.PillMetadata `json:"metadata,omitempty"`
 	Replayed *EvidenceReplay      `json:"replayed,omitempty"`
 	// Problems say what is wrong with the files.
@@ -309,8 +314,13 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 		}
 	}
 	if there[commit.EvidenceError] {
-		if e.Error, err = readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
+		failed, err := readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems)
+		if err != nil {
 			return err
+		}
+		if failed != nil {
+			e.Failed = &Tried{At: o.stamp(failed.FailedAt), Kind: failed.Kind, Code: failed.Code, Error: failed.LastError}
+			e.Retries, e.Attempts, e.JobID = failed.RetryCount, o.tried(failed.Attempts), failed.JobID
 		}
 	}
 	if there[commit.EvidenceMetadata] {

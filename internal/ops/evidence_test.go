@@ -151,7 +151,7 @@ func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
 
 	found, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(2)})
 	require.NoError(t, err)
-	require.Nil(t, found.Episodes[0].Error)
+	require.Nil(t, found.Episodes[0].Failed)
 	require.NotNil(t, found.Episodes[0].Metadata)
 	require.Equal(t, rows[1].Problems, found.Episodes[0].Problems)
 	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(4)})
@@ -196,7 +196,7 @@ func TestAllEvidenceOfADocumentIsShown(t *testing.T) {
 	require.Equal(t, "web/"+e.Folder, e.Path)
 	require.Equal(t, []string{e.Folder + "/error.json", e.Folder + "/metadata.json", e.Folder + "/original.json"}, first)
 	require.Equal(t, []string{"error.json", "metadata.json", "original.json"}, evidenceNames(e))
-	require.Equal(t, []any{int64(1), false, "validation.too_long", 7}, []any{e.Line, e.Incomplete, e.Error.Code, len(e.Error.Attempts)})
+	require.Equal(t, []any{int64(1), false, "validation.too_long", 7}, []any{e.Line, e.Incomplete, e.Failed.Code, len(e.Attempts)})
 	require.Equal(t, []string{id(1), "v1", "AI_PROCESS_LOGS"}, []string{e.Metadata.DocumentID, e.Metadata.AppVersion, e.Metadata.Container})
 	for _, f := range e.Files {
 		require.Positive(t, f.Size)

@@ -37,13 +37,15 @@ type Explanation struct {
 	Attempts []Tried `json:"attempts"`
 	// LastError is the last failure since it was committed or reset; otherwise nil.
 	LastError *Tried `json:"last_error,omitempty"`
-	// Error is why a failed document failed; FinalError is why that could not be marked in SQL.
-	Error      string `json:"error,omitempty"`
-	FinalError string `json:"final_error,omitempty"`
+	// Error is why a failed document failed; FinalError is why that could not be marked in SQL. An operator sees them.
+	Error      string `json:"error,omitempty" role:"Operator"`
+	FinalError string `json:"final_error,omitempty" role:"Operator"`
 	// Evidence is the folder in POISON_CONTAINER of a failed document whose content has not changed since.
 	Evidence string `json:"evidence,omitempty"`
-	// Problem says what in the document prevents it from being written; empty when nothing does.
-	Problem string `json:"problem,omitempty"`
+	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has the values that were
+	// found. An operator sees it.
+	Problem      string `json:"problem,omitempty"`
+	ProblemFound string `json:"problem_found,omitempty" role:"Operator"`
 	// Warning says what in the document keeps the change feed from bringing others; empty when nothing does.
 	Warning string `json:"warning,omitempty"`
 	// Marked says who marked it as committed; nil when no person did.
@@ -57,10 +59,11 @@ type Explanation struct {
 // Tried is one failure.
 type Tried struct {
 	// At is its time, NextTry the planned next try; zero when the document has no readable time.
-	At      time.Time `json:"at,omitzero"`
-	Kind    string    `json:"kind"`
-	Code    string    `json:"code,omitempty"`
-	Error   string    `json:"error"`
+	At   time.Time `json:"at,omitzero"`
+	Kind string    `json:"kind"`
+	Code string    `json:"code,omitempty"`
+	// Error is its text, which may quote a value. An operator sees it.
+	Error   string    `json:"error,omitempty" role:"Operator"`
 	NextTry time.Time `json:"next_try,omitzero"`
 }
 
@@ -99,24 +102,30 @@ func (w why) explanation(doc invoice.Document, tooDeep bool) Explanation {
 	w.doc = doc
 	e := Explanation{
 		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
-		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: []Tried{},
+		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: o.tried(doc.State.Attempts),
 		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: w.flowSays,
-	}
-	for _, a := range doc.State.Attempts {
-		e.Attempts = append(e.Attempts, Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)})
 	}
 	if s := doc.State; s.LastError != "" || s.LastErrorKind != "" {
 		e.LastError = &Tried{At: o.stamp(s.LastErrorAt), Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError}
 	}
 	var invalid *invoice.Invalid
 	if errors.As(doc.Problem, &invalid) {
-		e.Problem = invalid.Error()
+		e.Problem, e.ProblemFound = invalid.Safe(), invalid.Error()
 	}
 	if tooDeep {
 		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
 	}
 	w.explain(&e)
 	return e
+}
+
+// tried are the failures that a document remembers.
+func (o *Ops) tried(attempts []invoice.Attempt) []Tried {
+	all := make([]Tried, len(attempts))
+	for i, a := range attempts {
+		all[i] = Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)}
+	}
+	return all
 }
 
 // document reads a document, and reports whether the change feed stops at it.

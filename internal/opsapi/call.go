@@ -9,18 +9,6 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// Role is what a caller may do.
-type Role string
-
-// The roles. An operator may also read.
-const (
-	Reader   Role = "Reader"
-	Operator Role = "Operator"
-)
-
-// Allows reports whether a caller with role r may make a call of the wanted role.
-func (r Role) Allows(wanted Role) bool { return r == wanted || r == Operator }
-
 // Spec describes a call.
 type Spec struct {
 	// Name is the noun and the verb of its command: "run.start".
@@ -49,14 +37,14 @@ type Row struct {
 
 	// Request and Answer are the types Q and A.
 	Request, Answer reflect.Type
-	// Run makes the call with a value of type Request, and returns one of type Answer.
-	Run func(ctx context.Context, o *ops.Ops, request any) (any, error)
+	// run makes the call with a value of type Request, and returns one of type Answer.
+	run func(ctx context.Context, o *ops.Ops, request any) (any, error)
 }
 
 func (c Call[Q, A]) row() Row {
 	return Row{
 		Spec: c.Spec, Request: reflect.TypeFor[Q](), Answer: reflect.TypeFor[A](),
-		Run: func(ctx context.Context, o *ops.Ops, request any) (any, error) {
+		run: func(ctx context.Context, o *ops.Ops, request any) (any, error) {
 			q, ok := request.(Q)
 			if !ok {
 				return nil, fmt.Errorf("opsapi: %s: expected %T, found %T", c.Name, q, request) // impossible: Read and Do make it
@@ -66,7 +54,8 @@ func (c Call[Q, A]) row() Row {
 	}
 }
 
-// reads and acts make the two sorts of rows. readsContent is for what gives the content of a document, which a reader may not see.
+// reads and acts make the two sorts of rows. readsContent is for an answer that is values of documents or rows as a whole; single members
+// of other answers are tagged (role.go).
 func reads[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, Q) (A, error)) Call[Q, A] {
 	return Call[Q, A]{Spec{Name: name, Method: http.MethodGet, Path: path, Role: Reader, Says: says}, do}
 }
@@ -81,7 +70,7 @@ func acts[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, 
 	return Call[Q, A]{Spec{Name: name, Method: http.MethodPost, Path: path, Role: Operator, Says: says}, do}
 }
 
-// Caller makes calls: Direct or Remote.
+// Caller makes calls: Direct, Canned or Remote.
 type Caller interface {
 	call(ctx context.Context, r Row, request any) (any, error)
 }
@@ -94,16 +83,9 @@ func Do[Q, A any](ctx context.Context, caller Caller, call Call[Q, A], q Q) (A, 
 	return a, err
 }
 
-// Direct makes calls by the use cases in this process. by is who asks, for the audit log.
-func Direct(o *ops.Ops, by string) Caller { return direct{o, by} }
-
-type direct struct {
-	ops *ops.Ops
-	by  string
-}
-
-func (d direct) call(ctx context.Context, r Row, request any) (any, error) {
-	return r.Run(ops.WithActor(ctx, d.by), d.ops, request)
+// Make is Do for a row of any types: the request has its type Request, the answer its type Answer. Errors as Do.
+func Make(ctx context.Context, caller Caller, r Row, request any) (any, error) {
+	return caller.call(ctx, r, request)
 }
 
 // Query makes the request of a GET call from the texts of its parameters, as the address has them. Errors: *ops.RequestError (usage).

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -173,6 +174,9 @@ func (d *describer) structure(t reflect.Type, wanted bool) object {
 			if text := d.comment(t, m.Index()); text != "" {
 				p["description"] = text
 			}
+			if role := t.FieldByIndex(m.Index()).Tag.Get(opsapi.RoleTag); role != "" {
+				p["x-role"] = role
+			}
 			properties[m.Name] = p
 			if m.Required {
 				required = append(required, m.Name)
@@ -233,7 +237,7 @@ func describe(t testing.TB) (string, *describer) {
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "Operators' API of the SQL Writer", "version": "1", "description": "Made from internal/opsapi. " +
-			"Unknown parameters are refused. Lists have pages: next is the page of the next request."},
+			"Unknown parameters are refused. Lists have pages: next is the page of the next request. A member with x-role is left out for others."},
 		"servers": []object{
 			{"url": "/api/ops/v1", "description": "with a function key"}, {"url": "/api/ui/api/v1", "description": "with a sign-in of Microsoft Entra"},
 		},
@@ -326,7 +330,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 func TestTheTableIsSound(t *testing.T) {
 	names, routes := map[string]bool{}, map[string]bool{}
 	roles := map[string]opsapi.Role{http.MethodGet: opsapi.Reader, http.MethodPost: opsapi.Operator}
-	content := []string{"evidence.get"} // a document's content is not for readers
+	content := []string{"document.diff", "evidence.get"} // values of documents and rows are not for readers
 	for _, r := range opsapi.Table() {
 		require.False(t, names[r.Name] || routes[r.Method+r.Path], "%s: twice", r.Name)
 		names[r.Name], routes[r.Method+r.Path] = true, true
@@ -349,4 +353,38 @@ func TestTheTableIsSound(t *testing.T) {
 		}
 		require.False(t, r.Method == http.MethodPost && !slices.Contains(seen, "why"), "%s: an action has a reason", r.Name)
 	}
+}
+
+// A member that has values is emptied for a reader wherever it stands in an answer. Below a map or an interface it could not be.
+func TestNoTaggedMemberIsOutOfReach(t *testing.T) {
+	tagged := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	var walk func(at string, of reflect.Type, reach bool)
+	walk = func(at string, of reflect.Type, reach bool) {
+		switch of.Kind() { //nolint:exhaustive // the others have no members
+		case reflect.Pointer, reflect.Slice:
+			walk(at, of.Elem(), reach)
+		case reflect.Map:
+			walk(at, of.Elem(), false)
+		case reflect.Struct:
+			if seen[of] && reach {
+				return
+			}
+			seen[of] = true
+			for i := range of.NumField() {
+				f := of.Field(i)
+				if role := f.Tag.Get(opsapi.RoleTag); role != "" {
+					require.True(t, reach, "%s.%s", at, f.Name)
+					require.Equal(t, string(opsapi.Operator), role, "%s.%s", at, f.Name)
+					tagged[of.String()+"."+f.Name] = true
+				} else if f.IsExported() {
+					walk(at+"."+f.Name, f.Type, reach)
+				}
+			}
+		}
+	}
+	for _, r := range opsapi.Table() {
+		walk(r.Name, r.Answer, true)
+	}
+	require.Subset(t, slices.Collect(maps.Keys(tagged)), []string{"ops.Tried.Error", "ops.Explanation.Error", "ops.Explanation.FinalError", "ops.Explanation.ProblemFound"})
 }

@@ -51,7 +51,7 @@ var (
 
 	DocumentList          = reads("document.list", "documents", "List documents, the latest change first.", (*ops.Ops).Documents)
 	DocumentWhy           = reads("document.why", "documents/why", "Explain a document's status, by its id or by a line, and what happens next.", (*ops.Ops).Why)
-	DocumentDiff          = reads("document.diff", "documents/diff", "Show what a write of documents would change now, by line and column.", (*ops.Ops).Diff)
+	DocumentDiff          = readsContent("document.diff", "documents/diff", "Show what a write of documents would change now, by line and column.", (*ops.Ops).Diff)
 	DocumentRetry         = acts("document.retry", "documents/retry", "Try failed and waiting documents again, now, or count and list them.", (*ops.Ops).RetryDocuments)
 	DocumentMarkCommitted = acts("document.mark-committed", "documents/mark-committed",
 		"Mark a document as committed after its lines were repaired by hand.", (*ops.Ops).MarkCommitted)

@@ -30,6 +30,6 @@ type confirm struct {
 type field struct{ Name, Value string }
 
 // deniedTo refuses an action's page to who may not act.
-func deniedTo(p Person) error {
+func deniedTo(p opsapi.Who) error {
 	return &pageError{http.StatusForbidden, "this needs the role " + string(opsapi.Operator) + ", and yours is " + string(p.Role)}
 }

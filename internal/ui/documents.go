@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,14 +84,15 @@ func retried(s invoice.Status) bool {
 type documentPage struct {
 	ops.Explanation
 
-	// State is the kind of the status's state.
-	State string
+	// State is the kind of the status's state. Heading is what is wrong with the document; empty when nothing is, or when only its values
+	// say it and the person may not see them.
+	State, Heading string
 	// CanRetry says that a retry makes sense, and Retry is its page.
 	CanRetry bool
 	Retry    string
 	// Stopped says that nothing is written, and the document waits for it. SayFlow says that the other sentences leave the flow out.
 	Stopped, SayFlow bool
-	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why.
+	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why. Both are empty for a reader.
 	Diff        *ops.DocumentDiff
 	DiffProblem string
 }
@@ -119,19 +121,32 @@ func (v *visit) document() (content, error) {
 		return content{}, err
 	}
 	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
+	p.Heading = cmp.Or(e.ProblemFound, e.Problem)
+	if p.Heading == "" && e.LastError != nil && p.State != "good" {
+		p.Heading = e.LastError.Error
+	}
 	p.Stopped = p.State != "good" && v.stopped() != ""
 	p.SayFlow = !strings.Contains(e.Summary+e.Next, e.Flow)
 	p.CanRetry = v.Who.May() && !p.Stopped && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
-	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{e.ID}}); err != nil {
-		p.DiffProblem = reasonOf(err)
-	} else if len(diff.Documents) == 1 {
-		p.Diff = &diff.Documents[0]
+	if v.Who.May() {
+		if p.Diff, err = v.diff(e.ID); err != nil {
+			p.DiffProblem = reasonOf(err)
+		}
 	}
 	asked := shellWord(e.ID)
 	if q.Line != 0 {
 		asked = fmt.Sprintf("--line %d", q.Line)
 	}
 	return content{Title: "Document " + e.ID, Command: "sqlwriterctl document why " + asked, Main: p, Live: true}, nil
+}
+
+// diff is what a write of a document would change now. Its values are an operator's to see.
+func (v *visit) diff(id string) (*ops.DocumentDiff, error) {
+	diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{id}})
+	if err != nil {
+		return nil, err
+	}
+	return &diff.Documents[0], nil
 }
 
 // stateOf is the kind of a document's state.

@@ -62,7 +62,7 @@ type findingPage struct {
 	Means   explain.Entry
 	// Accepted says that it is accepted now, Open that it is open.
 	Open, Accepted bool
-	// Lines compares the finding's line with its document; empty when there is nothing to compare, or when that is not known.
+	// Lines compares the finding's line with its document; empty when there is nothing to compare, when that is not known, and for a reader.
 	Lines   []ops.LineDiff
 	Confirm confirm
 }
@@ -90,11 +90,11 @@ func (v *visit) readFinding(name string) (findingPage, error) {
 	if found, _ := v.site.o.Codes.Look(string(row.Class)); len(found) > 0 {
 		p.Means = found[0]
 	}
-	if row.Document == "" || row.Line == 0 || row.State == reconcile.Gone {
+	if row.Document == "" || row.Line == 0 || row.State == reconcile.Gone || !v.Who.May() {
 		return p, nil
 	}
-	if diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: []string{row.Document}}); err == nil && len(diff.Documents) == 1 {
-		p.Lines = slices.DeleteFunc(slices.Clone(diff.Documents[0].Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
+	if diff, err := v.diff(row.Document); err == nil {
+		p.Lines = slices.DeleteFunc(slices.Clone(diff.Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
 		for i := range p.Lines {
 			if p.Lines[i].Verdict == commit.Superseded { // the values are another document's
 				p.Lines[i].Columns = nil

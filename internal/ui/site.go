@@ -52,16 +52,6 @@ func New(o Options) *Site {
 	return s
 }
 
-// Person is who asks.
-type Person struct {
-	// Name goes to the audit log.
-	Name string
-	Role opsapi.Role
-}
-
-// May reports whether the person may act.
-func (p Person) May() bool { return p.Role.Allows(opsapi.Operator) }
-
 // Request is a request for a page.
 type Request struct {
 	// Method is GET or POST.
@@ -70,7 +60,7 @@ type Request struct {
 	Path string
 	// Query are the parameters, Form those of a POST's body.
 	Query, Form url.Values
-	Who         Person
+	Who         opsapi.Who
 	// Root is the path of the overview as the browser sees it, with a slash at its end: "/api/ui/".
 	Root string
 }
@@ -147,12 +137,12 @@ func do[Q, A any](v *visit, call opsapi.Call[Q, A], q Q) (A, error) {
 	return opsapi.Do(v.ctx, v.calls, call, q)
 }
 
-// Serve answers a request. calls makes the calls, in the name of the person; the site gives them the person's role.
+// Serve answers a request. calls makes the calls in the name and the role of who asks.
 func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer {
 	if name, ok := strings.CutPrefix(r.Path, "assets/"); ok {
 		return s.asset(name)
 	}
-	v := &visit{Request: r, site: s, ctx: ctx, calls: opsapi.Limited(calls, r.Who.Role)}
+	v := &visit{Request: r, site: s, ctx: ctx, calls: calls}
 	i := slices.IndexFunc(s.pages, func(p page) bool { return p.path == r.Path })
 	if i < 0 {
 		return v.problem(notFound("no such page"))
@@ -211,7 +201,7 @@ type frame struct {
 	SysName, Mode, Version string
 	Style, Script          string
 	Root, Nav              string
-	Who                    Person
+	Who                    opsapi.Who
 	At                     time.Time
 	// Poll is the number of seconds between two polls; 0 means none.
 	Poll int

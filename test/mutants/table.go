@@ -38,7 +38,10 @@ func table() []mutant {
 		},
 		// Who asks, and what they may do.
 		{
-			"a reader acts", "handlers/ops.go", "	if !who.role.Allows(row.Role) {\n", "	if false {\n", "handlers", "TestAKeyHasARole",
+			"a reader acts", "internal/opsapi/role.go", "	if w.May() || w.Role == r.Role {\n", "	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole",
+		},
+		{
+			"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n", "				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues",
 		},
 		{
 			"the first key of an envelope counts", "handlers/identity.go",

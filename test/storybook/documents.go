@@ -105,12 +105,12 @@ func documentStories() []Story {
 	bad := diff(ops.DocumentDiff{ID: Hostile, Problem: Hostile, Warning: Hostile, Lines: []ops.LineDiff{{Line: 1, Says: Hostile, Columns: []ops.ColumnDiff{{Table: invoice.Table(Hostile), Column: Hostile, Before: text(Hostile), After: text(Hostile)}}}, {Line: 2, Says: Hostile}}})
 	episode := ops.EvidenceEpisode{
 		Folder: "failed/1421549/x/0-ab12", Path: "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12", At: Ago(time.Hour), Line: 1421549,
-		Files: []ops.EvidenceFile{{Name: "error.json", Size: 812, ETag: "0x1", At: Ago(time.Hour)}, {Name: "metadata.json", Size: 402, ETag: "0x2"}, {Name: "original.json", Size: 4210, ETag: "0x3"}},
-		Error: &commit.PillError{LastError: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"}, Replayed: &ops.EvidenceReplay{Run: replayRun, At: Ago(10 * time.Minute), By: "a.lopez@example.com (1-2-3)"},
+		Files:  []ops.EvidenceFile{{Name: "error.json", Size: 812, ETag: "0x1", At: Ago(time.Hour)}, {Name: "metadata.json", Size: 402, ETag: "0x2"}, {Name: "original.json", Size: 4210, ETag: "0x3"}},
+		Failed: &ops.Tried{Error: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"}, Replayed: &ops.EvidenceReplay{Run: replayRun, At: Ago(10 * time.Minute), By: "a.lopez@example.com (1-2-3)"},
 	}
 	half := ops.EvidenceEpisode{Path: "web/failed/1421549/x/1-cd34", Incomplete: true, Problems: []string{"error.json: expected a JSON object, found half of one"}}
 	evidence := ops.DocumentEvidence{Document: waitingDocument, Searched: "the folders of line 1421549", Found: 2, Place: ops.EvidencePlace{Account: "https://invoices.blob.core.windows.net/", Container: "sqlwriter", Prefix: "web"}, Episodes: []ops.EvidenceEpisode{half, episode}}
-	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Error: &commit.PillError{LastError: Hostile, Code: Hostile}, Replayed: &ops.EvidenceReplay{Run: Hostile, By: Hostile}, Problems: []string{Hostile}}}}
+	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Failed: &ops.Tried{Error: Hostile, Code: Hostile}, Replayed: &ops.EvidenceReplay{Run: Hostile, By: Hostile}, Problems: []string{Hostile}}}}
 	return []Story{
 		{Name: "evidence-two", Says: "Two failures, one of them incomplete.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": evidence}},
 		{Name: "evidence-none", Says: "None.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": ops.DocumentEvidence{Document: waitingDocument, Searched: "all folders"}}},
@@ -126,6 +126,7 @@ func documentStories() []Story {
 		{Name: "document-waits", Says: "A value is too long.", Path: "document", Query: about, Answers: map[string]any{"document.why": tooLong(), "document.diff": refused}},
 		{Name: "document-stopped", Says: "The flow is stopped.", Path: "document", Query: about, Answers: map[string]any{"document.why": stopped, "document.diff": SQLAway(), "status.get": stoppedStatus()}},
 		{Name: "document-failed", Says: "It failed, found by its line.", Path: "document", Query: url.Values{"line": {"1421549"}}, Answers: map[string]any{"document.why": byLine, "document.diff": would}},
+		{Name: "document-reader", Says: "It failed, and the values that say why are not for a reader.", Path: "document", Query: about, Role: opsapi.Reader, Answers: map[string]any{"document.why": failed}},
 		{Name: "document-committed", Says: "A newer result has its lines.", Path: "document", Query: about, Role: opsapi.Reader, Answers: map[string]any{"document.why": committed, "document.diff": diff(ops.DocumentDiff{ID: waitingDocument, Lines: []ops.LineDiff{{Line: 1421549, Verdict: commit.Superseded, Says: "a newer result has the line"}}})}},
 		{Name: "document-unknown", Says: "No such document.", Path: "document", Query: url.Values{"find": {"9"}}, Answers: map[string]any{"document.why": &ops.RequestError{Refusal: ops.NotFound, Message: "no document names line 9; the ledger does not know it: no document was written to it"}}},
 		{Name: "document-cosmos-away", Says: "Cosmos DB has it.", Path: "document", Query: about, Answers: map[string]any{"document.why": CosmosAway()}},

@@ -56,7 +56,7 @@ func (s Story) Site() *ui.Site {
 
 // Calls answers the story's calls.
 func (s Story) Calls() opsapi.Caller {
-	return opsapi.Canned(func(_ context.Context, name string, request any) (any, error) {
+	return opsapi.Canned(s.Request().Who, func(_ context.Context, name string, request any) (any, error) {
 		switch answer := s.Answers[name].(type) {
 		case nil:
 			return nil, fmt.Errorf("the story %s has no answer for %s", s.Name, name)
@@ -72,7 +72,7 @@ func (s Story) Calls() opsapi.Caller {
 
 // Request is the story's request.
 func (s Story) Request() ui.Request {
-	r := ui.Request{Method: http.MethodGet, Path: s.Path, Query: s.Query, Form: s.Form, Root: "/api/ui/", Who: ui.Person{Name: "a.lopez@example.com", Role: s.Role}}
+	r := ui.Request{Method: http.MethodGet, Path: s.Path, Query: s.Query, Form: s.Form, Root: "/api/ui/", Who: opsapi.Who{Name: "a.lopez@example.com", Role: s.Role}}
 	if s.Role == "" {
 		r.Who.Role = opsapi.Operator
 	}

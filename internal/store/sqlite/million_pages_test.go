@@ -87,6 +87,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	for _, r := range shared.ReportNames() {
 		requests = append(requests, struct{ path, query string }{"report", "name=" + r.Name})
 	}
+	ann := opsapi.Who{Name: "ann", Role: opsapi.Operator}
 	for _, r := range requests {
 		query, err := url.ParseQuery(r.query)
 		require.NoError(t, err)
@@ -94,7 +95,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		took := make([]time.Duration, times)
 		for i := range took {
 			began := time.Now()
-			a := site.Serve(t.Context(), opsapi.Direct(o, "ann"), ui.Request{Method: http.MethodGet, Path: r.path, Query: query, Root: "/api/ui/", Who: ui.Person{Name: "ann", Role: opsapi.Operator}})
+			a := site.Serve(t.Context(), opsapi.Direct(o, ann), ui.Request{Method: http.MethodGet, Path: r.path, Query: query, Root: "/api/ui/", Who: ann})
 			took[i] = time.Since(began)
 			require.Equal(t, http.StatusOK, a.Status, "%s: %s", page.name, a.Body)
 			page.bytes = len(a.Body)
