@@ -54,27 +54,29 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		page, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
+		list, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.Request == "" && c.Line == 0 {
 			a.notef("documents of other environments are left out: --line and --request find them too")
 		}
-		return printDocuments(a, page)
+		return printDocuments(a, list)
 	})
 }
 
-func printDocuments(a *app, page ops.DocumentPage) error {
-	if r := page.Request; r != nil {
+func printDocuments(a *app, list ops.DocumentList) error {
+	if r := list.Request; r != nil {
 		a.notef("%s", requestCounted(*r))
 	}
-	if len(page.Documents) == 0 && page.Next == "" {
+	switch {
+	case list.Says != "":
+		a.notef("%s", a.says(list.Says))
+	case len(list.Documents) == 0:
 		a.notef("no document matches: `sqlwriterctl status` counts the failed and waiting ones by status, kind and code")
 	}
-	a.more(page.Next != "")
-	return a.emit(page, idsOf(page.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {
-		return a.table(documentRows(a, page.Documents))
+	return a.emit(list, idsOf(list.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {
+		return a.table(documentRows(a, list.Documents))
 	})
 }
 

@@ -350,7 +350,7 @@ func TestDocumentsAreListed(t *testing.T) {
 	}
 	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1"), r.errors)
 	require.Regexp(t, `^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
-	require.Contains(t, r.errors, "there are more: --limit shows more")
+	require.Contains(t, r.errors, "Narrow by since, code")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--status", "faild"))
 	require.Contains(t, r.errors, `--status: expected one of pending, retry_scheduled, committed, failed, processing, found "faild"`)
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))

@@ -8,10 +8,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// The bounds of a list.
+// MaxListed is the most rows of a list, defaultListed that of a request that does not say.
 const (
+	MaxListed     = 1000
 	defaultListed = 20
-	maxListed     = 1000
 )
 
 // Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind: *RequestError (usage);
@@ -65,8 +65,8 @@ func checkLimit(limit int) (int, error) {
 	if limit == 0 {
 		return defaultListed, nil
 	}
-	if limit < 0 || limit > maxListed {
-		return 0, refuse(Usage, "limit: expected 1 to %d, found %d", maxListed, limit)
+	if limit < 0 || limit > MaxListed {
+		return 0, refuse(Usage, "limit: expected 1 to %d, found %d", MaxListed, limit)
 	}
 	return limit, nil
 }

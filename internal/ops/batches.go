@@ -183,7 +183,7 @@ func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDeta
 }
 
 // RequeuedAtOnce bounds the batches of one request of BatchRequeue.
-const RequeuedAtOnce = maxListed
+const RequeuedAtOnce = MaxListed
 
 // RequeueRequest asks to send failed batches again: one batch, or all of a run.
 type RequeueRequest struct {
@@ -246,7 +246,7 @@ requeue:
 	switch {
 	case done.Batches == 0:
 		return done, refuse(Conflict, "no batch is failed any more, or the run has ended meanwhile")
-	case done.Note == "" && len(batches) == maxListed:
+	case done.Note == "" && len(batches) == MaxListed:
 		done.Note = "there may be more, ask again"
 	}
 	if note := o.notifyRun(ctx, batches[0].Run); note != "" {
@@ -302,7 +302,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` continues it", row.Status, runID)
 		case id == "":
-			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, "", maxListed)
+			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, "", MaxListed)
 		}
 		if err == nil && len(batches) == 0 {
 			err = refuse(Conflict, "no batch of run %q has failed", runID)

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,21 +35,27 @@ type DocumentFilter struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// DocumentQuery asks for a page of a list.
+// DocumentQuery asks for a list.
 type DocumentQuery struct {
 	DocumentFilter
 	// Limit is at most 1,000; 0 means 20.
 	Limit int `json:"limit,omitempty"`
-	// Page is DocumentPage.Next of the page before; empty begins.
-	Page string `json:"page,omitempty"`
 }
 
-// DocumentPage is a page of a list.
-type DocumentPage struct {
+// DocumentList are the documents that match and changed last.
+type DocumentList struct {
 	Documents []DocumentRow `json:"documents"`
-	// Next is for DocumentQuery.Page, about 1 KB at most; empty after the last page.
-	Next string `json:"next,omitempty"`
-	// Request counts the details of the request that the query names, on the first page.
+	// Matched counts the documents that match since LookedSince: an hour ago, a week ago, or the filter's own begin; zero means all. A window is
+	// only looked at when the one before brought fewer documents than the limit.
+	Matched     Count     `json:"matched"`
+	LookedSince time.Time `json:"looked_since,omitzero"`
+	// Cut says that the time was over: the documents are the newest of those that were read, and newer ones may be left out.
+	Cut bool `json:"cut,omitempty"`
+	// NarrowBy are the filters that would leave documents out; empty when all that match are there.
+	NarrowBy []string `json:"narrow_by,omitempty"`
+	// Says describes what is not there, in a line; empty when all is.
+	Says string `json:"says,omitempty"`
+	// Request counts the details of the request that the query names.
 	Request *RequestCount `json:"request,omitempty"`
 }
 
@@ -94,40 +101,54 @@ func DocumentStatuses() []invoice.Status {
 	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
 }
 
-// Documents returns a page of the matching documents, newest change first. They are those of the environment. By a request or a line it
-// also finds those that name another environment, or none. A page may have fewer documents than Limit, and even none, before the last.
+// Documents returns the matching documents that changed last, newest first, and how many match. They are those of the environment. By a request
+// or a line it also finds those that name another environment, or none.
 //
-// A document that does not change between the first page and the last comes once. One that changes may be left out, because it is newer
-// than the list then. In a second with more than 1,000 matching documents these come in the container's order.
-//
-// Errors by kind: *RequestError (usage; conflict when the container has forgotten the page); infrastructure, throttled.
-func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentPage, error) {
+// Errors by kind: *RequestError (usage; conflict when the container dropped the search); infrastructure, throttled.
+func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentList, error) {
 	limit, err := checkLimit(q.Limit)
 	if err != nil {
-		return DocumentPage{}, err
+		return DocumentList{}, err
 	}
 	s, err := o.search(q.DocumentFilter)
 	if err != nil {
-		return DocumentPage{}, err
+		return DocumentList{}, err
 	}
-	l := list{o: o, search: s, limit: limit}
-	if l.position, err = positionOf(s, q.Page); err != nil {
-		return DocumentPage{}, err
+	n, err := o.newest(ctx, s, limit)
+	if err != nil {
+		return DocumentList{}, err
 	}
-	if err := l.collect(ctx); err != nil {
-		return DocumentPage{}, err
+	list := DocumentList{Documents: []DocumentRow{}, Matched: Count{Documents: n.matched, AtLeast: n.cut || n.more}, Cut: n.cut}
+	for _, doc := range n.docs {
+		list.Documents = append(list.Documents, o.documentRow(doc))
 	}
-	page := DocumentPage{Documents: []DocumentRow{}}
-	for _, doc := range l.docs {
-		page.Documents = append(page.Documents, o.documentRow(doc))
+	if n.from > 0 {
+		list.LookedSince = o.in(time.Unix(n.from, 0))
 	}
-	if !l.over() {
-		page.Next = l.String()
+	if n.cut || n.more || n.matched > len(n.docs) {
+		list.NarrowBy = n.narrowBy()
+		list.Says = o.listSays(list)
 	}
-	if q.Request != "" && q.Page == "" {
-		page.Request, err = o.countRequest(ctx, q.Request)
+	if q.Request != "" {
+		list.Request, err = o.countRequest(ctx, q.Request)
 	}
-	return page, err
+	return list, err
+}
+
+// listSays describes what a list leaves out.
+func (o *Ops) listSays(l DocumentList) string {
+	since := ""
+	if !l.LookedSince.IsZero() {
+		since = " since " + o.clock(l.LookedSince)
+	}
+	if l.Cut && l.Matched.Documents == 0 {
+		return "the time was over before a document was found. Narrow by since"
+	}
+	says := fmt.Sprintf("the newest %d of %s that match%s", len(l.Documents), l.Matched, since)
+	if l.Cut {
+		says = fmt.Sprintf("the time was over: the newest %d of the %d that were read%s, and newer ones may be left out", len(l.Documents), l.Matched.Documents, since)
+	}
+	return says + ". Narrow by " + strings.ReplaceAll(strings.Join(l.NarrowBy, ", "), "error_code", "code")
 }
 
 // search checks a filter and translates it.
@@ -200,12 +221,8 @@ func (o *Ops) documentRow(doc found) DocumentRow {
 // countRequest counts up to 10,000 documents of a request.
 func (o *Ops) countRequest(ctx context.Context, id string) (*RequestCount, error) {
 	c, lines := &RequestCount{ID: id}, map[int64]bool{}
-	for place := ""; ; {
-		docs, next, err := o.found(ctx, Search{Request: id, To: maxTS}, windowMost, place)
-		if err != nil {
-			return nil, err
-		}
-		for _, doc := range docs {
+	err := o.each(ctx, Search{Request: id, To: maxTS}, func(page []found) bool {
+		for _, doc := range page {
 			if doc.SysName != o.o.SysName {
 				c.Foreign++
 				continue
@@ -216,15 +233,12 @@ func (o *Ops) countRequest(ctx context.Context, id string) (*RequestCount, error
 				lines[line] = true
 			}
 		}
-		delete(lines, 0) // an unreadable id
-		c.Present = len(lines)
-		if place = next; next == "" {
-			return c, nil
-		}
-		if c.AtLeast = c.Documents+c.Foreign >= maxPreviewed; c.AtLeast {
-			return c, nil
-		}
-	}
+		c.AtLeast = c.Documents+c.Foreign >= maxPreviewed
+		return !c.AtLeast
+	})
+	delete(lines, 0) // an unreadable id
+	c.Present = len(lines)
+	return c, err
 }
 
 // joined lists names in words.

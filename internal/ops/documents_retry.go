@@ -67,20 +67,17 @@ func (o *Ops) idsOf(ctx context.Context, f DocumentFilter, statuses []invoice.St
 	}
 	s.SysName = o.o.SysName
 	for _, s.Status = range statuses {
-		for place := ""; ; {
-			docs, next, err := o.found(ctx, s, windowMost, place)
-			if err != nil {
-				return nil, err
-			}
-			for _, doc := range docs {
+		err := o.each(ctx, s, func(page []found) bool {
+			for _, doc := range page {
 				ids = append(ids, doc.ID)
 			}
-			if len(ids) > maxRunIDs {
-				return nil, refuse(Usage, "request: it has more than %d documents to try again: narrow it, for example by a code", maxRunIDs)
-			}
-			if place = next; next == "" {
-				break
-			}
+			return len(ids) <= maxRunIDs
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(ids) > maxRunIDs:
+			return nil, refuse(Usage, "request: it has more than %d documents to try again: narrow it, for example by a code", maxRunIDs)
 		}
 	}
 	return distinct(ids), nil

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,10 +21,12 @@ import (
 
 // fakeContainer has documents with an id and a _ts only, in physical partitions. It counts requests and documents.
 type fakeContainer struct {
-	partitions     int
-	ids            []string // in the order of the container, for ever
-	ts             map[string]int64
-	requests, read int
+	partitions int
+	ids        []string // in the order of the container, for ever
+	ts         map[string]int64
+	requests   int
+	// between is called before each request but the first.
+	between func()
 }
 
 func newFakeContainer(partitions int) *fakeContainer {
@@ -39,7 +42,9 @@ func (c *fakeContainer) put(id string, ts int64) {
 
 // Search implements ops.DocumentSearch: a page has documents of one partition. The continuation is the partition and the place in it.
 func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, continuation string) (docs []invoice.Projection, next string, err error) {
-	c.requests++
+	if c.requests++; c.between != nil && c.requests > 1 {
+		c.between()
+	}
 	partition, at := 0, 0
 	if continuation != "" {
 		if _, err := fmt.Sscanf(continuation, "%d/%d", &partition, &at); err != nil {
@@ -52,7 +57,6 @@ func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, contin
 			if len(docs) == size {
 				return docs, fmt.Sprintf("%d/%d", partition, at), nil
 			}
-			c.read++
 			docs = append(docs, invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
 		}
 	}
@@ -62,104 +66,138 @@ func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, contin
 	return docs, next, nil
 }
 
-func (c *fakeContainer) lists() *ops.Ops {
-	return ops.New(ops.Ports{Search: c}, ops.Options{SysName: "web", Now: start})
-}
-
-// allPages reads a list to its end. between is called between two pages.
-func (c *fakeContainer) allPages(t *testing.T, limit int, between func()) (rows []ops.DocumentRow, calls, most int) {
+// list lists documents. Each request takes a time.
+func (c *fakeContainer) list(t *testing.T, takes time.Duration, q ops.DocumentQuery) ops.DocumentList {
 	t.Helper()
-	for page := ""; ; {
-		before := c.requests
-		p, err := c.lists().Documents(t.Context(), ops.DocumentQuery{Limit: limit, Page: page}) // each page in a process of its own
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(p.Documents), limit)
-		require.LessOrEqual(t, len(p.Next), 1024)
-		calls, most = calls+1, max(most, c.requests-before)
-		rows = append(rows, p.Documents...)
-		if page = p.Next; page == "" {
-			return rows, calls, most
-		}
-		require.Less(t, calls, 100_000, "the list never ends")
-		between()
-	}
+	before := c.requests
+	now := func() time.Time { return start().Add(time.Duration(c.requests-before) * takes) }
+	l, err := ops.New(ops.Ports{Search: c}, ops.Options{SysName: "web", Now: now}).Documents(t.Context(), q)
+	require.NoError(t, err)
+	return l
 }
 
-// The shapes of ADR 0036: whatever the distribution, each document comes once, newest first, and no call makes many requests.
-func TestAListHasEachDocumentOnce(t *testing.T) {
+// latest are the ids of a container's documents, newest first and then in the order of their keys.
+func (c *fakeContainer) latest() []string {
+	all := slices.Clone(c.ids)
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.ts[b], c.ts[a]), cmp.Compare(invoice.Key(a), invoice.Key(b)))
+	})
+	return all
+}
+
+// Whatever the distribution (ADR 0036), a list has the documents that changed last, in their order, and says how many match.
+func TestAListIsTheNewest(t *testing.T) {
 	now := start().Unix()
-	for name, shape := range map[string]func(i int) int64{
-		"one second":           func(int) int64 { return now - 5 },
-		"one second, long ago": func(int) int64 { return now - 365*86400 },
-		"nothing for a year":   func(i int) int64 { return now - 365*86400 - int64(i)*60 },
-		"evenly in a year":     func(i int) int64 { return now - int64(i)*365*86400/5000 },
-		"ten a second":         func(i int) int64 { return now - int64(i)/10 },
-		"two bulks":            func(i int) int64 { return now - int64(i%2)*86400 },
-		"the very beginning":   func(int) int64 { return 1 },
+	for name, shape := range map[string]struct {
+		ts func(i int) int64
+		// matched are those that are counted; since is the window in hours, 0 for all time.
+		matched, since int
+	}{
+		"one second":           {func(int) int64 { return now - 5 }, 5000, 1},
+		"one second, long ago": {func(int) int64 { return now - 365*86400 }, 5000, 0},
+		"nothing for a year":   {func(i int) int64 { return now - 365*86400 - int64(i)*60 }, 5000, 0},
+		"evenly in a year":     {func(i int) int64 { return now - int64(i)*365*86400/5000 }, 5000, 0},
+		"a minute apart":       {func(i int) int64 { return now - int64(i)*60 }, 5000, 7 * 24},
+		"ten a second":         {func(i int) int64 { return now - int64(i)/10 }, 5000, 1},
+		"two bulks":            {func(i int) int64 { return now - int64(i%2)*86400 }, 2500, 1},
+		"the very beginning":   {func(int) int64 { return 1 }, 5000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newFakeContainer(3)
 			const documents = 5000
 			for i := range documents {
-				c.put("doc "+strconv.Itoa(i*7919%documents), shape(i))
+				c.put("doc "+strconv.Itoa(i*7919%documents), shape.ts(i))
 			}
-			rows, calls, most := c.allPages(t, 307, func() {})
-			seen := map[string]bool{}
-			for i, row := range rows {
-				require.False(t, seen[row.ID], "%s comes twice", row.ID)
-				seen[row.ID] = true
-				require.True(t, i == 0 || !row.ChangedAt.After(rows[i-1].ChangedAt), "newest first")
+			l := c.list(t, 0, ops.DocumentQuery{Limit: 307})
+			var ids []string
+			for _, row := range l.Documents {
+				ids = append(ids, row.ID)
 			}
-			require.Len(t, seen, documents)
-			require.LessOrEqual(t, most, 50+3+1, "requests of one call")
-			require.Less(t, c.read, 8*documents, "documents read")
-			t.Logf("%d calls, %d requests, at most %d a call, %d documents read", calls, c.requests, most, c.read)
+			require.Equal(t, c.latest()[:307], ids)
+			require.Equal(t, ops.Count{Documents: shape.matched, AtLeast: shape.since > 0}, l.Matched)
+			if shape.since == 0 {
+				require.True(t, l.LookedSince.IsZero(), l.LookedSince)
+			} else {
+				require.Equal(t, start().Add(-time.Duration(shape.since)*time.Hour), l.LookedSince)
+			}
+			require.False(t, l.Cut)
+			require.Equal(t, []string{"since"}, l.NarrowBy, "no other filter tells these documents apart")
+			require.LessOrEqual(t, c.requests, 3*3+documents/1000)
+			require.Contains(t, l.Says, "the newest 307 of ")
 		})
 	}
 }
 
-// Producers and the app go on while somebody reads a list.
+// A window is read whole while the time lasts. Then the list says that it was cut, and by what to narrow it.
+func TestAListThatIsCutSaysSo(t *testing.T) {
+	c, now := newFakeContainer(1), start().Unix()
+	for i := range 30_000 {
+		c.put(strconv.Itoa(i), now-3599+int64(i)/10) // the container gives the oldest first
+	}
+	l := c.list(t, time.Second, ops.DocumentQuery{Limit: 10})
+	require.True(t, l.Cut)
+	require.Equal(t, 20, c.requests, "twenty seconds")
+	require.Equal(t, ops.Count{Documents: 20_000, AtLeast: true}, l.Matched)
+	require.Len(t, l.Documents, 10)
+	require.Equal(t, time.Unix(now-3599+1999, 0), l.Documents[0].ChangedAt.Local(), "the newest that were read")
+	require.Equal(t, "the time was over: the newest 10 of the 20000 that were read since 2025-12-18T15:00:00Z, and newer ones may be left out. Narrow by since", l.Says)
+
+	c.requests = 0
+	whole := c.list(t, time.Second, ops.DocumentQuery{Limit: 10, DocumentFilter: ops.DocumentFilter{Since: start().Add(-11 * time.Minute)}})
+	require.False(t, whole.Cut, "narrower")
+	require.Equal(t, time.Unix(now-3599+2999, 0), whole.Documents[0].ChangedAt.Local())
+	require.Equal(t, ops.Count{Documents: 610}, whole.Matched)
+
+	empty := newFakeContainer(60) // the document is in the last of them
+	empty.put("old", now-365*86400)
+	l = empty.list(t, time.Second, ops.DocumentQuery{})
+	require.True(t, l.Cut)
+	require.Empty(t, l.Documents, "none here does not mean none at all")
+	require.Contains(t, l.Says, "the time was over before a document was found")
+}
+
+// A list names the filters whose values differ among what was read.
+func TestAListSaysWhatWouldNarrowIt(t *testing.T) {
+	w := newWorld(t)
+	w.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(1, fault.Document, "547")), result(3, "c", ""))
+	narrowBy := func(f ops.DocumentFilter, limit int) []string {
+		l, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: limit})
+		require.NoError(t, err)
+		return l.NarrowBy
+	}
+	require.Equal(t, []string{"since", "status", "kind", "error_code"}, narrowBy(ops.DocumentFilter{}, 1))
+	require.Equal(t, []string{"since", "error_code"}, narrowBy(ops.DocumentFilter{Status: invoice.Failed}, 1))
+	require.Empty(t, narrowBy(ops.DocumentFilter{Status: invoice.Failed}, 3), "all that match are there")
+}
+
+// Documents that change while a list is read come once, and those that do not change are not left out.
 func TestWhatDoesNotChangeIsListedOnce(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		c, now := newFakeContainer(1+r.IntN(4)), start().Unix()
-		span := []int64{1, 10, 5000, 10_000_000}[r.IntN(4)]
-		documents := 1000 + r.IntN(1500)
+		span := []int64{1, 10, 3000}[r.IntN(3)]
+		documents := 1000 + r.IntN(4000)
 		for i := range documents {
-			c.put(strconv.Itoa(i), now-1-r.Int64N(span))
+			c.put(strconv.Itoa(i), now-60-r.Int64N(span))
 		}
 		changed := map[string]bool{}
-		rows, _, _ := c.allPages(t, 50+r.IntN(400), func() {
-			now++
+		c.between = func() {
 			for range r.IntN(20) {
 				id := strconv.Itoa(r.IntN(documents + 200)) // some are new
 				changed[id] = true
-				c.put(id, now)
+				c.put(id, now-r.Int64N(50))
 			}
-		})
-		seen := map[string]int{}
-		for _, row := range rows {
-			seen[row.ID]++
-			require.Equal(t, 1, seen[row.ID], "seed %d: %s comes twice", seed, row.ID)
 		}
-		for i := range documents {
-			if id := strconv.Itoa(i); !changed[id] {
-				require.Equal(t, 1, seen[id], "seed %d: %s is left out", seed, id)
-			}
+		l := c.list(t, 0, ops.DocumentQuery{Limit: 1000})
+		seen := map[string]bool{}
+		for _, row := range l.Documents {
+			require.False(t, seen[row.ID], "seed %d: %s comes twice", seed, row.ID)
+			seen[row.ID] = true
+		}
+		for _, id := range c.latest()[:900-len(changed)] {
+			require.True(t, seen[id] || changed[id], "seed %d: %s is left out", seed, id)
 		}
 	}
-}
-
-func TestACallEndsBeforeItsListDoes(t *testing.T) {
-	c := newFakeContainer(60) // more partitions than a call may make requests: one window each
-	c.put("old", start().Unix()-365*86400)
-	p, err := c.lists().Documents(t.Context(), ops.DocumentQuery{})
-	require.NoError(t, err)
-	require.Empty(t, p.Documents)
-	require.NotEmpty(t, p.Next, "none here does not mean none at all")
-	require.LessOrEqual(t, c.requests, 61)
-	rows, _, _ := c.allPages(t, 10, func() {})
-	require.Len(t, rows, 1)
 }
 
 // rowsOf are the ids of a list, sorted, with their environments.
@@ -167,7 +205,7 @@ func rowsOf(t *testing.T, o *ops.Ops, f ops.DocumentFilter) []string {
 	t.Helper()
 	p, err := o.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: 1000})
 	require.NoError(t, err)
-	require.Empty(t, p.Next)
+	require.Equal(t, ops.Count{Documents: len(p.Documents)}, p.Matched)
 	var found []string
 	for _, row := range p.Documents {
 		found = append(found, row.SysName+" "+strconv.FormatInt(row.Line, 10))
@@ -202,9 +240,6 @@ func TestAListIsOfThisEnvironment(t *testing.T) {
 
 func TestAListRefusesWhatIsUnknown(t *testing.T) {
 	w := newWorld(t)
-	first, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
-	require.NoError(t, err)
-	require.Empty(t, first.Next)
 	for name, q := range map[string]ops.DocumentQuery{
 		"pending, retry_scheduled, committed, failed, processing": {DocumentFilter: ops.DocumentFilter{Status: "done"}},
 		"infrastructure, ":     {DocumentFilter: ops.DocumentFilter{Kind: "bogus"}},
@@ -214,7 +249,6 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 		"request: expected":    {DocumentFilter: ops.DocumentFilter{Request: strings.Repeat("x", 1024)}},
 		"until: expected":      {DocumentFilter: ops.DocumentFilter{Since: start(), Until: start()}},
 		"limit: expected 1 to": {Limit: 1001},
-		"page: expected":       {Page: "e30"},
 	} {
 		_, err := w.ops.Documents(t.Context(), q)
 		require.Equal(t, ops.Usage, refusal(err), name)
@@ -224,22 +258,6 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 		_, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Code: code}})
 		require.NoError(t, err, code)
 	}
-}
-
-func TestAPageIsOfOneList(t *testing.T) {
-	w := newWorld(t)
-	w.fill(30)
-	q := ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed, Since: start()}, Limit: 10}
-	p, err := w.ops.Documents(t.Context(), q)
-	require.NoError(t, err)
-	require.Len(t, p.Documents, 10)
-	q.Page, q.Since, q.Limit = p.Next, start().Add(time.Minute), 15 // "the last hour" is later now
-	p, err = w.ops.Documents(t.Context(), q)
-	require.NoError(t, err)
-	require.Len(t, p.Documents, 15)
-	q.Status = invoice.Committed
-	_, err = w.ops.Documents(t.Context(), q)
-	require.Equal(t, ops.Usage, refusal(err))
 }
 
 func TestARequestSaysHowManyOfItsDetailsAreThere(t *testing.T) {
@@ -256,10 +274,7 @@ func TestARequestSaysHowManyOfItsDetailsAreThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &ops.RequestCount{ID: "r1", Expected: 7, Present: 4, Documents: 4, Foreign: 1}, p.Request)
 	require.Len(t, p.Documents, 2)
-	p, err = w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Request: "r1"}, Limit: 10, Page: p.Next})
-	require.NoError(t, err)
-	require.Nil(t, p.Request)
-	require.Len(t, p.Documents, 3)
+	require.Equal(t, ops.Count{Documents: 5}, p.Matched)
 }
 
 func TestARowSaysWhatTheDocumentSays(t *testing.T) {
@@ -315,7 +330,7 @@ func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation 
 	return docs, next, nil
 }
 
-func TestAPageHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {
+func TestAListHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {
 	w := newWorld(t)
 	for line := range int64(21) {
 		w.put(result(line+1, "x", `{"status":"failed"}`))
@@ -323,5 +338,5 @@ func TestAPageHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {
 	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
 	require.NoError(t, err)
 	require.Len(t, p.Documents, 20, "as every list (docs/api.md)")
-	require.NotEmpty(t, p.Next)
+	require.Equal(t, "the newest 20 of at least 21 that match since 2025-12-18T09:00:00-06:00. Narrow by since", p.Says)
 }

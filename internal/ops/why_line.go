@@ -59,8 +59,8 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 	case q.ID != "":
 		return o.whyDocument(ctx, q.ID)
 	}
-	l := list{o: o, search: Search{Line: q.Line, To: maxTS}, limit: othersListed + 1, position: position{To: maxTS, Width: maxTS}}
-	if err := l.collect(ctx); err != nil {
+	l, err := o.newest(ctx, Search{Line: q.Line, To: maxTS}, othersListed+1)
+	if err != nil {
 		return Explanation{}, err
 	}
 	about := AboutLine{Line: q.Line, Others: []DocumentRow{}}

@@ -19,10 +19,10 @@ type documentsPage struct {
 	Statuses []invoice.Status
 	// Since and Until are as they were typed.
 	Since, Until string
-	Documents    []ops.DocumentRow
-	Request      *ops.RequestCount
-	First        bool
-	Next         string
+	ops.DocumentList
+
+	// All is the address of the longest list; empty when this one has all that match, or is the longest.
+	All string
 	// Retry is the address of the page that retries what the filter selects; empty when the filter selects nothing that is retried.
 	Retry string
 }
@@ -40,15 +40,14 @@ func (v *visit) documents() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := documentsPage{
-		Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"), Until: v.Query.Get("until"), Documents: found.Documents,
-		Request: found.Request, First: q.Page == "",
+	p := documentsPage{Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"), Until: v.Query.Get("until"), DocumentList: found}
+	if found.Says != "" && q.Limit < ops.MaxListed {
+		p.All = string(link("documents", append(filterPairs(v), "limit", ops.MaxListed)...))
 	}
-	p.Next = v.nextPage(found.Next)
 	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 && v.backQuery() != "" {
 		p.Retry = string(link("retry", filterPairs(v)...))
 	}
-	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: p.First}, nil
+	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: q.Limit <= shownOnPage}, nil
 }
 
 // filterNames are the parameters of ops.DocumentFilter with their flags.

@@ -4,29 +4,21 @@ package main
 func documentsTable() []mutant {
 	const (
 		ops    = "internal/ops"
-		page   = ops + "/documents_page.go"
+		newest = ops + "/newest.go"
 		lists  = ops + "/documents.go"
 		cosmos = "internal/cosmos"
 	)
 	return []mutant{
 		{
-			"a page begins with documents that were given", page,
-			"d.TS == l.To-1 && d.Version.Key <= l.After", "false", ops, "TestAListHasEachDocumentOnce",
+			"a list shows what a window brought first", newest,
+			"			return !n.cut\n", "			return !n.cut && n.matched < limit\n", ops, "TestAListIsTheNewest",
 		},
 		{
-			"a page leaves out the rest of its last second", page,
-			"	l.To, l.After = last.TS+1, last.Version.Key\n", "	l.To, l.After = last.TS, \"\"\n", ops, "TestAListHasEachDocumentOnce",
-		},
-		{
-			"the sample does not cut the window", page,
-			"	l.Width = l.To - enough.TS - 1\n", "	l.Width = min(width/widthFactor, l.To-enough.TS)\n", ops, "TestAListHasEachDocumentOnce",
-		},
-		{
-			"a document that changes while its window is read comes twice", page,
+			"a document that changes while its window is read comes twice", newest,
 			"		seen[d.ID] = true\n", "", ops, "TestADocumentThatMovesWithinItsWindowComesOnce",
 		},
 		{
-			"a call has no bound", page, "l.requests >= searchMost", "l.requests >= 100*searchMost", ops, "TestACallEndsBeforeItsListDoes",
+			"a list has no bound", newest, "			n.cut = late()\n", "", ops, "TestAListThatIsCutSaysSo",
 		},
 		{
 			"a line of another environment is hidden", lists, "		s.SysName = \"\"\n", "", ops, "TestAListIsOfThisEnvironment",
