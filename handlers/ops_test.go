@@ -47,7 +47,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 	}
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
-		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Heads: docs.Reconcile("web"),
+		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(nil),
@@ -401,6 +401,4 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 // noLedger is a ledger without rows.
 type noLedger struct{}
 
-func (noLedger) LedgerLine(context.Context, int64) (ops.LedgerLine, bool, error) {
-	return ops.LedgerLine{}, false, nil
-}
+func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }

@@ -89,7 +89,7 @@ func plant(t *testing.T) planted {
 	executor := run.NewExecutor(ports, run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }})
 	o := ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
-		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Heads: docs.Reconcile("web"), Creator: docs,
+		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Creator: docs,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(sink),
@@ -145,9 +145,9 @@ func (p planted) asked() map[string][]string {
 		"run.list":      {"runs"}, "run.show": {"runs/progress?run=" + p.run, "runs/progress?run=reconcile-1"}, "run.items": {"runs/items?run=" + p.run},
 		"batch.list": {"batches", "batches?run=" + p.run}, "batch.show": {"batches/detail?batch=" + p.run + "/1"},
 		"finding.list": {"findings", "findings?state=all"}, "finding.show": {"findings/detail?finding=" + url.QueryEscape(p.finding)},
-		"evidence.list": {"evidence"}, "evidence.show": {"evidence/detail?id=" + bad},
-		"evidence.get": {"evidence/content?id=" + bad, "evidence/content?file=error.json&id=" + bad},
-		"audit.list":   {"audits?all=true&limit=1000"}, "report.list": {"reports"}, "report.show": {"reports/rows?name=runs"}, "api.show": {"openapi.json"},
+		"evidence.show": {"evidence/detail?id=" + bad},
+		"evidence.get":  {"evidence/content?id=" + bad, "evidence/content?file=error.json&id=" + bad},
+		"audit.list":    {"audits?all=true&limit=1000"}, "report.list": {"reports"}, "report.show": {"reports/rows?name=runs"}, "api.show": {"openapi.json"},
 	}
 }
 

@@ -94,22 +94,6 @@ func TestAComparisonIsStartedFromTheCommandLine(t *testing.T) {
 	require.Contains(t, r.out, "0 compared")
 }
 
-func TestPruneAsksAndNeedsAnAge(t *testing.T) {
-	o, _ := inMemory(t)
-	server := host(t, o, "key-marker")
-	b := newBench(t)
-	b.env["SQLWRITER_KEY"] = "key-marker"
-	app := "--app=" + server.URL
-	require.Equal(t, exitUsage, b.run(t, "evidence", "prune", app, "--why", "x"))
-	require.Contains(t, b.errors, "--older-than")
-	require.Equal(t, exitUsage, b.run(t, "evidence", "prune", app, "--older-than", "90d", "--why", "x"))
-	require.Contains(t, b.errors, "add --yes")
-	require.Equal(t, exitUsage, b.run(t, "evidence", "prune", app, "--older-than", "1h", "--dry-run"))
-	require.Contains(t, b.errors, "--older-than: expected a time at least a day ago")
-	require.Equal(t, exitOK, b.run(t, "evidence", "prune", app, "--older-than", "90d", "--yes", "--why", "x"), b.errors)
-	require.Contains(t, b.out, "no evidence is of a document that does not exist any more")
-}
-
 // So does run show.
 func TestTheEndOfAComparisonWithOpenFindingsAsksForAttention(t *testing.T) {
 	p := ops.RunProgress{Run: run.Run{ID: "reconcile-1", Status: run.RunCompleted}, Findings: &ops.Found{}}

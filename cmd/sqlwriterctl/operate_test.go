@@ -253,7 +253,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
-		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs, Evidence: inmem.NewEvidence(), Heads: docs.Reconcile("web"),
+		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs, Evidence: inmem.NewEvidence(),
 	}, ops.Options{SysName: "web"}), id
 }
 
@@ -267,13 +267,18 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 func storesOf(store *inmem.RunStore, executor ops.Executor, sink commit.Sink) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
 		return ops.Stores{
-			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil),
+			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil), Ledger: noLedger{},
 			Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 				return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 			},
 		}, nil
 	}
 }
+
+// noLedger is a ledger without rows.
+type noLedger struct{}
+
+func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
 
 func TestOperatingOverTheApp(t *testing.T) {
 	o, id := inMemory(t)

@@ -151,9 +151,6 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)})
-	if counts := run.EvidenceOf(p.Filter); counts != nil {
-		rows = append(rows, []string{"evidence", counts.String()})
-	}
 	rows = append(rows, []string{"requested by", request})
 	if p.Pattern == run.InPasses {
 		return a.table(append(rows, passRows(a, p)...))

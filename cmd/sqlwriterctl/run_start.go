@@ -42,9 +42,6 @@ type runStartCommand struct {
 	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
-	FromEvidence bool `help:"Replay: documents that have evidence in blob storage and are failed. --since and --until bound when it was stored, --kind and --code are its error; --all takes all of it."`
-	DeletedToo   bool `help:"With --from-evidence and --id: put those documents back that were deleted, from their newest evidence, and replay them; 100 at most."`
-
 	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
@@ -99,9 +96,6 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	for _, f := range counted.Failures {
 		a.tellf("  %d %s %s %s", f.Documents, f.Status, orDash(f.Kind), orDash(f.Code))
 	}
-	if counted.Evidence != nil {
-		a.tellf("  poison messages: %s", counted.Evidence)
-	}
 	question := fmt.Sprintf("A %s takes %s.", counted.Kind, documentsMatched(counted))
 	err = a.confirm(yes, question)
 	return err == nil, err
@@ -125,9 +119,6 @@ func printExecution(a *app, started ops.Started, err error) error {
 
 // tellFound tells what a start says beside its run.
 func tellFound(a *app, s ops.Started) {
-	if s.Evidence != nil {
-		a.notef("poison messages: %s", s.Evidence)
-	}
 	for _, n := range s.NotTaken {
 		a.notef("not taken: %s: %s", n.ID, n.Why)
 	}
@@ -148,7 +139,7 @@ func emitStarted(a *app, s ops.Started) error {
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
-		Findings: ofClass(c.Findings), FromEvidence: c.FromEvidence, DeletedToo: c.DeletedToo, All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Why: c.Why,
+		Findings: ofClass(c.Findings), All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Why: c.Why,
 	}
 	for _, status := range c.Status {
 		r.Statuses = append(r.Statuses, invoice.Status(status))

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
@@ -61,7 +60,7 @@ func newWorking(t *testing.T, documents int) *working {
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
-		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs, Evidence: w.evidence, Heads: docs.Reconcile("web"), Creator: docs,
+		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs, Evidence: w.evidence, Creator: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -482,48 +481,3 @@ func TestAnActionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// Found, to replay, deleted, not failed any more: each output of a run from evidence says it.
-func TestAReplayFromEvidenceSaysWhatItFound(t *testing.T) {
-	w := newWorking(t, 4)
-	id := func(n int) string { return fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", n) }
-	for n := range 4 {
-		folder := commit.EvidenceFolder(invoice.Document{ID: id(n), Main: int64(n) + 1, Hash: "a"}, 0) + "/"
-		original, err := w.docs.Read(t.Context(), id(n))
-		require.NoError(t, err)
-		for name, content := range map[string]string{
-			commit.EvidenceOriginal: string(original), commit.EvidenceError: `{"last_error_code":"2628"}`, commit.EvidenceMetadata: "{}",
-		} {
-			require.NoError(t, w.evidence.Keep(t.Context(), folder+name, []byte(content)))
-		}
-	}
-	w.docs.Delete(id(1))
-	w.docs.Delete(id(2))
-	require.NoError(t, w.docs.Put(json.RawMessage(`{"id":"`+id(3)+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"committed"}}`)))
-	const found = "poison messages: 4 found: 1 to replay, 2 of deleted documents, 1 not failed any more\n"
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--from-evidence", "--code", "2628", "--dry-run"), w.errors)
-	require.Contains(t, w.errors, found)
-	require.Contains(t, w.out, "3 documents match a replay\n")
-	w.asks, w.stdin = true, "no\n"
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--all", "--why", "x"))
-	require.Contains(t, w.errors, found)
-	require.Contains(t, w.errors, "A replay takes 3 documents.")
-	w.asks = false
-
-	w.queue.Always(inmem.QueueDown())
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--from-evidence", "--all", "--why", "x"))
-	require.Contains(t, w.errors, found)
-	require.Contains(t, w.out, "evidence      4 found: 1 to replay, 2 of deleted documents, 1 not failed any more\n")
-	require.Regexp(t, `outcomes\s+1 deferred, 2 gone\n`, w.out, "the document is not whole")
-
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--from-evidence", "--deleted-too", "--id", id(1), "--id", "nobody", "--yes", "--why", "x"))
-	require.Contains(t, w.errors, "poison messages: 1 found: 1 to replay (1 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n")
-	require.Contains(t, w.errors, "not taken: nobody: no evidence of it is stored\n")
-	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", ops.DocumentRestore), w.errors)
-	require.Regexp(t, `DOCUMENT_RESTORE\s+function key default\s+-\s+x\n`, w.out)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--from-evidence", "--all", "--yes", "--why", "x"), w.errors)
-	require.Contains(t, w.errors, "there is nothing to replay\n")
-	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--deleted-too", "--id", id(1), "--why", "x"))
-	require.Contains(t, w.errors, "--deleted-too: expected from_evidence with it")
-	require.Equal(t, exitUsage, w.run(t, "run", "start", "drain", "--from-evidence", "--yes", "--why", "x"))
-	require.Contains(t, w.errors, `--from-evidence: expected the kind replay, found "drain"`)
-}

@@ -200,7 +200,7 @@ func (a *App) useCases() {
 	a.ops = ops.New(ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Search: a.clients.results, Breaker: a.breaker,
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts, Queues: a.clients.queues,
-		Evidence: a.clients.stored, Heads: a.clients.results.Reconcile(a.config.SysName), Creator: a.clients.results,
+		Evidence: a.clients.stored, Creator: a.clients.results,
 	}, a.opsOptions())
 }
 

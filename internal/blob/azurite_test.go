@@ -197,56 +197,12 @@ func TestWithARightToFilesOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", string(content))
 
-	folder := "failed/1/a/0-f"
 	_, _, err = s.Episodes(t.Context(), "")
-	_, removeErr := s.Remove(t.Context(), folder)
-	for _, err := range []error{err, removeErr} {
-		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-		require.Contains(t, err.Error(), "blob: list: infrastructure 403/Auth", "the refused call")
-		requireNoSecret(t, err, query.Signature())
-	}
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Contains(t, err.Error(), "blob: list: infrastructure 403/Auth", "the refused call")
+	requireNoSecret(t, err, query.Signature())
 	require.NoError(t, s.KeepReport(t.Context(), "r.txt", []byte("x"), "text/plain"))
-	require.NoError(t, s.Put(t.Context(), folder+"/replayed.json", []byte("{}")))
 	require.Equal(t, ops.EvidencePlace{Account: strings.TrimRight(c.endpoint, "/") + "/", Container: name, Prefix: "web"}, s.Place(), "without the signature")
-}
-
-// metadata.json goes last: what is left of a folder is found again and removed by the next try.
-func TestARemovalThatIsCutShortIsRepeated(t *testing.T) {
-	t.Parallel()
-	server := azuriteOf(t)
-	name := newContainer()
-	proxy, direct := server.Proxy(t), openOn(t, server.ConnectionString(), name, patient())
-	s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: maxWait, List: time.Minute}) // too short to try a deletion again
-	d := invoice.Document{ID: "a", Main: 1, Hash: "f"}
-	folder := commit.EvidenceFolder(d, 0)
-	for _, file := range []string{"original.json", "error.json", commit.EvidenceMetadata} {
-		require.NoError(t, direct.Keep(t.Context(), folder+"/"+file, []byte("{}")))
-	}
-	for left := 3; left > 0; left-- {
-		plan := []azurite.Fault{azurite.Pass, azurite.Pass, azurite.CutBefore} // the listing, one file, and no more
-		if left == 1 {
-			plan[1] = azurite.CutAfter
-		}
-		proxy.Plan(plan...)
-		files, err := s.Remove(t.Context(), folder)
-		page, _, listErr := direct.Episodes(t.Context(), "")
-		require.NoError(t, listErr)
-		if left == 1 { // removed, and the answer was lost
-			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-			require.Empty(t, page)
-			continue
-		}
-		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-		require.Equal(t, 1, files)
-		require.Len(t, page, 1, "found again")
-		_, found, err := direct.Newest(t.Context(), d)
-		require.NoError(t, err)
-		require.True(t, found)
-	}
-	proxy.Plan()
-	files, err := s.Remove(t.Context(), folder)
-	require.NoError(t, err)
-	require.Zero(t, files)
 }
 
 // The id of a name that was cut is in the metadata.

@@ -77,44 +77,6 @@ func (s *Store) KeepReport(ctx context.Context, name string, content []byte, con
 	return s.inContainer(ctx, put)
 }
 
-// Remove deletes a folder of evidence and returns how many files it deleted. metadata.json is the last, so Episodes still has a folder that is
-// not removed whole, and Remove may be repeated. It needs the rights to list and to delete, which Storage Blob Data Contributor has.
-// Errors by kind: infrastructure, throttled; internal for a name that is no commit.EvidenceFolder.
-func (s *Store) Remove(ctx context.Context, folder string) (files int, err error) {
-	if err := commit.CheckEvidenceFolder(folder); err != nil {
-		return 0, err
-	}
-	last := folder + "/" + commit.EvidenceMetadata
-	remove := func(name string) error {
-		ctx, cancel := bounded(ctx, s.timeouts.Keep)
-		defer cancel()
-		_, err := s.file(name).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
-		switch err := translated(operation{"blob: remove evidence", onFile}, err); {
-		case fault.Has(err, fault.Gone): // removed by an earlier try, or by the lifecycle rule
-			return nil
-		case err != nil:
-			return err
-		}
-		files++
-		return nil
-	}
-	complete := false
-	err = s.listAll(ctx, folder+"/", func(page []file) error {
-		for _, f := range page {
-			if f.name == last {
-				complete = true
-			} else if err := remove(f.name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && complete {
-		err = remove(last)
-	}
-	return files, err
-}
-
 // episodes gives the complete episodes among files. Where a name has only the beginning of an id, it reads the metadata.
 func (s *Store) episodes(ctx context.Context, files []file) (found []reconcile.Episode, err error) {
 	for _, f := range files {
@@ -139,21 +101,6 @@ func (s *Store) episodes(ctx context.Context, files []file) (found []reconcile.E
 	return found, nil
 }
 
-// List implements ops.EvidenceStore.
-func (s *Store) List(ctx context.Context, folder string) (files []ops.EvidenceFile, err error) {
-	if err := commit.CheckEvidenceFolder(folder); err != nil {
-		return nil, err
-	}
-	err = s.listAll(ctx, folder+"/", func(page []file) error {
-		for _, f := range page {
-			f.name = strings.TrimPrefix(f.name, folder+"/")
-			files = append(files, f.evidence())
-		}
-		return nil
-	})
-	return files, err
-}
-
 // FilesBelow implements ops.EvidenceStore. A page has up to 1,000 files, and its position is the service's marker.
 func (s *Store) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
 	if err := commit.CheckEvidenceName(folder); err != nil {
@@ -164,22 +111,6 @@ func (s *Store) FilesBelow(ctx context.Context, folder, at string) (page []ops.E
 		page = append(page, f.evidence())
 	}
 	return page, next, err
-}
-
-// Put implements ops.EvidenceStore.
-func (s *Store) Put(ctx context.Context, name string, content []byte) error {
-	if err := commit.CheckEvidenceName(name); err != nil {
-		return err
-	}
-	ctx, cancel := bounded(ctx, s.timeouts.Keep)
-	defer cancel()
-	put := func() error {
-		_, err := s.file(name).UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{
-			HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
-		})
-		return translated(operation{"blob: put", onFile}, err)
-	}
-	return s.inContainer(ctx, put)
 }
 
 // Place implements ops.EvidenceStore. The client's address may have a signature in its query.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// filesAtOnce bounds the files of evidence that are read or written side by side.
+	// filesAtOnce bounds the files of evidence that are read side by side.
 	filesAtOnce = 16
 	// evidenceWithin bounds the listing of one request. The last page and its files may take some seconds more; a client waits for 60 s.
 	evidenceWithin = 30 * time.Second
@@ -26,23 +26,11 @@ const (
 	maxEpisodes = 200
 	// maxContent bounds a file that is given, in bytes. A document of Cosmos DB has 2 MB at most.
 	maxContent = 8 << 20
-	// replayedJSON is the file beside evidence that names the run that replayed it last.
-	replayedJSON = "replayed.json"
 )
 
 // EvidenceFiles are the names of the files that EvidenceGet gives.
 func EvidenceFiles() []string {
-	return []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata, replayedJSON}
-}
-
-// EvidenceReplay is replayed.json: which run replayed evidence last.
-type EvidenceReplay struct {
-	// JobID identifies what was replayed: the lower-case hex SHA-256 of the container, the path of original.json in it and its ETag, with a
-	// line feed between them.
-	JobID string    `json:"job_id"`
-	Run   string    `json:"run"`
-	At    time.Time `json:"at"`
-	By    string    `json:"by"`
+	return []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata}
 }
 
 // EvidenceOfDocument asks for the evidence of a document.
@@ -82,11 +70,12 @@ type EvidenceEpisode struct {
 	Retries  int     `json:"retries"`
 	Attempts []Tried `json:"attempts,omitempty"`
 	JobID    string  `json:"job_id,omitempty"`
-	// Metadata and Replayed are the contents of the files; nil for one that is missing or unreadable.
+	// Metadata is what metadata.json has; nil if it is missing or unreadable.
 	Metadata *commit.PillMetadata `json:"metadata,omitempty"`
-	Replayed *EvidenceReplay      `json:"replayed,omitempty"`
 	// Problems say what is wrong with the files.
 	Problems []string `json:"problems,omitempty"`
+
+	failed *commit.PillError
 }
 
 // EvidenceFileQuery asks for a file of evidence.
@@ -151,18 +140,24 @@ func (o *Ops) EvidenceGet(ctx context.Context, q EvidenceFileQuery) (c EvidenceC
 	return c, err
 }
 
-// evidenceFolder returns the folder of a request: the one that it names, else that of the newest complete episode, else the newest.
+// newestEpisode returns a document's newest complete episode; the newest where none is complete.
+func (o *Ops) newestEpisode(ctx context.Context, q EvidenceOfDocument) (e EvidenceEpisode, err error) {
+	found, err := o.findEvidence(ctx, q)
+	switch {
+	case err != nil:
+		return e, err
+	case len(found.Episodes) == 0 || found.More: // a newer one may be in folders that were not searched
+		return e, found.missing()
+	}
+	i := slices.IndexFunc(found.Episodes, func(e EvidenceEpisode) bool { return !e.Incomplete })
+	return found.Episodes[max(i, 0)], nil
+}
+
+// evidenceFolder returns the folder of a request: the one that it names, else that of the newest episode.
 func (o *Ops) evidenceFolder(ctx context.Context, q EvidenceFileQuery) (string, error) {
 	if q.Folder == "" {
-		found, err := o.findEvidence(ctx, q.EvidenceOfDocument)
-		switch {
-		case err != nil:
-			return "", err
-		case len(found.Episodes) == 0 || found.More: // a newer one may be in folders that were not searched
-			return "", found.missing()
-		}
-		i := slices.IndexFunc(found.Episodes, func(e EvidenceEpisode) bool { return !e.Incomplete })
-		return found.Episodes[max(i, 0)].Folder, nil
+		e, err := o.newestEpisode(ctx, q.EvidenceOfDocument)
+		return e.Folder, err
 	}
 	if err := checkDocumentID(q.ID); err != nil {
 		return "", err
@@ -314,13 +309,12 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 		}
 	}
 	if there[commit.EvidenceError] {
-		failed, err := readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems)
-		if err != nil {
+		if e.failed, err = readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
 			return err
 		}
-		if failed != nil {
-			e.Failed = &Tried{At: o.stamp(failed.FailedAt), Kind: failed.Kind, Code: failed.Code, Error: failed.LastError}
-			e.Retries, e.Attempts, e.JobID = failed.RetryCount, o.tried(failed.Attempts), failed.JobID
+		if f := e.failed; f != nil {
+			e.Failed = &Tried{At: o.stamp(f.FailedAt), Kind: f.Kind, Code: f.Code, Error: f.LastError}
+			e.Retries, e.Attempts, e.JobID = f.RetryCount, o.tried(f.Attempts), f.JobID
 		}
 	}
 	if there[commit.EvidenceMetadata] {
@@ -331,10 +325,7 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 			e.Problems = append(e.Problems, fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata, Truncate(m.DocumentID, MaxBy)))
 		}
 	}
-	if there[replayedJSON] {
-		e.Replayed, err = readJSON[EvidenceReplay](ctx, o, e.Folder, replayedJSON, &e.Problems)
-	}
-	return err
+	return nil
 }
 
 func missingFile(name string) string { return name + " does not exist" }

@@ -39,89 +39,7 @@ func (w *world) keep(id string, line int64, resets int, code string) string {
 
 func (w *world) place(name, content string) {
 	w.t.Helper()
-	require.NoError(w.t, w.evidence.Put(w.t.Context(), name, []byte(content)))
-}
-
-// listed turns all pages of a list.
-func (w *world) listed(q ops.EvidenceQuery) (rows []ops.EvidenceRow) {
-	w.t.Helper()
-	for {
-		page, err := w.ops.EvidenceList(w.t.Context(), q)
-		require.NoError(w.t, err)
-		require.LessOrEqual(w.t, len(page.Evidence), max(q.Limit, 1))
-		rows = append(rows, page.Evidence...)
-		if q.Page = page.Next; q.Page == "" {
-			return rows
-		}
-	}
-}
-
-func foldersOf(rows []ops.EvidenceRow) []string {
-	folders := make([]string, len(rows))
-	for i, row := range rows {
-		folders[i] = row.Folder
-	}
-	return folders
-}
-
-func TestEvidenceIsListedWhateverThePages(t *testing.T) {
-	w := newWorld(t)
-	var want []string
-	for line := range int64(40) { // 120 files, ten in a page of the store
-		want = append(want, w.keep(id(line+1), line+1, 0, []string{"2628", "547"}[line%2]))
-	}
-	want = append(want, w.keep("unread", 0, 0, "2628"))
-	slices.Sort(want)
-	for limit := 1; limit <= 45; limit++ {
-		require.Equal(t, want, foldersOf(w.listed(ops.EvidenceQuery{Limit: limit})), "limit %d", limit)
-	}
-	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{})
-	require.NoError(t, err)
-	require.Len(t, page.Evidence, 41)
-	require.Empty(t, page.Next)
-
-	w.clock = w.clock.Add(time.Hour)
-	young := w.keep(id(7), 7, 1, "547")
-	w.place(young+"/replayed.json", `{"job_id":"j","run":"replay-1","at":"2025-12-18T17:00:00Z","by":"kim"}`)
-	rows := w.listed(ops.EvidenceQuery{Line: 7, Limit: 1})
-	require.Len(t, rows, 2)
-	require.Equal(t, ops.EvidenceRow{
-		Folder: young, Document: id(7), Line: 7, Kind: "document", Code: "547", At: rows[1].At,
-		Replayed: &ops.EvidenceReplay{JobID: "j", Run: "replay-1", At: time.Date(2025, 12, 18, 17, 0, 0, 0, time.UTC), By: "kim"},
-	}, rows[1])
-	require.True(t, rows[1].At.Equal(w.clock))
-	require.Equal(t, []string{young}, foldersOf(w.listed(ops.EvidenceQuery{Since: w.clock, Limit: 3})))
-	require.Len(t, w.listed(ops.EvidenceQuery{Until: w.clock, Limit: 9}), 41)
-	require.Len(t, w.listed(ops.EvidenceQuery{Code: "2628", Limit: 4}), 21)
-	require.Equal(t, rows[1:], w.listed(ops.EvidenceQuery{Code: "547", Line: 7, Limit: 9, Since: w.clock}), "a code leaves out no part of a row")
-	require.Equal(t, int64(0), w.listed(ops.EvidenceQuery{Limit: 50})[41].Line, "whose main line is unreadable")
-	require.Empty(t, w.listed(ops.EvidenceQuery{Line: 70}))
-}
-
-func TestAListOfEvidenceGoesOnWhereItEnded(t *testing.T) {
-	w := newWorld(t)
-	for line := range int64(30) {
-		w.keep(id(line+1), line+1, 0, "2628")
-	}
-	all := foldersOf(w.listed(ops.EvidenceQuery{Limit: 30}))
-	q := ops.EvidenceQuery{Limit: 4}
-	page, err := w.ops.EvidenceList(t.Context(), q)
-	require.NoError(t, err)
-	w.keep(all[0]+"before", 1, 0, "2628") // stored meanwhile, before
-	_, err = w.evidence.Remove(t.Context(), all[3])
-	require.NoError(t, err)
-	q.Page = page.Next
-	rest := foldersOf(w.listed(q))
-	for _, folder := range all[4:] {
-		require.Contains(t, rest, folder, "the last one of the page before was removed: nothing behind it is lost")
-	}
-	for _, wrong := range []string{"x", "e30", page.Next + "x", strings.ToUpper(page.Next), page.Next[:len(page.Next)-4]} {
-		_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Page: wrong})
-		require.Equal(t, ops.Usage, refusal(err), wrong)
-		require.ErrorContains(t, err, "page: expected the next page")
-	}
-	_, err = w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Page: page.Next, Code: "2628"})
-	require.ErrorContains(t, err, "page: expected the next page", "of other filters")
+	w.evidence.Put(name, []byte(content))
 }
 
 func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
@@ -130,30 +48,16 @@ func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
 	cut := w.keep(id(2), 2, 0, "2628")
 	half := `{"document_id":"` + id(2) + `","last_error_code":"26`
 	w.place(cut+"/error.json", half)
-	other := w.keep(id(3), 3, 0, "2628")
-	w.place(other+"/error.json", `[]`)
-	w.place(other+"/replayed.json", `null`)
 	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(4), Main: 4, Hash: "h"}, 0)
 	w.place(incomplete+"/error.json", `{}`)
 	for _, name := range []string{"failed/notes.txt", "failed/1/notes.txt", good + "/more/metadata.json", "failed/x/" + strings.Repeat("a", 700) + "/0-b/metadata.json", "failed2/1/a/0-b/metadata.json", "dead-letters/1/a/0-b/metadata.json"} {
 		w.place(name, "[]")
 	}
-	rows := w.listed(ops.EvidenceQuery{Limit: 50})
-	require.Equal(t, []string{good, cut, other}, foldersOf(rows))
-	require.Empty(t, rows[0].Problems)
-	require.Equal(t, []string{fmt.Sprintf("error.json: expected a JSON object as the app writes it, found something else (%d bytes)", len(half))}, rows[1].Problems)
-	require.Equal(t, []string{"", ""}, []string{rows[1].Kind, rows[1].Code})
-	require.Len(t, rows[2].Problems, 2)
-	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "2628"})
-	require.NoError(t, err)
-	require.Equal(t, []string{good}, foldersOf(page.Evidence))
-	require.Equal(t, 2, page.Unreadable)
-
 	found, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(2)})
 	require.NoError(t, err)
 	require.Nil(t, found.Episodes[0].Failed)
 	require.NotNil(t, found.Episodes[0].Metadata)
-	require.Equal(t, rows[1].Problems, found.Episodes[0].Problems)
+	require.Equal(t, []string{fmt.Sprintf("error.json: expected a JSON object as the app writes it, found something else (%d bytes)", len(half))}, found.Episodes[0].Problems)
 	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(4)})
 	require.NoError(t, err)
 	require.True(t, found.Episodes[0].Incomplete)
@@ -216,8 +120,6 @@ func TestAllEvidenceOfADocumentIsShown(t *testing.T) {
 	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: long + "2"})
 	require.NoError(t, err)
 	require.Equal(t, []any{1, kept[1]}, []any{found.Found, found.Episodes[0].Folder}, "a name that was cut ends with the document's key")
-	rows := w.listed(ops.EvidenceQuery{Line: 5, Limit: 9})
-	require.ElementsMatch(t, []string{long + "1", long + "2"}, []string{rows[0].Document, rows[1].Document})
 }
 
 func TestAFileOfEvidenceIsGivenAsItIs(t *testing.T) {
@@ -267,29 +169,19 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 		"usage: id: expected the id of a document, found nothing": func() error { _, err := w.ops.EvidenceShow(t.Context(), of("", 0)); return err },
 		"usage: id: expected the id of a document, which has":     func() error { _, err := w.ops.EvidenceShow(t.Context(), of("../x", 0)); return err },
 		"usage: line: expected the id of a line, found -1":        func() error { _, err := w.ops.EvidenceShow(t.Context(), of(id(1), -1)); return err },
-		"usage: limit: expected 1 to 1000, found 1001":            func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Limit: 1001}); return err },
-		"usage: line: expected the id of a line, found -2":        func() error { _, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Line: -2}); return err },
-		"usage: error_code: expected a number or a code of": func() error {
-			_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "nonsense"})
-			return err
-		},
-		"usage: until: expected a time after since": func() error {
-			_, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Since: w.clock, Until: w.clock})
-			return err
-		},
 	} {
 		requireRefusal(t, says, ask())
 	}
 	for says, q := range map[string]ops.EvidenceFileQuery{
-		"usage: file: expected one of original.json, error.json, metadata.json, replayed.json, found \"../x\"": {File: "../x"},
-		"not_found: " + mine + " has no replayed.json":                                                         {File: "replayed.json"},
-		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1\"":        {Folder: "failed/1"},
-		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/../":        {Folder: "failed/../a/0-b"},
-		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"" + mine + "/x\"":  {Folder: mine + "/x"},
-		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"dev/" + mine:       {Folder: "dev/" + mine},
-		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1/a b/0-b":  {Folder: "failed/1/a b/0-b"},
-		"usage: folder: expected a folder of document \"" + id(1) + "\", found one of another document: \"":    {Folder: others},
-		"not_found: " + mine + "x has no original.json":                                                        {Folder: mine + "x"},
+		"usage: file: expected one of original.json, error.json, metadata.json, found \"../x\"":               {File: "../x"},
+		"not_found: " + mine + "x has no error.json":                                                          {Folder: mine + "x", File: "error.json"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1\"":       {Folder: "failed/1"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/../":       {Folder: "failed/../a/0-b"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"" + mine + "/x\"": {Folder: mine + "/x"},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"dev/" + mine:      {Folder: "dev/" + mine},
+		"usage: folder: expected a folder of evidence, as `evidence show` lists it, found \"failed/1/a b/0-b": {Folder: "failed/1/a b/0-b"},
+		"usage: folder: expected a folder of document \"" + id(1) + "\", found one of another document: \"":   {Folder: others},
+		"not_found: " + mine + "x has no original.json":                                                       {Folder: mine + "x"},
 	} {
 		q.ID = id(1)
 		_, err := w.ops.EvidenceGet(t.Context(), q)
@@ -352,17 +244,12 @@ func TestEvidenceIsSearchedForABoundedTime(t *testing.T) {
 	}
 	w.slow()
 	began := w.clock
-	page, err := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{Code: "2628"})
-	require.NoError(t, err)
-	require.Empty(t, page.Evidence)
-	require.NotEmpty(t, page.Next, "there may be more")
+	_, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: "nobody"})
 	require.Equal(t, 32*time.Second, w.clock.Sub(began))
-	rows := w.listed(ops.EvidenceQuery{Code: "2628", Limit: 9})
-	require.Len(t, rows, 1, "the pages behind have the rest")
-
-	_, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: "nobody"})
 	requireRefusal(t, `conflict: line: expected the main line of document "nobody": not all folders can be searched in 30 s`, err)
 	_, err = w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}})
+	requireRefusal(t, "conflict: line: expected", err)
+	_, err = w.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	requireRefusal(t, "conflict: line: expected", err)
 	shown, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
 	require.NoError(t, err)
@@ -379,7 +266,6 @@ func TestEvidenceIsReadSixteenAtATime(t *testing.T) {
 	}
 	s := w.slow()
 	for name, ask := range map[string]func(context.Context) error{
-		"list": func(ctx context.Context) error { _, err := w.ops.EvidenceList(ctx, ops.EvidenceQuery{}); return err },
 		"show": func(ctx context.Context) error {
 			_, err := w.ops.EvidenceShow(ctx, ops.EvidenceOfDocument{ID: id(1), Line: 1})
 			return err
@@ -402,10 +288,11 @@ func TestAFailureToReadEvidenceIsAnError(t *testing.T) {
 	w.keep(id(1), 1, 0, "2628")
 	s := w.slow()
 	s.fails = fault.New(fault.Throttled, "test: read", "503", "set by the test")
-	_, listErr := w.ops.EvidenceList(t.Context(), ops.EvidenceQuery{})
+	w.docs.Delete(id(1))
+	_, restoreErr := w.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	_, showErr := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
 	_, getErr := w.ops.EvidenceGet(t.Context(), ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}})
-	for _, err := range []error{listErr, showErr, getErr} {
+	for _, err := range []error{restoreErr, showErr, getErr} {
 		require.Equal(t, fault.Throttled, fault.KindOf(err))
 	}
 }

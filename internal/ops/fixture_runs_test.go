@@ -30,15 +30,12 @@ type runs struct {
 	unfit error
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
-	// stored and heads are the world's unless a test replaces them.
-	stored ops.EvidenceStore
-	heads  ops.DocumentHeads
 }
 
 func newRuns(t *testing.T) *runs {
 	t.Helper()
 	w := newWorld(t)
-	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: w.queue, stored: w.evidence, heads: w.docs.Reconcile("web")}
+	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: w.queue}
 	r.search = &fakeSelection{Selection: w.docs.Selection(1000)}
 	r.renew()
 	return r
@@ -64,7 +61,7 @@ func (r *runs) renew() {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
 		},
-		RunQueue: r.queue, Selection: r.search, Search: r.docs, Evidence: r.stored, Heads: r.heads, Creator: r.docs,
+		RunQueue: r.queue, Selection: r.search, Search: r.docs, Evidence: r.evidence, Creator: r.docs,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Purge: r.purge, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 

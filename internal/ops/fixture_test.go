@@ -76,7 +76,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
 		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000), Search: w.docs,
-		Evidence: w.evidence, Heads: w.docs.Reconcile("web"), Creator: w.docs,
+		Evidence: w.evidence, Creator: w.docs,
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 	})
@@ -321,9 +321,13 @@ func (s *spySink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 // fakeLedger reads the sink's ledger, and fails with it.
 type fakeLedger struct{ sink *spySink }
 
-func (l fakeLedger) LedgerLine(_ context.Context, line int64) (ops.LedgerLine, bool, error) {
-	e, known := l.sink.Entry(line)
-	return ops.LedgerLine{Document: e.DocumentID, SysName: e.SysName, Outcome: e.Outcome}, known && l.sink.fails == nil, l.sink.fails
+func (l fakeLedger) LedgerLines(_ context.Context, lines []int64) (rows []ops.LedgerLine, err error) {
+	for _, line := range lines {
+		if e, known := l.sink.Entry(line); known && l.sink.fails == nil {
+			rows = append(rows, ops.LedgerLine{Line: line, Document: e.DocumentID, SysName: e.SysName, Outcome: e.Outcome, SourceTS: e.SourceTS})
+		}
+	}
+	return rows, l.sink.fails
 }
 
 // fakeAuditLog counts calls and can fail.

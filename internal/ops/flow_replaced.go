@@ -33,7 +33,7 @@ func (o *Ops) resumeReplaced(ctx context.Context, r ResumeFlow) (FlowChange, err
 			return FlowChange{}, refuse(Conflict, "%s", o.o.ReadOnly)
 		}
 	}
-	counted, err := o.previewRun(ctx, kind, start, nil, nil)
+	counted, err := o.previewRun(ctx, kind, start, nil)
 	if err != nil {
 		return FlowChange{}, err
 	}

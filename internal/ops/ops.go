@@ -71,9 +71,8 @@ type Ports struct {
 	Queues []NamedQueue
 	// Search finds documents for lists and for Why.
 	Search DocumentSearch
-	// Evidence and Heads show which evidence is of a failed document, and which of no document any more. Creator puts documents back.
+	// Evidence is that of poison messages. Creator puts deleted documents back.
 	Evidence EvidenceStore
-	Heads    DocumentHeads
 	Creator  DocumentCreator
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -18,7 +17,7 @@ type Audit struct {
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
 	Level string `json:"level,omitempty"`
-	// Action is "mark-committed", one of run.Codes, one of the Flow actions, EvidencePrune, or DocumentRestore.
+	// Action is "mark-committed", one of run.Codes, one of the Flow actions, or DocumentRestore.
 	Action string `json:"action"`
 	// By and Why are the operator's words. Subject is the id of the document or run.
 	By      string `json:"by"`
@@ -81,21 +80,13 @@ type FindingStore interface {
 	Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error
 }
 
-// EvidenceStore is the store of evidence for operators: Episodes is that of reconcile.Evidence. Errors by kind, for all calls: infrastructure,
-// throttled; internal for an invalid name.
+// EvidenceStore is the store of evidence for operators. Errors by kind, for all calls: infrastructure, throttled; internal for an invalid name.
 type EvidenceStore interface {
-	Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error)
-	// List returns the files of a folder in the order of their names. A folder that does not exist has none.
-	List(ctx context.Context, folder string) ([]EvidenceFile, error)
-	// FilesBelow returns the next files below a folder of the environment, with their names in the environment and in that order, and the
-	// position after them; "" begins, and ends. It returns also files that are no evidence.
+	// FilesBelow returns the next files below a folder of the environment, with their names in the environment and in the order of their names,
+	// and the position after them; "" begins, and ends. It returns also files that are no evidence.
 	FilesBelow(ctx context.Context, folder, at string) (page []EvidenceFile, next string, err error)
 	// Read gives a file by its name within the environment. Errors also: condition fault.Gone when it does not exist.
 	Read(ctx context.Context, name string) ([]byte, error)
-	// Put stores a file, over an earlier one of that name.
-	Put(ctx context.Context, name string, content []byte) error
-	// Remove deletes a folder of evidence and returns how many files it deleted. It may be repeated.
-	Remove(ctx context.Context, folder string) (files int, err error)
 	// Place says where the files are.
 	Place() EvidencePlace
 }
@@ -115,11 +106,6 @@ type EvidencePlace struct {
 	Account   string `json:"account"`
 	Container string `json:"container"`
 	Prefix    string `json:"prefix"`
-}
-
-// DocumentHeads is the part of reconcile.Documents that says which documents of evidence exist, with the same contract.
-type DocumentHeads interface {
-	Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error)
 }
 
 // DocumentCreator writes whole documents: *cosmos.Container.

@@ -68,16 +68,14 @@ func (p preview) add(m Match) bool {
 	return !p.AtLeast
 }
 
-// previewRun counts the documents of a run. lines are those of findings, whose change a dry run shows. pills are those of a run from evidence.
-func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool, pills *poison) (Started, error) {
+// previewRun counts the documents of a run. lines are those of findings, whose change a dry run shows.
+func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool) (Started, error) {
 	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}, Failures: []Failures{}}
 	p := preview{&res, map[Failures]int{}}
 	var err error
 	switch {
 	case len(kind.Passes) > 0:
 		res.Pattern = run.InPasses
-	case pills != nil:
-		p.addPills(pills)
 	case len(r.IDs) > 0:
 		err = o.previewNamed(ctx, kind, r, lines, p)
 	case r.Run != "":
@@ -100,7 +98,7 @@ func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, 
 	if res.AtLeast {
 		res.Matched = min(res.Matched, maxPreviewed)
 	}
-	if res.Matched == 0 && pills == nil {
+	if res.Matched == 0 {
 		res.Note = othersToTake(kind, r.Filter)
 	}
 	if res.Pattern == "" {

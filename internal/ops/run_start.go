@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -44,11 +45,6 @@ type StartRequest struct {
 	run.Filter
 	// Findings are classes of reconcile.Rewritable. The documents and lines of the open ones are then the filter; no other is allowed.
 	Findings []reconcile.Class `json:"findings,omitempty"`
-	// FromEvidence replays poison messages: documents that have evidence and are failed. From and To then bound when the evidence was stored,
-	// Code and ErrorKind are those of its error, and IDs name documents. Of each document the newest evidence counts.
-	FromEvidence bool `json:"from_evidence,omitempty"`
-	// DeletedToo puts those of the IDs that do not exist any more back from their evidence, at most 100.
-	DeletedToo bool `json:"deleted_too,omitempty"`
 	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
 	All bool `json:"all,omitempty"`
 	// DryRun counts and lists, and changes nothing.
@@ -66,7 +62,7 @@ type StartRequest struct {
 func (r StartRequest) check(table run.KindTable) error {
 	kind, there := table.Find(r.Kind)
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
-	if err := cmp.Or(r.checkEvidence(table.OfRun().Kind), r.checkFindings(kind.Rewrite, !empty)); there && err != nil {
+	if err := r.checkFindings(kind.Rewrite, !empty); there && err != nil {
 		return err
 	}
 	empty = empty && len(r.Findings) == 0
@@ -169,8 +165,6 @@ type Started struct {
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
 	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
 	Diffs []DocumentDiff `json:"diffs,omitempty"`
-	// Evidence counts the poison messages of a run from evidence.
-	Evidence *run.EvidenceCounts `json:"evidence,omitempty"`
 	// Progress is the run after its execution in this process (StartRequest.Here).
 	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
@@ -215,13 +209,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 			}, nil
 		}
 	}
-	var pills *poison
-	if r.FromEvidence {
-		if pills, err = o.resolveEvidence(ctx, &r); err != nil {
-			return Started{}, err
-		}
-	}
-	res, err := o.previewRun(ctx, kind, r, lines, pills)
+	res, err := o.previewRun(ctx, kind, r, lines)
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
 		return res, err
 	}
@@ -229,9 +217,6 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		return Started{}, err
 	}
 	here := r.Here || (res.Note != "" && len(kind.Passes) == 0) // its message could not be sent
-	if pills != nil {
-		res.Note = joinNotes(res.Note, o.tellEvidence(ctx, res.Run, pills, r.Limit))
-	}
 	if !here {
 		return res, nil
 	}
@@ -251,10 +236,7 @@ func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, 
 	if err != nil {
 		return Started{}, err
 	}
-	filter, err := json.Marshal(struct {
-		run.Filter
-		Evidence *run.EvidenceCounts `json:"evidence,omitempty"`
-	}{r.Filter, res.Evidence})
+	filter, err := json.Marshal(r.Filter)
 	if err != nil {
 		return Started{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
 	}
@@ -269,10 +251,7 @@ func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, 
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID, Detail: startDetail(r, res),
 		})
 	})
-	switch {
-	case err != nil && res.Evidence != nil && res.Evidence.Restored > 0:
-		return Started{}, putBack(err, res.Evidence.Restored)
-	case err != nil:
+	if err != nil {
 		return Started{}, unaudited(err)
 	}
 	if !r.Here {
@@ -286,9 +265,6 @@ func startDetail(r StartRequest, res Started) json.RawMessage {
 	found := ""
 	if len(r.Findings) > 0 {
 		found = fmt.Sprintf(`,"findings":%q`, joined(r.Findings)) // names of a table
-	}
-	if counts, err := json.Marshal(res.Evidence); err == nil && res.Evidence != nil {
-		found = `,"evidence":` + string(counts)
 	}
 	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, found))
 }
@@ -342,4 +318,9 @@ func (o *Ops) notify(ctx context.Context, row run.Run) string {
 
 func newRunID(kind string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%08x", kind, now.UTC().Format("20060102-150405"), rand.Uint32())
+}
+
+// joinNotes joins those that are not empty.
+func joinNotes(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }

@@ -25,16 +25,18 @@ type WhyQuery struct {
 
 // LedgerLine is what the ledger says of a line.
 type LedgerLine struct {
+	Line     int64  `json:"line"`
 	Document string `json:"document"`
 	SysName  string `json:"sys_name"`
-	// Outcome is applied, failed (marked) or adopted.
-	Outcome string `json:"outcome"`
+	// Outcome is applied, failed (marked) or adopted. SourceTS is the _ts of the document then, in seconds.
+	Outcome  string `json:"outcome"`
+	SourceTS int64  `json:"source_ts"`
 }
 
 // Ledger reads the ledger.
 type Ledger interface {
-	// LedgerLine returns the row of a line; false if there is none. Errors by kind: infrastructure, throttled.
-	LedgerLine(ctx context.Context, line int64) (LedgerLine, bool, error)
+	// LedgerLines returns the rows of lines; a line that has none is left out. Errors by kind: infrastructure, throttled.
+	LedgerLines(ctx context.Context, lines []int64) ([]LedgerLine, error)
 }
 
 // AboutLine is the part of an Explanation about the line that was asked for.
@@ -106,9 +108,9 @@ func (o *Ops) askLedger(ctx context.Context, about *AboutLine) {
 	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
 	defer cancel()
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-		row, known, err := s.Ledger.LedgerLine(ctx, about.Line)
-		if known {
-			about.Ledger = &row
+		rows, err := s.Ledger.LedgerLines(ctx, []int64{about.Line})
+		if len(rows) > 0 {
+			about.Ledger = &rows[0]
 		}
 		return err
 	})

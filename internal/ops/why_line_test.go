@@ -29,7 +29,7 @@ func TestWhyByLine(t *testing.T) {
 	e, err = w.ops.Why(t.Context(), line)
 	require.NoError(t, err)
 	require.Equal(t, newer, e.ID, "the newest result of this environment")
-	require.Equal(t, &ops.LedgerLine{Document: id(1), SysName: "web", Outcome: "applied"}, e.Line.Ledger)
+	require.Equal(t, &ops.LedgerLine{Line: 1, Document: id(1), SysName: "web", Outcome: "applied", SourceTS: start().Unix()}, e.Line.Ledger)
 	require.Equal(t, `the ledger says: applied by document "`+id(1)+`"`, e.Line.Says)
 	var others []string
 	for _, row := range e.Line.Others {

@@ -81,11 +81,10 @@ var (
 		})
 	FindingAccept = acts("finding.accept", "findings/accept", "Accept findings: they stay, until their rows change.", (*ops.Ops).FindingAccept)
 
-	EvidenceList = reads("evidence.list", "evidence", "List the evidence of poison messages, in the order of its folders' names: line, document.", (*ops.Ops).EvidenceList)
 	EvidenceShow = reads("evidence.show", "evidence/detail", "Show where a document's evidence is, and what it says of each failure.", (*ops.Ops).EvidenceShow)
 	EvidenceGet  = readsContent("evidence.get", "evidence/content", "Give a file of a document's evidence, in base64.", (*ops.Ops).EvidenceGet)
 
-	EvidencePrune = acts("evidence.prune", "evidence/prune", "Delete evidence of failed documents that do not exist any more, or count it.", (*ops.Ops).PruneEvidence)
+	EvidenceRestore = acts("evidence.restore", "evidence/restore", "Put a deleted document back from its evidence, as it failed.", (*ops.Ops).EvidenceRestore)
 
 	AuditList = reads("audit.list", "audits", "List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
 
@@ -110,7 +109,7 @@ func Table() []Row {
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
 		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
 		FindingList.row(), FindingShow.row(), FindingAccept.row(),
-		EvidenceList.row(), EvidenceShow.row(), EvidenceGet.row(), EvidencePrune.row(),
+		EvidenceShow.row(), EvidenceGet.row(), EvidenceRestore.row(),
 		AuditList.row(),
 		ReportList.row(), ReportShow.row(),
 		OpenAPI.row(),

@@ -69,8 +69,8 @@ func Meanings() []Meaning {
 		{
 			Class: EvidenceWithoutFailed, Finding: true,
 			Means: "there is evidence of a document that never failed, or whose record of it was removed",
-			Do: "compare the evidence with the document. If it is right: `sqlwriterctl finding accept NAME --why TEXT`. `evidence prune` leaves it, because its " +
-				"document exists",
+			Do: "compare the evidence with the document. If it is right: `sqlwriterctl finding accept NAME --why TEXT`. The rule of the storage account deletes it " +
+				"after 365 days",
 		},
 		{
 			Class: PendingTooLong, Finding: true,

@@ -104,39 +104,6 @@ type Filter struct {
 	Mend  bool `json:"mend,omitempty"`
 }
 
-// EvidenceCounts counts the poison messages of a run from evidence, one for each document. Matched is the sum of ToReplay, Gone and NotFailed.
-// It is the member "evidence" of such a run's filter as JSON.
-type EvidenceCounts struct {
-	Matched int `json:"matched"`
-	// ToReplay counts those that the run tries again, if its limit is not lower. Restored are those among them whose deleted document was put back.
-	ToReplay int `json:"to_replay"`
-	Restored int `json:"restored,omitempty"`
-	// Gone counts those whose document does not exist; the run names them too. NotFailed counts those whose document has another status
-	// by now.
-	Gone      int `json:"gone"`
-	NotFailed int `json:"not_failed"`
-}
-
-// EvidenceOf returns the counts in a filter as JSON; nil when the run is not from evidence.
-func EvidenceOf(filter json.RawMessage) *EvidenceCounts {
-	var f struct {
-		Evidence *EvidenceCounts `json:"evidence"`
-	}
-	if json.Unmarshal(filter, &f) != nil {
-		return nil
-	}
-	return f.Evidence
-}
-
-// String describes the counts.
-func (c EvidenceCounts) String() string {
-	restored := ""
-	if c.Restored > 0 {
-		restored = fmt.Sprintf(" (%d of them deleted, and put back)", c.Restored)
-	}
-	return fmt.Sprintf("%d found: %d to replay%s, %d of deleted documents, %d not failed any more", c.Matched, c.ToReplay, restored, c.Gone, c.NotFailed)
-}
-
 // Named returns how many documents a filter as JSON names; 1 when it names a run for its documents, 0 also for invalid JSON.
 func Named(filter json.RawMessage) int {
 	var f Filter

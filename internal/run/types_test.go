@@ -28,10 +28,3 @@ func TestKnownDocumentsOfARun(t *testing.T) {
 		require.Equal(t, []any{c.known, c.more}, []any{known, more}, name)
 	}
 }
-
-func TestEvidenceOfAFilter(t *testing.T) {
-	require.Nil(t, run.EvidenceOf(nil))
-	require.Nil(t, run.EvidenceOf([]byte(`{"ids":["a"]}`)))
-	counts := run.EvidenceOf([]byte(`{"ids":["a"],"evidence":{"matched":6,"to_replay":3,"restored":2,"gone":1,"not_failed":2}}`))
-	require.Equal(t, "6 found: 3 to replay (2 of them deleted, and put back), 1 of deleted documents, 2 not failed any more", counts.String())
-}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 	"sqlwriter/internal/reconcile"
 )
 
-// ReconcileEvidence is everything that reconciliation and operators do with evidence. Remove deletes metadata.json last.
+// ReconcileEvidence is everything that reconciliation and operators do with evidence.
 type ReconcileEvidence interface {
 	commit.Evidence
 	reconcile.Evidence
@@ -50,12 +49,8 @@ func TestReconcileEvidence(t *testing.T, open func(t *testing.T) ReconcileEviden
 		{"the newest episode of a document whose main line could not be read", newestUnknown},
 		{"a report is kept, and a later one in its place", keepsReports},
 		{"a report's name that is none is refused", impossibleReports},
-		{"a folder is removed whole, alone, and twice", removesFolder},
-		{"what is no folder of evidence is not removed", removesNothingElse},
-		{"a folder's files are listed, and no other's", listsFolder},
 		{"350 folders' files are listed below theirs, each once", listsBelow},
 		{"a file is read as it is stored, and a missing one is gone", readsFiles},
-		{"a file is put over an earlier one, and its ETag changes", putsFiles},
 		{"impossible names are refused", impossibleFiles},
 		{"the place has no signature", placeOfFiles},
 		{"a call whose context has ended is infrastructure", evidenceCancelled},
@@ -111,9 +106,6 @@ func episodesNone(t *testing.T, h ReconcileEvidenceHarness) {
 	_, ok, err := h.Evidence.Newest(t.Context(), evidenceOf("a", 1))
 	require.NoError(t, err)
 	require.False(t, ok)
-	files, err := h.Evidence.Remove(t.Context(), commit.EvidenceFolder(evidenceOf("a", 1), 0))
-	require.NoError(t, err)
-	require.Zero(t, files)
 }
 
 func episodesPages(t *testing.T, h ReconcileEvidenceHarness) {
@@ -231,72 +223,6 @@ func impossibleReports(t *testing.T, h ReconcileEvidenceHarness) {
 	}
 }
 
-func removesFolder(t *testing.T, h ReconcileEvidenceHarness) {
-	a := evidenceOf("a", 1)
-	gone := h.fails(t, a, 1)
-	stays := []string{h.fails(t, a, 0), h.fails(t, a, 10), h.fails(t, evidenceOf("ab", 1), 1)}
-	require.NoError(t, h.Evidence.Keep(t.Context(), gone+"/more/notes.txt", []byte("x")))
-	require.NoError(t, h.Evidence.Keep(t.Context(), gone+"x/notes.txt", []byte("x")))
-	files, err := h.Evidence.Remove(t.Context(), gone)
-	require.NoError(t, err)
-	require.Equal(t, 4, files)
-	slices.Sort(stays)
-	require.Equal(t, stays, folders(h.episodes(t)))
-	_, ok := h.Read(t, gone+"x/notes.txt")
-	require.True(t, ok, "another folder, whose name begins alike")
-	files, err = h.Evidence.Remove(t.Context(), gone)
-	require.NoError(t, err)
-	require.Zero(t, files)
-}
-
-func removesNothingElse(t *testing.T, h ReconcileEvidenceHarness) {
-	folder := h.fails(t, evidenceOf("a", 1), 0)
-	require.NoError(t, h.Evidence.KeepReport(t.Context(), "a", []byte("x"), "text/plain"))
-	for _, name := range []string{"", "/", "failed", "failed/", "failed/1", path.Dir(folder), folder + "/", folder + "/x", "messages/1/a/0-b", "reports/web/a/0-b", "failed/../a/0-b/x"} {
-		files, err := h.Evidence.Remove(t.Context(), name)
-		require.Equal(t, fault.Internal, fault.KindOf(err), "%q: %v", name, err)
-		require.Zero(t, files)
-	}
-	require.Len(t, h.episodes(t), 1)
-	_, _, ok := h.Report(t, "a")
-	require.True(t, ok)
-}
-
-func listsFolder(t *testing.T, h ReconcileEvidenceHarness) {
-	before := time.Now().Add(-time.Minute)
-	folder := h.fails(t, evidenceOf("a", 1), 1)
-	for _, other := range []string{h.fails(t, evidenceOf("a", 1), 10), folder + "x"} {
-		require.NoError(t, h.Evidence.Keep(t.Context(), other+"/notes.txt", []byte("x")))
-	}
-	require.NoError(t, h.Evidence.Keep(t.Context(), folder+"/more/notes.txt", []byte("12345")))
-	files, err := h.Evidence.List(t.Context(), folder)
-	require.NoError(t, err)
-	etags := map[string]bool{}
-	for i, want := range []ops.EvidenceFile{
-		{Name: "error.json", Size: 2},
-		{Name: commit.EvidenceMetadata, Size: int64(len(`{"container": "c", "document_id": "a"}`))},
-		{Name: "more/notes.txt", Size: 5},
-		{Name: "original.json", Size: 2},
-	} {
-		require.Less(t, i, len(files))
-		got := files[i]
-		require.WithinRange(t, got.At, before, time.Now().Add(time.Minute))
-		require.Equal(t, time.UTC, got.At.Location())
-		require.NotEmpty(t, got.ETag)
-		require.NotContains(t, got.ETag, `"`)
-		etags[got.Name] = true
-		want.ETag, want.At = got.ETag, got.At
-		require.Equal(t, want, got)
-	}
-	require.Len(t, files, len(etags))
-	again, err := h.Evidence.List(t.Context(), folder)
-	require.NoError(t, err)
-	require.Equal(t, files, again, "the ETags of unchanged files are the same")
-	none, err := h.Evidence.List(t.Context(), commit.EvidenceFolder(evidenceOf("b", 1), 0))
-	require.NoError(t, err)
-	require.Empty(t, none)
-}
-
 // below turns the pages of the files below a folder.
 func (h ReconcileEvidenceHarness) below(t testing.TB, folder string) (names []string) {
 	t.Helper()
@@ -306,6 +232,10 @@ func (h ReconcileEvidenceHarness) below(t testing.TB, folder string) (names []st
 		require.LessOrEqual(t, len(page), 1000)
 		for _, f := range page {
 			require.NotEmpty(t, f.ETag)
+			require.NotContains(t, f.ETag, `"`)
+			if strings.HasSuffix(f.Name, "/original.json") {
+				require.Equal(t, int64(2), f.Size)
+			}
 			require.Positive(t, f.Size)
 			require.Equal(t, time.UTC, f.At.Location())
 			names = append(names, f.Name)
@@ -345,46 +275,18 @@ func readsFiles(t *testing.T, h ReconcileEvidenceHarness) {
 	got, err := h.Evidence.Read(t.Context(), folder+"/notes.txt")
 	require.NoError(t, err)
 	require.Equal(t, content, string(got))
-	_, err = h.Evidence.Read(t.Context(), folder+"/replayed.json")
+	_, err = h.Evidence.Read(t.Context(), folder+"/missing.json")
 	requireFault(t, err, fault.Document, fault.Gone, "%v", err)
 }
 
-func putsFiles(t *testing.T, h ReconcileEvidenceHarness) {
-	folder := h.fails(t, evidenceOf("a", 1), 0)
-	name := folder + "/replayed.json"
-	etags := map[string]bool{}
-	for _, content := range []string{"first", "other", "longer, and \x00", ""} {
-		require.NoError(t, h.Evidence.Put(t.Context(), name, []byte(content)))
-		got, ok := h.Read(t, name)
-		require.True(t, ok)
-		require.Equal(t, content, string(got))
-		files, err := h.Evidence.List(t.Context(), folder)
-		require.NoError(t, err)
-		require.Len(t, files, 4)
-		require.Equal(t, []any{"replayed.json", int64(len(content))}, []any{files[3].Name, files[3].Size})
-		etags[files[3].ETag] = true
-	}
-	require.Len(t, etags, 4)
-	require.NoError(t, h.Evidence.Keep(t.Context(), name, []byte("kept")))
-	got, _ := h.Read(t, name)
-	require.Empty(t, string(got), "Keep stores no file over another one")
-	require.Equal(t, []string{folder}, folders(h.episodes(t)))
-}
-
 func impossibleFiles(t *testing.T, h ReconcileEvidenceHarness) {
-	folder := h.fails(t, evidenceOf("a", 1), 0)
+	h.fails(t, evidenceOf("a", 1), 0)
 	for _, name := range []string{"", "/", "../a", "a//b", "failed/", "a b", "a?", "failed/..", strings.Repeat("a", commit.MaxEvidenceName+1)} {
-		_, listErr := h.Evidence.List(t.Context(), name)
 		_, _, belowErr := h.Evidence.FilesBelow(t.Context(), name, "")
 		_, readErr := h.Evidence.Read(t.Context(), name)
-		putErr := h.Evidence.Put(t.Context(), name, []byte("x"))
-		for i, err := range []error{listErr, belowErr, readErr, putErr} {
+		for i, err := range []error{belowErr, readErr} {
 			require.Equal(t, fault.Internal, fault.KindOf(err), "%q, %d: %v", name, i, err)
 		}
-	}
-	for _, name := range []string{"failed", path.Dir(folder), folder + "/x", "messages/1/a/0-b", "failed/1/a/without"} {
-		_, err := h.Evidence.List(t.Context(), name)
-		require.Equal(t, fault.Internal, fault.KindOf(err), "%q is no folder of evidence: %v", name, err)
 	}
 }
 
@@ -401,13 +303,10 @@ func evidenceCancelled(t *testing.T, h ReconcileEvidenceHarness) {
 	cancel()
 	_, _, episodesErr := h.Evidence.Episodes(ctx, "")
 	_, _, newestErr := h.Evidence.Newest(ctx, evidenceOf("a", 1))
-	_, removeErr := h.Evidence.Remove(ctx, folder)
 	reportErr := h.Evidence.KeepReport(ctx, "a", []byte("x"), "text/plain")
-	_, listErr := h.Evidence.List(ctx, folder)
 	_, _, belowErr := h.Evidence.FilesBelow(ctx, commit.EvidenceRoot, "")
 	_, readErr := h.Evidence.Read(ctx, folder+"/error.json")
-	putErr := h.Evidence.Put(ctx, folder+"/replayed.json", []byte("{}"))
-	for i, err := range []error{episodesErr, newestErr, removeErr, reportErr, listErr, belowErr, readErr, putErr} {
+	for i, err := range []error{episodesErr, newestErr, reportErr, belowErr, readErr} {
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition, "%d", i)
 		require.ErrorIs(t, err, context.Canceled)
 	}

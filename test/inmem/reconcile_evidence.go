@@ -140,61 +140,27 @@ func (e *Evidence) Reports() map[string]Report {
 	return maps.Clone(e.reports)
 }
 
-// Remove deletes a folder of evidence and returns how many files it deleted. Errors by kind: infrastructure; internal for a name that is no
-// commit.EvidenceFolder.
-func (e *Evidence) Remove(ctx context.Context, folder string) (files int, err error) {
-	if err := commit.CheckEvidenceFolder(folder); err != nil {
-		return 0, err
-	}
-	if err := ended(ctx, "inmem: remove evidence"); err != nil {
-		return 0, err
-	}
+// Put stores a file over an earlier one, as another program does.
+func (e *Evidence) Put(name string, content []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.files[name], e.times[name] = slices.Clone(content), e.now().UTC().Truncate(time.Second)
+}
+
+// Remove deletes a folder, as a rule of the storage account does.
+func (e *Evidence) Remove(folder string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range e.under(folder + "/") {
 		delete(e.files, name)
 		delete(e.times, name)
-		files++
 	}
-	return files, nil
-}
-
-// List implements ops.EvidenceStore.
-func (e *Evidence) List(ctx context.Context, folder string) (files []ops.EvidenceFile, err error) {
-	if err := commit.CheckEvidenceFolder(folder); err != nil {
-		return nil, err
-	}
-	if err := ended(ctx, "inmem: list evidence"); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, name := range e.under(folder + "/") {
-		f := e.file(name)
-		f.Name = strings.TrimPrefix(name, folder+"/")
-		files = append(files, f)
-	}
-	return files, nil
 }
 
 // file describes a file under its whole name.
 func (e *Evidence) file(name string) ops.EvidenceFile {
 	sum := sha256.Sum256(e.files[name])
 	return ops.EvidenceFile{Name: name, Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name]}
-}
-
-// Put implements ops.EvidenceStore.
-func (e *Evidence) Put(ctx context.Context, name string, content []byte) error {
-	if err := commit.CheckEvidenceName(name); err != nil {
-		return err
-	}
-	if err := ended(ctx, "inmem: put"); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.files[name], e.times[name] = slices.Clone(content), e.now().UTC().Truncate(time.Second)
-	return nil
 }
 
 // Place implements ops.EvidenceStore.

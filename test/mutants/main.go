@@ -121,7 +121,7 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 
 // all are the kept mutants.
 func all() []mutant {
-	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), missedTable(), dependenciesTable(), sqliteTable(), startTable(), statusTable(), eventsTable(), failureTable(), documentsTable(), diffTable(), rowsTable(), passesTable(), findingsTable(), nightlyTable(), evidenceReplayTable(), dayTable(), purgeTable(), pagesTable(), browserTable(), keysTable())
+	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), missedTable(), dependenciesTable(), sqliteTable(), startTable(), statusTable(), eventsTable(), failureTable(), documentsTable(), diffTable(), rowsTable(), passesTable(), findingsTable(), nightlyTable(), evidenceTable(), dayTable(), purgeTable(), pagesTable(), browserTable(), keysTable())
 }
 
 // source names what the share is drawn from: the commit, or the content of the files that mutants break.

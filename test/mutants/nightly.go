@@ -2,8 +2,8 @@ package main
 
 // nightlyTable has the mutants of what operators see and do of comparisons.
 func nightlyTable() []mutant {
-	const nightly, found, findings, prune = "internal/ops/nightly.go", "internal/ops/found.go", "internal/ops/findings.go", "internal/ops/prune.go"
-	const evidence, evidences = "internal/ops/evidence.go", "internal/ops/evidence_list.go"
+	const nightly, found, findings = "internal/ops/nightly.go", "internal/ops/found.go", "internal/ops/findings.go"
+	const evidence = "internal/ops/evidence.go"
 	const ops, ctl = "internal/ops", "cmd/sqlwriterctl"
 	return []mutant{
 		{"the night is UTC's", nightly, "o.o.Now().In(o.o.Location)", "o.o.Now()", ops, "TestTheNightlyRunIsStartedOnceADay"},
@@ -20,20 +20,10 @@ func nightlyTable() []mutant {
 		{"a name of several findings means the first", findings, "	case 1:\n", "	default:\n", ops, "TestAFindingIsShownByItsName"},
 		{"a list without a state shows all", findings, "selected.State = reconcile.Open", `selected.State = ""`, ops, "TestFindingsAreListedByClassStateAndLine"},
 		{"all of a comparison is what changed", "internal/ops/run_start.go", "r.Whole = r.All && kind.Compares", "r.Whole = false", ops, "TestWhatAComparisonIsStartedWith"},
-		{"evidence of a document that exists is deleted", prune, "return there[e.DocumentID]", "return false", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
-		{"young evidence is deleted", prune, "if old(e) {", "if true {", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
-		{"a dry run deletes evidence", prune, "		if !r.DryRun {\n			files", "		if true {\n			files", ops, "TestOnlyOldEvidenceWithoutADocumentIsPruned"},
-		{"evidence is deleted without an entry", prune, "return Pruned{}, unaudited(err)", "_ = err", ops, "TestEvidenceIsNotPrunedWithoutAuditReasonOrAge"},
-		{"all evidence is deleted where no document exists", prune, "case !exists && len(orphans) > 0 && len(gone) >= suspicious:", "case false:", ops, "TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments"},
-		{"young evidence does not prove the container", prune, "return exists && !old(e)", "return !old(e)", ops, "TestEvidenceIsNotPrunedInAContainerWithoutItsDocuments"},
 		{"evidence of another document is given", evidence, "case path.Base(path.Dir(folder)) != evidenceName(q.ID):", "case false:", ops, "TestWrongRequestsForEvidence"},
 		{"evidence that may not be the newest is given", evidence, "len(found.Episodes) == 0 || found.More:", "len(found.Episodes) == 0:", ops, "TestEvidenceIsSearchedForABoundedTime"},
 		{"incomplete evidence is given as the newest", evidence, "return !e.Incomplete })", "return true })", ops, "TestAFileOfEvidenceIsGivenAsItIs"},
 		{"evidence of a document whose id begins alike is shown", evidence, "p[2] != name", "!strings.HasPrefix(p[2], name)", ops, "TestAllEvidenceOfADocumentIsShown"},
-		{"a list of evidence leaves out what follows a full page", evidences, "if len(left) == 0 {", "if true {", ops, "TestEvidenceIsListedWhateverThePages"},
-		{"a list of evidence has no end in time", evidences, `next == "" || len(page.Evidence) == q.Limit || late() {`, `next == "" || len(page.Evidence) == q.Limit {`, ops, "TestEvidenceIsSearchedForABoundedTime"},
-		{"a mangled page of evidence is taken", evidences, "|| p.Sum != p.sum(*q)", "", ops, "TestAListOfEvidenceGoesOnWhereItEnded"},
-		{"unreadable errors are left out silently", evidences, "page.Unreadable++", "", ops, "TestBrokenAndForeignFilesOfEvidence"},
 		{"readers see the content of evidence", "internal/opsapi/call.go", "c.Role = Operator", "c.Role = Reader", "internal/opsapi", "TestTheTableIsSound"},
 		{"the place of evidence has the signature", "internal/blob/reconcile_evidence.go", `strings.Cut(s.client.URL(), "?")`, `strings.Cut(s.client.URL(), "\n")`, "internal/blob", "TestWithARightToFilesOnly"},
 		{"open findings do not change the exit code", ctl + "/finding.go", "if err == nil && f.State == reconcile.Open {", "if f.State == reconcile.Gone {", ctl, "TestFindingsAreListedAndAccepted"},

@@ -106,11 +106,11 @@ func documentStories() []Story {
 	episode := ops.EvidenceEpisode{
 		Folder: "failed/1421549/x/0-ab12", Path: "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12", At: Ago(time.Hour), Line: 1421549,
 		Files:  []ops.EvidenceFile{{Name: "error.json", Size: 812, ETag: "0x1", At: Ago(time.Hour)}, {Name: "metadata.json", Size: 402, ETag: "0x2"}, {Name: "original.json", Size: 4210, ETag: "0x3"}},
-		Failed: &ops.Tried{Error: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"}, Replayed: &ops.EvidenceReplay{Run: replayRun, At: Ago(10 * time.Minute), By: "a.lopez@example.com (1-2-3)"},
+		Failed: &ops.Tried{Error: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"},
 	}
 	half := ops.EvidenceEpisode{Path: "web/failed/1421549/x/1-cd34", Incomplete: true, Problems: []string{"error.json: expected a JSON object, found half of one"}}
 	evidence := ops.DocumentEvidence{Document: waitingDocument, Searched: "the folders of line 1421549", Found: 2, Place: ops.EvidencePlace{Account: "https://invoices.blob.core.windows.net/", Container: "sqlwriter", Prefix: "web"}, Episodes: []ops.EvidenceEpisode{half, episode}}
-	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Failed: &ops.Tried{Error: Hostile, Code: Hostile}, Replayed: &ops.EvidenceReplay{Run: Hostile, By: Hostile}, Problems: []string{Hostile}}}}
+	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Failed: &ops.Tried{Error: Hostile, Code: Hostile}, Problems: []string{Hostile}}}}
 	return []Story{
 		{Name: "evidence-two", Says: "Two failures, one of them incomplete.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": evidence}},
 		{Name: "evidence-none", Says: "None.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": ops.DocumentEvidence{Document: waitingDocument, Searched: "all folders"}}},

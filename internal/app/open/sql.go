@@ -105,13 +105,13 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 // ledger implements ops.Ledger.
 type ledger struct{ rows adopt.Reader }
 
-// LedgerLine implements ops.Ledger.
-func (l ledger) LedgerLine(ctx context.Context, line int64) (ops.LedgerLine, bool, error) {
-	rows, err := l.rows.Rows(ctx, []int64{line})
-	if err != nil || len(rows) == 0 {
-		return ops.LedgerLine{}, false, err
+// LedgerLines implements ops.Ledger.
+func (l ledger) LedgerLines(ctx context.Context, lines []int64) (all []ops.LedgerLine, err error) {
+	rows, err := l.rows.Rows(ctx, lines)
+	for _, r := range rows {
+		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
 	}
-	return ops.LedgerLine{Document: rows[0].DocumentID, SysName: rows[0].SysName, Outcome: string(rows[0].Outcome)}, true, nil
+	return all, err
 }
 
 // CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one

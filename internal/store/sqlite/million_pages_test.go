@@ -112,9 +112,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 type noLedger struct{}
 
 // LedgerLine implements ops.Ledger.
-func (noLedger) LedgerLine(context.Context, int64) (ops.LedgerLine, bool, error) {
-	return ops.LedgerLine{}, false, nil
-}
+func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
 
 func jsonNumber(n int64) string {
 	text, _ := json.Marshal(n)

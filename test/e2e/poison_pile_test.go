@@ -1,9 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,11 +20,10 @@ import (
 
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/emulators/azurite"
 )
 
-// The pile: so many poison messages, and what became of their documents before the replay.
+// The pile: so many poison messages, and what became of their documents before the retry.
 const (
 	piled = 1000
 	// A newer result of the line was written; the document was committed by hand; it was deleted.
@@ -120,91 +115,64 @@ func commandsUnder(t *testing.T, path, heading string) (commands []string) {
 }
 
 // The runbook's section "Poison messages pile up", command by command as written, over a thousand poison messages that the real handler made.
-// The process of the replay is killed, and another one goes on.
+// The tool asks the app.
 func TestPoisonMessagesPileUp(t *testing.T) {
 	s, blobs := pileUp(t)
 	page := commandsUnder(t, "../../docs/runbook.md", "### Poison messages pile up")
 	require.Len(t, page, 9)
-	c := newTerminal(t, s.settings())
-	const found = "poison messages: 1000 found: 960 to replay, 10 of deleted documents, 30 not failed any more\n"
+	c := newTerminal(t, map[string]string{"SQLWRITER_APP": "http://" + s.host.Address(), "SQLWRITER_KEY": functionKey})
 	replayable := piled - piledByHand - piledGone
+	coded := func(line string) string { return strings.Replace(line, "2628", "1811", 1) }
 
+	require.Eventually(t, func() bool { // the timer counts
+		return strings.Contains(c.run(page[0]), "sqlwriterctl document retry --status failed --kind document --code 1811")
+	}, patience, time.Second)
 	written := s.count("SELECT COUNT(*) FROM counted")
-	require.Contains(t, c.run(page[0]), found)
-	status, answer := s.ops(http.MethodPost, "runs", `{"kind":"replay","from_evidence":true,"all":true,"dry_run":true}`, readerKey)
+	require.Contains(t, c.run(coded(page[1])), fmt.Sprintf("%d documents match a replay", replayable))
+	status, answer := s.ops(http.MethodPost, "documents/retry", `{"status":"failed","dry_run":true}`, readerKey)
 	require.Equal(t, http.StatusForbidden, status, "%v", answer)
-	status, answer = s.ops(http.MethodPost, "runs", `{"kind":"replay","from_evidence":true,"all":true,"dry_run":true}`, functionKey)
-	require.Equal(t, http.StatusOK, status, "%v", answer)
-	require.Equal(t, map[string]any{"matched": 1000.0, "to_replay": 960.0, "gone": 10.0, "not_failed": 30.0}, answer["evidence"])
 	require.Equal(t, written, s.count("SELECT COUNT(*) FROM counted"))
 	require.Zero(t, s.count("SELECT COUNT(*) FROM sqlwriter_run"))
 
-	// The process is killed amid its run, and counts as dead.
-	killed := c.command(page[1])
-	var notes bytes.Buffer
-	killed.Stderr = &notes
-	require.NoError(t, killed.Start())
-	const outcomes = "SELECT COUNT(*) FROM sqlwriter_batch_item WHERE outcome IS NOT NULL"
-	require.Eventually(t, func() bool { return s.count(outcomes) >= 200 }, patience, 20*time.Millisecond, "%s", &notes)
-	require.NoError(t, killed.Process.Kill())
-	var ended *exec.ExitError
-	require.ErrorAs(t, killed.Wait(), &ended)
-	require.Equal(t, syscall.SIGKILL, ended.Sys().(syscall.WaitStatus).Signal())
-	before := s.count(outcomes)
-	require.Less(t, before, replayable)
-	id := regexp.MustCompile(`replay-\S+`).FindString(c.run(page[2]))
+	c.run(coded(page[2]))
+	id := regexp.MustCompile(`replay-\S+`).FindString(c.run(page[3]))
 	require.NotEmpty(t, id)
-	named := func(line string) string { return strings.Replace(line, "RUN", id, 1) }
-	s.ageManager(id, 10*time.Minute)
-	s.ageTheDead(nil)
-
-	out := c.run(named(page[3]))
-	require.Regexp(t, `outcomes +910 committed, 50 superseded, 10 gone\n`, out)
-	require.Regexp(t, `evidence +1000 found: 960 to replay, 10 of deleted documents, 30 not failed any more\n`, out)
-	c.run(named(page[4]))
-	text, err := os.ReadFile(filepath.Join(c.dir, "replay.jsonl"))
-	require.NoError(t, err)
-	var receipt struct {
-		Evidence  run.EvidenceCounts `json:"evidence"`
-		Documents int                `json:"documents"`
-		Counts    map[string]int     `json:"counts"`
-	}
-	first, rest, _ := bytes.Cut(text, []byte("\n"))
-	require.NoError(t, json.Unmarshal(first, &receipt))
-	require.Equal(t, map[string]int{"committed": replayable - piledNewer, "superseded": piledNewer, "gone": piledGone}, receipt.Counts)
-	require.Equal(t, piled, receipt.Counts["committed"]+receipt.Counts["superseded"]+receipt.Counts["gone"]+receipt.Evidence.NotFailed, "it adds up")
-	require.Equal(t, piled, receipt.Evidence.Matched)
-	require.Equal(t, receipt.Documents, bytes.Count(rest, []byte("\n")))
-	gone := c.run(named(page[5]))
-	require.Equal(t, piledGone, strings.Count(gone, " gone "), gone)
+	require.Eventually(t, func() bool {
+		return strings.Contains(c.run("sqlwriterctl run show "+id), "completed")
+	}, runPatience, time.Second, "%s", c.run("sqlwriterctl run show "+id))
+	require.Regexp(t, fmt.Sprintf(`outcomes +%d committed, %d superseded\n`, replayable-piledNewer, piledNewer), c.run("sqlwriterctl run show "+id))
+	require.NotContains(t, c.run(strings.Replace(page[4], "RUN", id, 1)), pileID(1), "nothing failed again")
 	require.Equal(t, replayable-piledNewer, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE CLN_MFR_AI_NM = 'ACME' AND CLN_MFR_PRT_NUM = '425'"))
 	require.Equal(t, piledNewer, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE CLN_MFR_AI_NM = 'NEWER'"))
-	t.Logf("killed after %d of %d documents", before, replayable+piledGone)
-	s.requireReplayed(blobs, id, replayable)
 
 	// Twice changes nothing.
 	written = s.count("SELECT COUNT(*) FROM counted")
-	require.Contains(t, c.run(page[1]), "there is nothing to replay\n")
+	require.Contains(t, c.run(coded(page[2])), "0 documents match a replay")
 	require.Equal(t, written, s.count("SELECT COUNT(*) FROM counted"))
 	require.Equal(t, 1, s.count("SELECT COUNT(*) FROM sqlwriter_run"))
 
-	// Two of the ten are wanted back: line 951 has two failures.
-	wanted := []string{pileID(951), pileID(952)}
-	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "wanted.txt"), []byte(strings.Join(wanted, "\n")), 0o600))
-	const restored = "poison messages: 2 found: 2 to replay (2 of them deleted, and put back), 0 of deleted documents, 0 not failed any more\n"
-	require.Contains(t, c.run(page[6]), restored)
-	_, err = s.docs.Get(t.Context(), wanted[0])
-	require.Error(t, err, "a dry run creates nothing")
-	out = c.run(page[7])
-	require.Contains(t, out, restored)
-	require.Regexp(t, `outcomes +2 committed\n`, out)
+	// Two of the ten that were deleted are wanted back: line 951 has two failures.
 	for n, part := range []string{"SECOND", "425"} {
+		id := pileID(951 + n)
+		named := func(line string) string { return strings.Replace(line, "ID", "'"+id+"'", 1) }
+		require.Contains(t, c.run(named(page[5])), id+" would be put back as failed (document 1811), from failed/")
+		_, err := s.docs.Get(t.Context(), id)
+		require.Error(t, err, "a dry run creates nothing")
+		require.Contains(t, c.run(named(page[6])), id+" was put back as failed")
+		require.Regexp(t, `outcomes +1 committed\n`, c.run(named(page[7])))
 		require.Equal(t, 1, s.count(fmt.Sprintf("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_DTL_UID = %d AND CLN_MFR_PRT_NUM = '%s' AND IVCE_LNE_STAT = 'RC-AI'", 951+n, part)))
-		require.Equal(t, "committed", s.state(wanted[n])["status"])
-		folder := "web/failed/" + strings.NewReplacer(" ", "%20", ":", "%3A").Replace(fmt.Sprintf("%d/%s/", 951+n, wanted[n]))
-		s.requireAsItWas(blobs, wanted[n], folder+fmt.Sprintf("%d-", 1-n))
+		require.Equal(t, "committed", s.state(id)["status"])
+		folder := "web/failed/" + strings.NewReplacer(" ", "%20", ":", "%3A").Replace(fmt.Sprintf("%d/%s/", 951+n, id))
+		s.requireAsItWas(blobs, id, folder+fmt.Sprintf("%d-", 1-n))
 	}
-	require.Contains(t, c.run(page[8]), "DOCUMENT_RESTORE")
+	require.Equal(t, 2, strings.Count(c.run(page[8]), "DOCUMENT_RESTORE"))
+
+	// Its line has content of it now. Deleted again, it does not come back over that.
+	id = pileID(951)
+	require.NoError(t, s.docs.Delete(t.Context(), id))
+	status, answer = s.ops(http.MethodPost, "evidence/restore", fmt.Sprintf(`{"id":%q,"why":"x"}`, id), functionKey)
+	require.Equal(t, http.StatusConflict, status, "%v", answer)
+	require.Contains(t, answer["detail"], "line 951 has content of it")
 }
 
 func pileID(line int) string {
@@ -259,35 +227,6 @@ func pileUp(t *testing.T) (*stack, *azurite.Server) {
 		require.NoError(t, s.docs.Delete(t.Context(), pileID(line)))
 	}
 	return s, blobs
-}
-
-// requireReplayed requires that replayed.json stands beside the evidence of so many documents and names the run and the job.
-func (s *stack) requireReplayed(blobs *azurite.Server, id string, want int) {
-	s.t.Helper()
-	client, err := azblob.NewClientFromConnectionString(blobs.ConnectionString(), nil)
-	require.NoError(s.t, err)
-	etags := map[string]string{}
-	for pager := client.NewListBlobsFlatPager("sqlwriter", nil); pager.More(); {
-		page, err := pager.NextPage(s.t.Context())
-		require.NoError(s.t, err)
-		for _, item := range page.Segment.BlobItems {
-			etags[*item.Name] = strings.Trim(string(*item.Properties.ETag), `"`)
-		}
-	}
-	found := 0
-	for name := range etags {
-		folder, is := strings.CutSuffix(name, "replayed.json")
-		if !is {
-			continue
-		}
-		var told map[string]string
-		require.NoError(s.t, json.Unmarshal(download(s.t, client, name), &told))
-		sum := sha256.Sum256([]byte("sqlwriter\n" + folder + "original.json\n" + etags[folder+"original.json"]))
-		require.Equal(s.t, []string{id, hex.EncodeToString(sum[:])}, []string{told["run"], told["job_id"]}, name)
-		require.NotEmpty(s.t, told["by"])
-		found++
-	}
-	require.Equal(s.t, want, found)
 }
 
 // requireAsItWas requires that a document is what its evidence has, but for what belongs to the container and to us.
