@@ -33,7 +33,7 @@ func (r *real) opened(t *testing.T, path string) *sqlite.Store {
 }
 
 // The page "Restored from a backup", with a file that was put in the place of the database.
-func TestARestoredDatabaseIsBroughtUpToDateByOneCommand(t *testing.T) {
+func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
 	require.Equal(t, exitOK, r.run(t, "document", "retry", first, "--why", "x"), r.errors)
@@ -46,29 +46,27 @@ func TestARestoredDatabaseIsBroughtUpToDateByOneCommand(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "OLD", r.maker(t, store, 2))
 
-	restored := []string{"flow", "resume", "--database-restored", "--since", "10m"}
-	require.Equal(t, exitUsage, r.run(t, append(restored, "--why", "x")...), "there is no terminal to ask on")
-	require.Equal(t, exitUsage, r.run(t, append(restored, "--yes")...))
+	forced := []string{"flow", "resume", "--force"}
+	require.Equal(t, exitUsage, r.run(t, append(forced, "--why", "x")...), "there is no terminal to ask on")
+	require.Equal(t, exitUsage, r.run(t, append(forced, "--yes")...))
 	require.Contains(t, r.errors, "--why: expected the reason")
-	require.Equal(t, exitUsage, r.run(t, "flow", "resume", "--database-restored", "--yes", "--why", "x"))
-	require.Contains(t, r.errors, "--since: expected the time of the backup")
-	require.Equal(t, exitUsage, r.run(t, append(restored, "--yes", "--force", "--why", "x")...))
-	require.Equal(t, exitOK, r.run(t, append(restored, "--yes", "--why", "INC-4715")...), r.errors)
-	require.Contains(t, r.errors, "Then a reapply looks at 2 documents, writes what this database lacks of them, and everything is compared.")
-	require.Contains(t, r.out, "FORCED. This database was accepted")
-	reapply, compare := regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), regexp.MustCompile(`run (reconcile-[-0-9a-f]+) compares everything`).FindStringSubmatch(r.out)
-	require.NotEmpty(t, reapply)
-	require.Len(t, compare, 2)
-	require.Equal(t, "OLD", r.maker(t, store, 2), "a manager takes the run, or the operator")
-	require.Equal(t, exitOK, r.run(t, "run", "resume", reapply, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, append(forced, "--yes", "--why", "INC-4715")...), r.errors)
+	require.Contains(t, r.out, "FORCED. A forced resume")
+	next := regexp.MustCompile("write it again by `sqlwriterctl (run start reapply --since \\S+) --why").FindStringSubmatch(r.out)
+	require.NotNil(t, next, r.out)
+	require.Equal(t, exitOK, r.run(t, append(forced, "--yes", "--why", "again")...), r.errors)
+	require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
+	require.Contains(t, r.out, next[1], "it is said until it is done")
+	require.Equal(t, "OLD", r.maker(t, store, 2))
+	require.Equal(t, exitOK, r.run(t, append(strings.Fields(next[1]), "--yes", "--why", "INC-4715")...), r.errors)
 	require.Regexp(t, `1 committed, 1 unchanged`, r.out)
 	require.Equal(t, "M", r.maker(t, store, 2))
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 	require.Equal(t, exitOK, r.run(t, "audit", "list"), r.errors)
 	require.Contains(t, r.out, ops.FlowForced)
 
-	require.Equal(t, exitOK, r.run(t, append(restored, "--yes", "--why", "again")...), r.errors)
-	require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
+	require.Equal(t, exitOK, r.run(t, append(forced, "--yes", "--why", "again")...), r.errors)
+	require.NotContains(t, r.out, "write it again by")
 }
 
 // The page "A new database": one whose rows came with it, and one without results.
@@ -91,12 +89,13 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 			_, err := store.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (1, ?)`, c.rows)
 			require.NoError(t, err)
 			require.Equal(t, exitOK, r.run(t, "migrate", "up"), r.errors)
-			require.Equal(t, exitFailed, r.run(t, "flow", "resume", "--database-new", "--yes", "--why", "moved"))
+			require.Equal(t, exitFailed, r.run(t, "flow", "resume", "--force", "--yes", "--why", "moved"))
 			require.Contains(t, r.errors, "ledger_not_adopted")
 			require.Equal(t, exitOK, r.run(t, c.adopt...), r.errors)
-			require.Equal(t, exitOK, r.run(t, "flow", "resume", "--database-new", "--yes", "--why", "moved"), r.errors)
+			require.Equal(t, exitOK, r.run(t, "flow", "resume", "--force", "--yes", "--why", "moved"), r.errors)
 			require.Contains(t, r.out, "FORCED.")
-			require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--why", "x"), r.errors)
+			require.Contains(t, r.out, "`sqlwriterctl run start reapply --all --why")
+			require.Equal(t, exitOK, r.run(t, "run", "start", "reapply", "--all", "--yes", "--why", "x"), r.errors)
 			require.Contains(t, r.out, c.outcomes)
 			require.Equal(t, c.afterAll, r.maker(t, store, 1))
 		})
@@ -141,11 +140,10 @@ func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
 		require.Equal(t, "OLD", r.maker(t, store, c.line))
 		r.env["SYS_NAME"] = sysName
 		others := heartbeat(c.other)
-		require.Equal(t, exitOK, r.run(t, "flow", "resume", "--database-restored", "--since", "10m", "--yes", "--why", "x"), r.errors)
-		require.Contains(t, r.errors, "looks at 2 documents", "its own")
+		require.Equal(t, exitOK, r.run(t, "flow", "resume", "--force", "--yes", "--why", "x"), r.errors)
 		require.Contains(t, r.out, "FORCED.")
 		require.Equal(t, others, heartbeat(c.other), "the other environment's row is not touched")
-		require.Equal(t, exitOK, r.run(t, "run", "resume", regexp.MustCompile(`reapply-[-0-9a-f]+`).FindString(r.out), "--why", "x"), r.errors)
+		require.Equal(t, exitOK, r.run(t, "run", "start", "reapply", "--since", "10m", "--yes", "--why", "x"), r.errors)
 		require.Regexp(t, `1 committed, 1 unchanged`, r.out)
 		require.Equal(t, "M", r.maker(t, store, c.line))
 	}

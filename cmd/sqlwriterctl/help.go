@@ -22,7 +22,7 @@ func examples() map[string][]string {
 		"document submit":         {"sqlwriterctl document submit --replace examples/01-plain-success.json", "sqlwriterctl document submit - < result.json"},
 		"document mark-committed": {`sqlwriterctl document mark-committed ID --why "typed in from the invoice"`},
 		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
-		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --database-restored --since "2026-01-31 10:00" --why "INC-4715: restored"`},
+		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --force --why "INC-4715: restored"`},
 		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --rate 600`, `sqlwriterctl run start reconcile --why "numbers do not match"`},
 		"run list":                {"sqlwriterctl run list --limit 5"},
 		"run show":                {"sqlwriterctl run show RUN --watch"},

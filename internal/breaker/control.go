@@ -83,8 +83,10 @@ type Transition struct {
 	Code string `json:"code,omitempty"`
 	// StoppedFor is the length of the stop in seconds, for a transition to closed.
 	StoppedFor int `json:"stopped_s,omitempty"`
-	// Forced names the old and the new heartbeat when an operator accepted another database.
-	Forced string `json:"forced,omitempty"`
+	// Forced names the old and the new heartbeat when an operator accepted another database. Copied is when that one was copied: it lacks what
+	// was written since; zero if it may lack everything.
+	Forced string    `json:"forced,omitempty"`
+	Copied time.Time `json:"copied,omitzero"`
 }
 
 // PoisonCount counts the poison messages of one hour.
@@ -272,7 +274,7 @@ func (c *Control) recordTransition(was State, in input, now time.Time) {
 	t := Transition{At: now.UTC().Round(0), From: from, To: to, By: is.HeldBy, Why: is.Reason, Code: is.Code}
 	switch {
 	case byOperator:
-		t.Why, t.Forced = in.reason, in.forced
+		t.Why, t.Forced, t.Copied = in.reason, in.forced, in.copied
 	case to == Closed:
 		t.StoppedFor, t.Why, t.Code = int(now.Sub(was.Since)/time.Second), was.Reason, was.Code
 	}

@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,10 +38,26 @@ func (known Heartbeat) Refuse(op string, row Heartbeat) error {
 		return fault.New(fault.Infrastructure, op, CodeOtherDatabase,
 			"the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
 	case row.Number < known.Number:
-		return fault.New(fault.Infrastructure, op, CodeWentBack,
-			"the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
+		reason := fmt.Sprintf("the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
+		return fault.Wrap(fault.Infrastructure, op, CodeWentBack, reason, olderCopy{row})
 	}
 	return nil
+}
+
+// olderCopy is the cause of CodeWentBack: the row of the database that went back.
+type olderCopy struct{ Heartbeat }
+
+func (c olderCopy) Error() string { return "a copy of " + c.at().Format(time.RFC3339) }
+
+func (h Heartbeat) at() time.Time { return time.UnixMilli(h.Number).UTC() }
+
+// copiedAt is when a refused database was copied; zero if it is another one, of which nobody knows what it has.
+func copiedAt(err error) time.Time {
+	var c olderCopy
+	if errors.As(err, &c) {
+		return c.at()
+	}
+	return time.Time{}
 }
 
 // describe formats a row for people: number, time and database id.
@@ -48,7 +65,7 @@ func (h Heartbeat) describe() string {
 	if h.Number == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d (%s) of %s", h.Number, time.UnixMilli(h.Number).UTC().Format(time.RFC3339), h.DatabaseID)
+	return fmt.Sprintf("%d (%s) of %s", h.Number, h.at().Format(time.RFC3339), h.DatabaseID)
 }
 
 // Refused reports whether an error means that the database is not the one last written to.

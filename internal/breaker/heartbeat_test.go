@@ -205,6 +205,7 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 		last := st.control.Transitions[len(st.control.Transitions)-1]
 		require.Equal(t, []any{"ann", "we lost a minute"}, []any{last.By, last.Why})
 		require.Contains(t, last.Forced, is.DatabaseID)
+		require.Equal(t, time.UnixMilli(old.Number).UTC(), last.Copied, "it lacks what was written since")
 		time.Sleep(6 * time.Second)
 		require.NoError(t, write(t, a, db), "every instance goes by the new one")
 
@@ -212,10 +213,11 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(write(t, a, db)), "it lacks what was written since")
 
 		require.NoError(t, a.Pause(t.Context(), "ann", "x"))
-		taken, err = a.Force(t.Context(), "ann", "go on")
+		taken, err = a.Force(t.Context(), "ann", "we go back to it")
 		require.NoError(t, err)
-		require.False(t, taken, "a pause is no database that went back")
-		require.Equal(t, good, row(db))
+		require.True(t, taken, "behind a pause, too")
+		last = st.control.Transitions[len(st.control.Transitions)-1]
+		require.True(t, last.Copied.IsZero(), "of another database nobody knows what it has")
 	})
 }
 
@@ -235,7 +237,7 @@ func TestARestoredDatabaseIsAcceptedInEveryState(t *testing.T) {
 				a := newDatabaseBreaker(st, db, "a")
 				require.NoError(t, write(t, a, db))
 				good := row(db)
-				taken, err := a.Accept(t.Context(), "ann", "to be sure")
+				taken, err := a.Force(t.Context(), "ann", "to be sure")
 				require.NoError(t, err)
 				require.False(t, taken)
 				require.Equal(t, good.DatabaseID, row(db).DatabaseID)
@@ -245,7 +247,7 @@ func TestARestoredDatabaseIsAcceptedInEveryState(t *testing.T) {
 				old.Number -= 60_000
 				set(db, old)
 				before(t, a)
-				taken, err = a.Accept(t.Context(), "ann", "restored")
+				taken, err = a.Force(t.Context(), "ann", "restored")
 				require.NoError(t, err)
 				require.True(t, taken)
 				require.Equal(t, row(db), st.control.Heartbeat)

@@ -36,12 +36,12 @@ func (b *Breaker) Resume(ctx context.Context, by, why string) error {
 
 // Risk tells operators what a forced resume does.
 const Risk = "A forced resume (`flow resume --force`) accepts this database as it is: what was written to the one before since this one was " +
-	"copied is missing here, although its documents say committed. `flow resume --database-restored --since TIME` accepts it too, and writes that again. " +
+	"copied is missing here, although its documents say committed. `status` then names the run that writes it again. " +
 	"The one before is refused from then on"
 
-// Force is Resume that also accepts a database that is not the one last written to. The database's heartbeat gets a new
-// id and a number above all known ones, and the control document gets both. A database that turns out to be the known
-// one is not taken over.
+// Force is Resume that also accepts a database that is not the one last written to, in every state of the flow: while it runs or is paused,
+// nobody has looked at the database since it was replaced. The database must answer. Its heartbeat gets a new id and a number above all
+// known ones, and the control document gets both. A database that turns out to be the known one is not taken over.
 //
 // It reports whether a database was taken over. Errors: those of Pause and of Options.TakeOver; contention when another
 // operator forced meanwhile. After an error the takeover does not count: force again.
@@ -50,24 +50,11 @@ func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err er
 	if !available {
 		return false, errControl()
 	}
-	if !c.Breaker.RefusesDatabase() {
-		return false, b.Resume(ctx, by, why)
-	}
-	return b.Accept(ctx, by, why)
-}
-
-// Accept is Force in every state of the flow. While it runs or is paused, nobody has looked at the database since it was
-// replaced. The database must answer. Errors as Force.
-func (b *Breaker) Accept(ctx context.Context, by, why string) (taken bool, err error) {
-	c, available := b.shared.reload(ctx)
-	if !available {
-		return false, errControl()
-	}
 	was, known := c.Heartbeat, b.known()
 	in := input{event: resumed, by: by, reason: why}
 	row, err := queryHeartbeat(ctx, known, b.o.Heartbeat)
 	if Refused(err) {
-		in.forced = fault.As(err).Reason
+		in.forced, in.copied = fault.As(err).Reason, copiedAt(err)
 		row, err = queryHeartbeat(ctx, known, b.o.TakeOver)
 		in.forced += ". Accepted as " + row.describe()
 	}

@@ -105,8 +105,9 @@ type input struct {
 	code       string
 	reason     string
 	retryAfter time.Duration
-	// forced is Transition.Forced of a resume.
+	// forced and copied are Transition.Forced and Copied of a resume.
 	forced string
+	copied time.Time
 	// probe marks the failure or heartbeat of a claimed probe. Others that arrive while it is open began earlier.
 	probe  bool
 	jitter time.Duration

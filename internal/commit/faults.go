@@ -21,7 +21,7 @@ func breakerRows() []fault.Row {
 	const infra, section = fault.Infrastructure, "ADR 0018"
 	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the breaker permits work; `status` says why it stopped and when the next probe is"}
 	goneBack := fault.Consequence{Spends: fault.Nothing, Next: "nothing is written and no retry is spent: the breaker opens at once, Health is not ready; " +
-		"it ends by itself when the database before is back (a probe a minute), or when an operator accepts this one: `sqlwriterctl flow resume --database-restored --since TIME` also writes again what it lacks (docs/runbook.md)"}
+		"it ends by itself when the database before is back (a probe a minute), or when an operator accepts this one: `sqlwriterctl flow resume --force --why TEXT`; `status` then names the run that writes again what it lacks (docs/runbook.md)"}
 	return []fault.Row{
 		{Code: breaker.CodeOpen, Kind: infra, Reason: "the breaker is open: nothing is sent to SQL; its own kind and code say why", Source: section, Own: waits},
 		{

@@ -14,6 +14,7 @@ const ofAttention = "attention"
 func alarmWords() map[string][2]string {
 	return map[string][2]string{
 		"database_refused":    {"SQL is not the database that was written to last; nothing is written", "find out which database is the right one; only then connect it, or accept this one"},
+		"database_behind":     {"an operator accepted a database that lacks writes; documents say that it has them", "give the command that it names, and look again; then `sqlwriterctl run start reconcile --all --why TEXT`"},
 		"flow_stopped":        {"failures of SQL stopped the flow of all instances", "mend what the cause names; it goes on by itself"},
 		"dependency_failing":  {"a dependency fails, from its first failure on; the flow may run still", "mend it; `sqlwriterctl explain CODE` says what its code means"},
 		"cut_off":             {"this instance alone cannot reach SQL and leaves its documents to the others", "restart the instance if it lasts"},

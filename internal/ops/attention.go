@@ -43,6 +43,9 @@ func alarms() []alarm {
 		{"database_refused", "The database went back", func(_ *Ops, s Status, v breaker.View) []string {
 			return when(v.Control.Breaker.RefusesDatabase(), "the flow is "+s.Flow.Says)
 		}},
+		{"database_behind", "Restored from a backup", func(_ *Ops, s Status, _ breaker.View) []string {
+			return when(s.Behind != "", s.Behind)
+		}},
 		{"flow_stopped", "The flow", func(_ *Ops, s Status, v breaker.View) []string {
 			return when(s.Flow.State == breaker.StoppedFlow && !v.Control.Breaker.RefusesDatabase(), "the flow is "+s.Flow.Says)
 		}},

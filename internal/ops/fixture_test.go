@@ -96,7 +96,7 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 }
 
 func (w *world) stores(context.Context) (ops.Stores, error) {
-	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}, Ledger: fakeLedger{w.sink}, Findings: w.store.Findings(nil), Preview: w.preview}, nil
+	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}, Ledger: fakeLedger{w.sink}, Findings: w.store.Findings(nil), Preview: w.preview, Check: func(context.Context) error { return nil }}, nil
 }
 
 // flow is the breaker's state in the control document.

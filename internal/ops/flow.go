@@ -34,34 +34,6 @@ type ResumeFlow struct { //nolint:revive // RunResume is a run's
 	Why string `json:"why"`
 	// Force accepts a database that is not the one written to last (breaker.Risk). It overrides no other reason.
 	Force bool `json:"force,omitempty"`
-	// DatabaseRestored accepts it too, and starts the runs that write again what was committed or failed since Since, the time of the
-	// backup, and compare everything.
-	DatabaseRestored bool      `json:"database_restored,omitempty"`
-	Since            time.Time `json:"since,omitzero"`
-	// DatabaseNew is DatabaseRestored for all documents. The ledger of the new database was adopted, or said to be empty.
-	DatabaseNew bool `json:"database_new,omitempty"`
-	// DryRun counts the documents of DatabaseRestored or DatabaseNew, and changes nothing.
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-func (r ResumeFlow) replaced() bool { return r.DatabaseRestored || r.DatabaseNew }
-
-func (r ResumeFlow) check(now time.Time) error {
-	switch {
-	case r.DatabaseRestored && r.DatabaseNew:
-		return refuse(Usage, "database_new: goes without database_restored")
-	case r.Force && r.replaced():
-		return refuse(Usage, "force: goes without database_restored and database_new, which force too")
-	case r.DatabaseRestored && r.Since.IsZero():
-		return refuse(Usage, "since: expected the time of the backup, found nothing")
-	case !r.DatabaseRestored && !r.Since.IsZero():
-		return refuse(Usage, "since: goes with database_restored")
-	case r.Since.After(now):
-		return refuse(Usage, "since: expected the time of the backup, found a later one than now")
-	case r.DryRun && !r.replaced():
-		return refuse(Usage, "dry_run: goes with database_restored or database_new")
-	}
-	return nil
 }
 
 // FlowChange is the result of a pause or a resume.
@@ -69,17 +41,13 @@ type FlowChange struct {
 	// Was and Is are the flow before and after.
 	Was FlowView `json:"was"`
 	Is  FlowView `json:"is"`
-	// DryRun: nothing was changed.
-	DryRun bool `json:"dry_run,omitempty"`
 	// Audited says that the audit log has the entry. Otherwise it waits in the control document for SQL.
 	Audited bool `json:"audited"`
-	// Risk is what a forced resume accepted; empty when nothing had to be forced.
+	// Risk is what a forced resume accepted: the database was not the one written to last, and is from now on. It is empty when nothing had to be
+	// forced.
 	Risk string `json:"risk,omitempty"`
-	// Accepted: the database was not the one written to last, and is from now on.
-	Accepted bool `json:"accepted,omitempty"`
-	// Reapply is the run that writes again what a replaced database lacks, or what it would take. Compare is the run that compares everything after it.
-	Reapply *Started `json:"reapply,omitempty"`
-	Compare *Started `json:"compare,omitempty"`
+	// Behind is Status.Behind after a forced resume.
+	Behind string `json:"behind,omitempty"`
 }
 
 // FlowView is the state of the breaker, for people.
@@ -111,24 +79,32 @@ func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
 }
 
 // Resume lets the flow run again, whatever stopped it. SQL is not needed, unless the database is not the one written to last. Then Force
-// is required, and SQL must commit it. Errors as Pause; *RequestError (conflict) when Force is required.
+// is required. With Force the database must answer and be ready for the app: migrated, and its ledger adopted or said to be empty. An app
+// that runs checked another one. Behind a failure of SQL Force changes nothing. Errors as Pause; *RequestError (conflict) when Force is
+// required, and in a shadow with Force.
 func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
-	if err := r.check(o.o.Now()); err != nil {
+	if flow := o.p.Breaker.View(ctx).Control.Breaker; !r.Force || (flow.Name == breaker.Open && !flow.RefusesDatabase()) {
+		return o.change(ctx, r.Why, o.p.Breaker.Resume)
+	}
+	if o.o.ReadOnly != "" {
+		return FlowChange{}, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	if _, err := checkReason(ctx, r.Why); err != nil {
 		return FlowChange{}, err
 	}
-	switch {
-	case r.replaced():
-		return o.resumeReplaced(ctx, r)
-	case !r.Force:
-		return o.change(ctx, r.Why, o.p.Breaker.Resume)
+	if err := o.withStores(ctx, func(ctx context.Context, s Stores) error { return s.Check(ctx) }); err != nil {
+		return FlowChange{}, err
 	}
 	taken := false
 	change, err := o.change(ctx, r.Why, func(ctx context.Context, by, why string) (err error) {
 		taken, err = o.p.Breaker.Force(ctx, by, why)
 		return err
 	})
-	if change.Accepted = taken; taken {
+	if taken {
 		change.Risk = breaker.Risk
+	}
+	if err == nil {
+		change.Behind = o.behind(ctx, o.p.Breaker.Seen())
 	}
 	return change, err
 }

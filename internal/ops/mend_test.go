@@ -32,10 +32,10 @@ func TestRunsThatMend(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, []any{row.Kind, row.Named, row.RequestedBy, row.Why, string(row.Filter)})
 	}
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1}, r.execute(&ops.Started{Run: "reconcile-1-rewrite"}))
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1}, r.execute(ops.Started{Run: "reconcile-1-rewrite"}))
 	l, _ := r.sink.Line(1)
 	require.True(t, l.Tracking)
-	require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2}, r.execute(&ops.Started{Run: "reconcile-1-write"}))
+	require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2}, r.execute(ops.Started{Run: "reconcile-1-write"}))
 	require.Equal(t, "internal", string(fault.KindOf(r.ops.Mend(t.Context(), "x", "by magic", nil, ""))))
 	require.Len(t, r.audited(run.CodeRunStart), 3, "a drain and two")
 	r.runStore.fails = fault.New(fault.Infrastructure, "test", "reset", "the connection was cut")

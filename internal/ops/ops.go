@@ -27,7 +27,6 @@ type Breaker interface {
 	Pause(ctx context.Context, by, why string) error
 	Resume(ctx context.Context, by, why string) error
 	Force(ctx context.Context, by, why string) (taken bool, err error)
-	Accept(ctx context.Context, by, why string) (taken bool, err error)
 	Unaudited(ctx context.Context) []breaker.Transition
 	Audited(ctx context.Context, written []breaker.Transition)
 }

@@ -33,6 +33,8 @@ type Status struct {
 	Feed *Feed `json:"feed,omitempty"`
 	// FeedMissed are documents that the change feed did not bring; nil when the recovery timer's last tick found none.
 	FeedMissed *FeedMissed `json:"feed_missed,omitempty"`
+	// Behind says what brings a database up to date that an operator accepted although it lacks writes; empty when none does.
+	Behind string `json:"behind,omitempty"`
 	// Runs are the running ones, read from SQL, oldest first. RunsUnknown says why they could not be read.
 	Runs        []RunState `json:"runs"`
 	RunsUnknown string     `json:"runs_unknown,omitempty"`
@@ -150,6 +152,9 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 		Flow: o.flowView(view), PartitionKey: o.o.PartitionKey(),
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(within, view)
+	if s.RunsUnknown == "" {
+		s.Behind = o.behind(within, view)
+	}
 	counts, countsErr := counted(view)
 	timer := o.timerView(counts.Counts, countsErr, view, now)
 	if countsErr == nil && !counts.At.IsZero() {

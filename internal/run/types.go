@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -102,6 +103,14 @@ type Filter struct {
 	// what needs no person.
 	Whole bool `json:"whole,omitempty"`
 	Mend  bool `json:"mend,omitempty"`
+}
+
+// TakesAllSince returns since when the run takes every document that changed, whatever else is true of it; false if its filter or its limit
+// leaves some out. The zero time means all documents.
+func (r Run) TakesAllSince() (since time.Time, all bool) {
+	f, err := r.filter()
+	since, f.From = f.From, time.Time{}
+	return since, err == nil && r.Named == 0 && r.Limit == 0 && reflect.ValueOf(f).IsZero()
 }
 
 // Named returns how many documents a filter as JSON names; 1 when it names a run for its documents, 0 also for invalid JSON.

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -162,18 +163,36 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			}, s.patience, 20*time.Millisecond)
 			require.Equal(t, before, s.written(), "nothing is written before the operator's word")
 
+			// The person stops after each step, and the status names the next one until it is done.
 			require.Contains(t, s.ctl("status"), breaker.CodeWentBack)
-			out := s.ctl("flow", "resume", "--database-restored", "--since", taken.UTC().Format(time.RFC3339), "--yes", "--why", "INC-4715: restored")
-			require.Contains(t, out, "FORCED.")
-			end := s.watchRun(regexp.MustCompile(`run (reapply-[-0-9a-f]+):`).FindStringSubmatch(out)[1], s.patience, nil)
+			status, answer := s.ops(http.MethodPost, "flow/resume", `{"why":"it looks well"}`, functionKey)
+			require.Equal(t, http.StatusConflict, status, "%v", answer)
+			require.Equal(t, before, s.written(), "and nothing by a word that does not accept it")
+			require.Contains(t, s.ctl("flow", "resume", "--force", "--yes", "--why", "INC-4715: restored"), "FORCED.")
+			next := func() []string {
+				t.Helper()
+				m := regexp.MustCompile(`write it again by .sqlwriterctl (run start reapply --since (\S+)) --why "\.\.\.".`).FindStringSubmatch(s.ctl("status"))
+				require.NotNil(t, m, s.ctl("status"))
+				since, err := time.Parse("2006-01-02T15:04Z07:00", m[2])
+				require.NoError(t, err)
+				require.WithinDuration(t, taken.Add(-c.age-10*time.Minute), since, 2*time.Minute, "some minutes before the copy")
+				return append(strings.Fields(m[1]), "--yes", "--why", "INC-4715: restored")
+			}
+			next()
+			s.waitUntilQuiet(len(docs)) // new documents are committed meanwhile
+			require.Contains(t, s.ctl("flow", "resume", "--force", "--yes", "--why", "INC-4715: again"), "there was nothing to accept")
+			reapply := regexp.MustCompile(`reapply-[-0-9a-f]+`)
+			out := s.ctl(next()...)
+			end := s.watchRun(reapply.FindString(out), s.patience, nil)
 			require.Equal(t, "completed", end.Status)
 			require.GreaterOrEqual(t, end.Stats.Documents["committed"], part/2)
-			s.waitUntilQuiet(len(docs))
 			s.requireExact(docs)
+			require.NotContains(t, s.ctl("status"), "write it again by")
+			again := s.watchRun(reapply.FindString(s.ctl("run", "start", "reapply", "--all", "--yes", "--why", "to be sure")), s.patience, nil)
+			require.Equal(t, len(docs), again.Stats.Documents["unchanged"]+again.Stats.Documents["superseded"], "it may be repeated: %v", again.Stats.Documents)
 			require.Contains(t, s.ctl("audit", "list"), "FLOW_FORCED")
-			compared := s.watchRun(regexp.MustCompile(`run (reconcile-[-0-9a-f]+) compares everything afterwards`).FindStringSubmatch(out)[1], s.patience, func(progress) {
-				s.exec(s.writer(), "UPDATE "+s.table("run")+" SET next_at = NULL WHERE kind = 'reconcile'") // it waited for the reapply, and looks again in five minutes
-			})
+			out = s.ctl("run", "start", "reconcile", "--all", "--why", "INC-4715: restored")
+			compared := s.watchRun(regexp.MustCompile(`reconcile-[-0-9a-f]+`).FindString(out), s.patience, nil)
 			require.Equal(t, "completed", compared.Status)
 			require.GreaterOrEqual(t, compared.Documents, len(docs))
 			require.Equal(t, "no finding\n", s.ctl("finding", "list"), "%v", compared.Stats.Documents)

@@ -62,6 +62,7 @@ func TestABackupIsPutBackUnderARunningHandler(t *testing.T) {
 	status, answer = s.ops(http.MethodPost, "flow/resume", `{"why":"we lost the second","force":true}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
 	require.Equal(t, breaker.Risk, answer["risk"])
+	require.Contains(t, answer["behind"], "sqlwriterctl run start reapply --since ")
 	committed(third)
 	s.handler.waitHealth("the flow goes on", func(h handlers.HealthReport) bool { return h.Status == handlers.StatusReady })
 	require.Zero(t, s.count(`SELECT COUNT(*) FROM sqlwriter_ledger WHERE detail_id = 2`), "that is the risk")

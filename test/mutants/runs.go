@@ -10,16 +10,19 @@ func runsTable() []mutant {
 	)
 	return []mutant{
 		{
-			"a dry run of a restore accepts the database", "internal/ops/flow_replaced.go", "	if r.DryRun {\n", "	if false {\n", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+			"a run that leaves documents out brings a database up to date", "internal/run/types.go",
+			"reflect.ValueOf(f).IsZero()", "!reflect.ValueOf(f).IsZero()", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDateStepByStep",
 		},
 		{
-			"a restore that was not looked at is not accepted", "internal/ops/flow_replaced.go", "o.p.Breaker.Accept(", "o.p.Breaker.Force(", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+			"a run since a later time brings a database up to date", "internal/ops/behind.go",
+			" || from.After(since) {", " || from.Before(since) {", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDateStepByStep",
 		},
 		{
-			"the comparison after a restore waits for nothing", "internal/ops/flow_replaced.go", "run.Filter{Whole: true, Run: counted.Run}", "run.Filter{Whole: true}", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDate",
+			"a database that was not looked at is not accepted", "internal/ops/flow.go",
+			"o.p.Breaker.Force(ctx, by, why)", "false, o.p.Breaker.Resume(ctx, by, why)", "internal/ops", "TestARestoredDatabaseIsBroughtUpToDateStepByStep",
 		},
 		{
-			"a new database need not be adopted", "internal/ops/flow_replaced.go", "{ return s.Check(ctx) }", "{ return nil }", "internal/ops", "TestANewDatabaseIsFilled",
+			"a new database need not be adopted", "internal/ops/flow.go", "{ return s.Check(ctx) }", "{ return nil }", "internal/ops", "TestANewDatabaseIsFilled",
 		},
 		{
 			"a run that mends is started twice", "internal/ops/mend.go", `exists = fault.CodeOf(err) == "run_exists"; exists`, `exists = false; exists`, "internal/ops", "TestRunsThatMend",

@@ -61,7 +61,7 @@ func newProduct(i *instance) product {
 		ops: ops.New(ops.Ports{
 			Documents: documentsSpy{w.docs, i}, Backlog: w.docs, Breaker: b, RunQueue: w.runs, Selection: w.docs.Selection(0), Search: w.docs,
 			Stores: func(context.Context) (ops.Stores, error) {
-				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}}, nil
+				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}, Check: func(context.Context) error { return nil }}, nil
 			},
 		}, ops.Options{SysName: sysName, Location: w.zone, AppVersion: i.build.version, Now: i.now}),
 	}
