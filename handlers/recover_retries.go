@@ -15,8 +15,8 @@ type Recoverer interface {
 	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
-	// CarryOnRuns executes runs without documents, for at most two minutes.
-	CarryOnRuns(ctx context.Context) (run.Carried, error)
+	// CarryOnRuns executes runs without documents, and while the queue is away the others too, for at most two minutes.
+	CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error)
 	// SaveCounts counts documents and messages for the operators' status.
 	SaveCounts(ctx context.Context) error
 	// TellTransitions writes the breaker's transitions into the audit log.
@@ -32,7 +32,7 @@ func RecoverRetries(r Recoverer) Mounted {
 			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
-			carried, carriedErr := r.CarryOnRuns(ctx) // last, because nobody waits for them
+			carried, carriedErr := r.CarryOnRuns(ctx, runs.QueueAway) // last, because nobody waits for them
 			for _, other := range []error{runsErr, told, carriedErr, counted} {
 				if err == nil {
 					err = other

@@ -25,7 +25,7 @@ func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
 	return run.Recovered{Sent: 7}, nil
 }
 
-func (r recoverer) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
+func (r recoverer) CarryOnRuns(context.Context, bool) (run.Carried, error) { return run.Carried{}, nil }
 
 func (r recoverer) TellTransitions(context.Context) error { return nil }
 
@@ -101,7 +101,7 @@ func (a auditing) TellTransitions(context.Context) error {
 	return a.err
 }
 
-func (a auditing) CarryOnRuns(context.Context) (run.Carried, error) {
+func (a auditing) CarryOnRuns(context.Context, bool) (run.Carried, error) {
 	*a.parts = append(*a.parts, "passes")
 	return run.Carried{}, a.passes
 }

@@ -40,8 +40,7 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		want string
 	}{
 		{[]string{"run", "start", "--yes", "foo"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "foo"`},
-		{[]string{"run", "start", "--yes", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: expected two_phase, checkpoint or optimistic, found "zzz"`},
-		{[]string{"run", "start", "--yes", "replay", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
+		{[]string{"document", "retry", "--yes", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
 		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},

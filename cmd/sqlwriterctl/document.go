@@ -20,7 +20,7 @@ type documentCommands struct {
 	List          documentListCommand   `cmd:"" help:"List documents, the latest change first."`
 	Why           documentWhyCommand    `cmd:"" help:"Explain why a document is where it is, what happens next, and what a write would change on its lines."`
 	Diff          documentDiffCommand   `cmd:"" help:"Show what a write of documents would change now, by line and column. It only reads."`
-	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again: now and in the app (a replay). --status takes only one of both."`
+	Retry         documentRetryCommand  `cmd:"" help:"Try failed documents, and those that wait for a retry, again (a replay): up to 100 at once, more by the workers. --status takes only one of both."`
 	Submit        documentSubmitCommand `cmd:"" help:"Submit documents to the container, as the API does."`
 	MarkCommitted documentMarkCommand   `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`
 }
@@ -219,13 +219,14 @@ type documentRetryCommand struct {
 	yesFlag
 
 	IDs    []string `arg:"" optional:"" name:"id" help:"Documents, in place of a filter."`
+	Rate   int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit  int      `help:"At most N documents." placeholder:"N"`
 	DryRun bool     `help:"Count and list, and change nothing."`
 }
 
 // Run counts the documents, asks, and tries them again.
 func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
-	r := ops.RetryRequest{IDs: c.IDs, Limit: c.Limit, Why: c.Why}
+	r := ops.RetryRequest{IDs: c.IDs, Rate: c.Rate, Limit: c.Limit, Why: c.Why}
 	var err error
 	if r.DocumentFilter, err = c.query(a); err != nil {
 		return err

@@ -78,16 +78,14 @@ func TestWrongNamesOfFindings(t *testing.T) {
 	}
 }
 
-// A comparison changes no row, so it asks nothing; with --mend it does. Without storage for evidence it fails, and says so.
+// A comparison changes no row, so it asks nothing.
 func TestAComparisonIsStartedFromTheCommandLine(t *testing.T) {
 	r := operated(t)
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reconcile", "--why", "x"), r.errors)
 	require.Regexp(t, `^run reconcile-\S+: compares documents, ledger, rows and evidence\n`, r.out)
 	require.Contains(t, r.errors, "the timer executes it, for some minutes at a time")
-	require.Equal(t, exitUsage, r.run(t, "run", "start", "reconcile", "--mend", "--why", "x"))
-	require.Contains(t, r.errors, "add --yes")
-	require.Equal(t, exitUsage, r.run(t, "run", "start", "reconcile", "--code", "2628", "--why", "x"))
-	require.Contains(t, r.errors, "kind: a reconcile searches for no documents")
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "reconcile", "--since", "1d", "--why", "x"))
+	require.Contains(t, r.errors, "kind: a reconcile goes with ids or all, run, and a rate")
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reconcile", "--dry-run"))
 	require.Contains(t, r.errors, "--dry-run: a reconcile changes no row")
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)

@@ -23,7 +23,7 @@ func examples() map[string][]string {
 		"document mark-committed": {`sqlwriterctl document mark-committed ID --why "typed in from the invoice"`},
 		"flow pause":              {`sqlwriterctl flow pause --why "index rebuild"`},
 		"flow resume":             {`sqlwriterctl flow resume --why "it is built"`, `sqlwriterctl flow resume --force --why "INC-4715: restored"`},
-		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --code 2628 --why "column widened" --rate 600`, `sqlwriterctl run start reconcile --why "numbers do not match"`},
+		"run start":               {"sqlwriterctl run start reindex --since 2026-01-31 --dry-run", `sqlwriterctl run start replay --run RUN --why "column widened" --rate 600`, `sqlwriterctl run start reconcile --why "numbers do not match"`},
 		"run list":                {"sqlwriterctl run list --limit 5"},
 		"run show":                {"sqlwriterctl run show RUN --watch"},
 		"run items":               {"sqlwriterctl run items RUN --outcome failed,deferred", "sqlwriterctl run items RUN -o json > receipt.json"},

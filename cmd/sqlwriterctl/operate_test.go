@@ -108,10 +108,8 @@ func TestOperating(t *testing.T) {
 	require.Contains(t, r.out, "2 documents match")
 	require.Regexp(t, first+`\s+failed\s+document\s+2628\s+2025-12-18 09:00:00-06:00`, r.out)
 	require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
-	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--since", "1h", "--dry-run"), r.errors)
-	require.Contains(t, r.out, "0 documents match")
 
-	require.Equal(t, exitOK, r.run(t, "run", "start", "--yes", "replay", "--code", "2628", "--why", "column widened"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", "--yes", "--code", "2628", "--why", "column widened"), r.errors)
 	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
@@ -295,7 +293,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.errors, `no document has the id "nobody"`)
 	require.Equal(t, exitOK, b.run(t, "document", "diff", "nobody", id, app), b.errors)
 	require.Regexp(t, `(?s)document  nobody\nstatus    gone\n.*line 1 \(main\): applied: a write changes \d+ columns\n.*\sCLN_MFR_AI_NM\s+NULL\s+"M"\n`, b.out)
-	require.Equal(t, exitUsage, b.run(t, "run", "start", "replay", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
+	require.Equal(t, exitUsage, b.run(t, "document", "list", "--kind=nonsense", app), "the app's 400 is wrong usage, too")
 	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--id", id, "--dry-run", app), b.errors)
 	require.Contains(t, b.out, "1 document matches a replay")
 	require.Equal(t, exitOK, b.run(t, "flow", "pause", "--why", "x", app), b.errors)
@@ -362,20 +360,20 @@ func TestDocumentsAreListed(t *testing.T) {
 }
 
 // An operator who knows a code finds the documents that wait for a retry, too.
-func TestARunTakesAStatus(t *testing.T) {
+func TestARetryTakesACode(t *testing.T) {
 	r := operated(t)
 	first := r.failed(t, 1, "2628")
 	raw, err := r.documents.Read(t.Context(), first)
 	require.NoError(t, err)
 	waiting := strings.Replace(string(raw), `"status":"failed"`, `"status":"retry_scheduled"`, 1)
 	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(waiting), true))
-	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--code", "2628", "--dry-run"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--all", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "0 documents match a replay")
-	require.Contains(t, r.errors, "--status retry_scheduled, or `document retry`, which takes both")
-	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--code", "2628", "--status", "failed,retry_scheduled", "--dry-run"), r.errors)
+	require.Contains(t, r.errors, "`document retry` also takes those that wait for a retry")
+	require.Equal(t, exitOK, r.run(t, "document", "retry", "--code", "2628", "--dry-run"), r.errors)
 	require.Contains(t, r.out, first)
-	require.Equal(t, exitUsage, r.run(t, "run", "start", "replay", "--status", "committed", "--dry-run"))
-	require.Contains(t, r.errors, "--status: a replay takes failed, retry_scheduled, found committed")
+	require.Equal(t, exitUsage, r.run(t, "document", "retry", "--status", "committed", "--dry-run"))
+	require.Contains(t, r.errors, "--status: expected one of failed, retry_scheduled")
 }
 
 // foreign submits a document of another environment.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/reconcile"
@@ -25,24 +24,17 @@ type runStartCommand struct {
 	yesFlag
 
 	What    string   `arg:"" name:"kind" enum:"${kind_names}" help:"${kinds}."`
-	Status  []string `help:"Only documents with one of these statuses, separated by commas. A replay takes failed alone, or also retry_scheduled." placeholder:"STATUSES"`
-	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
-	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
-	Since   string   `help:"Only documents that failed (replay) or changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
-	Until   string   `help:"Only documents that failed or changed before." placeholder:"TIME"`
+	Since   string   `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
-	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply); can be combined with --code. A reconcile waits for its end." placeholder:"RUN"`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply). A reconcile waits for its end." placeholder:"RUN"`
 	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain. A reconcile looks at what changed since the last one; with --all at everything."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
-	Pattern string   `help:"How batches are handed off. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME"`
 
 	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
 	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
-
-	Mend bool `help:"Reconcile: also start the runs that mend what needs no person, 1,000 findings at most, as the nightly one does."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
 }
@@ -54,19 +46,14 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	kind, _ := run.Kinds().Find(r.Kind)
-	many := !c.DryRun && len(r.IDs) != 1 && (!kind.Compares || r.Mend) // a comparison changes no row
+	many := !c.DryRun && len(r.IDs) != 1 && !kind.Compares // which changes no row
 	if many {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
 		}
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		switch {
-		case kind.Compares && many:
-			if err := a.confirm(c.Yes, "The comparison starts runs that write lines again, for 1,000 findings at most."); err != nil {
-				return err
-			}
-		case many && !c.Yes:
+		if many && !c.Yes {
 			counting := r
 			counting.DryRun = true
 			counted, err := opsapi.Do(ctx, o, opsapi.RunStart, counting)
@@ -110,11 +97,7 @@ func printExecution(a *app, started ops.Started, err error) error {
 		tellFound(a, started)
 		return errors.Join(emitRun(a, *p), executed(*p))
 	}
-	err = emitStarted(a, started)
-	if started.Run != "" { // SQL went away meanwhile: its progress is not known
-		err = errors.Join(err, fmt.Errorf("run %s is not over", started.Run))
-	}
-	return err
+	return emitStarted(a, started)
 }
 
 // tellFound tells what a start says beside its run.
@@ -138,13 +121,10 @@ func emitStarted(a *app, s ops.Started) error {
 
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable, Mend: c.Mend},
-		Findings: ofClass(c.Findings), All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Why: c.Why,
+		Kind: run.Kind(c.What), IDs: c.ID, Run: c.Of, Findings: ofClass(c.Findings), All: c.All, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable,
+		DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Why: c.Why,
 	}
-	for _, status := range c.Status {
-		r.Statuses = append(r.Statuses, invoice.Status(status))
-	}
-	if r.From, r.To, err = a.period(c.Since, c.Until); err != nil {
+	if r.Since, _, err = a.period(c.Since, ""); err != nil {
 		return r, err
 	}
 	if c.IDsFile == "" {

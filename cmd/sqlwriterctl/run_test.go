@@ -202,14 +202,13 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--code", "2628", "--rate", "600", "--why", "column widened"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--rate", "600", "--why", "column widened"), w.errors)
 	id := w.onlyRun(t)
 	require.Equal(t, fmt.Sprintf("run %s: 30 documents, in batches of 100, pattern two_phase\n`sqlwriterctl run show %s --watch` watches it\n", id, id), w.out)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"), w.errors)
 	require.Regexp(t, `\S+ \S+  running, 10 of 30 \(33%\), \d+ a second on average.*; batches: 2 queued, 1 completed\n`, w.errors)
 	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
-	require.Regexp(t, `filter\s+{"code":"2628"}\n`, w.out)
 	require.Regexp(t, `hand-off\s+done .*, pattern two_phase, 600 documents a minute\n`, w.out)
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
 	require.Regexp(t, `batches\s+3 completed\n`, w.out)
@@ -252,15 +251,13 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "547", "--dry-run"), w.errors)
-	require.Contains(t, w.out, "0 documents match a replay")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--run", id, "--code", "2628", "--why", "column widened", "-o", "json"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--run", id, "--why", "column widened", "-o", "json"), w.errors)
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 	row, there, err := w.store.Run(t.Context(), started.Run)
 	require.NoError(t, err)
 	require.True(t, there)
-	require.JSONEq(t, `{"code":"2628","run":"`+id+`"}`, string(row.Filter))
+	require.JSONEq(t, `{"run":"`+id+`"}`, string(row.Filter))
 	require.Equal(t, exitUsage, w.run(t, "run", "start", "reindex", "--run", id, "--dry-run"))
 	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--run", "nobody", "--dry-run"))
 }
@@ -378,12 +375,11 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
 		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "census"`},
-		"an unknown kind, error":  {[]string{"run", "start", "--yes", "replay", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure, "},
+		"an unknown kind, error":  {[]string{"document", "retry", "--yes", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure, "},
 		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
-		"no other time":           {[]string{"run", "start", "--yes", "replay", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
+		"no other time":           {[]string{"document", "retry", "--yes", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
 		"no filter":               {[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter"},
 		"no reason":               {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
-		"no pattern":              {[]string{"run", "start", "--yes", "replay", "--all", "--why", "x", "--pattern", "z"}, `--pattern: expected two_phase, checkpoint or optimistic`},
 		"no file":                 {[]string{"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
 		"a file without ids":      {[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
 		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, `--status: expected one of pending_queue`},
@@ -391,7 +387,7 @@ func TestUsageErrors(t *testing.T) {
 		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 or more, found -3"},
 		"fewer than no documents": {[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
 		"back in time":            {[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
-		"an empty period":         {[]string{"run", "start", "--yes", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
+		"an empty period":         {[]string{"document", "retry", "--yes", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
 		"no report":               {[]string{"report", "show", "sales"}, `report: expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
 		"no id, entries":          {[]string{"audit", "list", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
@@ -399,7 +395,7 @@ func TestUsageErrors(t *testing.T) {
 		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
 		"no document":             {[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
 		"lines of a replay":       {[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
-		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},
+		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--all: expected a filter"},
 		"no batch":                {[]string{"batch", "requeue", "x/0", "--why", "x"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
@@ -480,4 +476,3 @@ func TestAnActionWithoutAnAnswer(t *testing.T) {
 		require.NotContains(t, b.errors, "may have been done")
 	}
 }
-

@@ -312,14 +312,14 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 }
 
 // CarryOnRuns implements handlers.Recoverer. In shadow mode it does nothing.
-func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
+func (a *App) CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return run.Carried{Off: "not ready: nothing is carried on"}, err
 	}
 	if a.work == nil {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
-	return a.work.recovery.CarryOn(ctx)
+	return a.work.recovery.CarryOn(ctx, queueAway)
 }
 
 // StartReconcile implements handlers.Reconciler. In shadow mode it does nothing.

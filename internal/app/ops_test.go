@@ -137,7 +137,7 @@ func TestARunGoesOnWhileServiceBusIsAway(t *testing.T) {
 	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
 
 	s.patchAll(`{"status":"failed","failed_at":"2025-12-18 09:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}`)
-	status, reply = p.ask(http.MethodPost, "runs", `{"kind":"replay","code":"2628","why":"once more"}`)
+	status, reply = p.ask(http.MethodPost, "runs", `{"kind":"replay","all":true,"why":"once more"}`)
 	require.Equal(t, "200", status, reply)
 	progress, there := reply["progress"].(map[string]any)
 	require.True(t, there, reply)

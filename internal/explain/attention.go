@@ -25,7 +25,7 @@ func alarmWords() map[string][2]string {
 		"poison":              {"documents failed for good in the last 60 minutes", "`sqlwriterctl document list --status failed` lists them; mend the cause, then `sqlwriterctl document retry`"},
 		"findings_open":       {"a comparison found rows, documents or evidence that do not fit; of what it mends itself only what the second night found again", "`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what to do about one"},
 		"dead_letters":        {"a queue of the runs has dead letters that no function has taken", "see whether BatchManager and BatchWorker run"},
-		"run_without_manager": {"a run does not go on: its manager is silent, or none has it for long", "nothing for ten minutes; then `sqlwriterctl run resume RUN --why TEXT`"},
+		"run_without_manager": {"a run does not go on: its manager is silent, or none has it for long", "nothing: the timer sends its message again, and executes it itself while Service Bus is away; `sqlwriterctl run resume RUN --why TEXT` does it at once"},
 		"waits_long":          {"a document waits for four hours or more; all its retries take about two", "`sqlwriterctl document why ID` says why"},
 		"feed_lag":            {"the change feed is five minutes or more behind", "see whether SQL or Cosmos DB is slow; a run of kind drain works off a backlog"},
 		"skipped":             {"documents of another environment came, for the first time in the last 24 hours; this app leaves them alone", "is the name a mistake? Correct request_details.sys_name, and the program that writes it"},

@@ -16,9 +16,6 @@ const maxAhead = time.Hour
 // ample. A run looks this far beyond its start: a longer time would only have it find more of what came later.
 const ClockSkew = 5 * time.Minute
 
-// EarliestTS is the least _ts, in epoch seconds, of a document that was changed at t or later; 0 for no time.
-func EarliestTS(t time.Time) int64 { return max(0, t.Add(-ClockSkew).Unix()) }
-
 // Stamp writes a time in the layout that readers of sql_writer know, in the deployment's time zone:
 // "2025-12-17 10:30:15.123456-06:00". Digits beyond microseconds are cut.
 func Stamp(t time.Time, loc *time.Location) string {

@@ -13,7 +13,7 @@ import (
 // Every action of an operator is listed without --all. A new code that PeopleCodes lacks fails here.
 func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
-	started, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, Why: "w"})
+	started, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Drain, IDs: []string{"a"}, Why: "w"})
 	require.NoError(t, err)
 	_, err = r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "w"})
 	require.NoError(t, err)

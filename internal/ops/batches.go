@@ -255,17 +255,21 @@ requeue:
 	return done, nil
 }
 
-// notifyRun sends the run's message to a manager, which sends the batches' messages. If that fails, the timer sends one.
+// notifyRun sends the run's message to a manager, which sends the batches' messages. If that fails, the timer goes on with it.
 func (o *Ops) notifyRun(ctx context.Context, id string) (note string) {
+	sent := false
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, id)
 		if err == nil {
-			note = o.notify(ctx, row)
+			note, sent = o.notify(ctx, row)
 		}
 		return err
 	})
 	if err != nil {
-		return "the timer sends its message: " + errorText(err)
+		note = errorText(err)
+	}
+	if !sent {
+		note = "the timer goes on with the run: " + note
 	}
 	return note
 }

@@ -164,5 +164,5 @@ func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
 	done, err = r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, 1, done.Batches, "it goes on with the others")
-	require.Contains(t, done.Note, "the timer sends one")
+	require.Contains(t, done.Note, "the timer goes on with the run: its message could not be sent")
 }

@@ -97,7 +97,7 @@ func (r *runs) next() ops.StartRequest {
 	if m[2] != "" {
 		at, ok := ops.Moment(m[2], r.clock, time.UTC)
 		require.True(r.t, ok, m[2])
-		request.From = at
+		request.Since = at
 	}
 	return request
 }
@@ -131,8 +131,8 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 			require.Equal(t, change.Behind, r.behind(), "the command says it at once")
 			require.Contains(t, change.Behind, "that kim accepted at ")
 			for range 2 { // and again tomorrow
-				require.False(t, r.next().From.After(copied.Add(-10*time.Minute)), "some minutes before the copy")
-				require.True(t, r.next().From.After(copied.Add(-12*time.Minute)))
+				require.False(t, r.next().Since.After(copied.Add(-10*time.Minute)), "some minutes before the copy")
+				require.True(t, r.next().Since.After(copied.Add(-12*time.Minute)))
 				r.clock = r.clock.Add(24 * time.Hour)
 			}
 			again, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "again"})
@@ -142,8 +142,8 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 
 			request := r.next()
 			for says, other := range map[string]func(*ops.StartRequest){
-				"a later time":   func(s *ops.StartRequest) { s.From = copied.Add(30 * time.Minute) },
-				"some documents": func(s *ops.StartRequest) { s.Filter = run.Filter{IDs: []string{id(2)}} },
+				"a later time":   func(s *ops.StartRequest) { s.Since = copied.Add(30 * time.Minute) },
+				"some documents": func(s *ops.StartRequest) { s.Since, s.IDs = time.Time{}, []string{id(2)} },
 				"a limit":        func(s *ops.StartRequest) { s.Limit = 1 },
 				"another kind":   func(s *ops.StartRequest) { s.Kind = run.Reindex },
 			} {
@@ -198,7 +198,7 @@ func TestANewDatabaseIsFilled(t *testing.T) {
 	require.Contains(t, change.Behind, "may lack everything")
 	some := r.next()
 	require.True(t, some.All)
-	some.All, some.From = false, r.clock.Add(-365*24*time.Hour)
+	some.All, some.Since = false, r.clock.Add(-365*24*time.Hour)
 	r.execute(r.start(some))
 	require.True(t, r.next().All, "a time is not enough")
 	started := r.start(r.next())
@@ -244,7 +244,7 @@ func TestAFailureSinceTheCopyIsTriedAgain(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
 	r.put(result(1, tooLong(), failed(1, fault.Document, "2628")))
-	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1}, r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", Filter: run.Filter{From: r.clock.Add(-time.Hour)}})))
+	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1}, r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", Since: r.clock.Add(-time.Hour)})))
 	require.Equal(t, []any{invoice.RetryScheduled, 1}, []any{r.state(1).Status, r.state(1).RetryCount})
 }
 

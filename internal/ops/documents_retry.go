@@ -10,62 +10,70 @@ import (
 
 // RetryRequest asks to try failed and waiting documents again, now.
 type RetryRequest struct {
-	// DocumentFilter selects them as in a list; IDs names them. Since and Until bound the time of the failure of a failed document.
+	// DocumentFilter selects those of a list with it; IDs names them.
 	DocumentFilter
 	IDs []string `json:"ids,omitempty"`
 	// DryRun counts and lists, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Limit bounds their number; 0 means no bound.
+	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
+	Rate  int    `json:"rate_per_minute,omitempty"`
 	Limit int    `json:"limit,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
-// RetryDocuments tries failed documents, and those that wait for a retry, again: a run of kind replay that is executed in this process.
-// Without a status both are taken. Documents of a request or of a line are searched first, at most 10,000. Documents of other environments
-// are left alone. Errors as StartRun.
+// RetryDocuments tries failed documents, and those that wait for a retry, again: a run of kind replay. Without a status both are taken. This
+// process executes it for 100 documents or fewer; more are handed to the workers. Documents of other environments are left alone. Errors as
+// StartRun.
 func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, error) {
-	kind := o.o.Kinds.OfRun()
-	statuses := kind.Selectable()
-	if r.Status != "" {
-		if !slices.Contains(statuses, r.Status) {
-			return Started{}, refuse(Usage, "status: expected one of %s, found %q", joined(statuses), Truncate(string(r.Status), MaxKind))
-		}
-		statuses = []invoice.Status{r.Status}
-	}
-	start := StartRequest{
-		Kind: kind.Kind, Here: true, DryRun: r.DryRun, Limit: r.Limit, Why: r.Why,
-		Filter: run.Filter{Statuses: statuses, ErrorKind: r.Kind, Code: r.Code, From: r.Since, To: r.Until},
-	}
-	switch named := len(r.IDs) > 0; {
-	case named && r.DocumentFilter != (DocumentFilter{}):
+	p := plan{kind: o.o.Kinds.OfRun(), dryRun: r.DryRun, rate: r.Rate, limit: r.Limit, why: r.Why, retry: true, filter: run.Filter{IDs: distinct(r.IDs)}}
+	named, filtered := len(p.filter.IDs) > 0, r.DocumentFilter != (DocumentFilter{})
+	if named && filtered {
 		return Started{}, refuse(Usage, "ids: go with no other filter")
-	case named:
-		start.Filter = run.Filter{IDs: r.IDs}
-	case r.DocumentFilter == (DocumentFilter{}):
+	}
+	if !named && !filtered {
 		return Started{}, refuse(Usage, "ids: expected the ids of documents, or a filter: the status failed means all failed ones")
-	case r.Request != "" || r.Line != 0:
-		ids, err := o.idsOf(ctx, r.DocumentFilter, statuses)
-		if err != nil {
+	}
+	if err := p.checkBounds(); err != nil {
+		return Started{}, err
+	}
+	if err := o.mayStart(ctx, p); err != nil {
+		return Started{}, err
+	}
+	if filtered {
+		statuses := p.kind.Selectable()
+		if r.Status != "" {
+			if !slices.Contains(statuses, r.Status) {
+				return Started{}, refuse(Usage, "status: expected one of %s, found %q", joined(statuses), Truncate(string(r.Status), MaxKind))
+			}
+			statuses = []invoice.Status{r.Status}
+		}
+		var none bool
+		var err error
+		if p.filter, none, err = o.selected(ctx, r.DocumentFilter, statuses); err != nil {
 			return Started{}, err
 		}
-		if len(ids) == 0 {
-			return Started{
-				DryRun: r.DryRun, Kind: kind.Kind, Failures: []Failures{}, First: []Match{},
-				Note: "no document of this environment matches whose status is " + joined(statuses),
-			}, nil
+		if none {
+			return nothing(p, "no document of this environment matches whose status is "+joined(statuses)), nil
 		}
-		start.Filter = run.Filter{IDs: ids}
 	}
-	return o.StartRun(ctx, start)
+	return o.start(ctx, p)
 }
 
-// idsOf returns the documents of this environment that match and have one of the statuses. More than a run may name are refused.
-func (o *Ops) idsOf(ctx context.Context, f DocumentFilter, statuses []invoice.Status) (ids []string, err error) {
+// selected is the filter of a run that takes the documents of this environment which a list with the filter f shows, and which have one of
+// the statuses. Where a run cannot search by it the documents are named; none says that there are none. More than a run may name are refused.
+func (o *Ops) selected(ctx context.Context, f DocumentFilter, statuses []invoice.Status) (filter run.Filter, none bool, err error) {
 	s, err := o.search(f)
 	if err != nil {
-		return nil, err
+		return filter, false, err
+	}
+	filter = run.Filter{Statuses: statuses, ErrorKind: s.Kind, Code: s.Code, From: f.Since, To: f.Until}
+	other := s
+	other.SysName, other.Status, other.Kind, other.Code, other.From, other.To = "", "", "", "", 0, 0
+	if other == (Search{}) { // what a run searches by says all
+		return filter, false, nil
 	}
 	s.SysName = o.o.SysName
+	var ids []string
 	for _, s.Status = range statuses {
 		err := o.each(ctx, s, func(page []found) bool {
 			for _, doc := range page {
@@ -75,10 +83,10 @@ func (o *Ops) idsOf(ctx context.Context, f DocumentFilter, statuses []invoice.St
 		})
 		switch {
 		case err != nil:
-			return nil, err
+			return filter, false, err
 		case len(ids) > maxRunIDs:
-			return nil, refuse(Usage, "request: it has more than %d documents to try again: narrow it, for example by a code", maxRunIDs)
+			return filter, false, refuse(Usage, "request: more than %d documents match: narrow it, for example by a code", maxRunIDs)
 		}
 	}
-	return distinct(ids), nil
+	return run.Filter{IDs: distinct(ids)}, len(ids) == 0, nil
 }

@@ -171,6 +171,18 @@ func (r *runs) start(request ops.StartRequest) ops.Started {
 	return res
 }
 
+// startHere starts a run and executes it to its end, as managers and workers do.
+func (r *runs) startHere(request ops.StartRequest) ops.Started {
+	r.t.Helper()
+	res := r.start(request)
+	require.Nil(r.t, res.Progress)
+	r.execute(res)
+	p, err := r.ops.RunShow(r.t.Context(), res.Run)
+	require.NoError(r.t, err)
+	res.Progress = &p
+	return res
+}
+
 // handOff gives a run batches, as a manager does, and completes them, as workers do. The batches numbered in failed fail.
 func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	r.t.Helper()

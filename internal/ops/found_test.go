@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -101,27 +100,21 @@ func TestWhatAComparisonIsStartedWith(t *testing.T) {
 	}
 	require.Equal(t, run.Filter{}, started(ops.StartRequest{}))
 	require.Equal(t, run.Filter{Whole: true}, started(ops.StartRequest{All: true}))
-	require.Equal(t, run.Filter{IDs: []string{"a", "b"}, Mend: true}, started(ops.StartRequest{Filter: run.Filter{IDs: []string{"a", "b", "a"}, Mend: true}}))
-	_, err := r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Reconcile, Filter: run.Filter{Run: "reapply-1"}, Why: "x"})
+	require.Equal(t, run.Filter{IDs: []string{"a", "b"}}, started(ops.StartRequest{IDs: []string{"a", "b", "a"}}))
+	_, err := r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Reconcile, Run: "reapply-1", Why: "x"})
 	require.Equal(t, ops.NotFound, refusal(err), "it would wait for nothing")
 	require.NoError(t, r.store.StartRun(t.Context(), run.Run{ID: "reapply-1", SysName: "web", Kind: run.Reapply, Pattern: run.TwoPhase}, run.Audit{}))
-	require.Equal(t, run.Filter{Run: "reapply-1", Whole: true}, started(ops.StartRequest{All: true, Filter: run.Filter{Run: "reapply-1"}}), "it follows a run")
+	require.Equal(t, run.Filter{Run: "reapply-1", Whole: true}, started(ops.StartRequest{All: true, Run: "reapply-1"}), "it follows a run")
 	for says, q := range map[string]ops.StartRequest{
-		"kind: a reconcile searches for no documents and has no batches": {Filter: run.Filter{Code: "2628"}},
-		"kind: a reconcile searches for no documents":                    {Filter: run.Filter{From: start()}},
-		"kind: a reconcile searches for":                                 {Limit: 5},
-		"kind: a reconcile searches":                                     {Pattern: "checkpoint"},
-		"dry_run: a reconcile changes no row":                            {DryRun: true},
-		"whole: say all in its place":                                    {Filter: run.Filter{Whole: true}},
-		"all: goes with no filter":                                       {All: true, Filter: run.Filter{IDs: []string{"a"}}},
-		"overwrite_edits, not_comparable: go with a kind":                {Filter: run.Filter{NotComparable: true}},
-		"statuses: go with a search":                                     {Filter: run.Filter{Statuses: []invoice.Status{"failed"}}},
+		"kind: a reconcile goes with ids or all, run, and a rate": {Since: start()},
+		"kind: a reconcile goes with ids or all":                  {Limit: 5},
+		"dry_run: a reconcile changes no row":                     {DryRun: true},
+		"ids: expected one of ids, since, run, findings and all":  {All: true, IDs: []string{"a"}},
+		"overwrite_edits, not_comparable: go with a kind":         {NotComparable: true},
 	} {
 		q.Kind, q.Why = run.Reconcile, "x"
 		_, err := r.ops.StartRun(by(t, "kim"), q)
 		require.Equal(t, ops.Usage, refusal(err), says)
 		require.ErrorContains(t, err, says)
 	}
-	_, err = r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Replay, All: true, Filter: run.Filter{Mend: true}, Why: "x"})
-	require.ErrorContains(t, err, `mend, whole: go with a comparison, found "replay"`)
 }

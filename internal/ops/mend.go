@@ -38,7 +38,7 @@ func (o *Ops) Mend(ctx context.Context, id string, mend reconcile.Mend, document
 		return err
 	})
 	if err == nil && !exists {
-		_ = o.notify(ctx, row)
+		_, _ = o.notify(ctx, row)
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func (r *runs) broken() {
 	r.sink.AddLines(1, 2, 3, 4, 6, 7, 8, 9)
 	r.put(twoLines(id(1), 1, 2, "a"), result(3, "c", ""), result(4, "d", ""), result(6, "f", ""), result(7, "g", ""), result(8, "h", ""),
 		documentOf("2025-12-17 10:00:00.000000-06:00-0002-6", "web", 6, "newer", ""), result(9, "i", ""))
-	require.Len(r.t, r.start(ops.StartRequest{Kind: run.Drain, Here: true, Why: "x"}).First, 8)
+	require.Len(r.t, r.startHere(ops.StartRequest{Kind: run.Drain, Why: "x"}).First, 8)
 	r.put(result(5, "e", `{"status":"committed","outcome":"applied"}`))
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
 	r.meddle(1, invoice.Detail, invoice.StatusColumn, "BY HAND")
@@ -109,10 +109,10 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	r := newRuns(t)
 	r.broken()
 	request := ops.StartRequest{
-		Kind: run.Reindex, Here: true, Why: "looked at with the stewards",
+		Kind: run.Reindex, Why: "looked at with the stewards",
 		Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
 	}
-	res := r.start(request)
+	res := r.startHere(request)
 	require.Equal(t, map[run.Outcome]int{run.DocEdited: 1, run.DocCommitted: 2, run.DocSuperseded: 1, run.DocFailed: 1}, res.Progress.Stats.Outcomes)
 	require.Equal(t, []string{"a", "RC-AI"}, []string{r.makerOf(1), r.statusOf(1)})
 	require.Equal(t, "not found yet", r.makerOf(2), "no comparison found it")
@@ -123,7 +123,7 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	require.Equal(t, "newer", r.makerOf(6))
 	require.Equal(t, "accepted", r.makerOf(7))
 	require.Equal(t, "by hand", r.makerOf(9))
-	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"pattern":"two_phase","here":true,"findings":"edited, tracking_missing, row_missing, stale"}`,
+	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"pattern":"two_phase","here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
 		string(r.audited(run.CodeRunStart)[1].Detail))
 	row, _, err := r.store.Run(t.Context(), res.Run)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestARewriteOfFindingsLeavesLaterEditsAlone(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
 	r.put(result(1, "old", ""))
-	r.start(ops.StartRequest{Kind: run.Drain, Here: true, Why: "x"})
+	r.startHere(ops.StartRequest{Kind: run.Drain, Why: "x"})
 	r.put(result(1, "new", `{"status":"committed","outcome":"applied"}`))
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
 	for _, mend := range []reconcile.Mend{reconcile.WithWrite, reconcile.ByPeople} {
@@ -143,7 +143,7 @@ func TestARewriteOfFindingsLeavesLaterEditsAlone(t *testing.T) {
 		stale := reconcile.Seen{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Mend: mend}
 		_, _, err := r.store.Findings(nil).Save(t.Context(), "reconcile-1", []reconcile.Seen{stale}, nil)
 		require.NoError(t, err)
-		r.start(ops.StartRequest{Kind: run.Reindex, Here: true, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
+		r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
 		require.Equal(t, want, r.makerOf(1), mend)
 	}
 }
@@ -188,7 +188,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	res = r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, commit.Edited, res.Diffs[0].Lines[0].Verdict)
 	require.Equal(t, "somebody edited it since it was written: a rewrite leaves it alone", res.Diffs[0].Lines[0].Says)
-	r.start(ops.StartRequest{Kind: run.Reindex, Here: true, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
+	r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, "edited since", r.makerOf(3))
 }
 
@@ -196,10 +196,10 @@ func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {
 	r := newRuns(t)
 	r.broken()
 	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
-		res := r.start(ops.StartRequest{Kind: kind, DryRun: true, Filter: run.Filter{IDs: []string{id(9)}}})
+		res := r.start(ops.StartRequest{Kind: kind, DryRun: true, IDs: []string{id(9)}})
 		require.Equal(t, []ops.NotTaken{{ID: id(9), Why: "a person repaired its lines and marked it as committed"}}, res.NotTaken)
 	}
-	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Filter: run.Filter{IDs: []string{id(9)}, OverwriteEdits: []int64{9}}})
+	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, IDs: []string{id(9)}, OverwriteEdits: []int64{9}})
 	require.Equal(t, 1, res.Matched)
 }
 

@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -14,22 +13,49 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// A run goes on while Service Bus is away: it has ended when the request is answered. With Here no message is tried.
-func TestARunIsExecutedWithoutTheQueue(t *testing.T) {
-	for here, sends := range map[bool]int{true: 0, false: 1} {
+// Somebody waits for a few documents: they have ended when the request is answered, with Service Bus or without it. More are given to the
+// workers.
+func TestARetryOfFewDocumentsIsExecutedHere(t *testing.T) {
+	for _, many := range []int{100, 101} {
 		r := newRuns(t)
-		r.queue.Always(inmem.QueueDown())
-		r.sink.AddLines(1, 2, 3)
-		r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
-		request := replayAll()
-		request.Here = here
-		res := r.start(request)
-		require.Equal(t, sends, r.queue.Sends())
-		require.NotNil(t, res.Progress, res.Note)
-		require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
-		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
-		require.Equal(t, here, res.Note == "", res.Note)
-		require.JSONEq(t, fmt.Sprintf(`{"kind":"replay","matched":3,"at_least":false,"pattern":"two_phase","here":%t}`, here), string(r.audited(run.CodeRunStart)[0].Detail))
+		r.fill(many)
+		res, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed}, Rate: 6000, Why: "mended"})
+		require.NoError(t, err)
+		row, _, err := r.store.Run(t.Context(), res.Run)
+		require.NoError(t, err)
+		require.Equal(t, []any{6000, many}, []any{row.Rate, row.Matched})
+		detail := string(r.audited(run.CodeRunStart)[0].Detail)
+		if many == 101 {
+			require.Nil(t, res.Progress)
+			require.Equal(t, 1, r.queue.Sends())
+			require.Contains(t, detail, `"here":false`)
+			continue
+		}
+		require.Equal(t, []any{run.RunCompleted, 100}, []any{res.Progress.Status, res.Progress.Done})
+		require.Zero(t, r.queue.Sends())
+		require.Contains(t, detail, `"here":true`)
+	}
+}
+
+// Service Bus is away: a run is there all the same, and the app that was asked executes it.
+func TestARunIsExecutedHereWhileTheQueueIsAway(t *testing.T) {
+	r := newRuns(t)
+	r.queue.Always(inmem.QueueDown())
+	r.sink.AddLines(1, 2, 3)
+	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
+	res := r.start(replayAll())
+	require.Equal(t, "its message could not be sent: inmem: send: infrastructure down: the queue cannot be reached", res.Note)
+	require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
+
+	for matched, status := range map[int]invoice.Status{1: invoice.RetryScheduled, 101: invoice.Failed} { // and a retry, whatever its size
+		if matched > 1 {
+			r.fill(matched)
+		}
+		retried, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: status}, Why: "mended"})
+		require.NoError(t, err)
+		require.NotEqual(t, run.RunRunning, retried.Progress.Status)
+		require.Equal(t, []any{matched, matched}, []any{retried.Matched, retried.Progress.Done})
 	}
 }
 
@@ -87,7 +113,7 @@ func TestARunOfPassesIsStartedWithoutAMessage(t *testing.T) {
 	r := newRuns(t)
 	r.kinds = append(run.Kinds(), run.KindRow{Kind: "census", Meaning: "counts in passes", Unfiltered: true, Passes: []string{"lines"}})
 	r.renew()
-	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: "census", Filter: run.Filter{IDs: []string{"a"}}, Why: "x"})
+	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: "census", Since: start(), Why: "x"})
 	require.Equal(t, ops.Usage, refusal(err))
 	res := r.start(ops.StartRequest{Kind: "census", Rate: 60, Why: "every night"})
 	require.Equal(t, []any{run.InPasses, 0, "the timer executes it, for some minutes at a time"}, []any{res.Pattern, res.Matched, res.Note})
@@ -102,11 +128,9 @@ func TestARunOfPassesIsStartedWithoutAMessage(t *testing.T) {
 func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	r := newRuns(t)
 	r.fill(150)
+	r.queue.Always(inmem.QueueDown())
 	r.sink.applied = func() { r.sink.fails = fault.New(fault.Quota, "test: apply", "9002", "the log is full") }
-	request := replayAll()
-	request.Here = true
-	deadline := r.clock.Add(210 * time.Second)
-	started, err := r.ops.StartRun(until{by(t, "kim"), deadline}, request)
+	started, err := r.ops.StartRun(until{by(t, "kim"), r.clock.Add(210 * time.Second)}, replayAll())
 	require.NoError(t, err)
 	require.NotNil(t, started.Progress, "the state of a run that was executed is read whatever the breaker says")
 	require.Equal(t, []any{run.RunRunning, 100}, []any{started.Progress.Status, started.Progress.Done})

@@ -68,20 +68,22 @@ func (p preview) add(m Match) bool {
 	return !p.AtLeast
 }
 
-// previewRun counts the documents of a run. lines are those of findings, whose change a dry run shows.
-func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool) (Started, error) {
-	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}, Failures: []Failures{}}
+// previewRun counts the documents of a run.
+func (o *Ops) previewRun(ctx context.Context, of plan) (Started, error) {
+	res := Started{DryRun: of.dryRun, Kind: of.kind.Kind, First: []Match{}, Failures: []Failures{}}
+	if len(of.kind.Passes) > 0 {
+		res.Pattern = run.InPasses
+		return res, nil
+	}
 	p := preview{&res, map[Failures]int{}}
 	var err error
 	switch {
-	case len(kind.Passes) > 0:
-		res.Pattern = run.InPasses
-	case len(r.IDs) > 0:
-		err = o.previewNamed(ctx, kind, r, lines, p)
-	case r.Run != "":
-		err = o.previewLeft(ctx, r, p)
+	case len(of.filter.IDs) > 0:
+		err = o.previewNamed(ctx, of, p)
+	case of.filter.Run != "":
+		err = o.previewLeft(ctx, of.filter, p)
 	default:
-		err = o.previewFound(ctx, kind, r, p)
+		err = o.previewFound(ctx, of, p)
 	}
 	if err != nil {
 		return Started{}, err
@@ -91,19 +93,17 @@ func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest, 
 		res.Failures = append(res.Failures, f)
 	}
 	sortFailures(res.Failures)
-	if r.Limit > 0 && res.Matched > r.Limit {
-		res.Matched, res.AtLeast = r.Limit, false
-		res.First = res.First[:min(len(res.First), r.Limit)]
+	if of.limit > 0 && res.Matched > of.limit {
+		res.Matched, res.AtLeast = of.limit, false
+		res.First = res.First[:min(len(res.First), of.limit)]
 	}
 	if res.AtLeast {
 		res.Matched = min(res.Matched, maxPreviewed)
 	}
 	if res.Matched == 0 {
-		res.Note = othersToTake(kind, r.Filter)
+		res.Note = othersToTake(of.kind, of.filter)
 	}
-	if res.Pattern == "" {
-		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
-	}
+	res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
 	return res, nil
 }
 
@@ -112,15 +112,14 @@ func othersToTake(kind run.KindRow, f run.Filter) string {
 	if len(kind.TakeOverNamed) == 0 || len(f.Statuses)+len(f.IDs) > 0 || f.Run != "" {
 		return ""
 	}
-	return fmt.Sprintf("a %s takes documents whose status is %s alone. Those that wait for a retry: --status %s, or `document retry`, which takes both",
-		kind.Kind, joined(kind.Statuses), joined(kind.TakeOverNamed))
+	return fmt.Sprintf("a %s takes documents whose status is %s alone: `document retry` also takes those that wait for a retry", kind.Kind, joined(kind.Statuses))
 }
 
 // previewFound searches.
-func (o *Ops) previewFound(ctx context.Context, kind run.KindRow, r StartRequest, p preview) error {
+func (o *Ops) previewFound(ctx context.Context, of plan, p preview) error {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	err := kind.Preview(finding, o.p.Selection, o.o.SysName, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
+	err := of.kind.Preview(finding, o.p.Selection, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
 	if err != nil {
 		late := finding.Err() != nil && ctx.Err() == nil
 		if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count
@@ -132,15 +131,15 @@ func (o *Ops) previewFound(ctx context.Context, kind run.KindRow, r StartRequest
 }
 
 // previewNamed lists named documents. A dry run reads them, to say which the run would leave alone.
-func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest, lines map[int64]bool, p preview) error {
-	if !r.DryRun {
-		for _, id := range r.IDs {
+func (o *Ops) previewNamed(ctx context.Context, of plan, p preview) error {
+	if !of.dryRun {
+		for _, id := range of.filter.IDs {
 			p.add(Match{ID: id})
 		}
 		return nil
 	}
 	var taken []invoice.Document
-	for ids := range slices.Chunk(r.IDs, maxRead) {
+	for ids := range slices.Chunk(of.filter.IDs, maxRead) {
 		raws, err := o.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
 			return err
@@ -155,7 +154,7 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 				return err
 			}
 			delete(missing, doc.ID)
-			if why := kind.Leaves(doc, r.Filter, o.o.SysName, o.o.Now()); why != "" {
+			if why := of.kind.Leaves(doc, of.filter, o.o.SysName, o.o.Now()); why != "" {
 				p.NotTaken = append(p.NotTaken, NotTaken{doc.ID, why})
 				continue
 			}
@@ -169,16 +168,16 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 		}
 	}
 	slices.SortFunc(p.NotTaken, func(a, b NotTaken) int { return cmp.Compare(a.ID, b.ID) })
-	if lines == nil {
+	if of.lines == nil {
 		return nil
 	}
 	var err error
-	p.Diffs, err = o.rewriteDiff(ctx, taken, r.OverwriteEdits, lines)
+	p.Diffs, err = o.rewriteDiff(ctx, taken, of.filter.OverwriteEdits, of.lines)
 	return err
 }
 
 // previewLeft counts the failed and deferred documents of another run.
-func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error {
+func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p preview) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, r.Run)
 		if err != nil {
@@ -186,9 +185,6 @@ func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error 
 		}
 		if row.Status == run.RunPurged {
 			return refuse(Conflict, "run %q is deleted by retention: what it left is not known any more", r.Run)
-		}
-		if r.Code != "" {
-			return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
 		}
 		// A run of a million documents may leave many: its receipt has their number.
 		first, err := s.Runs.Items(ctx, r.Run, []run.Outcome{run.DocFailed, run.DocDeferred}, "", shown)

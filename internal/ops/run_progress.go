@@ -211,7 +211,7 @@ func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) 
 }
 
 // RunResume continues a run that has failed or was cancelled, or a running one that no live process has. If its message cannot be sent, the
-// run is executed in this process until it has ended or ctx is nearly over. Errors as RunShow; *RequestError when its state does not allow
+// run is executed in this process, as StartRun does. Errors as RunShow; *RequestError when its state does not allow
 // it (not found), and when another process has it (conflict).
 func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
 	p, err := o.changeRun(ctx, r, action{
@@ -232,15 +232,14 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 	if err != nil {
 		return p, err
 	}
-	kind, _ := o.o.Kinds.Find(p.Kind)
-	if p.Note = o.notify(ctx, p.Run); p.Note == "" || len(kind.Passes) > 0 {
-		return p, nil
+	note, sent := o.notify(ctx, p.Run)
+	if !sent {
+		if p, err = o.execute(ctx, r.Run); err != nil {
+			return p, err
+		}
+		note = joinNotes(note, p.Note)
 	}
-	unsent := p.Note
-	if p, err = o.execute(ctx, r.Run); err != nil {
-		return p, err
-	}
-	p.Note = joinNotes(unsent, p.Note)
+	p.Note = note
 	return p, nil
 }
 

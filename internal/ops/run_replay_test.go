@@ -14,14 +14,12 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// replayHere replays all failed documents in this process and returns the run.
+// replayHere replays all failed documents and returns the run.
 func (r *runs) replayHere(ids ...string) ops.RunProgress {
 	r.t.Helper()
 	request := replayAll()
-	request.Here, request.IDs, request.All = true, ids, len(ids) == 0
-	res := r.start(request)
-	require.NotNil(r.t, res.Progress, res.Note)
-	return *res.Progress
+	request.IDs, request.All = ids, len(ids) == 0
+	return *r.startHere(request).Progress
 }
 
 func TestAReplayAfterAFixRewritesTheMark(t *testing.T) {

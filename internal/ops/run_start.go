@@ -12,7 +12,6 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -36,110 +35,70 @@ const (
 	maxRate = 100_000
 	// sendWithin bounds the sending of a run's first message.
 	sendWithin = 20 * time.Second
+	// atOnce is the most documents of a retry that the process executes that is asked; more are handed to the workers. executeWithin bounds
+	// it, as requeueWithin.
+	atOnce        = 100
+	executeWithin = 3 * time.Minute
 )
 
-// StartRequest asks for a run with a manager and workers.
+// StartRequest asks for a run with a manager and workers. It selects documents by one of IDs, Since, Run, Findings and All.
 type StartRequest struct {
 	// Kind is one of Options.Kinds.
 	Kind run.Kind `json:"kind"`
-	run.Filter
-	// Findings are classes of reconcile.Rewritable. The documents and lines of the open ones are then the filter; no other is allowed.
+	// IDs names documents, 10,000 at most.
+	IDs []string `json:"ids,omitempty"`
+	// Since is the earliest last change.
+	Since time.Time `json:"since,omitzero"`
+	// Run names another run: the documents that failed or were deferred in it. A comparison waits for its end.
+	Run string `json:"run,omitempty"`
+	// Findings are classes of reconcile.Rewritable: the documents and lines of the open ones, for a kind that writes lines again.
 	Findings []reconcile.Class `json:"findings,omitempty"`
-	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
+	// All means all documents. A kind that needs no filter goes without; a comparison then looks at what changed since the last one.
 	All bool `json:"all,omitempty"`
+	// OverwriteEdits are lines that a kind that writes lines again writes although a person edited them. NotComparable lets it write lines
+	// that cannot be compared with what was written. Neither selects documents.
+	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
+	NotComparable  bool    `json:"not_comparable,omitempty"`
 	// DryRun counts and lists, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
-	Rate  int `json:"rate_per_minute,omitempty"`
-	Limit int `json:"limit,omitempty"`
-	// Pattern is the hand-off's; empty: two_phase, or checkpoint above 10,000 documents.
-	Pattern string `json:"pattern,omitempty"`
-	// Here executes the run in this process, without messages, as long as the request lasts.
-	Here bool   `json:"-"`
-	Why  string `json:"why,omitempty"`
+	Rate  int    `json:"rate_per_minute,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+	Why   string `json:"why,omitempty"`
 }
 
-func (r StartRequest) check(table run.KindTable) error {
+// check returns the request's kind, and refuses what does not go together.
+func (r StartRequest) check(table run.KindTable) (run.KindRow, error) {
 	kind, there := table.Find(r.Kind)
-	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == "" && len(r.Statuses) == 0
-	if err := r.checkFindings(kind.Rewrite, !empty); there && err != nil {
-		return err
+	ways := 0
+	for _, one := range []bool{len(r.IDs) > 0, !r.Since.IsZero(), r.Run != "" && !kind.Compares, len(r.Findings) > 0, r.All} {
+		if one {
+			ways++
+		}
 	}
-	empty = empty && len(r.Findings) == 0
 	switch {
 	case !there:
-		return refuse(Usage, "kind: expected %s, found %q", table, string(r.Kind))
-	case r.ErrorKind != "" && !knownKind(fault.Kind(r.ErrorKind)):
-		return refuse(Usage, "error_kind: expected one of %s, found %q", kinds(), r.ErrorKind)
-	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
-		return refuse(Usage, "to: expected a time after from")
-	case len(r.Statuses) > 0 && (len(kind.Passes) > 0 || len(r.IDs) > 0 || r.Run != ""):
-		return refuse(Usage, "statuses: go with a search for documents")
-	case slices.ContainsFunc(r.Statuses, func(s invoice.Status) bool { return !slices.Contains(kind.Selectable(), s) }):
-		return refuse(Usage, "statuses: a %s takes %s, found %s", r.Kind, joined(kind.Selectable()), Truncate(joined(r.Statuses), MaxBy))
-	case len(r.IDs) > maxRunIDs:
-		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
-	case kind.Compares:
-		if err := r.checkComparison(); err != nil {
-			return err
-		}
-		empty = len(r.IDs) == 0
-	case len(kind.Passes) > 0 && (len(r.IDs) > 0 || r.ErrorKind != "" || r.Code != "" || r.Pattern != ""):
-		return refuse(Usage, "kind: a %s takes no documents: it goes with a time, a rate and a limit", r.Kind)
-	case r.Mend || r.Whole:
-		return refuse(Usage, "mend, whole: go with a comparison, found %q", string(r.Kind))
-	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
-		return refuse(Usage, "ids: go with no other filter")
-	case r.Run != "" && (!kind.OfRun || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
-		return refuse(Usage, "run: goes with a kind that tries failed documents again, and with no other filter than a code")
+		return kind, refuse(Usage, "kind: expected %s, found %q", table, string(r.Kind))
+	case ways > 1:
+		return kind, refuse(Usage, "ids: expected one of ids, since, run, findings and all, found %d", ways)
+	case ways == 0 && !kind.Unfiltered:
+		return kind, refuse(Usage, "all: expected a filter, or that all documents are meant")
+	case len(kind.Passes) > 0 && (!r.Since.IsZero() || r.Limit != 0):
+		return kind, refuse(Usage, "kind: a %s goes with ids or all, run, and a rate", r.Kind)
+	case kind.Compares && r.DryRun:
+		return kind, refuse(Usage, "dry_run: a %s changes no row: there is nothing to preview", r.Kind)
+	case r.Run != "" && !kind.Compares && !kind.OfRun:
+		return kind, refuse(Usage, "run: goes with a kind that tries failed documents again, found %q", string(r.Kind))
+	case (len(r.Findings) > 0 || len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
+		return kind, refuse(Usage, "findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
+	case len(r.Findings) > 0 && (len(r.OverwriteEdits) > 0 || r.NotComparable):
+		return kind, refuse(Usage, "findings: name the lines themselves, without overwrite_edits and not_comparable")
 	}
-	return r.checkBounds(kind, empty)
-}
-
-// checkComparison checks the filter of a kind that compares.
-func (r StartRequest) checkComparison() error {
-	switch {
-	case r.ErrorKind != "" || r.Code != "" || r.Pattern != "" || r.Limit != 0 || !r.From.IsZero() || !r.To.IsZero():
-		return refuse(Usage, "kind: a %s searches for no documents and has no batches: it goes with ids or all, run, mend, and a rate; found a time, an error, a limit or a pattern", r.Kind)
-	case r.DryRun:
-		return refuse(Usage, "dry_run: a %s changes no row, unless it is to mend: there is nothing to preview", r.Kind)
-	case r.Whole && !r.All:
-		return refuse(Usage, "whole: say all in its place")
+	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool { return !slices.Contains(reconcile.Rewritable(), c) })
+	if unknown >= 0 {
+		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.Rewritable()), Truncate(string(r.Findings[unknown]), MaxKind))
 	}
-	return nil
-}
-
-// checkBounds checks the rest. empty says that the filter selects nothing.
-func (r StartRequest) checkBounds(kind run.KindRow, empty bool) error {
-	_, known := run.PatternOf(r.Pattern)
-	switch {
-	case r.Run != "" && !isRunID(r.Run):
-		return notARun(r.Run)
-	case r.Rate < 0 || r.Rate > maxRate:
-		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", maxRate, r.Rate)
-	case r.Limit < 0 || r.Limit > maxRunLimit:
-		return refuse(Usage, "limit: expected 0 to %d, found %d", maxRunLimit, r.Limit)
-	case r.Pattern != "" && !known:
-		return refuse(Usage, "pattern: expected two_phase, checkpoint or optimistic, found %q", r.Pattern)
-	case (len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
-		return refuse(Usage, "overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
-	case len(r.OverwriteEdits) > maxOverwritten:
-		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxOverwritten, len(r.OverwriteEdits))
-	case slices.ContainsFunc(r.OverwriteEdits, func(line int64) bool { return line < 1 }):
-		return refuse(Usage, "overwrite_edits: expected the ids of lines, found %d", slices.Min(r.OverwriteEdits))
-	case empty && len(r.OverwriteEdits) > 0 && !r.All:
-		return refuse(Usage, "overwrite_edits: names lines, not documents: expected ids, another filter, or all")
-	case empty && !r.All && !kind.Unfiltered:
-		return refuse(Usage, "all: expected a filter, or that all documents are meant")
-	case r.All && !empty:
-		return refuse(Usage, "all: goes with no filter")
-	}
-	for _, id := range r.IDs {
-		if err := checkDocumentID(id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return kind, nil
 }
 
 func knownKind(k fault.Kind) bool {
@@ -165,112 +124,163 @@ type Started struct {
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
 	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
 	Diffs []DocumentDiff `json:"diffs,omitempty"`
-	// Progress is the run after its execution in this process (StartRequest.Here).
+	// Progress is the run as it was when this process had executed it for a while: a retry of few documents, and any run whose message could
+	// not be sent.
 	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
 	Note string `json:"note,omitempty"`
 }
 
-// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent, or
-// with Here, the run is executed in this process until it has ended or ctx is nearly over. Errors: *RequestError (usage; conflict in a
-// shadow); infrastructure, throttled, quota, contention. After an error no run was started.
+// plan is a run to start: what a request asks for, checked and resolved.
+type plan struct {
+	kind   run.KindRow
+	filter run.Filter
+	// rate and limit are those of the request; 0 means no bound.
+	rate, limit int
+	dryRun      bool
+	why         string
+	// findings are the classes whose lines are written again. lines are these lines; a dry run shows their change.
+	findings []reconcile.Class
+	lines    map[int64]bool
+	// retry: somebody waits for the documents, so few of them are not handed to workers.
+	retry bool
+}
+
+// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent,
+// this process executes the run for some minutes, and the timer goes on. Errors: *RequestError (usage; conflict in a shadow); infrastructure,
+// throttled, quota, contention. After an error no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
-	r.IDs = distinct(r.IDs)
-	if err := r.check(o.o.Kinds); err != nil {
+	kind, err := r.check(o.o.Kinds)
+	if err != nil {
 		return Started{}, err
 	}
-	kind, _ := o.o.Kinds.Find(r.Kind) // checked
-	r.Whole = r.All && kind.Compares
-	var err error
+	p := plan{kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why, findings: r.Findings, filter: run.Filter{
+		IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits, NotComparable: r.NotComparable, Whole: r.All && kind.Compares,
+	}}
+	if err = p.checkBounds(); err != nil {
+		return Started{}, err
+	}
 	if kind.Compares && r.Run != "" { // it waits for that run, and a wrong name would let it begin at once
 		if err = o.stores(ctx, func(ctx context.Context, s Stores) error { _, err := o.requireRun(ctx, s, r.Run); return err }); err != nil {
 			return Started{}, err
 		}
 	}
-	if r.Code, err = o.code("code", r.Code); err != nil {
+	if err := o.mayStart(ctx, p); err != nil {
 		return Started{}, err
 	}
-	if !r.DryRun {
-		if _, err = checkReason(ctx, r.Why); err != nil {
-			return Started{}, err
-		}
-	}
-	if o.o.ReadOnly != "" && !r.DryRun {
-		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
-	}
-	var lines map[int64]bool
 	if len(r.Findings) > 0 {
-		if lines, err = o.resolveFindings(ctx, &r); err != nil {
+		if err = o.resolveFindings(ctx, &p); err != nil {
 			return Started{}, err
 		}
-		if len(lines) == 0 {
-			return Started{
-				DryRun: r.DryRun, Kind: r.Kind, Failures: []Failures{}, First: []Match{}, Note: "no finding is open of " + joined(r.Findings),
-			}, nil
+		if len(p.lines) == 0 {
+			return nothing(p, "no finding is open of "+joined(r.Findings)), nil
 		}
 	}
-	res, err := o.previewRun(ctx, kind, r, lines)
-	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
+	return o.start(ctx, p)
+}
+
+// nothing is the result where no document matches.
+func nothing(p plan, note string) Started {
+	return Started{DryRun: p.dryRun, Kind: p.kind.Kind, Failures: []Failures{}, First: []Match{}, Note: note}
+}
+
+// checkBounds checks what any request for a run may have.
+func (p plan) checkBounds() error {
+	lines := p.filter.OverwriteEdits
+	switch {
+	case len(p.filter.IDs) > maxRunIDs:
+		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(p.filter.IDs))
+	case p.filter.Run != "" && !isRunID(p.filter.Run):
+		return notARun(p.filter.Run)
+	case p.rate < 0 || p.rate > maxRate:
+		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", maxRate, p.rate)
+	case p.limit < 0 || p.limit > maxRunLimit:
+		return refuse(Usage, "limit: expected 0 to %d, found %d", maxRunLimit, p.limit)
+	case len(lines) > maxOverwritten:
+		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxOverwritten, len(lines))
+	case slices.ContainsFunc(lines, func(line int64) bool { return line < 1 }):
+		return refuse(Usage, "overwrite_edits: expected the ids of lines, found %d", slices.Min(lines))
+	}
+	for _, id := range p.filter.IDs {
+		if err := checkDocumentID(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayStart refuses a run without a reason, and any in a shadow. A dry run needs neither.
+func (o *Ops) mayStart(ctx context.Context, p plan) error {
+	if p.dryRun {
+		return nil
+	}
+	if _, err := checkReason(ctx, p.why); err != nil {
+		return err
+	}
+	if o.o.ReadOnly != "" {
+		return refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	return nil
+}
+
+// start counts the documents of a run, and starts it if there are any. Errors as StartRun.
+func (o *Ops) start(ctx context.Context, p plan) (Started, error) {
+	res, err := o.previewRun(ctx, p)
+	if err != nil || p.dryRun || (res.Matched == 0 && !res.AtLeast && len(p.kind.Passes) == 0) {
 		return res, err
 	}
-	if res, err = o.begin(ctx, r, res); err != nil {
-		return Started{}, err
-	}
-	here := r.Here || (res.Note != "" && len(kind.Passes) == 0) // its message could not be sent
-	if !here {
-		return res, nil
-	}
-	p, err := o.execute(ctx, res.Run)
-	if err != nil {
-		res.Note = joinNotes(res.Note, fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", res.Run, errorText(err)))
-		return res, nil
-	}
-	res.Progress, res.Note = &p, joinNotes(res.Note, p.Note)
-	return res, nil
-}
-
-// begin starts a run that was checked and counted: its row, its audit entry, its first message unless it is executed here. Errors as
-// StartRun.
-func (o *Ops) begin(ctx context.Context, r StartRequest, res Started) (Started, error) {
-	by, err := actor(ctx)
+	here := p.retry && !res.AtLeast && res.Matched <= atOnce
+	row, err := o.begin(ctx, p, res, here)
 	if err != nil {
 		return Started{}, err
-	}
-	filter, err := json.Marshal(r.Filter)
-	if err != nil {
-		return Started{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
-	}
-	row := run.Run{
-		ID: newRunID(string(r.Kind), o.o.Now()), SysName: o.o.SysName, Kind: r.Kind, Filter: filter, Pattern: res.Pattern,
-		Rate: r.Rate, Limit: r.Limit, Matched: res.Matched, AtLeast: res.AtLeast,
-		RequestedBy: by, Why: r.Why,
 	}
 	res.Run = row.ID
-	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
-		return s.Runs.StartRun(ctx, row, run.Audit{
-			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID, Detail: startDetail(r, res),
-		})
-	})
+	if !here {
+		var sent bool
+		if res.Note, sent = o.notify(ctx, row); sent {
+			return res, nil
+		}
+	}
+	progress, err := o.execute(ctx, row.ID)
 	if err != nil {
-		return Started{}, unaudited(err)
+		res.Note = joinNotes(res.Note, fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", row.ID, errorText(err)))
+		return res, nil
 	}
-	if !r.Here {
-		res.Note = o.notify(ctx, row)
-	}
+	res.Progress, res.Note = &progress, joinNotes(res.Note, progress.Note)
 	return res, nil
 }
 
-// startDetail is the detail of a run's audit entry.
-func startDetail(r StartRequest, res Started) json.RawMessage {
-	found := ""
-	if len(r.Findings) > 0 {
-		found = fmt.Sprintf(`,"findings":%q`, joined(r.Findings)) // names of a table
+// begin stores a run that was checked and counted, with its audit entry. Errors as StartRun.
+func (o *Ops) begin(ctx context.Context, p plan, res Started, here bool) (run.Run, error) {
+	by, err := actor(ctx)
+	if err != nil {
+		return run.Run{}, err
 	}
-	return json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here, found))
+	filter, err := json.Marshal(p.filter)
+	if err != nil {
+		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
+	}
+	row := run.Run{
+		ID: newRunID(string(p.kind.Kind), o.o.Now()), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter, Pattern: res.Pattern,
+		Rate: p.rate, Limit: p.limit, Matched: res.Matched, AtLeast: res.AtLeast,
+		RequestedBy: by, Why: p.why,
+	}
+	found := ""
+	if len(p.findings) > 0 {
+		found = fmt.Sprintf(`,"findings":%q`, joined(p.findings)) // names of a table
+	}
+	detail := json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, row.Kind, res.Matched, res.AtLeast, res.Pattern, here, found))
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
+		return s.Runs.StartRun(ctx, row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
+	})
+	if err != nil {
+		return run.Run{}, unaudited(err)
+	}
+	return row, nil
 }
 
-// execute executes a run in this process, unless the flow is paused, and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when
-// another live process has the run.
+// execute executes a run in this process for a while, unless the flow is paused, and shows it. A note says how it goes on. Errors as RunShow;
+// *RequestError (conflict) when another live process has the run.
 func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	var executor Executor
 	err := o.withStores(ctx, func(_ context.Context, s Stores) error { executor = s.Executor; return nil })
@@ -281,7 +291,12 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	var failed error
 	if flow := o.p.Breaker.View(ctx).Control.Breaker; flow.Name == breaker.Paused {
 		done.Left = "the flow is " + o.describe(flow) // who asks does not wait for that
-	} else if done, failed = executor.Execute(ctx, id); done.Busy {
+	} else {
+		within, cancel := context.WithTimeout(ctx, executeWithin)
+		done, failed = executor.Execute(within, id)
+		cancel()
+	}
+	if done.Busy {
 		return RunProgress{}, refuse(Conflict, "run %q: %s", id, done.Left)
 	}
 	p, err := o.showRun(context.WithoutCancel(ctx), o.withStores, id)
@@ -298,22 +313,22 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	return p, nil
 }
 
-// notify sends the run's message. It returns a note when that fails. A run without documents needs none.
-func (o *Ops) notify(ctx context.Context, row run.Run) string {
+// notify sends the run's message. A note says why that failed. A run without documents needs none.
+func (o *Ops) notify(ctx context.Context, row run.Run) (note string, sent bool) {
 	if kind, _ := o.o.Kinds.Find(row.Kind); len(kind.Passes) > 0 {
-		return "the timer executes it, for some minutes at a time"
+		return "the timer executes it, for some minutes at a time", true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
 	errs := o.p.RunQueue.Send(ctx, []run.Outgoing{run.RunPayload(row).Outgoing(0)})
 	if len(errs) == 1 && errs[0] == nil {
-		return ""
+		return "", true
 	}
 	why := "no answer"
 	if len(errs) > 0 {
 		why = errorText(errs[0])
 	}
-	return "its message could not be sent (" + why + "): the timer sends one within about ten minutes, unless the run has ended by then"
+	return "its message could not be sent: " + why, false
 }
 
 func newRunID(kind string, now time.Time) string {

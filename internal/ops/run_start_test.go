@@ -2,7 +2,6 @@ package ops_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,11 +9,9 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
-	"sqlwriter/test/inmem"
 )
 
 func TestInvalidRunRequestsAreRefused(t *testing.T) {
@@ -34,33 +31,30 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		says    string
 	}{
 		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex, reapply or reconcile, found "census"`},
-		"no kind of error":           {with(func(r *ops.StartRequest) { r.ErrorKind, r.All = "documents", false }), `error_kind: expected one of infrastructure, `},
-		"from after to":              {with(func(r *ops.StartRequest) { r.From, r.To, r.All = start(), start(), false }), "to: expected a time after from"},
 		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
-		"ids and a code":             {with(func(r *ops.StartRequest) { r.IDs, r.Code, r.All = []string{"a"}, "1", false }), "ids: go with no other filter"},
+		"ids and a time":             {with(func(r *ops.StartRequest) { r.IDs, r.Since, r.All = []string{"a"}, start(), false }), "ids: expected one of ids, since, run, findings and all, found 2"},
 		"an invalid id":              {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }), "id: expected the id of a document"},
 		"an empty id":                {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{""}, false }), "id: expected the id of a document, found nothing"},
 		"a rate below zero":          {with(func(r *ops.StartRequest) { r.Rate = -1 }), "rate: expected 0 to 100000 documents a minute, found -1"},
 		"a limit too large":          {with(func(r *ops.StartRequest) { r.Limit = 100_000_001 }), "limit: expected 0 to 100000000, found 100000001"},
-		"no pattern":                 {with(func(r *ops.StartRequest) { r.Pattern = "three_phase" }), `pattern: expected two_phase, checkpoint or optimistic, found "three_phase"`},
 		"an empty filter":            {with(func(r *ops.StartRequest) { r.All = false }), "all: expected a filter, or that all documents are meant"},
-		"all with a filter":          {with(func(r *ops.StartRequest) { r.Code = "1" }), "all: goes with no filter"},
+		"all with a filter":          {with(func(r *ops.StartRequest) { r.Since = start() }), "ids: expected one of ids, since"},
 		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
 		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, Why: "x"}, "all: expected a filter"},
 		"a reapply of everything":    {ops.StartRequest{Kind: run.Reapply, Why: "x"}, "all: expected a filter"},
 		"lines of a reapply":         {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reapply, []int64{1} }), `found "reapply"`},
-		"a reapply of what waits":    {ops.StartRequest{Kind: run.Reapply, Why: "x", Filter: run.Filter{Statuses: []invoice.Status{invoice.Pending}}}, "statuses: a reapply takes committed, failed, found pending"},
-		"a reindex of a run":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Filter: run.Filter{Run: "run-1"}}, "run: goes with a kind that tries failed documents again"},
+		"a reindex of a run":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Run: "run-1"}, "run: goes with a kind that tries failed documents again"},
+		"a run and its documents":    {with(func(r *ops.StartRequest) { r.Run, r.IDs, r.All = "run-1", []string{"a"}, false }), "ids: expected one of ids, since"},
 		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
 		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
 		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 10_001) }), "overwrite_edits: expected at most 10000 lines, found 10001"},
-		"findings of a replay":       {ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}}, `findings: go with a kind that writes lines again, found "replay"`},
+		"findings of a replay":       {ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}}, `findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
 		"findings that have no line": {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.LeftBehind}}, `findings: expected row_missing, tracking_missing, edited, stale, not_in_ledger, found "left_behind"`},
-		"findings and a time":        {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Filter: run.Filter{From: start()}}, "findings: go with no other filter"},
-		"findings and lines":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Filter: run.Filter{OverwriteEdits: []int64{1}}}, "findings: go with no other filter"},
-		"findings of everything":     {ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}}, "findings: go with no other filter"},
+		"findings and a time":        {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Since: start()}, "ids: expected one of ids, since"},
+		"findings and lines":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, OverwriteEdits: []int64{1}}, "findings: name the lines themselves"},
+		"findings of everything":     {ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}}, "ids: expected one of ids, since"},
 		"no line":                    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, []int64{7, 0} }), "overwrite_edits: expected the ids of lines, found 0"},
-		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "overwrite_edits: names lines, not documents"},
+		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "all: expected a filter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ops.StartRun(by(t, "pat"), c.request)
@@ -82,14 +76,13 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 		matched int
 	}{
 		"replay":           {ops.StartRequest{Kind: run.Replay, All: true}, 25},
-		"by code":          {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{Code: "547"}}, 0},
-		"by kind":          {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{ErrorKind: "document"}}, 25},
-		"by time":          {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{From: start().Add(-50 * time.Minute)}}, 15},
+		"since":            {ops.StartRequest{Kind: run.Replay, Since: start().Add(-50 * time.Minute)}, 25},
+		"since later":      {ops.StartRequest{Kind: run.Replay, Since: start().Add(50 * time.Minute)}, 0},
 		"at most":          {ops.StartRequest{Kind: run.Replay, All: true, Limit: 3}, 3},
 		"drain":            {ops.StartRequest{Kind: run.Drain}, 1},
 		"reindex":          {ops.StartRequest{Kind: run.Reindex, All: true}, 1},
-		"ids, one twice":   {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: []string{id(1), id(2), id(1)}}}, 2},
-		"ids, at most one": {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: []string{id(1), id(2)}}, Limit: 1}, 1},
+		"ids, one twice":   {ops.StartRequest{Kind: run.Replay, IDs: []string{id(1), id(2), id(1)}}, 2},
+		"ids, at most one": {ops.StartRequest{Kind: run.Replay, IDs: []string{id(1), id(2)}, Limit: 1}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.DryRun = true
@@ -119,33 +112,23 @@ func TestADryRunExplainsNamedDocuments(t *testing.T) {
 		return why
 	}
 	ids := []string{id(1), id(2), id(3), id(4), id(5), id(6), id(7), id(8), id(9)}
-	replay := r.start(ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: ids}, DryRun: true})
+	replay := r.start(ops.StartRequest{Kind: run.Replay, IDs: ids, DryRun: true})
 	require.Equal(t, map[string]string{
 		id(5): "it is committed", id(6): "it was never offered", id(7): `it belongs to the environment "dev"`, id(9): "no document has this id",
 	}, left(replay))
 	require.Equal(t, 5, replay.Matched)
 	require.Equal(t, ops.Failures{Status: "failed", Kind: "document", Code: "2628", Documents: 2}, replay.Failures[0])
-	drain := r.start(ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: ids}, DryRun: true})
+	drain := r.start(ops.StartRequest{Kind: run.Drain, IDs: ids, DryRun: true})
 	require.Equal(t, "it waits for a retry", left(drain)[id(4)])
 	require.Equal(t, "it is failed", left(drain)[id(1)])
 	require.Equal(t, 1, drain.Matched)
-}
-
-func TestTheFilterOfARunSurvivesJSON(t *testing.T) {
-	request := replayAll()
-	request.ErrorKind, request.Code, request.From, request.IDs = "document", "2628", start(), []string{"a"}
-	text, err := json.Marshal(request)
-	require.NoError(t, err)
-	var back ops.StartRequest
-	require.NoError(t, json.Unmarshal(text, &back))
-	require.Equal(t, request, back, "a run has a kind, and so have errors")
 }
 
 func TestStartRun(t *testing.T) {
 	r := newRuns(t)
 	r.fill(25)
 	request := replayAll()
-	request.All, request.Code, request.Rate, request.Limit = false, "2628", 600, 10
+	request.All, request.Since, request.Rate, request.Limit = false, start().Add(-time.Hour), 600, 10
 	res := r.start(request)
 	require.Regexp(t, `^replay-20251218-160000-[0-9a-f]{8}$`, res.Run)
 	require.Equal(t, []any{10, false, run.TwoPhase, ""}, []any{res.Matched, res.AtLeast, res.Pattern, res.Note})
@@ -154,7 +137,7 @@ func TestStartRun(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []any{run.Replay, "web", run.TwoPhase, 600, 10, 10, false, "pat", "column widened", run.RunRunning},
 		[]any{row.Kind, row.SysName, row.Pattern, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status})
-	require.JSONEq(t, `{"code":"2628"}`, string(row.Filter))
+	require.JSONEq(t, `{"from":"2025-12-18T15:00:00Z"}`, string(row.Filter))
 
 	entries := r.audited(run.CodeRunStart)
 	require.Len(t, entries, 1)
@@ -171,25 +154,22 @@ func TestStartRun(t *testing.T) {
 func TestThePatternIsChosen(t *testing.T) {
 	for name, c := range map[string]struct {
 		spyDocuments, limit int
-		asked               string
 		matched             int
 		atLeast             bool
 		pattern             string
 	}{
-		"ten thousand":         {10_000, 0, "", 10_000, false, run.TwoPhase},
-		"one more":             {10_001, 0, "", 10_000, true, run.Checkpoint},
-		"many":                 {12_500, 0, "", 10_000, true, run.Checkpoint},
-		"many, at most some":   {12_500, 500, "", 500, false, run.TwoPhase},
-		"many, at most all":    {12_500, 10_000, "", 10_000, false, run.TwoPhase},
-		"many, at most more":   {12_500, 12_000, "", 10_000, true, run.Checkpoint},
-		"many, asked for":      {12_500, 0, run.TwoPhase, 10_000, true, run.TwoPhase},
-		"few, asked for other": {5, 0, run.Optimistic, 5, false, run.Optimistic},
+		"ten thousand":       {10_000, 0, 10_000, false, run.TwoPhase},
+		"one more":           {10_001, 0, 10_000, true, run.Checkpoint},
+		"many":               {12_500, 0, 10_000, true, run.Checkpoint},
+		"many, at most some": {12_500, 500, 500, false, run.TwoPhase},
+		"many, at most all":  {12_500, 10_000, 10_000, false, run.TwoPhase},
+		"many, at most more": {12_500, 12_000, 10_000, true, run.Checkpoint},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuns(t)
 			r.search.invented = c.spyDocuments
 			request := replayAll()
-			request.Limit, request.Pattern = c.limit, c.asked
+			request.Limit = c.limit
 			res := r.start(request)
 			require.Equal(t, []any{c.matched, c.atLeast, c.pattern}, []any{res.Matched, res.AtLeast, res.Pattern})
 			row, _, err := r.runStore.Run(t.Context(), res.Run)
@@ -258,16 +238,6 @@ func TestAShadowChangesNothing(t *testing.T) {
 	require.Equal(t, 1, r.start(request).Matched)
 }
 
-func TestAMessageThatCannotBeSent(t *testing.T) {
-	r := newRuns(t)
-	r.fill(1)
-	r.queue.Always(inmem.QueueDown())
-	res := r.start(replayAll())
-	require.NotEmpty(t, res.Run, "the run is there all the same")
-	require.Contains(t, res.Note, "its message could not be sent (inmem: send: infrastructure down: the queue cannot be reached): the timer sends one")
-	require.Equal(t, run.RunCompleted, res.Progress.Status, "and this process executes it")
-}
-
 func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
@@ -333,7 +303,7 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 			return err
 		},
 		"what it left is not known any more": func() error {
-			_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Replay, Filter: run.Filter{Run: old}, Why: "x"})
+			_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Replay, Run: old, Why: "x"})
 			return err
 		},
 	} {

@@ -118,12 +118,12 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 		_, err = opsapi.Do(t.Context(), caller, opsapi.AuditList, audits)
 		require.NoError(t, err)
 		require.Equal(t, audits, seen)
-		start := ops.StartRequest{Kind: run.Replay, Filter: run.Filter{From: at, IDs: []string{"a,b"}, OverwriteEdits: []int64{1 << 60}}, Why: "w\x01"}
+		start := ops.StartRequest{Kind: run.Replay, Since: at, IDs: []string{"a,b"}, OverwriteEdits: []int64{1 << 60}, Why: "w\x01"}
 		_, err = opsapi.Do(t.Context(), caller, opsapi.RunStart, start)
 		require.NoError(t, err)
 		got, ok := seen.(ops.StartRequest)
-		require.True(t, ok && got.From.Equal(at))
-		got.From = at
+		require.True(t, ok && got.Since.Equal(at))
+		got.Since = at
 		require.Equal(t, start, got)
 	}
 	denied := opsapi.Credential{Token: func(context.Context) (string, error) { return "", errors.New("sign in with az login") }}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 type delivered struct {
 	sent, unsent, failed int
 	sending, updating    time.Duration
+	// queueAway: the queue did not answer.
+	queueAway bool
 }
 
 // deliver sends the messages of batches and records the results: accepted ones become queued, the others pending_retry. Only a refusal
@@ -54,8 +57,9 @@ func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm 
 		if err == nil {
 			err = storeErr
 		}
-		if err == nil && fault.IsDependency(r.err) {
-			err = r.err
+		if fault.IsDependency(r.err) {
+			d.queueAway = true
+			err = cmp.Or(err, r.err)
 		}
 	}
 	return d, err

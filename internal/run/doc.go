@@ -8,7 +8,7 @@
 // that cannot be used as evidence. Deferral defers messages until the process has opened SQL.
 //
 // An Executor does a run in its process, without any message: it is manager and worker in one, over the same rows. Managers and workers
-// continue what it left, and it continues what they left (ADR 0030).
+// continue what it left, and it continues what they left (ADR 0030). The timer uses it while the queue is away.
 //
 // Kinds is the table of the kinds of runs. A kind may have passes instead of documents: its run has no batches and no messages, but a
 // watermark and counts. The timer executes it a few minutes at a time (Recovery.CarryOn).

@@ -56,8 +56,8 @@ func failedState(code, kind, failedAt string) string {
 
 func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 	t.Parallel()
-	at := func(hour int) string { return fmt.Sprintf("1999-12-31 %02d:00:00.000000+00:00", hour) }
-	hour := func(h int) time.Time { return time.Date(1999, 12, 31, h, 0, 0, 0, time.UTC) }
+	const failedAt = "1999-12-31 19:00:00.000000+00:00"
+	hour := func(h int) time.Time { return time.Date(2000, 1, 1, h, 0, 0, 0, time.UTC) } // the world begins at 0
 	for _, c := range []struct {
 		name   string
 		filter run.Filter
@@ -66,16 +66,18 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 		{"all", run.Filter{}, []int{1, 2, 3, 4}},
 		{"code, whatever its case", run.Filter{Code: "missing_DETAIL_row"}, []int{1, 2}},
 		{"kind", run.Filter{ErrorKind: "internal"}, []int{4}},
-		{"from the time it failed on", run.Filter{From: hour(20)}, []int{2, 3, 4}},
-		{"before the time it failed", run.Filter{To: hour(20)}, []int{1}},
-		{"both", run.Filter{From: hour(20), To: hour(21), Code: "2628"}, []int{3}},
+		{"from the time of its change on", run.Filter{From: hour(1)}, []int{2, 3, 4}},
+		{"before the time of its change", run.Filter{To: hour(1)}, []int{1}},
+		{"both", run.Filter{From: hour(1), To: hour(2), Code: "2628"}, []int{3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.put(1, "a", failedState("missing_detail_row", "document", at(19)))
-				w.put(2, "b", failedState("missing_detail_row", "document", at(20)))
-				w.put(3, "c", failedState("2628", "document", at(20)))
-				w.put(4, "d", failedState("panic", "internal", at(21)))
+				w.put(1, "a", failedState("missing_detail_row", "document", failedAt))
+				time.Sleep(time.Hour)
+				w.put(2, "b", failedState("missing_detail_row", "document", failedAt))
+				w.put(3, "c", failedState("2628", "document", failedAt))
+				time.Sleep(time.Hour)
+				w.put(4, "d", failedState("panic", "internal", failedAt))
 				w.put(5, "e", `{"status":"pending","retry_count":0}`)
 				w.instance("m").manage()
 				w.instance("w").work()

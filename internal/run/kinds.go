@@ -38,8 +38,6 @@ type KindRow struct { //nolint:revive // Kind is its name
 	// all.
 	Statuses []invoice.Status
 	Accepts  func(doc commit.PendingDoc, now time.Time) bool
-	// ByFailure: From and To bound the time of the failure. Otherwise they bound the last change.
-	ByFailure bool
 	// OfRun tries failed documents again, and so allows Filter.Run. Unfiltered allows an empty filter without a further question.
 	OfRun, Unfiltered bool
 	// TakeOver are the statuses from which a worker takes documents before they are due. TakeOverNamed are added for a run that names
@@ -69,7 +67,7 @@ func Kinds() KindTable {
 			Outcomes: written(),
 		},
 		{
-			Kind: Replay, Meaning: "failed documents", ByFailure: true, OfRun: true,
+			Kind: Replay, Meaning: "failed documents", OfRun: true,
 			Statuses: []invoice.Status{invoice.Failed},
 			TakeOver: []invoice.Status{invoice.Failed}, TakeOverNamed: []invoice.Status{invoice.RetryScheduled},
 			Outcomes: written(),
@@ -144,17 +142,13 @@ func (b base) kindOf(r Run) (KindRow, error) {
 	return kind, nil
 }
 
-// query translates the filter for the container. A document's _ts is never earlier than its failure.
+// query translates the filter for the container.
 func (k KindRow) query(f Filter, sysName string, began time.Time) Query {
 	q := Query{SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix()}
 	if len(f.Statuses) == 0 {
 		q.Statuses = k.Statuses
 	}
-	switch {
-	case k.ByFailure:
-		q.From = invoice.EarliestTS(f.From)
-		return q
-	case !f.From.IsZero():
+	if !f.From.IsZero() {
 		q.From = max(0, f.From.Unix())
 	}
 	if !f.To.IsZero() {
@@ -165,14 +159,8 @@ func (k KindRow) query(f Filter, sysName string, began time.Time) Query {
 
 // takes reports whether the run takes a document that the query found.
 func (k KindRow) takes(f Filter, doc commit.PendingDoc, now time.Time) bool {
-	switch {
-	case f.ErrorKind != "" && f.ErrorKind != doc.Kind,
-		f.Code != "" && !strings.EqualFold(f.Code, doc.Code):
+	if (f.ErrorKind != "" && f.ErrorKind != doc.Kind) || (f.Code != "" && !strings.EqualFold(f.Code, doc.Code)) {
 		return false
-	case k.ByFailure:
-		if at := FailedAt(doc); at.Before(f.From) || (!f.To.IsZero() && !at.Before(f.To)) {
-			return false
-		}
 	}
 	return k.Accepts == nil || k.Accepts(doc, now)
 }
@@ -224,26 +212,6 @@ func (k KindRow) Preview(ctx context.Context, s Selection, sysName string, f Fil
 			}
 		}
 		if continuation = next; next == "" {
-			return nil
-		}
-	}
-}
-
-// PreviewLeft calls each for the documents that a replay of another run's failed and deferred documents (Filter.Run) would take, until
-// it returns false. Errors as Batches.Items.
-func PreviewLeft(ctx context.Context, s itemReader, f Filter, each func(document string) bool) error {
-	const page = 1000
-	for key := ""; ; {
-		found, next, err := f.left(ctx, s, key, page)
-		if err != nil {
-			return err
-		}
-		for _, id := range found {
-			if !each(id) {
-				return nil
-			}
-		}
-		if key = next; next == "" {
 			return nil
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// carryOnFor bounds the time of one tick for runs without documents.
+// carryOnFor bounds the time of one tick that executes runs.
 const carryOnFor = 2 * time.Minute
 
 // pass does the next step of a run without documents, and stores its progress.
@@ -72,9 +72,10 @@ type Carried struct {
 	Off string
 }
 
-// CarryOn executes the runs without documents, oldest first, for at most two minutes and until the invocation's time is nearly over. It
-// comes after everything else of a tick. Errors by kind: infrastructure, throttled, quota, contention; the next tick continues.
-func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
+// CarryOn executes the runs without documents, oldest first, for at most two minutes and until the invocation's time is nearly over. While
+// the queue is away it executes every run that no live process has, because no message brings a manager or a worker. It comes after
+// everything else of a tick. Errors by kind: infrastructure, throttled, quota, contention; the next tick continues.
+func (r *Recovery) CarryOn(ctx context.Context, queueAway bool) (done Carried, err error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		done.Off = reasonOf(err)
 		return done, nil
@@ -93,7 +94,7 @@ func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
 		if r.nearDeadline(ctx) {
 			break
 		}
-		if !r.hasPasses(row) {
+		if !r.hasPasses(row) && !queueAway {
 			continue
 		}
 		executed, failed := newExecution(worker{r.base}, row.ID).once(ctx)

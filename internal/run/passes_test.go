@@ -74,13 +74,13 @@ func (w *world) census(fails bool) *censusOf {
 }
 
 // carryOn is the last part of a tick.
-func (i *instance) carryOn() (done run.Carried, err error) {
+func (i *instance) carryOn(queueAway bool) (done run.Carried, err error) {
 	ended := make(chan struct{})
 	i.w.group.Go(func() {
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
 		defer cancel()
-		done, err = i.recovery.CarryOn(ctx)
+		done, err = i.recovery.CarryOn(ctx, queueAway)
 	})
 	<-ended
 	return done, err
@@ -97,7 +97,7 @@ func TestTheTimerCarriesOnARunOfPasses(t *testing.T) {
 		simulate(t, func(t *testing.T, w *world) {
 			w.queueAway()
 			c := w.census(fails)
-			done, err := w.instance("timer").carryOn()
+			done, err := w.instance("timer").carryOn(false)
 			require.NoError(t, err)
 			require.Equal(t, run.Carried{Runs: 1, Ended: 1}, done)
 			require.Equal(t, allSteps(), c.did)
@@ -124,7 +124,7 @@ func TestATickCarriesOnForTwoMinutes(t *testing.T) {
 		for _, most := range []int{3, 6, 8} {
 			begin := time.Now()
 			_, _ = timer.once()
-			_, err := timer.carryOn()
+			_, err := timer.carryOn(false)
 			require.NoError(t, err)
 			require.Less(t, time.Since(begin), 3*time.Minute)
 			require.Equal(t, allSteps()[:most], c.did)
@@ -151,10 +151,10 @@ func TestALostRaceOfOneRunKeepsNoOtherWaiting(t *testing.T) {
 			return err
 		}
 		timer := w.instance("timer")
-		done, err := timer.carryOn()
+		done, err := timer.carryOn(false)
 		require.Equal(t, fault.Contention, fault.KindOf(err))
 		require.Equal(t, run.Carried{Runs: 1, Ended: 1}, done)
-		_, err = timer.carryOn()
+		_, err = timer.carryOn(false)
 		require.NoError(t, err)
 		require.Equal(t, []run.RunStatus{run.RunCompleted, run.RunCompleted}, []run.RunStatus{w.run("run-1").Status, w.run("run-2").Status})
 	})
@@ -169,13 +169,13 @@ func TestARunOfPassesMayBeKilledAtEveryStep(t *testing.T) {
 			c := w.census(true)
 			x := w.instance("x")
 			x.killAfter(n)
-			_, _ = x.carryOn()
+			_, _ = x.carryOn(false)
 			if !x.isDead() {
 				return
 			}
 			steps = n + 1
 			time.Sleep(3 * time.Minute)
-			_, err := w.instance("y").carryOn()
+			_, err := w.instance("y").carryOn(false)
 			require.NoError(t, err)
 			require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "killed after %v", x.ops)
 			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 22, run.DocFailed: 2}, w.stats("run-1").Outcomes, "no step counts twice")
@@ -206,7 +206,7 @@ func TestAStepThatFails(t *testing.T) {
 					}
 					return nil
 				}
-				_, err := w.instance("timer").carryOn()
+				_, err := w.instance("timer").carryOn(false)
 				require.Equal(t, c.status == run.RunRunning, err != nil, "%v", err)
 				require.Equal(t, c.status, w.run("run-1").Status)
 				require.Contains(t, w.run("run-1").Error, c.says)
@@ -217,7 +217,7 @@ func TestAStepThatFails(t *testing.T) {
 					require.NoError(t, err)
 					require.True(t, ok)
 				}
-				_, err = w.instance("next").carryOn()
+				_, err = w.instance("next").carryOn(false)
 				require.NoError(t, err)
 				require.Equal(t, run.RunCompleted, w.run("run-1").Status)
 				require.Equal(t, allSteps(), steps.did, "it went on where it was")
@@ -237,12 +237,12 @@ func TestAStepWaitsAndTakesCountsBack(t *testing.T) {
 				done.Wait, done.Counts = 5*time.Minute, map[run.Outcome]int{run.DocCommitted: -2}
 			}
 		}
-		_, err := w.instance("timer").carryOn()
+		_, err := w.instance("timer").carryOn(false)
 		require.NoError(t, err)
 		require.Equal(t, allSteps()[:2], c.did)
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
 		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1}, w.stats("run-1").Outcomes)
-		_, err = w.instance("timer").carryOn()
+		_, err = w.instance("timer").carryOn(false)
 		require.NoError(t, err)
 		require.Equal(t, allSteps()[:2], c.did, "it waits")
 		waits := time.Now()
@@ -251,7 +251,7 @@ func TestAStepWaitsAndTakesCountsBack(t *testing.T) {
 		require.Equal(t, run.Executed{Left: "it waits for another run"}, done)
 		require.Less(t, time.Since(waits), time.Minute, "an operator at a terminal is told at once")
 		time.Sleep(5*time.Minute - 10*time.Second - time.Since(begin)) // the next tick comes a little early
-		_, err = w.instance("timer").carryOn()
+		_, err = w.instance("timer").carryOn(false)
 		require.NoError(t, err)
 		require.Equal(t, allSteps(), c.did)
 		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
@@ -281,7 +281,7 @@ func TestARunOfPassesIsExecutedHereAtItsRate(t *testing.T) {
 			}
 			return nil
 		}
-		_, err = w.instance("timer").carryOn()
+		_, err = w.instance("timer").carryOn(false)
 		require.NoError(t, err)
 		require.Equal(t, run.RunCancelled, w.run("run-1").Status)
 		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 6}, w.stats("run-1").Outcomes, "a step that was under way does not count")

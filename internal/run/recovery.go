@@ -37,6 +37,8 @@ type Recovered struct {
 	Rescued, Workers, Silent int
 	// Resumed counts runs without a manager that got a message; Ended counts runs that ended.
 	Resumed, Ended int
+	// QueueAway: no message can be sent now, because the queue does not answer.
+	QueueAway bool
 	// Off says why the tick did nothing; empty otherwise.
 	Off string
 }
@@ -105,6 +107,7 @@ func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 		case r.hasPasses(row): // CarryOn
 		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, RunSilent) && !fault.IsDependency(err):
 			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.resumeMessage(row)})[0]
+			done.QueueAway = done.QueueAway || fault.IsDependency(sendErr)
 			if sendErr == nil {
 				done.Resumed++
 			} else if err == nil || fault.IsDependency(sendErr) {
@@ -141,6 +144,7 @@ func (r *Recovery) sendPending(ctx context.Context, done *Recovered) error {
 		var d delivered
 		d, err = r.deliver(ctx, RunLease{}, chunk, true)
 		done.Sent, done.Unsent, done.Failed = done.Sent+d.sent, done.Unsent+d.unsent, done.Failed+d.failed
+		done.QueueAway = done.QueueAway || d.queueAway
 		if fault.IsDependency(err) {
 			return err // the other messages would fail, too
 		}

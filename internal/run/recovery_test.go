@@ -112,7 +112,7 @@ func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 		done  run.Recovered
 	}{
 		"its own message": {tooLarge(), 2, run.Recovered{Resumed: 1, Ended: 1}},
-		"the queue":       {inmem.QueueDown().Err, 1, run.Recovered{Ended: 1}},
+		"the queue":       {inmem.QueueDown().Err, 1, run.Recovered{Ended: 1, QueueAway: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
@@ -230,5 +230,56 @@ func TestTheTimerSendsWithinTheLimit(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, sent, done.Sent)
 		}
+	})
+}
+
+// While Service Bus is away the timer itself executes the runs that no live process has: no message would bring anybody.
+func TestTheTimerExecutesRunsWhileTheQueueIsAway(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(w *world){
+		"a run whose message is lost": func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() },
+		"a run whose manager is dead": func(w *world) { w.addUnsentChunk(0) },
+		"a batch that was not sent": func(w *world) {
+			w.handedOff()
+			_, _, err := w.store.MarkUnsent(w.ctx, w.store.AllBatches(), "lost", false, nil)
+			require.NoError(w.t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.fakeWrites(100)
+				prepare(w)
+				w.queueAway()
+				timer := w.instance("timer")
+				time.Sleep(8 * time.Minute)
+				done, err := timer.once()
+				require.Error(t, err)
+				require.True(t, done.QueueAway)
+				carried, err := timer.carryOn(false)
+				require.NoError(t, err)
+				require.Equal(t, run.Carried{}, carried, "a queue that answers brings the processes")
+				carried, err = timer.carryOn(done.QueueAway)
+				require.NoError(t, err)
+				require.Equal(t, run.Carried{Runs: 1, Ended: 1}, carried)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+			})
+		})
+	}
+}
+
+// A live manager keeps its run while the queue is away.
+func TestTheTimerLeavesTheRunOfALiveManagerAlone(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(100)
+		w.start(run.Run{}, run.Filter{})
+		w.queueAway()
+		_, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1, run.Worker{ID: "manager-00000001", Instance: "other"}, 0)
+		require.NoError(t, err)
+		require.True(t, mine)
+		carried, err := w.instance("timer").carryOn(true)
+		require.NoError(t, err)
+		require.Equal(t, run.Carried{}, carried)
+		require.Equal(t, "manager-00000001", w.run("run-1").Owner)
 	})
 }

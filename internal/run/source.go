@@ -4,21 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
-	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 )
-
-// FailedAt is when a document failed; its last change if it does not say.
-func FailedAt(doc commit.PendingDoc) time.Time {
-	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id starts with a time in the same layout
-		return time.UnixMicro(us)
-	}
-	return time.Unix(doc.TS, 0)
-}
 
 // watermark is the position of the search for a run's documents, stored in Run.Watermark.
 type watermark struct {
@@ -88,31 +76,24 @@ func (r Run) filter() (Filter, error) {
 	return f, nil
 }
 
-// itemReader is the part of Store that reads the outcomes of a run's documents.
-type itemReader interface {
-	Run(ctx context.Context, id string) (Run, bool, error)
-	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
-}
-
 // left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with; "" at the end.
 //
 // Retention leaves a run alone that a running run names. It may have begun before this one did, so the status is read after the documents.
-func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit int) (found []string, next string, err error) {
-	items, err := s.Items(ctx, f.Run, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
+func (s *source) left(ctx context.Context, afterKey string, limit int) (found []string, next string, err error) {
+	of := s.filter.Run
+	items, err := s.p.Store.Items(ctx, of, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
 	if err != nil {
 		return nil, "", err
 	}
-	of, there, err := s.Run(ctx, f.Run)
+	row, there, err := s.p.Store.Run(ctx, of)
 	if err != nil {
 		return nil, "", err
 	}
-	if !there || of.Status == RunPurged {
-		return nil, "", fault.New(fault.Internal, "run: left", "run_purged", "run %s was deleted by retention: what it left is not known any more", f.Run)
+	if !there || row.Status == RunPurged {
+		return nil, "", fault.New(fault.Internal, "run: left", "run_purged", "run %s was deleted by retention: what it left is not known any more", of)
 	}
 	for _, it := range items {
-		if f.Code == "" || strings.EqualFold(f.Code, it.Code) {
-			found = append(found, it.Document)
-		}
+		found = append(found, it.Document)
 	}
 	if len(items) == limit {
 		next = DocumentKey(items[limit-1].Document)
@@ -166,7 +147,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		found = s.filter.IDs[at:min(len(s.filter.IDs), at+s.o.ChunkSize)]
 	} else if s.filter.Run != "" {
 		err := s.withStore(ctx, func(ctx context.Context) (err error) {
-			found, s.next, err = s.filter.left(ctx, s.p.Store, s.watermark.Continuation, s.o.ChunkSize)
+			found, s.next, err = s.left(ctx, s.watermark.Continuation, s.o.ChunkSize)
 			return err
 		})
 		if err != nil {

@@ -82,8 +82,7 @@ func (r Run) HeldBy() string {
 
 // Filter selects the documents of a run.
 type Filter struct {
-	// ErrorKind and Code are those of the last error. From and To (exclusive) bound failed_at for a replay, otherwise _ts. Zero means
-	// any.
+	// ErrorKind and Code are those of the last error. From and To (exclusive) bound the last change, _ts. Zero means any.
 	ErrorKind string    `json:"error_kind,omitempty"`
 	Code      string    `json:"code,omitempty"`
 	From      time.Time `json:"from,omitzero"`
@@ -92,7 +91,7 @@ type Filter struct {
 	Statuses []invoice.Status `json:"statuses,omitempty"`
 	// IDs names documents; nothing else is then searched.
 	IDs []string `json:"ids,omitempty"`
-	// Run names another run: its failed and deferred documents, of Code if given. Nothing else is then searched. A run that compares waits
+	// Run names another run: its failed and deferred documents. Nothing else is then searched. A run that compares waits
 	// for its end instead.
 	Run string `json:"run,omitempty"`
 	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines that cannot be

@@ -172,9 +172,6 @@ type retryPage struct {
 	Confirm     confirm
 }
 
-// mostHere is the most documents that are retried while the browser waits; more become a run of the workers.
-const mostHere = 100
-
 // retryRequest reads the request of a retry from the query or from the form.
 func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
 	if v.Form != nil {
@@ -233,9 +230,6 @@ func (v *visit) retry() (content, error) {
 		if started.Note != "" {
 			p.Confirm.Nothing = started.Note
 		}
-	}
-	if (r.Line != 0 || r.Request != "") && (started.AtLeast || started.Matched > mostHere) { // the workers do not search by them
-		p.Confirm.Nothing = tooManyHere()
 	}
 	if stopped := v.stopped(); stopped != "" {
 		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
@@ -310,7 +304,7 @@ func retryOf(r ops.RetryRequest) string {
 	return string(r.Status)
 }
 
-// doRetry tries documents again: a few while the browser waits, more as a run of the workers.
+// doRetry tries documents again.
 func (v *visit) doRetry() (string, error) {
 	r, err := v.retryRequest()
 	if err != nil {
@@ -324,36 +318,19 @@ func (v *visit) doRetry() (string, error) {
 			return "", err
 		}
 	}
-	var started ops.Started
-	switch {
-	case len(r.IDs) > mostHere:
-		return "", usage(fmt.Sprintf("expected at most %d documents by their ids, found %d", mostHere, len(r.IDs)))
-	case len(r.IDs) > 0 || (0 < r.Limit && r.Limit <= mostHere):
-		started, err = do(v, opsapi.DocumentRetry, r)
-	case r.Line != 0 || r.Request != "":
-		return "", usage(tooManyHere())
-	default:
-		kind := run.Kinds().OfRun()
-		statuses := kind.Selectable()
-		if r.Status != "" {
-			statuses = []invoice.Status{r.Status}
-		}
-		started, err = do(v, opsapi.RunStart, ops.StartRequest{
-			Kind: kind.Kind, Why: r.Why, Limit: r.Limit, Filter: run.Filter{Statuses: statuses, ErrorKind: r.Kind, Code: r.Code, From: r.Since, To: r.Until},
-		})
-	}
+	started, err := do(v, opsapi.DocumentRetry, r)
+	return runOf(started, err, "no document matches any more")
+}
+
+// runOf is the page of the run that was started. none says that nothing was left to start one for.
+func runOf(started ops.Started, err error, none string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
 	case started.Run == "":
-		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "no document matches any more"}
+		return "", &ops.RequestError{Refusal: ops.Conflict, Message: none}
 	}
 	return string(link("run", "run", started.Run)), nil
-}
-
-// tooManyHere refuses a retry by a line or a request that the browser would wait for too long.
-func tooManyHere() string {
-	return fmt.Sprintf("a page retries at most %d documents of a line or a request: the command line retries more", mostHere)
 }
 
 // said is the number of documents that a button said; 0 when it said "at least".
@@ -370,7 +347,7 @@ func said(count string) (int, error) {
 
 // replay asks before what a run left is tried again.
 func (v *visit) replay() (content, error) {
-	r := ops.StartRequest{Kind: run.Kinds().OfRun().Kind, DryRun: true, Filter: run.Filter{Run: v.param("run")}}
+	r := ops.StartRequest{Kind: run.Kinds().OfRun().Kind, DryRun: true, Run: v.param("run")}
 	started, err := do(v, opsapi.RunStart, r)
 	if err != nil {
 		return content{}, err
@@ -390,12 +367,6 @@ func (v *visit) replay() (content, error) {
 }
 
 func (v *visit) doReplay() (string, error) {
-	started, err := do(v, opsapi.RunStart, ops.StartRequest{Kind: run.Kinds().OfRun().Kind, Why: v.Form.Get("why"), Filter: run.Filter{Run: v.Form.Get("run")}})
-	switch {
-	case err != nil:
-		return "", err
-	case started.Run == "":
-		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "nothing is left of the run any more"}
-	}
-	return string(link("run", "run", started.Run)), nil
+	started, err := do(v, opsapi.RunStart, ops.StartRequest{Kind: run.Kinds().OfRun().Kind, Why: v.Form.Get("why"), Run: v.Form.Get("run")})
+	return runOf(started, err, "nothing is left of the run any more")
 }

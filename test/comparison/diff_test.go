@@ -406,8 +406,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 		}
 
 		before, documents := w.values(lines), w.raws(ids...)
-		_, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Drain, Here: true, Why: "a test"})
-		require.NoError(w, err)
+		w.startHere(ops.StartRequest{Kind: run.Drain, Why: "a test"})
 		w.requireForetold(before, w.values(lines), foretold, func(d ops.DocumentDiff) bool { return d.Taken })
 		now := w.raws(ids...)
 		for _, o := range all {
@@ -443,8 +442,7 @@ func (w *world) written(all []odd, lines []int64, some commit.Verdict, kind run.
 	}
 	require.GreaterOrEqual(w, len(ids), 2)
 	before, foretold := w.values(lines), w.diffOf(ids...)
-	_, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: kind, Here: true, Why: "a test", Filter: run.Filter{IDs: ids}})
-	require.NoError(w, err)
+	w.startHere(ops.StartRequest{Kind: kind, Why: "a test", IDs: ids})
 	w.requireForetold(before, w.values(lines), foretold, func(ops.DocumentDiff) bool { return true })
 	require.True(w, slices.ContainsFunc(ids, func(id string) bool { return foretold[id].Verdict == some }))
 	for _, id := range ids {

@@ -52,6 +52,8 @@ type world struct {
 	changed map[string]bool
 	// links are the lines of documents of the environment that were put.
 	links map[string]int
+	// wholes counts the comparisons of everything.
+	wholes int
 }
 
 func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, contain func(testing.TB, func() time.Time) container) *world {
@@ -310,7 +312,7 @@ func (w *world) compareAlone(whole bool) night {
 	return n
 }
 
-// begin starts a comparison: as the timer does once a day, or as an operator who wants everything compared.
+// begin starts a comparison that mends: as the timer does once a day, or one of everything.
 func (w *world) begin(whole bool) (id string) {
 	w.Helper()
 	if !whole {
@@ -319,9 +321,25 @@ func (w *world) begin(whole bool) (id string) {
 		require.Equal(w, "started", n.Did)
 		return n.Run
 	}
-	n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a test", All: true, Filter: run.Filter{Mend: true}})
+	w.wholes++
+	row := run.Run{
+		ID: fmt.Sprintf("reconcile-%s-%08x", w.now().UTC().Format("20060102-150405"), w.wholes), SysName: sysName, Kind: run.Reconcile, Pattern: run.InPasses,
+		Filter: json.RawMessage(`{"whole":true,"mend":true}`), RequestedBy: "ann", Why: "a test",
+	}
+	require.NoError(w, w.db.runs.StartRun(w.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: row.Why, Run: row.ID}))
+	return row.ID
+}
+
+// startHere starts a run of an operator and executes it to its end, as managers and workers do.
+func (w *world) startHere(request ops.StartRequest) map[run.Outcome]int {
+	w.Helper()
+	started, err := w.ops.StartRun(w.operator(), request)
 	require.NoError(w, err)
-	return n.Run
+	_, err = w.executor().Execute(w.Context(), started.Run)
+	require.NoError(w, err)
+	stats, err := w.db.runs.Stats(w.Context(), started.Run)
+	require.NoError(w, err)
+	return stats.Outcomes
 }
 
 // counts are those of a night that are not 0.

@@ -344,9 +344,9 @@ func (r *runs) tick(ctx context.Context, i *instance) (crashed bool) {
 		} else {
 			_ = i.breaker.Tick(ctx)
 		}
-		_, _ = i.runs.recovery.Run(ctx) // its error is the host's to log: the next tick goes on
-		if r.path.compares {
-			_, _ = i.runs.recovery.CarryOn(ctx)
+		done, _ := i.runs.recovery.Run(ctx) // its error is the host's to log: the next tick goes on
+		if r.path.compares || done.QueueAway {
+			_, _ = i.runs.recovery.CarryOn(ctx, done.QueueAway)
 		}
 	})
 }

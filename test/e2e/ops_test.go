@@ -72,11 +72,15 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	require.Equal(t, true, answer["audited"])
 	status, answer = s.ops(http.MethodPost, "flow/resume", `{"why":"it is built"}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
-	status, answer = s.ops(http.MethodPost, "runs", `{"kind":"replay","here":true,"all":true,"why":"mended"}`, functionKey)
+	status, answer = s.ops(http.MethodPost, "documents/retry", `{"status":"failed","why":"mended"}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
 	progress := answer["progress"].(map[string]any)
 	require.Equal(t, []any{"completed", 1.0}, []any{progress["status"], progress["done"]})
 	require.Equal(t, "committed", s.state(id)["status"])
+	status, answer = s.ops(http.MethodPost, "runs", `{"kind":"reapply","all":true,"why":"once more"}`, functionKey) // there is no Service Bus
+	require.Equal(t, http.StatusOK, status, "%v", answer)
+	require.Contains(t, answer["note"], "its message could not be sent")
+	require.Equal(t, []any{"completed", 1.0}, []any{answer["progress"].(map[string]any)["status"], answer["progress"].(map[string]any)["done"]})
 
 	status, answer = s.ops(http.MethodPost, "runs", `{"al":true}`, functionKey)
 	require.Equal(t, http.StatusBadRequest, status, "%v", answer)
@@ -84,7 +88,7 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status, "%v", answer)
 	status, answer = s.ops(http.MethodGet, "runs", "", functionKey)
 	require.Equal(t, http.StatusOK, status)
-	require.Len(t, answer["runs"], 1)
+	require.Len(t, answer["runs"], 2)
 	status, answer = s.ops(http.MethodGet, "audits", "", functionKey)
 	require.Equal(t, http.StatusOK, status)
 	actions := map[string]bool{} // the timer may write a transition of the flow a second time

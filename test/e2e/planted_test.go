@@ -271,7 +271,7 @@ func TestPlantedTheManagerIsDead(t *testing.T) {
 	s.host = operators.Host
 	operators.waitReady()
 	onlyManager := off("CommitResults", "BatchWorker", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")
-	id := s.startRun(`{"kind":"drain","why":"a dead manager","pattern":"checkpoint"}`)
+	id := s.startRun(`{"kind":"drain","why":"a dead manager"}`)
 	search := s.holdRequests(cosmosdb.OpQuery, cosmosdb.Before, 0)
 	dead := s.launch("dead", onlyManager)
 	require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), search, 1))

@@ -70,14 +70,6 @@ func (s *stack) backupOnServer(age time.Duration) (restore func()) {
 	}
 }
 
-// writer is the pool that writes.
-func (s *stack) writer() *sql.DB {
-	if s.store == nil {
-		return s.db
-	}
-	return s.store.Writer()
-}
-
 func (s *stack) exec(db *sql.DB, query string, args ...any) {
 	s.t.Helper()
 	_, err := db.ExecContext(s.t.Context(), query, args...)

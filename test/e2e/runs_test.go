@@ -305,7 +305,7 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	s.submitMany(docs)
 	_, workers := s.team(2)
 	rule := s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL is not finished
-	id := s.startRun(`{"kind":"drain","why":"kill","pattern":"checkpoint"}`)
+	id := s.startRun(`{"kind":"drain","why":"kill"}`)
 	for n := range 4 { // the third of one host would be its last
 		w := workers[n%2]
 		s.waitForBatchOf(w, workers)
@@ -391,9 +391,9 @@ func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
 	bus := s.withBus(shortLock)
 	s.submitMany(docs)
 	s.team(1)
-	// The messages of the first thousand are taken; those of the others find a connection that breaks, and then none.
+	// The first message is taken; the others find a connection that breaks, and then none.
 	bus.Fail(servicebus.Fault{Queue: batchesQueue, On: servicebus.OnSend, Then: servicebus.Drop, Skip: 1})
-	id := s.startRun(`{"kind":"drain","why":"bus","pattern":"checkpoint"}`)
+	id := s.startRun(`{"kind":"drain","why":"bus","rate_per_minute":60000}`)
 	require.Eventually(t, func() bool { return bus.Faults()[0].Struck > 0 }, patience, 10*time.Millisecond)
 	bus.Down()
 	require.Never(t, func() bool { return s.showRun(id).Status != "running" }, 3*time.Second, 200*time.Millisecond)

@@ -34,5 +34,17 @@ func documentsTable() []mutant {
 			"a replay leaves waiting documents that were asked for", "internal/run/kinds.go",
 			"named || slices.Contains(asked, s)", "named", "internal/run", "TestAReplayTakesScheduledRetriesOnlyWhenNamed",
 		},
+		{
+			"a retry takes more than its list shows", ops + "/documents_retry.go",
+			"	if other == (Search{}) {", "	if true {", ops, "TestEachMemberOfAFilterNarrowsAListAndARetry",
+		},
+		{
+			"a retry of few documents waits for the workers", ops + "/run_start.go",
+			"res.Matched <= atOnce", "res.Matched < 0", ops, "TestARetryOfFewDocumentsIsExecutedHere",
+		},
+		{
+			"a run waits for a queue that is away", ops + "/run_start.go",
+			"		if res.Note, sent = o.notify(ctx, row); sent {", "		if res.Note, sent = o.notify(ctx, row); sent || !sent {", ops, "TestARunIsExecutedHereWhileTheQueueIsAway",
+		},
 	}
 }

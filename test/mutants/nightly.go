@@ -19,7 +19,7 @@ func nightlyTable() []mutant {
 		{"a finding that is gone can be accepted", findings, "case f.State == reconcile.Gone:", "case false:", ops, "TestFindingsAreAcceptedTogetherAndAudited"},
 		{"a name of several findings means the first", findings, "	case 1:\n", "	default:\n", ops, "TestAFindingIsShownByItsName"},
 		{"a list without a state shows all", findings, "selected.State = reconcile.Open", `selected.State = ""`, ops, "TestFindingsAreListedByClassStateAndLine"},
-		{"all of a comparison is what changed", "internal/ops/run_start.go", "r.Whole = r.All && kind.Compares", "r.Whole = false", ops, "TestWhatAComparisonIsStartedWith"},
+		{"all of a comparison is what changed", "internal/ops/run_start.go", "Whole: r.All && kind.Compares,", "Whole: false,", ops, "TestWhatAComparisonIsStartedWith"},
 		{"evidence of another document is given", evidence, "case path.Base(path.Dir(folder)) != evidenceName(q.ID):", "case false:", ops, "TestWrongRequestsForEvidence"},
 		{"evidence that may not be the newest is given", evidence, "len(found.Episodes) == 0 || found.More:", "len(found.Episodes) == 0:", ops, "TestEvidenceIsSearchedForABoundedTime"},
 		{"incomplete evidence is given as the newest", evidence, "return !e.Incomplete })", "return true })", ops, "TestAFileOfEvidenceIsGivenAsItIs"},

@@ -57,8 +57,8 @@ func purgeTable() []mutant {
 		{"purge: a dead letter fails a batch of a run that is deleted", store, "of.Status == run.RunPurged", "of.Status == \"\"", sqlite, purged},
 		{"purge: a batch of a run that is deleted is rescued", recover + "jobs_dead.sql", " AND r.status <> 'purged'", "", sqlite, purged},
 		{"purge: a worker of a run that is deleted is rescued", recover + "workers_dead.sql", " AND r.status <> 'purged'", "", sqlite, purged},
-		{"purge: a replay takes what is left of a run that is deleted", "internal/run/source.go", "of.Status == RunPurged", "of.Status == \"\"", "internal/run", replay},
-		{"purge: a replay of a run that was deleted completes", "internal/run/source.go", "!there || of.Status", "there && of.Status", "internal/run", replay},
+		{"purge: a replay takes what is left of a run that is deleted", "internal/run/source.go", "row.Status == RunPurged", "row.Status == \"\"", "internal/run", replay},
+		{"purge: a replay of a run that was deleted completes", "internal/run/source.go", "!there || row.Status", "there && row.Status", "internal/run", replay},
 		{"purge: a replay of a run that is deleted begins", "internal/ops/run_preview.go", "row.Status == run.RunPurged", "row.Status == \"\"", "internal/ops", ops},
 		{"purge: a requeue in a run that is deleted tells to resume it", "internal/ops/batches.go", "row.Status == run.RunPurged", "row.Status == \"\"", "internal/ops", ops},
 	}

@@ -178,6 +178,14 @@ func runsTable() []mutant {
 			"		case r.hasPasses(row): // CarryOn\n", "", "internal/run", "TestATickCarriesOnForTwoMinutes",
 		},
 		{
+			"passes: the timer leaves runs to a queue that is away", "internal/run/passes.go",
+			"if !r.hasPasses(row) && !queueAway {", "if !r.hasPasses(row) {", "internal/run", "TestTheTimerExecutesRunsWhileTheQueueIsAway",
+		},
+		{
+			"run: a batch that was not sent does not say that the queue is away", "internal/run/recovery.go",
+			"done.QueueAway = done.QueueAway || d.queueAway", "done.QueueAway = done.QueueAway || d.failed > 0", "internal/run", "TestTheTimerExecutesRunsWhileTheQueueIsAway",
+		},
+		{
 			"run: a claim of the attempt before says that the queue has passed", "internal/store/shared/runs/jobs_silent.sql",
 			"                AND c.claimed_at >= c.queued_at\n", "", "internal/store/sqlite", "TestRunStore/batches_that_wait_for_workers_are_not_lost",
 		},

@@ -189,16 +189,8 @@ func TestARetryTakesNoMoreThanItSaid(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
 		require.Equal(t, limit, got, count)
 	}
-	request := storybook.Story{Path: "retry", Query: url.Values{"request": {"4711"}}, Answers: map[string]any{"document.retry": ops.Started{DryRun: true, Matched: 101}}}
-	require.Contains(t, request.Render(t.Context()).Body, "a page retries at most 100 documents of a line or a request")
-	require.NotContains(t, request.Render(t.Context()).Body, "<form class=\"act\"", "no button for what is refused")
 	none := storybook.Story{Path: "retry", Form: form("many"), Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}
 	require.Equal(t, http.StatusBadRequest, none.Render(t.Context()).Status)
-	many := url.Values{"why": {"w"}, "ids": make([]string, 101)}
-	for i := range many["ids"] {
-		many["ids"][i] = "x"
-	}
-	require.Equal(t, http.StatusBadRequest, storybook.Story{Path: "retry", Form: many, Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}.Render(t.Context()).Status)
 }
 
 // What was typed for an action is not lost when a dependency goes away, and nobody is told that nothing was done.
