@@ -19,10 +19,6 @@ type confirm struct {
 	Button  string
 	Danger  bool
 	Nothing string
-	// Some is a second button, named "only": the action for a part of what it is about.
-	Some string
-	// Weak says that the action would come to nothing, as far as it is known.
-	Weak bool
 	// Why is the reason as it was typed before.
 	Why string
 }

@@ -164,12 +164,9 @@ func stateOf(status string) string {
 // retryPage is what the page before a retry shows.
 type retryPage struct {
 	// Of names what is retried.
-	Of string
-	// Would says of each of Started.First what its write would come to now; DiffProblem why that is not known.
-	Would       map[string]ops.DocumentDiff
-	DiffProblem string
-	Started     ops.Started
-	Confirm     confirm
+	Of      string
+	Started ops.Started
+	Confirm confirm
 }
 
 // retryRequest reads the request of a retry from the query or from the form.
@@ -177,12 +174,9 @@ func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
 	if v.Form != nil {
 		v.Query = v.Form
 	}
-	q, err := query(v, opsapi.DocumentList, "ids", "why", "count", "only", "would")
-	ids := v.Query["ids"]
-	if r.DocumentFilter = q.DocumentFilter; v.Query.Get("only") != "" {
-		ids, r.DocumentFilter = v.Query["would"], ops.DocumentFilter{}
-	}
-	for _, id := range ids {
+	q, err := query(v, opsapi.DocumentList, "ids", "why", "count")
+	r.DocumentFilter = q.DocumentFilter
+	for _, id := range v.Query["ids"] {
 		if id != "" {
 			r.IDs = append(r.IDs, id)
 		}
@@ -233,8 +227,6 @@ func (v *visit) retry() (content, error) {
 	}
 	if stopped := v.stopped(); stopped != "" {
 		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
-	} else {
-		v.foresee(&p)
 	}
 	command := "sqlwriterctl document retry"
 	if len(r.IDs) == 0 { // ids go with no filter
@@ -244,53 +236,6 @@ func (v *visit) retry() (content, error) {
 		command += " " + shellWord(id)
 	}
 	return content{Title: "Retry " + words, Command: command + ` --why "..."`, Main: p}, nil
-}
-
-// foresee asks what the first documents' writes would come to now.
-func (v *visit) foresee(p *retryPage) {
-	var ids []string
-	for _, m := range p.Started.First {
-		if !strings.Contains(m.ID, ",") { // it separates ids there
-			ids = append(ids, m.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	diff, err := do(v, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})
-	if err != nil {
-		p.DiffProblem = reasonOf(err)
-		return
-	}
-	p.Would = map[string]ops.DocumentDiff{}
-	var would []field
-	done := 0
-	for _, d := range diff.Documents {
-		p.Would[d.ID] = d
-		switch {
-		case d.Status == string(invoice.Committed): // since the run that left it
-			done++
-		case d.Problem == "":
-			would = append(would, field{"would", d.ID})
-		}
-	}
-	these, only := "these", ""
-	if len(ids) < p.Started.Matched {
-		these = "the first " + number(len(ids))
-		only = " of " + these
-	}
-	wouldNot := len(diff.Documents) - len(would) - done
-	if len(would) > 0 && wouldNot > 0 && p.Confirm.To == "retry" {
-		p.Confirm.Some = fmt.Sprintf("Retry the %s%s that would be committed", number(len(would)), only)
-		p.Confirm.Fields = append(p.Confirm.Fields, would...)
-	}
-	p.Confirm.Weak = len(would) == 0 && len(diff.Documents) == p.Started.Matched
-	says := fmt.Sprintf("Of %s, %s would be committed now and %s would not. ", these, number(len(would)), number(wouldNot))
-	if done > 0 {
-		says = fmt.Sprintf("Of %s, %s would be committed now, %s would not, and %s committed since: a run skips those. ",
-			these, number(len(would)), number(wouldNot), number(done)+" "+ops.Plural(done, "was", "were"))
-	}
-	p.Confirm.Says = says + p.Confirm.Says
 }
 
 // retryOf names what a retry is about.
@@ -319,16 +264,11 @@ func (v *visit) doRetry() (string, error) {
 		}
 	}
 	started, err := do(v, opsapi.DocumentRetry, r)
-	return runOf(started, err, "no document matches any more")
-}
-
-// runOf is the page of the run that was started. none says that nothing was left to start one for.
-func runOf(started ops.Started, err error, none string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
 	case started.Run == "":
-		return "", &ops.RequestError{Refusal: ops.Conflict, Message: none}
+		return "", &ops.RequestError{Refusal: ops.Conflict, Message: "no document matches any more"}
 	}
 	return string(link("run", "run", started.Run)), nil
 }
@@ -343,30 +283,4 @@ func said(count string) (int, error) {
 		return 0, usage(fmt.Sprintf("count: expected a number of documents, found %q", ops.Truncate(count, ops.MaxKind)))
 	}
 	return n, nil
-}
-
-// replay asks before what a run left is tried again.
-func (v *visit) replay() (content, error) {
-	r := ops.StartRequest{Kind: run.Kinds().OfRun().Kind, DryRun: true, Run: v.param("run")}
-	started, err := do(v, opsapi.RunStart, r)
-	if err != nil {
-		return content{}, err
-	}
-	words := number(started.Matched) + " " + ops.Plural(started.Matched, "document", "documents")
-	p := retryPage{Of: r.Run, Started: started, Confirm: confirm{
-		To: v.Path, Back: string(link("run", "run", r.Run)), BackName: "Back to the run", Why: v.Form.Get("why"), Fields: []field{{"run", r.Run}},
-		Says:   "A new run tries what failed or waits there again.",
-		Not:    []string{"A newer result on a line is never overwritten.", "A document that did not change fails again if its own content is the reason."},
-		Button: "Replay " + words,
-	}}
-	if started.Matched == 0 {
-		p.Confirm.Nothing = "nothing that failed or waits is left of the run"
-	}
-	v.foresee(&p)
-	return content{Title: "Replay " + words, Command: "sqlwriterctl run start replay --run " + shellWord(r.Run) + ` --why "..."`, Main: p}, nil
-}
-
-func (v *visit) doReplay() (string, error) {
-	started, err := do(v, opsapi.RunStart, ops.StartRequest{Kind: run.Kinds().OfRun().Kind, Why: v.Form.Get("why"), Run: v.Form.Get("run")})
-	return runOf(started, err, "nothing is left of the run any more")
 }

@@ -26,8 +26,7 @@ func (s *Site) functions() template.FuncMap {
 			}
 			return t.In(s.o.Location).Format("2006-01-02 15:04:05 MST")
 		},
-		// ago is the time since t in words; until the time to it.
-		"ago":   func(t time.Time) string { return span(s.o.Now().Sub(t)) },
+		// until is the time to t in words.
 		"until": func(t time.Time) string { return span(t.Sub(s.o.Now())) },
 		"span":  span,
 		// seconds makes a duration of a number of seconds.
@@ -54,9 +53,7 @@ func (s *Site) functions() template.FuncMap {
 			return a.Subject
 		},
 		"plural": ops.Plural,
-		"lower":  strings.ToLower,
 		"dict":   dict,
-		"list":   func(all ...any) []any { return all },
 	}
 }
 

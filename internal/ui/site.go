@@ -216,7 +216,7 @@ type menuEntry struct{ Path, Name string }
 // menu is the navigation.
 func menu() []menuEntry {
 	return []menuEntry{
-		{"", "Overview"}, {"documents", "Documents"}, {"runs", "Runs"}, {"findings", "Findings"}, {"audit", "Audit"}, {"reports", "Reports"}, {"codes", "Codes"},
+		{"", "Overview"}, {"documents", "Documents"}, {"runs", "Runs"}, {"findings", "Findings"}, {"audit", "Audit"}, {"codes", "Codes"},
 	}
 }
 

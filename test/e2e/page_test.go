@@ -93,7 +93,7 @@ func (s *stack) requirePageShows(g ops.Group) {
 	s.t.Logf("PAGE %s %s, two clicks: %.160s", g.Status, g.Code, from)
 }
 
-// An operator finds a failed document by its line, sees that a retry would fail again, retries it all the same, and the audit log has the name.
+// An operator finds a failed document by its line, retries it, and the audit log has the name.
 // What another site sends, or who forges a sign-in, changes nothing.
 func TestAnOperatorRetriesInThePages(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,6 @@ func TestAnOperatorRetriesInThePages(t *testing.T) {
 	status, source, asked := s.page("retry?" + url.Values{"ids": {id}}.Encode())
 	require.Equal(t, http.StatusOK, status, asked)
 	require.Contains(t, asked, "Retry 1 document")
-	require.Contains(t, asked, "would not be committed")
 	require.NotContains(t, source, "<script>alert")
 
 	own := map[string]string{"Sec-Fetch-Site": "same-origin"}

@@ -2,7 +2,6 @@ package storybook
 
 import (
 	"net/url"
-	"slices"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -68,17 +67,9 @@ func documentStories() []Story {
 	dry := ops.Started{
 		DryRun: true, Kind: run.Replay, Matched: 31, Failures: []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 31}},
 	}
-	var foreseen ops.Diff
-	for i, row := range documentRows(20) {
+	for _, row := range documentRows(20) {
 		dry.First = append(dry.First, ops.Match{ID: row.ID, Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", FailedAt: row.ChangedAt})
-		d := ops.DocumentDiff{ID: row.ID, Status: "retry_scheduled", Verdict: commit.Applied}
-		if i%5 != 1 {
-			d.Verdict, d.Problem = "", "process_output.part_number: expected at most 50 characters, found 61"
-		}
-		foreseen.Documents = append(foreseen.Documents, d)
 	}
-	committedSince := ops.Diff{Documents: slices.Clone(foreseen.Documents)}
-	committedSince.Documents[0].Status, committedSince.Documents[0].Problem = "committed", ""
 	few := dry
 	few.Matched, few.First = 6, dry.First[:6]
 	few.Failures = []ops.Failures{{Status: invoice.RetryScheduled, Kind: "document", Code: "validation.too_long", Documents: 6}}
@@ -131,21 +122,19 @@ func documentStories() []Story {
 		{Name: "document-unknown", Says: "No such document.", Path: "document", Query: url.Values{"find": {"9"}}, Answers: map[string]any{"document.why": &ops.RequestError{Refusal: ops.NotFound, Message: "no document names line 9; the ledger does not know it: no document was written to it"}}},
 		{Name: "document-cosmos-away", Says: "Cosmos DB has it.", Path: "document", Query: about, Answers: map[string]any{"document.why": CosmosAway()}},
 		{Name: "document-hostile", Says: "Texts are texts.", Path: "document", Query: url.Values{"id": {Hostile}}, Answers: map[string]any{"document.why": hostile, "document.diff": bad}},
-		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen}},
-		{Name: "retry-few", Says: "Before 6 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": few, "document.diff": ops.Diff{Documents: foreseen.Documents[:6], Flow: "running", At: Now()}}},
-		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many, "document.diff": SQLAway()}},
-		{Name: "retry-paused", Says: "Nothing is written.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "document.diff": foreseen, "status.get": pausedStatus()}},
+		{Name: "retry-asked", Says: "Before 31 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry}},
+		{Name: "retry-few", Says: "Before 6 documents are retried.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": few}},
+		{Name: "retry-many", Says: "More than the dry run counts.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": many}},
+		{Name: "retry-paused", Says: "Nothing is written.", Path: "retry", Query: filter, Answers: map[string]any{"document.retry": dry, "status.get": pausedStatus()}},
 		{Name: "retry-none", Says: "Nothing to retry.", Path: "retry", Query: url.Values{"ids": {waitingDocument}}, Answers: map[string]any{"document.retry": none}},
 		{Name: "retry-done", Says: "The browser goes to the run.", Path: "retry", Form: form, Answers: map[string]any{"document.retry": ops.Started{Run: replayRun, Matched: 31}}},
-		{Name: "retry-shadow", Says: "A shadow writes nothing.", Path: "retry", Form: form, Mode: "shadow", Answers: map[string]any{"document.diff": foreseen, "document.retry": func(request any) (any, error) {
+		{Name: "retry-shadow", Says: "A shadow writes nothing.", Path: "retry", Form: form, Mode: "shadow", Answers: map[string]any{"document.retry": func(request any) (any, error) {
 			if r, ok := request.(ops.RetryRequest); ok && r.DryRun {
 				return dry, nil
 			}
 			return nil, &ops.RequestError{Refusal: ops.Conflict, Message: "this app is a shadow: it writes nothing"}
 		}}},
 		{Name: "retry-reader", Says: "A reader may not.", Path: "retry", Query: filter, Role: opsapi.Reader},
-		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}, "document.diff": bad}},
-		{Name: "replay-asked", Says: "Before what a run left is tried again.", Path: "run-replay", Query: url.Values{"run": {replayRun}}, Answers: map[string]any{"run.start": dry, "document.diff": committedSince}},
-		{Name: "replay-done", Says: "The browser goes to the new run.", Path: "run-replay", Form: url.Values{"run": {replayRun}, "why": {"w"}}, Answers: map[string]any{"run.start": ops.Started{Run: replayRun, Matched: 4}}},
+		{Name: "retry-hostile", Says: "Texts are texts.", Path: "retry", Query: hostileQuery, Answers: map[string]any{"document.retry": ops.Started{Matched: 1, Failures: []ops.Failures{{Status: invoice.Status(Hostile), Kind: Hostile, Code: Hostile, Documents: 1}}, First: []ops.Match{{ID: Hostile, Kind: Hostile, Code: Hostile}}, NotTaken: []ops.NotTaken{{ID: Hostile, Why: Hostile}}}}},
 	}
 }

@@ -23,7 +23,6 @@ func findingStories() []Story {
 	stale.QueuedBy = "reindex-20261122-020419-0a1b2c3d"
 	accepted := row(reconcile.Edited, 1421549, reconcile.Accepted)
 	accepted.By, accepted.Why = "a.lopez@example.com (1-2-3)", "corrected by the vendor's steward"
-	gone := row(reconcile.Edited, 1421549, reconcile.Gone)
 	found := ops.Found{Classes: []reconcile.Count{{Class: reconcile.Edited, Open: 2, Accepted: 1, First: Ago(30 * time.Hour)}, {Class: reconcile.Stale, Open: 1, First: Ago(73 * time.Minute)}}, Open: 3, Accepted: 1, Run: reconcileRun, ComparedAt: Ago(73 * time.Minute), Says: "3 open (2 edited, 1 stale), 1 accepted"}
 	hostile := ops.FindingRow{Name: Hostile, Finding: reconcile.Finding{Seen: reconcile.Seen{Key: reconcile.Key{Class: reconcile.Class(Hostile), Line: 1, Document: Hostile}, Detail: Hostile}, State: reconcile.Open, Run: Hostile, QueuedBy: Hostile, By: Hostile, Why: Hostile}}
 	about := url.Values{"finding": {edited.Name}}
@@ -34,7 +33,6 @@ func findingStories() []Story {
 		}},
 		{Line: 1421550, Verdict: commit.Unchanged, Says: "it has this content"},
 	}}}}
-	form := url.Values{"finding": {edited.Name}, "why": {"corrected by the vendor's steward"}}
 	return []Story{
 		{Name: "findings-open", Says: "What the night found.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited, stale}, Found: found, Next: "x"}}},
 		{Name: "findings-empty", Says: "Nothing.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Found: ops.Found{Says: "none are open"}}}},
@@ -45,10 +43,5 @@ func findingStories() []Story {
 		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": accepted, "document.diff": SQLAway()}},
 		{Name: "finding-mended", Says: "The night mends it.", Path: "finding", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.show": stale}},
 		{Name: "finding-hostile", Says: "Texts are texts.", Path: "finding", Query: about, Answers: map[string]any{"finding.show": hostile}},
-		{Name: "accept-asked", Says: "Before it is accepted.", Path: "accept", Query: about, Answers: map[string]any{"finding.show": edited, "document.diff": values}},
-		{Name: "accept-gone", Says: "It is gone.", Path: "accept", Query: about, Answers: map[string]any{"finding.show": gone}},
-		{Name: "accept-done", Says: "The browser goes to the finding.", Path: "accept", Form: form, Answers: map[string]any{"finding.accept": ops.AcceptedFindings{}}},
-		{Name: "accept-conflict", Says: "A comparison was faster.", Path: "accept", Form: form, Answers: map[string]any{"finding.show": edited, "finding.accept": &ops.RequestError{Refusal: ops.Conflict, Message: "a comparison changed one of the findings meanwhile: list them again"}}},
-		{Name: "accept-no-reason", Says: "Nobody said why.", Path: "accept", Form: url.Values{"finding": {edited.Name}, "why": {""}}, Answers: map[string]any{"finding.show": edited, "finding.accept": &ops.RequestError{Refusal: ops.Usage, Message: "why: expected a reason, found nothing"}}},
 	}
 }

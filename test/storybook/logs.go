@@ -2,13 +2,11 @@ package storybook
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -36,23 +34,12 @@ func audits() ops.AuditPage {
 }
 
 func logStories() []Story {
-	reports := ops.ReportList{Reports: []run.ReportName{{Name: "error-codes", Meaning: "failures of documents by code"}, {Name: "runs", Meaning: "the latest runs"}}}
-	rows := run.Table{Columns: []string{"code", "documents", "last"}, Rows: [][]any{{"2628", 31, "2026-11-22T03:11:20Z"}, {nil, 2, nil}}}
-	full := run.Table{Columns: []string{"run"}}
-	for i := range 100 {
-		full.Rows = append(full.Rows, []any{fmt.Sprintf("drain-%03d", i)})
-	}
 	hostile := ops.AuditPage{Audits: []ops.Audit{{ID: 1, At: Now(), Action: Hostile, By: Hostile, Why: Hostile, Run: Hostile, Detail: json.RawMessage(`{"a":"<script>"}`)}, {ID: 2, At: Now(), Action: Hostile, Subject: Hostile}}}
 	return []Story{
 		{Name: "audit-entries", Says: "Who did what.", Path: "audit", Answers: map[string]any{"audit.list": audits()}},
 		{Name: "audit-empty", Says: "Nobody did anything.", Path: "audit", Query: url.Values{"action": {"FLOW_PAUSED"}}, Answers: map[string]any{"audit.list": ops.AuditPage{Audits: []ops.Audit{}}}},
 		{Name: "audit-sql-away", Says: "SQL has the audit log.", Path: "audit", Answers: map[string]any{"audit.list": SQLAway()}},
 		{Name: "audit-hostile", Says: "Texts are texts.", Path: "audit", Query: url.Values{"run": {Hostile}, "action": {Hostile}}, Answers: map[string]any{"audit.list": hostile}},
-		{Name: "reports-all", Says: "The monitoring queries.", Path: "reports", Role: opsapi.Reader, Answers: map[string]any{"report.list": reports}},
-		{Name: "report-rows", Says: "One of them.", Path: "report", Query: url.Values{"name": {"error-codes"}}, Answers: map[string]any{"report.list": reports, "report.show": rows}},
-		{Name: "report-full", Says: "More rows than are shown.", Path: "report", Query: url.Values{"name": {"runs"}}, Answers: map[string]any{"report.list": reports, "report.show": full}},
-		{Name: "report-empty", Says: "No row.", Path: "report", Query: url.Values{"name": {"runs"}}, Answers: map[string]any{"report.list": reports, "report.show": run.Table{Columns: []string{"run"}}}},
-		{Name: "report-unknown", Says: "A wrong name.", Path: "report", Query: url.Values{"name": {Hostile}}, Answers: map[string]any{"report.list": reports}},
 		{Name: "codes-all", Says: "All codes.", Path: "codes"},
 		{Name: "codes-one", Says: "A number of SQL Server.", Path: "codes", Query: url.Values{"of": {"2628"}}},
 		{Name: "codes-attention", Says: "What asks for attention.", Path: "codes", Query: url.Values{"of": {"timer_silent"}}},

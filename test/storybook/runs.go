@@ -52,8 +52,6 @@ func runStories() []Story {
 		return ops.RunSummary{Run: p.Run, State: p.State, Says: p.Says}
 	}
 	about := url.Values{"run": {replayRun}}
-	why := url.Values{"run": {replayRun}, "why": {"not needed"}}
-	detail := ops.BatchDetail{Batch: batches.Batches[0], Errors: []run.ErrorDetail{{Document: "2026-11-22 02:40:01.553120-06:00-0004-1421549", EntityID: 1421549, Code: "2628", Message: "part_number: 61 characters, the column takes 50", At: Ago(2 * time.Minute)}}}
 	return []Story{
 		{Name: "runs-some", Says: "Runs of a week.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{Runs: []ops.RunSummary{summary(working), summary(night), summary(ended), summary(failed)}, Next: replayRun}}},
 		{Name: "runs-empty", Says: "None.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{}}},
@@ -67,13 +65,5 @@ func runStories() []Story {
 		{Name: "run-compared", Says: "The night's comparison.", Path: "run", Query: url.Values{"run": {reconcileRun}}, Answers: map[string]any{"run.show": night}},
 		{Name: "run-hostile", Says: "Texts are texts.", Path: "run", Query: url.Values{"run": {Hostile}}, Answers: map[string]any{"run.show": hostile, "run.items": ops.ItemPage{Items: []run.ItemOutcome{{Document: Hostile, Outcome: run.DocFailed, Code: Hostile}}}, "batch.list": ops.BatchPage{}}},
 		{Name: "run-unknown", Says: "A wrong id.", Path: "run", Query: url.Values{"run": {"x"}}, Answers: map[string]any{"run.show": &ops.RequestError{Refusal: ops.NotFound, Message: `no run "x"`}}},
-		{Name: "batch-failed", Says: "A batch that failed.", Path: "batch", Query: url.Values{"batch": {replayRun + "/2"}}, Answers: map[string]any{"batch.show": detail}},
-		{Name: "cancel-asked", Says: "Before a run is cancelled.", Path: "cancel", Query: about, Answers: map[string]any{"run.show": working}},
-		{Name: "cancel-nothing", Says: "It has ended.", Path: "cancel", Query: about, Answers: map[string]any{"run.show": ended}},
-		{Name: "cancel-done", Says: "The browser goes to the run.", Path: "cancel", Form: why, Answers: map[string]any{"run.cancel": working}},
-		{Name: "cancel-conflict", Says: "Somebody was faster.", Path: "cancel", Form: why, Answers: map[string]any{"run.show": working, "run.cancel": &ops.RequestError{Refusal: ops.NotFound, Message: "no run is running any more"}}},
-		{Name: "cancel-reader", Says: "A reader may not.", Path: "cancel", Query: about, Role: opsapi.Reader},
-		{Name: "resume-asked", Says: "Before a failed run is resumed.", Path: "resume", Query: about, Answers: map[string]any{"run.show": failed}},
-		{Name: "requeue-asked", Says: "Before failed batches are sent again.", Path: "requeue", Query: about, Answers: map[string]any{"run.show": ended}},
 	}
 }

@@ -69,23 +69,14 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		{"documents", ""},
 		{"document", "id=" + url.QueryEscape(document)},
 		{"document", "line=1"},
-		{"cancel", "run=" + bigRun},
-		{"resume", "run=" + bigRun},
-		{"requeue", "run=" + bigRun},
-		{"run-replay", "run=" + bigRun},
-		{"batch", "batch=" + url.QueryEscape(bigRun+"/1")},
 		{"retry", "ids=" + url.QueryEscape(document)},
 		{"pause", ""},
 		{"flow-resume", ""},
-		{"reports", ""},
 		{"codes", ""},
 	}
 	for _, f := range first {
 		named := "finding=" + url.QueryEscape(string(f.Class)+"/"+jsonNumber(f.Line)+"/"+f.Document)
-		requests = append(requests, struct{ path, query string }{"finding", named}, struct{ path, query string }{"accept", named})
-	}
-	for _, r := range shared.ReportNames() {
-		requests = append(requests, struct{ path, query string }{"report", "name=" + r.Name})
+		requests = append(requests, struct{ path, query string }{"finding", named})
 	}
 	ann := opsapi.Who{Name: "ann", Role: opsapi.Operator}
 	for _, r := range requests {
