@@ -184,7 +184,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 
 // changed is all that an action can change: the audit log, the runs, the flow, the document.
 func changed(t testing.TB, o *ops.Ops, store *inmem.RunStore) any {
-	flow, err := o.Status(t.Context())
+	flow, err := o.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	why, err := o.Why(t.Context(), ops.WhyQuery{ID: failedID})
 	require.NoError(t, err)

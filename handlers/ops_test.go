@@ -196,8 +196,8 @@ func TestOpsServesEachCall(t *testing.T) {
 	run(opsCall{method: "POST", path: "v1/runs/cancel", body: `{"run":"` + id + `","why":"w"}`})
 	run(opsCall{method: "POST", path: "v1/documents/mark-committed", body: `{"id":"` + failedID + `","why":"w"}`})
 	require.Len(t, run(opsCall{method: "GET", path: "v1/audits?all=true"})["audits"], 5)
-	require.Len(t, run(opsCall{method: "GET", path: "v1/reports"})["reports"], 1)
-	require.Equal(t, []any{[]any{1.0}}, run(opsCall{method: "GET", path: "v1/reports/rows?name=runs"})["rows"])
+	require.Len(t, run(opsCall{method: "GET", path: "v1/reports"})["rows"], 1, "their names")
+	require.Equal(t, []any{[]any{1.0}}, run(opsCall{method: "GET", path: "v1/reports?name=runs"})["rows"])
 	require.Equal(t, "function key ann", store.Audits()[0].By, "the audit log names the key")
 }
 
@@ -226,7 +226,7 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"bytes":                    {opsCall{method: "POST", path: "v1/flow/pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
 		"a form":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `why=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
 		"an unknown parameter":     {opsCall{method: "GET", path: "v1/runs?limt=1"}, "400", "limt: unknown parameter of run.list; known: limit, page"},
-		"one where there are none": {opsCall{method: "GET", path: "v1/status?all=1"}, "400", "all: unknown parameter of status.get; known: none"},
+		"one where there are none": {opsCall{method: "GET", path: "v1/openapi.json?all=1"}, "400", "all: unknown parameter of api.show; known: none"},
 		"one of an action":         {opsCall{method: "POST", path: "v1/flow/pause?why=w", body: "{}"}, "400", "why: flow.pause takes its parameters in the body"},
 		"no limit":                 {opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number"},
 		"a negative limit":         {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},

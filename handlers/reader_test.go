@@ -138,16 +138,16 @@ func plant(t *testing.T) planted {
 func (p planted) asked() map[string][]string {
 	bad, good, quoted := url.QueryEscape(badID), url.QueryEscape(goodID), url.QueryEscape(quotedID)
 	return map[string][]string{
-		"status.get": {"status"}, "status.day": {"status/day"},
+		"status.get":    {"status", "status?day=true"},
 		"document.list": {"documents", "documents?line=2", "documents?request=r-1", "documents?status=failed"},
 		"document.why":  {"documents/why?id=" + bad, "documents/why?id=" + good, "documents/why?id=" + quoted, "documents/why?line=2"},
 		"document.diff": {"documents/diff?ids=" + bad, "documents/diff?ids=" + good + "," + quoted},
 		"run.list":      {"runs"}, "run.show": {"runs/progress?run=" + p.run, "runs/progress?run=reconcile-1"}, "run.items": {"runs/items?run=" + p.run},
-		"batch.list": {"batches", "batches?run=" + p.run}, "batch.show": {"batches/detail?batch=" + p.run + "/1"},
-		"finding.list": {"findings", "findings?state=all"}, "finding.show": {"findings/detail?finding=" + url.QueryEscape(p.finding)},
+		"batch.list":    {"batches", "batches?run=" + p.run, "batches?batch=" + p.run + "/1"},
+		"finding.list":  {"findings", "findings?state=all", "findings?finding=" + url.QueryEscape(p.finding)},
 		"evidence.show": {"evidence/detail?id=" + bad},
 		"evidence.get":  {"evidence/content?id=" + bad, "evidence/content?file=error.json&id=" + bad},
-		"audit.list":    {"audits?all=true&limit=1000"}, "report.list": {"reports"}, "report.show": {"reports/rows?name=runs"}, "api.show": {"openapi.json"},
+		"audit.list":    {"audits?all=true&limit=1000"}, "report.show": {"reports", "reports?name=runs"}, "api.show": {"openapi.json"},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -12,7 +13,7 @@ import (
 )
 
 type batchCommands struct {
-	List    batchListCommand    `cmd:"" help:"List the batches of a run, failed ones first; or the latest batches of all runs."`
+	List    batchListCommand    `cmd:"" help:"List the batches of a run, failed ones first; the latest of all runs; or one with the errors of its documents."`
 	Requeue batchRequeueCommand `cmd:"" help:"Send a failed batch again, or all failed batches of a run."`
 }
 
@@ -20,7 +21,7 @@ type batchListCommand struct {
 	limitFlag
 
 	Status string `help:"Only batches with this status." placeholder:"STATUS"`
-	ID     string `arg:"" optional:"" name:"run" help:"The run's id."`
+	ID     string `arg:"" optional:"" name:"run" help:"The run's id, or RUN/NUMBER for one batch."`
 }
 
 // Run lists the batches.
@@ -29,15 +30,21 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
+		var found []run.ErrorDetail
 		all, more, err := collect(c.Limit, func(limit int, page string) ([]run.Batch, string, error) {
-			p, err := opsapi.Do(ctx, o, opsapi.BatchList, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: limit, Page: page})
+			q := ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: limit, Page: page}
+			if strings.Contains(c.ID, "/") {
+				q.Batch, q.Run = c.ID, ""
+			}
+			p, err := opsapi.Do(ctx, o, opsapi.BatchList, q)
+			found = p.Errors
 			return p.Batches, p.Next, err
 		})
 		if err != nil {
 			return err
 		}
 		a.more(more)
-		return a.emit(ops.BatchPage{Batches: all}, idsOf(all, batchName), func() error {
+		return a.emit(ops.BatchPage{Batches: all, Errors: found}, idsOf(all, batchName), func() error {
 			rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
 			for _, b := range all {
 				rows = append(rows, []string{
@@ -45,7 +52,7 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 					a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt), orDash(a.says(batchError(b))),
 				})
 			}
-			return a.table(rows)
+			return errors.Join(a.table(rows), a.tables(errorRows(a, found)))
 		})
 	})
 }
@@ -67,6 +74,22 @@ func batchError(b run.Batch) string {
 		return "queue: " + b.LastQueueError
 	}
 	return b.Error
+}
+
+// errorRows are the errors of documents of a batch.
+func errorRows(a *app, found []run.ErrorDetail) [][]string {
+	rows := [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "LINE", "DOCUMENT", "MESSAGE"}}
+	for _, e := range found {
+		again, line := "no", "-"
+		if e.Retryable {
+			again = "yes"
+		}
+		if e.EntityID != 0 {
+			line = strconv.FormatInt(e.EntityID, 10)
+		}
+		rows = append(rows, []string{a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line, e.Document, a.says(e.Message)})
+	}
+	return rows
 }
 
 type batchRequeueCommand struct {

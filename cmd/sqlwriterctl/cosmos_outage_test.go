@@ -46,6 +46,7 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
 		{[]string{"run", "resume", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "show", ""}, notARun + `""`},
+		{[]string{"batch", "list", "x/0"}, notABatch + `"x/0"`},
 		{[]string{"batch", "requeue", "x/-1", "--why", "x"}, notABatch + `"x/-1"`},
 		{[]string{"batch", "requeue", "--yes", "--run", "r"}, `--why: expected the reason, found nothing`},
 		{[]string{"batch", "list", "--status", "foo"}, `--status: expected one of pending_queue, pending_retry, `},
@@ -79,9 +80,11 @@ func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 		`run\s+drain-1\nstatus\s+running\n`:               {"run", "show", "drain-1"},
 		`drain-1\s+running\s+\S+\s+2 han`:                 {"run", "list"},
 		`drain-1/1\s+queued`:                              {"batch", "list", "drain-1"},
+		`\ndrain-1/1\s+queued`:                            {"batch", "list", "drain-1/1"},
 		`INFO\s+RUN_START\s+pat\s`:                        {"audit", "list"},
 		`RUN_START[^?]*drain-1`:                           {"audit", "list", "--run", "drain-1", "-o", "json"},
 		`drain-1`:                                         {"report", "show", "runs"},
+		`queue-lag`:                                       {"report", "show"},
 		`control\s+the control document is not available`: {"status"},
 	} {
 		require.Equal(t, exitOK, r.run(t, args...), "%v: %s", args, r.errors)

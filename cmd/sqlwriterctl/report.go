@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"sqlwriter/internal/opsapi"
-	"sqlwriter/internal/run"
-	"sqlwriter/internal/store/shared"
 )
 
 type reportCommands struct {
@@ -20,16 +18,6 @@ type reportShowCommand struct {
 
 // Run runs the report, or lists all with their meaning.
 func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
-	if c.Name == "" {
-		names := shared.ReportNames()
-		return a.emit(names, idsOf(names, func(n run.ReportName) string { return n.Name }), func() error {
-			rows := [][]string{{"REPORT", "ANSWERS"}}
-			for _, n := range names {
-				rows = append(rows, []string{n.Name, n.Meaning})
-			}
-			return a.table(rows)
-		})
-	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		t, err := opsapi.Do(ctx, o, opsapi.ReportShow, opsapi.Report{Name: c.Name})
 		if err != nil {

@@ -225,6 +225,8 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Equal(t, []any{id, 30, run.RunCompletedWithFailures}, []any{p.ID, p.Done, p.Status})
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Regexp(t, id+`\s+completed with failures\s+\S+\s+30 handed off\s+3 completed\s`, w.out)
+	require.Equal(t, exitOK, w.run(t, "batch", "list", id+"/2"), w.errors)
+	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+-\s+doc-2-0\s+too long`, w.out)
 }
 
 func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {

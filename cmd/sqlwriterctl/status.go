@@ -19,7 +19,7 @@ type statusCommand struct {
 // Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
+		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, ops.StatusQuery{})
 		if err != nil {
 			return err
 		}

@@ -170,7 +170,7 @@ func Table() []Row {
 		{RunEndUnchecked, warn, "the end of the run could not be checked: the timer will", "", failure},
 		{RunFailed, warn, "the failure of the run could not be recorded: it is tried again", "", failure},
 		{ExecutionWaits, warn, "a run in this process waits for a dependency", "[Runs](runbook.md#runs)", slices.Concat(failure, []string{"again_ms"})},
-		{BatchFailed, warn, "a batch of a run failed", "[Runs](runbook.md#runs): `batch list` has its error", failure},
+		{BatchFailed, warn, "a batch of a run failed", "[Runs](runbook.md#runs): `batch list RUN/NUMBER` has its errors", failure},
 		{FindingOpen, warn, "a comparison found that documents, ledger, rows or evidence do not fit", "`sqlwriterctl finding list`; `sqlwriterctl explain CLASS` says what the class means and what to do", []string{"class", "open", "since"}},
 		{CompareImpossible, problem, "a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "report it; `sqlwriterctl document why` shows the document", slices.Concat(document, []string{"line"})},
 		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "[Runs](runbook.md#runs); read `message.json` in its evidence", []string{"reason", "evidence", "changed"}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -19,7 +20,7 @@ func TestOldCountsAskForNothing(t *testing.T) {
 	r.clock = r.clock.Add(4 * time.Hour)
 	require.Len(t, alarms(r.tick()), 3)
 	r.clock = r.clock.Add(3 * time.Hour)
-	s, err := r.ops.Status(t.Context())
+	s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	require.NotNil(t, s.Counts)
 	require.Len(t, s.Attention, 1, "%v", s.Attention)

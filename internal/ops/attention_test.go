@@ -242,7 +242,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 			r.put(result(1, "x", ""))
 			r.tick()
 			c.plant(r)
-			s, err := r.ops.Status(t.Context())
+			s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
 			require.NoError(t, err)
 			require.Len(t, s.Attention, len(c.attention), "%v", s.Attention)
 			found := alarms(s)
@@ -308,7 +308,7 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 			begun := r.start(replayAll()).Run
 			r.clock = start()
 			c.plant(r, begun)
-			s, err := r.ops.Status(t.Context())
+			s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
 			require.NoError(t, err)
 			require.Empty(t, s.RunsUnknown)
 			require.Len(t, s.Runs, 1)

@@ -17,6 +17,8 @@ type BatchQuery struct {
 	// Empty fields mean any.
 	Run    string          `json:"run,omitempty"`
 	Status run.BatchStatus `json:"status,omitempty"`
+	// Batch is an id or RUN/NUMBER: this one alone, with the errors of its documents.
+	Batch string `json:"batch,omitempty"`
 	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
 	Page  string `json:"page,omitempty"`
@@ -25,6 +27,8 @@ type BatchQuery struct {
 // BatchPage is a page of batches.
 type BatchPage struct {
 	Batches []run.Batch `json:"batches"`
+	// Errors are those of the documents of BatchQuery.Batch, the latest first, at most 100.
+	Errors []run.ErrorDetail `json:"errors,omitempty"`
 	// Next is the BatchQuery.Page of the next page; empty at the end.
 	Next string `json:"next,omitempty"`
 }
@@ -44,7 +48,22 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err 
 	if err != nil {
 		return page, err
 	}
+	id := ""
+	if q.Batch != "" {
+		if q.Run != "" || q.Status != "" || q.Page != "" {
+			return page, refuse(Usage, "batch: goes with no other filter")
+		}
+		if id, err = o.batchID(q.Batch); err != nil {
+			return page, err
+		}
+	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		if id != "" {
+			var batch run.Batch
+			batch, page.Errors, err = o.batch(ctx, s, id, q.Batch)
+			page.Batches = []run.Batch{batch}
+			return err
+		}
 		if q.Run != "" {
 			if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 				return err
@@ -56,6 +75,9 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err 
 	page.Batches = present(page.Batches)
 	for i := range page.Batches {
 		page.Batches[i] = o.localBatch(page.Batches[i])
+	}
+	for i := range page.Errors {
+		page.Errors[i].At = o.in(page.Errors[i].At)
 	}
 	return page, err
 }
@@ -147,39 +169,13 @@ func isBatchID(text string) bool {
 	return err == nil && len(id) == size
 }
 
-// BatchDetail is a batch with its errors.
-type BatchDetail struct {
-	run.Batch
-	Errors []run.ErrorDetail `json:"errors"`
-}
-
-// BatchShow returns a batch by its id or by RUN/NUMBER. Errors as RunShow.
-func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err error) {
-	id, err := o.batchID(name)
-	if err != nil {
-		return d, err
+// batch reads a batch with the errors of its documents. name is how it was asked for.
+func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (run.Batch, []run.ErrorDetail, error) {
+	batch, details, there, err := s.Runs.Batch(ctx, id)
+	if err == nil && (!there || !o.ownBatch(batch)) {
+		return run.Batch{}, nil, refuse(NotFound, "no batch %q", name)
 	}
-	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
-		d, err = o.batch(ctx, s, id, name)
-		return err
-	})
-	d.Batch = o.localBatch(d.Batch)
-	for i := range d.Errors {
-		d.Errors[i].At = o.in(d.Errors[i].At)
-	}
-	return d, err
-}
-
-func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDetail, err error) {
-	there := false
-	d.Batch, d.Errors, there, err = s.Runs.Batch(ctx, id)
-	if err == nil && (!there || !o.ownBatch(d.Batch)) {
-		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
-	}
-	if d.Errors == nil {
-		d.Errors = []run.ErrorDetail{}
-	}
-	return d, err
+	return batch, details, err
 }
 
 // RequeuedAtOnce bounds the batches of one request of BatchRequeue.
@@ -288,14 +284,14 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		runID := r.Run
 		if id != "" {
-			d, err := o.batch(ctx, s, id, r.Batch)
+			batch, _, err := o.batch(ctx, s, id, r.Batch)
 			if err != nil {
 				return err
 			}
-			if d.Status != run.Failed {
-				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", d.Status)
+			if batch.Status != run.Failed {
+				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", batch.Status)
 			}
-			batches, runID = []run.Batch{d.Batch}, d.Run
+			batches, runID = []run.Batch{batch}, batch.Run
 		}
 		row, err := o.requireRun(ctx, s, runID)
 		switch {

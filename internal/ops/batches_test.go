@@ -66,17 +66,20 @@ func TestABatchHasTwoNames(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replayAll()).Run
 	r.handOff(begun, 2, 2, 2)
-	byNumber, err := r.ops.BatchShow(t.Context(), begun+"/2")
+	byNumber, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2"})
 	require.NoError(t, err)
-	require.Equal(t, []any{run.Failed, "Max queue retries exceeded", 2}, []any{byNumber.Status, byNumber.Error, byNumber.Number})
-	require.NotNil(t, byNumber.Errors)
-	byID, err := r.ops.BatchShow(t.Context(), byNumber.ID)
+	require.Len(t, byNumber.Batches, 1)
+	b := byNumber.Batches[0]
+	require.Equal(t, []any{run.Failed, "Max queue retries exceeded", 2}, []any{b.Status, b.Error, b.Number})
+	byID, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: b.ID})
 	require.NoError(t, err)
 	require.Equal(t, byNumber, byID)
-	for name, want := range map[string]ops.Refusal{begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage, begun + "/x": ops.Usage, begun + "/0": ops.Usage, "": ops.Usage, "/1": ops.Usage} {
-		_, err := r.ops.BatchShow(t.Context(), name)
+	for name, want := range map[string]ops.Refusal{begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage, begun + "/x": ops.Usage, begun + "/0": ops.Usage, "/1": ops.Usage} {
+		_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: name})
 		require.Equal(t, want, refusal(err), name)
 	}
+	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2", Run: begun})
+	require.Equal(t, ops.Usage, refusal(err))
 }
 
 func TestRequeue(t *testing.T) {

@@ -77,7 +77,7 @@ func (r *runs) restored() time.Time {
 func (r *runs) behind() string {
 	r.t.Helper()
 	r.clock = r.clock.Add(6 * time.Second)
-	s, err := r.ops.Status(r.t.Context())
+	s, err := r.ops.Status(r.t.Context(), ops.StatusQuery{})
 	require.NoError(r.t, err)
 	require.Empty(r.t, s.RunsUnknown)
 	asks := false
@@ -220,7 +220,7 @@ func TestWhatIsBehindIsFoundWhereItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.behind(), "a pause says nothing of it")
 	r.open(fault.Infrastructure, "refused")
-	s, err := r.ops.Status(t.Context())
+	s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	require.Empty(t, s.Behind, "SQL is not asked")
 	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"})

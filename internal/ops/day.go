@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,15 +76,8 @@ type Committed struct {
 	To        time.Time `json:"to"`
 }
 
-// Day returns the samples of the last 24 hours. Errors by kind: infrastructure, throttled.
-func (o *Ops) Day(ctx context.Context) (Day, error) {
-	now := o.o.Now()
-	counted := o.loadCounts(ctx)
-	view := o.p.Breaker.View(ctx)
-	saved, err := counted(view)
-	if err != nil {
-		return Day{}, err
-	}
+// day describes the last 24 hours.
+func (o *Ops) day(saved Saved, view breaker.View, now time.Time) *Day {
 	day := Day{At: o.in(now), Samples: []Sample{}, Stops: []Stop{}}
 	for _, s := range saved.Samples.since(now) {
 		s.At = o.in(s.At)
@@ -101,7 +93,7 @@ func (o *Ops) Day(ctx context.Context) (Day, error) {
 			day.Stops = append(day.Stops, stop)
 		}
 	}
-	return day, nil
+	return &day
 }
 
 // lastHour adds up the samples of the last hour, or the last one if it spans more.

@@ -34,6 +34,8 @@ type FindingQuery struct {
 	State   string            `json:"state,omitempty"`
 	// Line is the id of a line; 0 means any.
 	Line int64 `json:"line,omitempty"`
+	// Finding is a name of one finding, as AcceptRequest has them: this one alone, whatever its state.
+	Finding string `json:"finding,omitempty"`
 	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
 	Page  string `json:"page,omitempty"`
@@ -68,7 +70,8 @@ type AcceptedFindings struct {
 	Findings []FindingRow `json:"findings"`
 }
 
-// FindingList returns findings. Errors: *RequestError (usage); infrastructure, throttled, quota, contention.
+// FindingList returns findings. Errors: *RequestError (usage; of a named finding also not found, and conflict when the name is that of several);
+// infrastructure, throttled, quota, contention.
 func (o *Ops) FindingList(ctx context.Context, q FindingQuery) (page FindingPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
@@ -95,15 +98,30 @@ func (o *Ops) FindingList(ctx context.Context, q FindingQuery) (page FindingPage
 	if err != nil {
 		return page, err
 	}
-	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
-		found, err := s.Findings.List(ctx, selected, after, q.Limit)
+	var named findingName
+	if q.Finding != "" {
+		if len(q.Classes) > 0 || q.State != "" || q.Line != 0 || q.Page != "" {
+			return page, refuse(Usage, "finding: goes with no other filter")
+		}
+		if named, err = findingNamed(q.Finding); err != nil {
+			return page, err
+		}
+	}
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		var found []reconcile.Finding
+		if q.Finding != "" {
+			found = make([]reconcile.Finding, 1)
+			found[0], err = named.find(ctx, s.Findings)
+		} else {
+			found, err = s.Findings.List(ctx, selected, after, q.Limit)
+		}
 		if err != nil {
 			return err
 		}
 		for _, f := range found {
 			page.Findings = append(page.Findings, o.findingRow(f))
 		}
-		if n := len(found); n == q.Limit {
+		if n := len(found); n == q.Limit && q.Finding == "" {
 			page.Next = findingPage(found[n-1].Key)
 		}
 		page.Found, err = o.countFindings(ctx, s.Findings)
@@ -111,21 +129,6 @@ func (o *Ops) FindingList(ctx context.Context, q FindingQuery) (page FindingPage
 	})
 	page.Findings, page.Found = present(page.Findings), o.localFound(page.Found)
 	return page, err
-}
-
-// FindingShow returns a finding by its name, whatever its state. Errors: *RequestError (usage; not found; conflict when the name is that
-// of several); infrastructure, throttled, quota, contention.
-func (o *Ops) FindingShow(ctx context.Context, name string) (row FindingRow, err error) {
-	named, err := findingNamed(name)
-	if err != nil {
-		return row, err
-	}
-	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
-		f, err := named.find(ctx, s.Findings)
-		row = o.findingRow(f)
-		return err
-	})
-	return row, err
 }
 
 // FindingAccept accepts findings: they stay as they are, and do not ask for attention until their rows change. Their names are in the

@@ -102,9 +102,10 @@ func TestAFindingIsShownByItsName(t *testing.T) {
 		"edited/7": "edited/7/" + id(7), "edited/7/" + id(7): "edited/7/" + id(7), "edited/" + id(7): "edited/7/" + id(7),
 		"stale/7/b": "stale/7/b", "stale/b": "stale/7/b", "left_behind/web-a.lock": "left_behind/web-a.lock", "pending_too_long/9/9": "pending_too_long/9/9",
 	} {
-		f, err := w.ops.FindingShow(t.Context(), name)
+		found, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: name})
 		require.NoError(t, err, name)
-		require.Equal(t, want, f.Name, name)
+		require.Equal(t, []string{want}, names(found.Findings), name)
+		require.Equal(t, 5, found.Found.Open, "all are counted")
 	}
 	for name, c := range map[string]struct {
 		refusal ops.Refusal
@@ -118,15 +119,17 @@ func TestAFindingIsShownByItsName(t *testing.T) {
 		"edited/-1":  {ops.NotFound, `no finding "edited/-1"`},
 		"edited/7/x": {ops.NotFound, `no finding "edited/7/x"`},
 	} {
-		_, err := w.ops.FindingShow(t.Context(), name)
+		_, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: name})
 		require.Equal(t, c.refusal, refusal(err), name)
 		require.ErrorContains(t, err, c.says)
 	}
 	_, _, err := w.store.Findings(nil).Save(t.Context(), "reconcile-2", nil, []reconcile.Key{{Class: reconcile.Stale, Line: 7, Document: "a"}})
 	require.NoError(t, err)
-	f, err := w.ops.FindingShow(t.Context(), "stale/7")
+	found, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7"})
 	require.NoError(t, err)
-	require.Equal(t, "stale/7/b", f.Name, "the other is gone")
+	require.Equal(t, []string{"stale/7/b"}, names(found.Findings), "the other is gone")
+	_, err = w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7", Line: 7})
+	require.Equal(t, ops.Usage, refusal(err))
 }
 
 // All are accepted, or none; the audit log names them.
@@ -154,8 +157,9 @@ func TestFindingsAreAcceptedTogetherAndAudited(t *testing.T) {
 	done, err := w.ops.FindingAccept(by(t, "kim"), ops.AcceptRequest{Findings: []string{"edited/7", "edited/8", "edited/7"}, Why: "the vendor's correction"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"edited/7/a", "edited/8/b"}, names(done.Findings))
-	f, err := w.ops.FindingShow(t.Context(), "edited/7")
+	found, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "edited/7"})
 	require.NoError(t, err)
+	f := found.Findings[0]
 	require.Equal(t, []any{reconcile.Accepted, "kim", "the vendor's correction", "h1"}, []any{f.State, f.By, f.Why, f.AcceptedHash})
 	audits := w.audits()
 	require.Len(t, audits, 1)

@@ -49,7 +49,7 @@ type world struct {
 func (w *world) tick() ops.Status {
 	w.t.Helper()
 	require.NoError(w.t, w.ops.SaveCounts(w.t.Context()))
-	s, err := w.ops.Status(w.t.Context())
+	s, err := w.ops.Status(w.t.Context(), ops.StatusQuery{})
 	require.NoError(w.t, err)
 	return s
 }

@@ -300,7 +300,7 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-	s, err := early.Status(t.Context())
+	s, err := early.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	require.Contains(t, s.RunsUnknown, "refused: nothing listens there")
 	_, err = early.Why(t.Context(), ops.WhyQuery{ID: id(1)})

@@ -64,8 +64,16 @@ func outcomes() string {
 	return strings.Join(all, ", ")
 }
 
-// Report runs a monitoring query. Errors as RunShow; *RequestError (usage) with the known names for an unknown one.
+// Report runs a monitoring query. Without a name it lists them with what they answer, and asks nothing. Errors as RunShow; *RequestError
+// (usage) with the known names for an unknown one.
 func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) {
+	if name == "" {
+		t.Columns = []string{"report", "answers"}
+		for _, n := range o.p.ReportNames {
+			t.Rows = append(t.Rows, []any{n.Name, n.Meaning})
+		}
+		return t, nil
+	}
 	if err := o.knownReport(name); err != nil {
 		return t, err
 	}
@@ -87,11 +95,3 @@ func (o *Ops) knownReport(name string) error {
 	}
 	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Truncate(name, MaxRunID))
 }
-
-// ReportList is all reports.
-type ReportList struct {
-	Reports []run.ReportName `json:"reports"`
-}
-
-// ReportNames returns the reports and their meaning, without SQL.
-func (o *Ops) ReportNames() ReportList { return ReportList{o.p.ReportNames} }

@@ -148,7 +148,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 		},
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
-		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), batch); return err },
+		"batch":   func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: batch}); return err },
 		"requeue of a batch": func() error {
 			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Batch: batch, Why: "x"})
 			return err
@@ -314,7 +314,7 @@ func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 	for range 10 {
 		_, err := r.ops.RunShow(t.Context(), "nobody")
 		require.Equal(t, ops.NotFound, refusal(err))
-		_, err = r.ops.BatchShow(t.Context(), "nobody/1")
+		_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: "nobody/1"})
 		require.Equal(t, ops.NotFound, refusal(err))
 	}
 	r.runStore.fails = down()

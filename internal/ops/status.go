@@ -41,6 +41,14 @@ type Status struct {
 	// Counts are those of the recovery timer's last tick. CountsUnknown says why there are none, or why they are old.
 	Counts        *Counts `json:"counts,omitempty"`
 	CountsUnknown string  `json:"counts_unknown,omitempty"`
+	// Day is what the timer sampled in the last 24 hours; nil if it was not asked for, or its counts could not be read.
+	Day *Day `json:"day,omitempty"`
+}
+
+// StatusQuery asks for the status.
+type StatusQuery struct {
+	// Day asks for the last 24 hours, too.
+	Day bool `json:"day,omitempty"`
 }
 
 // Attention is one thing that a person must look at.
@@ -141,7 +149,7 @@ const (
 
 // Status describes the flow, the dependencies, the runs and the counts. What cannot be read is said so in its place: Status itself fails
 // never, and takes a few seconds at most.
-func (o *Ops) Status(ctx context.Context) (Status, error) {
+func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	now := o.o.Now()
 	within, cancel := context.WithTimeout(ctx, wholeStatus)
 	defer cancel()
@@ -160,6 +168,9 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	if countsErr == nil && !counts.At.IsZero() {
 		shown := o.countsView(counts.Counts, now)
 		s.Counts = &shown
+	}
+	if q.Day && countsErr == nil {
+		s.Day = o.day(counts, view, now)
 	}
 	if timer.State != DepOK {
 		s.CountsUnknown = "unknown: " + timer.Reason

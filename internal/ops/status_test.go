@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 
 	w.clock = w.clock.Add(time.Hour)
 	w.open(fault.Quota, "9002")
-	s, err := w.ops.Status(t.Context())
+	s, err := w.ops.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
 		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
@@ -260,7 +260,7 @@ func TestTheTimerIsSilentAfterTwoTicks(t *testing.T) {
 	w := newWorld(t)
 	show := func() ops.Status {
 		t.Helper()
-		s, err := w.ops.Status(t.Context())
+		s, err := w.ops.Status(t.Context(), ops.StatusQuery{})
 		require.NoError(t, err)
 		return s
 	}
@@ -313,7 +313,7 @@ func TestAStatusWaitsShortlyForSQL(t *testing.T) {
 			},
 		}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		begin := time.Now()
-		s, err := o.Status(t.Context())
+		s, err := o.Status(t.Context(), ops.StatusQuery{})
 		require.NoError(t, err)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		require.Equal(t, "test: open: infrastructure timeout: no answer", s.RunsUnknown)
@@ -333,7 +333,7 @@ func TestAStatusWaitsShortlyForBoth(t *testing.T) {
 			Stores: func(ctx context.Context) (ops.Stores, error) { return ops.Stores{}, silent(ctx) },
 		}, ops.Options{SysName: "web"})
 		begin := time.Now()
-		s, err := o.Status(t.Context())
+		s, err := o.Status(t.Context(), ops.StatusQuery{})
 		require.NoError(t, err)
 		require.Equal(t, 6*time.Second, time.Since(begin))
 		require.Equal(t, []string{ops.DepFailing, "timeout"}, []string{s.Dependencies[0].State, s.Dependencies[0].Code})
@@ -371,7 +371,7 @@ func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 	r.tick()
 	_, err := r.ops.Pause(by(t, "kim"), ops.FlowRequest{Why: long})
 	require.NoError(t, err)
-	s, err := r.ops.Status(t.Context())
+	s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
 	require.NoError(t, err)
 	e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestTheKeyTravelsEncryptedAndNowhereElse(t *testing.T) {
 	t.Cleanup(redirecting.Close)
 	c, err := opsapi.Remote(redirecting.URL, key, nil)
 	require.NoError(t, err)
-	_, err = opsapi.Do(t.Context(), c, opsapi.StatusGet, opsapi.None{})
+	_, err = opsapi.Do(t.Context(), c, opsapi.StatusGet, ops.StatusQuery{})
 	require.ErrorContains(t, err, "307")
 	require.Zero(t, asked)
 }
@@ -77,7 +77,7 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 	}
 	remote, err := opsapi.Remote("http://127.0.0.1:1", key, nil)
 	require.NoError(t, err)
-	_, err = opsapi.Do(t.Context(), remote, opsapi.StatusGet, opsapi.None{})
+	_, err = opsapi.Do(t.Context(), remote, opsapi.StatusGet, ops.StatusQuery{})
 	require.ErrorContains(t, err, "the app did not answer")
 }
 
@@ -129,7 +129,7 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 	denied := opsapi.Credential{Token: func(context.Context) (string, error) { return "", errors.New("sign in with az login") }}
 	caller, err := opsapi.Remote(server.URL, denied, nil)
 	require.NoError(t, err)
-	_, err = opsapi.Do(t.Context(), caller, opsapi.StatusGet, opsapi.None{})
+	_, err = opsapi.Do(t.Context(), caller, opsapi.StatusGet, ops.StatusQuery{})
 	var refused *opsapi.DeniedError
 	require.ErrorAs(t, err, &refused, "no token: a retry does not help")
 }

@@ -23,20 +23,10 @@ type (
 		// Run is the run's id.
 		Run string `json:"run"`
 	}
-	// Batch names a batch.
-	Batch struct {
-		// Batch is its id, or RUN/NUMBER.
-		Batch string `json:"batch"`
-	}
-	// Finding names a finding.
-	Finding struct {
-		// Finding is its name: CLASS/LINE, CLASS/LINE/DOCUMENT or CLASS/DOCUMENT.
-		Finding string `json:"finding"`
-	}
 	// Report names a report.
 	Report struct {
-		// Name is one of the list of reports.
-		Name string `json:"name"`
+		// Name is one of the names that the call gives without it.
+		Name string `json:"name,omitempty"`
 	}
 )
 
@@ -44,10 +34,7 @@ type (
 //
 //nolint:gochecknoglobals // the table; constant
 var (
-	StatusGet = reads("status.get", "status", "Show the state of the flow, and how many documents wait or have failed.",
-		func(o *ops.Ops, ctx context.Context, _ None) (ops.Status, error) { return o.Status(ctx) })
-	StatusDay = reads("status.day", "status/day", "Show the last 24 hours: what was committed and waited at each tick of the timer, and when the flow was stopped.",
-		func(o *ops.Ops, ctx context.Context, _ None) (ops.Day, error) { return o.Day(ctx) })
+	StatusGet = reads("status.get", "status", "Show the state of the flow, and how many documents wait or have failed.", (*ops.Ops).Status)
 
 	DocumentList          = reads("document.list", "documents", "List documents, the latest change first.", (*ops.Ops).Documents)
 	DocumentWhy           = reads("document.why", "documents/why", "Explain a document's status, by its id or by a line, and what happens next.", (*ops.Ops).Why)
@@ -67,18 +54,11 @@ var (
 	RunCancel = acts("run.cancel", "runs/cancel", "Cancel a run: running batches finish, the others do not start.", (*ops.Ops).RunCancel)
 	RunResume = acts("run.resume", "runs/resume", "Continue a run that was cancelled or has failed.", (*ops.Ops).RunResume)
 
-	BatchList = reads("batch.list", "batches", "List the batches of a run, failed ones first, or the latest of all runs.", (*ops.Ops).BatchList)
-	BatchShow = reads("batch.show", "batches/detail", "Show a batch and the errors of its documents.",
-		func(o *ops.Ops, ctx context.Context, q Batch) (ops.BatchDetail, error) {
-			return o.BatchShow(ctx, q.Batch)
-		})
+	BatchList = reads("batch.list", "batches", "List the batches of a run, failed ones first, or the latest of all runs; or one with the errors of its documents.",
+		(*ops.Ops).BatchList)
 	BatchRequeue = acts("batch.requeue", "batches/requeue", "Send a failed batch again, or all failed batches of a run.", (*ops.Ops).BatchRequeue)
 
-	FindingList = reads("finding.list", "findings", "List what comparisons found and what is open.", (*ops.Ops).FindingList)
-	FindingShow = reads("finding.show", "findings/detail", "Show a finding.",
-		func(o *ops.Ops, ctx context.Context, q Finding) (ops.FindingRow, error) {
-			return o.FindingShow(ctx, q.Finding)
-		})
+	FindingList   = reads("finding.list", "findings", "List what comparisons found and what is open; or one finding.", (*ops.Ops).FindingList)
 	FindingAccept = acts("finding.accept", "findings/accept", "Accept findings: they stay, until their rows change.", (*ops.Ops).FindingAccept)
 
 	EvidenceShow = reads("evidence.show", "evidence/detail", "Show where a document's evidence is, and what it says of each failure.", (*ops.Ops).EvidenceShow)
@@ -88,9 +68,7 @@ var (
 
 	AuditList = reads("audit.list", "audits", "List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
 
-	ReportList = reads("report.list", "reports", "List the monitoring queries.",
-		func(o *ops.Ops, _ context.Context, _ None) (ops.ReportList, error) { return o.ReportNames(), nil })
-	ReportShow = reads("report.show", "reports/rows", "Run a monitoring query.",
+	ReportShow = reads("report.show", "reports", "Run a monitoring query, or list them.",
 		func(o *ops.Ops, ctx context.Context, q Report) (run.Table, error) { return o.Report(ctx, q.Name) })
 
 	OpenAPI = reads("api.show", "openapi.json", "Describe all calls (OpenAPI 3.1).",
@@ -103,15 +81,15 @@ var openAPI []byte //nolint:gochecknoglobals // a file; openapi_test.go makes it
 // Table returns all rows, in the order of the documentation.
 func Table() []Row {
 	return []Row{
-		StatusGet.row(), StatusDay.row(),
+		StatusGet.row(),
 		DocumentList.row(), DocumentWhy.row(), DocumentDiff.row(), DocumentRetry.row(), DocumentMarkCommitted.row(),
 		FlowPause.row(), FlowResume.row(),
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
-		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
-		FindingList.row(), FindingShow.row(), FindingAccept.row(),
+		BatchList.row(), BatchRequeue.row(),
+		FindingList.row(), FindingAccept.row(),
 		EvidenceShow.row(), EvidenceGet.row(), EvidenceRestore.row(),
 		AuditList.row(),
-		ReportList.row(), ReportShow.row(),
+		ReportShow.row(),
 		OpenAPI.row(),
 	}
 }

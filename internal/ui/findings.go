@@ -70,10 +70,15 @@ type findingPage struct {
 
 // finding shows a finding.
 func (v *visit) finding() (content, error) {
-	row, err := do(v, opsapi.FindingShow, opsapi.Finding{Finding: v.Query.Get("finding")})
+	name := v.Query.Get("finding")
+	if name == "" {
+		return content{}, usage("expected the name of a finding, found nothing")
+	}
+	found, err := do(v, opsapi.FindingList, ops.FindingQuery{Finding: name})
 	if err != nil {
 		return content{}, err
 	}
+	row := found.Findings[0]
 	p := findingPage{
 		Finding: row, Open: row.State == reconcile.Open,
 		Accept: "sqlwriterctl finding accept " + shellWord(row.Name) + ` --why "..."`,

@@ -14,7 +14,7 @@ type flowAction struct {
 
 // pause asks before the flow is paused.
 func (v *visit) pause() (content, error) {
-	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{})
 	if err != nil {
 		return content{}, err
 	}
@@ -33,7 +33,7 @@ func (v *visit) doPause() (string, error) {
 
 // stopped describes the flow while nothing is written; empty while it runs, or when it is not known.
 func (v *visit) stopped() string {
-	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{})
 	if f := status.Flow; err == nil && (f.State == breaker.PausedFlow || f.State == breaker.StoppedFlow) {
 		return v.site.says(f.Says)
 	}
@@ -42,7 +42,7 @@ func (v *visit) stopped() string {
 
 // flowResume asks before the flow is resumed.
 func (v *visit) flowResume() (content, error) {
-	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{})
 	if err != nil {
 		return content{}, err
 	}

@@ -25,9 +25,8 @@ type overview struct {
 	// Runs are open ones, the oldest; MoreRuns counts the others.
 	Runs     []ops.RunState
 	MoreRuns int
-	// Day is the graph of the last 24 hours; nil while there are too few samples. DayUnknown says why it could not be read.
-	Day        *dayGraph
-	DayUnknown string
+	// Day is the graph of the last 24 hours; nil while there are too few samples, or the counts are not known.
+	Day *dayGraph
 	// Audits are the last actions, and AuditsUnknown says why they are not known.
 	Audits        []ops.Audit
 	AuditsUnknown string
@@ -83,14 +82,7 @@ func (v *visit) overview() (content, error) {
 			p.AuditsUnknown = reasonOf(err)
 		}
 	})
-	var day ops.Day
-	reading.Go(func() {
-		var err error
-		if day, err = do(v, opsapi.StatusDay, opsapi.None{}); err != nil {
-			p.DayUnknown = reasonOf(err)
-		}
-	})
-	status, err := do(v, opsapi.StatusGet, opsapi.None{})
+	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{Day: true})
 	reading.Wait()
 	if err != nil {
 		return content{}, err
@@ -100,8 +92,11 @@ func (v *visit) overview() (content, error) {
 	for _, d := range status.Dependencies {
 		p.Needs = append(p.Needs, v.need(d, status))
 	}
-	p.Tiles = v.tiles(status, day.LastHour)
-	p.Day = v.graph(day)
+	var lastHour *ops.Committed
+	if status.Day != nil {
+		lastHour, p.Day = status.Day.LastHour, v.graph(*status.Day)
+	}
+	p.Tiles = v.tiles(status, lastHour)
 	p.MoreRuns = max(0, len(status.Runs)-runsShown)
 	p.Runs = status.Runs[:len(status.Runs)-p.MoreRuns]
 	if c := status.Counts; c != nil {

@@ -85,8 +85,11 @@ func pausedStatus() ops.Status {
 
 func overviewStories() []Story {
 	answers := func(s ops.Status, audit any) map[string]any {
-		return map[string]any{"status.get": s, "audit.list": audit, "status.day": day()}
+		today := day()
+		s.Day = &today
+		return map[string]any{"status.get": s, "audit.list": audit}
 	}
+	withGaps, noSamples := gaps(), ops.Day{At: Now()}
 	withRuns := well()
 	withRuns.Runs = []ops.RunState{{ID: replayRun, Kind: run.Replay, Status: run.RunRunning, State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12, Known: 31}}
 	paused := pausedStatus()
@@ -105,6 +108,9 @@ func overviewStories() []Story {
 	silent.Dependencies[4] = ops.DependencyView{Name: ops.DepTimer, State: ops.DepSilent, Reason: "the timer is silent since 2026-11-22T02:56:07-06:00", Since: Ago(17 * time.Minute)}
 	silent.Attention = []ops.Attention{{Code: "timer_silent", Says: "the timer is silent since 2026-11-22T02:56:07-06:00: retries, postponed documents and what the feed missed wait for it", Page: "The timer is silent"}}
 	first := ops.Status{SysName: "web", At: Now(), Flow: ops.FlowView{State: breaker.Running, Says: "running"}, CountsUnknown: "unknown: the timer has not counted yet"}
+	first.Day = &noSamples
+	silentDay := well()
+	silentDay.Day = &withGaps
 	for _, d := range well().Dependencies {
 		first.Dependencies = append(first.Dependencies, ops.DependencyView{Name: d.Name, State: ops.DepUnknown})
 	}
@@ -123,12 +129,12 @@ func overviewStories() []Story {
 		{Name: "overview-flowing", Says: "All is well.", Answers: answers(withRuns, audits())},
 		{Name: "overview-stopped", Says: "SQL does not answer.", Answers: answers(stoppedStatus(), SQLAway())},
 		{Name: "overview-refused", Says: "SQL is an older copy.", Answers: answers(refused, audits())},
-		{Name: "overview-gaps", Says: "The timer was silent, and the flow stopped often.", Answers: map[string]any{"status.get": well(), "audit.list": audits(), "status.day": gaps()}},
+		{Name: "overview-gaps", Says: "The timer was silent, and the flow stopped often.", Answers: map[string]any{"status.get": silentDay, "audit.list": audits()}},
 		{Name: "overview-paused", Says: "Somebody paused the flow.", Answers: answers(paused, audits())},
 		{Name: "overview-ramping", Says: "SQL is back.", Answers: answers(ramping, audits())},
-		{Name: "overview-cosmos-away", Says: "Cosmos DB does not answer.", Answers: map[string]any{"status.get": lost, "audit.list": audits(), "status.day": CosmosAway()}},
+		{Name: "overview-cosmos-away", Says: "Cosmos DB does not answer.", Answers: map[string]any{"status.get": lost, "audit.list": audits()}},
 		{Name: "overview-stale", Says: "The timer is silent.", Answers: answers(silent, audits())},
-		{Name: "overview-first-start", Says: "Nothing happened yet.", Answers: map[string]any{"status.get": first, "audit.list": ops.AuditPage{}, "status.day": ops.Day{At: Now()}}},
+		{Name: "overview-first-start", Says: "Nothing happened yet.", Answers: map[string]any{"status.get": first, "audit.list": ops.AuditPage{}}},
 		{Name: "overview-foreign", Says: "Documents of another environment came.", Role: opsapi.Reader, Answers: answers(foreign, audits())},
 		{Name: "overview-shadow", Says: "A shadow.", Mode: "shadow", Answers: answers(well(), audits())},
 		{Name: "overview-busy", Says: "The most that a page shows.", Answers: answers(busyStatus(), audits())},
