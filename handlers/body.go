@@ -14,7 +14,7 @@ const (
 	lastSegment  = 8 << 20
 )
 
-// readBody reads a request's body into one buffer of its exact size, because envelope.go works in place. The host
+// readBody reads a request's body into one buffer of its exact size, because documents are slices of it. The host
 // usually sends no Content-Length, so the body is read into segments that are joined. This needs twice the size for a
 // moment; a growing buffer would need up to three times.
 //

@@ -3,7 +3,7 @@
 //
 // - mount.go finds the function, sets its deadline, catches panics, maps errors to status codes and writes one log line
 // per invocation;
-//   - envelope.go, scan.go and body.go decode the host's payload (docs/facts.md F2 to F12);
+//   - envelope.go, reader.go and body.go decode the host's payload (docs/facts.md F2 to F12);
 //   - reply.go encodes the reply (docs/facts.md F16);
 //   - every function has a file of its own with its name.
 package handlers

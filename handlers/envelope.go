@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sqlwriter/internal/run"
 )
 
@@ -41,7 +43,7 @@ func (e *PayloadError) Error() string {
 
 // envelope is the host's payload for one invocation.
 type envelope struct {
-	// elements are the elements of an Array; object is an Object. Both are slices of the body.
+	// elements are the elements of an Array; object is an Object.
 	elements []json.RawMessage
 	object   json.RawMessage
 	// message is a Message; it has its own memory.
@@ -51,148 +53,114 @@ type envelope struct {
 	retryCount int
 }
 
-// decode reads an envelope in place: it destroys body and returns slices of it. Errors: *PayloadError.
+// decode reads an envelope. It destroys body: values may be slices of it. Errors: *PayloadError.
 func decode(body []byte, binding string, kind Kind) (envelope, error) {
 	var e envelope
-	var data, metadata []byte
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	at := skipSpace(body, 0)
-	if err := expect(body, at, '{', "body"); err != nil {
-		return e, err
-	}
-	end, err := members(body, at, func(name string, value []byte) error {
-		switch name {
-		case "Data":
-			data = value
-		case "Metadata":
-			metadata = value
-		}
-		return nil
-	})
-	if err == nil && skipSpace(body, end) != len(body) {
-		err = errChar
-	}
-	if err != nil {
-		return e, &PayloadError{"body", "one JSON object", fmt.Sprintf("%d bytes: %v", len(body), err)}
-	}
-	value, err := pick(data, binding)
+	data, metadata, err := split(bytes.TrimPrefix(body, []byte("\ufeff")))
 	if err != nil {
 		return e, err
 	}
-	switch kind {
-	case Array:
-		e.retryCount = retryCount(metadata) // first, because unwrap destroys the body's text
-	case Message:
+	path := "Data." + binding
+	value, found := data[binding]
+	if !found {
+		return e, &PayloadError{path, "the trigger's value", fmt.Sprintf("%d other bindings", len(data))}
+	}
+	if kind == Message {
 		e.message = messageOf(value, metadata)
 		return e, nil
-	case Object: // nothing is read from its Metadata
 	}
-	if value, err = unwrap(value, kind, "Data."+binding); err != nil {
+	if kind == Array {
+		e.retryCount = retryCount(metadata)
+	}
+	if value, err = unwrap(value, kind, path); err != nil {
 		return e, err
 	}
-	if kind == Object {
+	if kind == Object { // nothing is read from its Metadata
 		e.object = value
 		return e, nil
 	}
-	end, err = elements(value, 0, func(v []byte) { e.elements = append(e.elements, v) })
-	if err == nil && skipSpace(value, end) != len(value) {
-		err = errChar
-	}
+	err = read(value, func(r reader) error {
+		return r.values(func(_ string, v []byte) { e.elements = append(e.elements, v) })
+	})
 	if err != nil {
-		return e, &PayloadError{
-			"Data." + binding, "an array",
-			fmt.Sprintf("an array that breaks off at element %d: %v", len(e.elements), err),
-		}
+		return e, &PayloadError{path, "an array", fmt.Sprintf("an array that breaks off at element %d: %v", len(e.elements), err)}
 	}
 	return e, nil
 }
 
-// pick returns the binding's value in Data.
-func pick(data []byte, binding string) ([]byte, error) {
-	if err := expect(data, 0, '{', "Data"); err != nil {
-		return nil, err
+// split returns the bindings' values in Data, and Metadata. A body of 100 MB is read once.
+func split(body []byte) (data map[string][]byte, metadata []byte, err error) {
+	if err := expect(body, '{', "body"); err != nil {
+		return nil, nil, err
 	}
-	var value []byte
-	names := 0
-	if _, err := members(data, 0, func(name string, v []byte) error {
-		names++
-		if name == binding {
-			value = v
-		}
-		return nil
-	}); err != nil {
-		return nil, &PayloadError{"Data", "an object", err.Error()}
+	var other []byte // a Data that is no object
+	err = read(body, func(r reader) error {
+		return r.each(func(name string) error {
+			if name == "Data" && r.PeekKind() == '{' {
+				data = map[string][]byte{}
+				return r.values(func(name string, v []byte) { data[name] = v })
+			}
+			value, err := r.value()
+			switch name {
+			case "Data":
+				data, other = nil, value
+			case "Metadata":
+				metadata = value
+			}
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, nil, &PayloadError{"body", "one JSON object", fmt.Sprintf("%d bytes: %v", len(body), err)}
+	case data == nil:
+		return nil, nil, expect(other, '{', "Data")
 	}
-	if value == nil {
-		return nil, &PayloadError{"Data." + binding, "the trigger's value", fmt.Sprintf("%d other bindings", names)}
-	}
-	return value, nil
+	return data, metadata, nil
 }
 
-// unwrap removes layers of strings until the value has the wanted type.
+// unwrap removes layers of strings until the value has the wanted type. It destroys value: the text of the second layer
+// is written over the first layer, so that 100 MB are there twice and not three times.
 func unwrap(value []byte, kind Kind, path string) ([]byte, error) {
-	want := byte('[')
+	want := jsontext.Kind('[')
 	if kind == Object {
 		want = '{'
 	}
+	var before []byte // the layer that was read last
 	for range maxLayers {
-		value = value[skipSpace(value, 0):]
-		if len(value) == 0 || value[0] != '"' {
+		value = bytes.Trim(value, space)
+		if jsontext.Value(value).Kind() != '"' {
 			break
 		}
-		end, err := skipString(value, 0)
-		if err == nil && skipSpace(value, end) != len(value) {
-			err = errChar
+		text, err := jsontext.AppendUnquote(before[:0], value)
+		// Of a lone surrogate the text has U+FFFD, as that of encoding/json, beside the error.
+		if err != nil && !jsontext.Value(value).IsValid(tolerant()...) {
+			return nil, &PayloadError{path, "an " + string(kind), "a string that is not valid JSON"}
 		}
-		if err == nil {
-			value, err = unescape(value[:end])
-		}
-		if err != nil {
-			return nil, &PayloadError{path, "an " + string(kind), "a string that is not valid JSON: " + err.Error()}
-		}
+		before, value = value, text
 	}
-	if err := expect(value, 0, want, path); err != nil {
+	if err := expect(value, want, path); err != nil {
 		return nil, err
 	}
 	return value, nil
 }
 
-// expect checks the first byte of the value at b[i].
-func expect(b []byte, i int, want byte, path string) error {
-	if i < len(b) && b[i] == want {
+// expect checks the type of a value by its first character.
+func expect(b []byte, want jsontext.Kind, path string) error {
+	if jsontext.Value(b).Kind() == want {
 		return nil
 	}
-	expected := "an object"
-	if want == '[' {
-		expected = "an array"
+	names := map[jsontext.Kind]string{
+		'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "a boolean", 'f': "a boolean", 'n': "null",
 	}
-	return &PayloadError{path, expected, foundAt(b, i)}
-}
-
-// foundAt names the type of the value at b[i].
-func foundAt(b []byte, i int) string {
-	if i >= len(b) {
-		return "nothing"
+	found := "text that is not JSON"
+	switch v := jsontext.Value(b); {
+	case len(b) == 0:
+		found = "nothing"
+	case v.IsValid(tolerant()...):
+		found = names[v.Kind()]
 	}
-	switch b[i] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	}
-	end, err := skipLiteral(b, i)
-	if err != nil || !json.Valid(b[i:end]) {
-		return "text that is not JSON"
-	}
-	switch b[i] {
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	return &PayloadError{path, names[want], found}
 }
 
 // retryCount reads Metadata.RetryContext.RetryCount: a number or a string, in an object or a string. It is 0 if the
@@ -210,7 +178,7 @@ func retryCount(metadata []byte) int {
 	if !ok || string(raw) == "null" {
 		return 0
 	}
-	context, err := unwrap(bytes.Clone(raw), Object, "Metadata.RetryContext")
+	context, err := unwrap(raw, Object, "Metadata.RetryContext")
 	if err != nil {
 		return unknown
 	}

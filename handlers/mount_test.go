@@ -241,21 +241,61 @@ func TestNothingOfThePayloadIsLogged(t *testing.T) {
 	}
 }
 
-func TestUnescapeIsWhatEncodingJSONDoes(t *testing.T) {
-	for _, lit := range []string{
-		`""`, `"abc"`, `"\""`, `"\\"`, `"\\\\\""`, `"a\nb\tc\rd\be\ff\/g"`, `"ä€😀"`, `"\u00e4\u20ac\ud83d\ude00"`, `"\ud83d"`,
-		`"\ud83dx"`, `"\ud83d\u0041"`, `"\ude00\ud83d"`, `"\ud83d\ud83d\ude00"`, `"\u0000"`, `"\uFFFF\uabCD"`, `"\u0041\u0042"`,
+func TestALayerIsReadAsEncodingJSONDoes(t *testing.T) {
+	for _, inner := range []string{
+		``, `abc`, `\"`, `\\`, `\\\\\"`, `a\nb\tc\rd\be\ff\/g`, `ä€😀`, `\u00e4\u20ac\ud83d\ude00`, `\ud83d`,
+		`\ud83dx`, `\ud83d\u0041`, `\ude00\ud83d`, `\ud83d\ud83d\ude00`, `\u0000`, `\uFFFF\uabCD`, `\u0041\u0042`,
+		`\ud83d\\u`, `\ud83d\"u`, `\ud83d\u` + `ffff`, "\xff",
 	} {
+		lit := `"[` + inner + `]"`
 		var want string
 		require.NoError(t, json.Unmarshal([]byte(lit), &want), lit)
-		got, err := unescape([]byte(lit))
+		got, err := unwrap([]byte(lit), Array, "x")
 		require.NoError(t, err, lit)
 		require.Equal(t, want, string(got), lit)
 	}
-	for _, lit := range []string{`"\x"`, `"\u12"`, `"\u12g4"`, `"\u"`} {
-		_, err := unescape([]byte(lit))
-		require.ErrorIs(t, err, errEscape, lit)
+	for _, inner := range []string{`\x`, `\u12`, `\u12g4`, `\u`, `"`, `\ud83d\x`, `\ud83d"`} {
+		_, err := unwrap([]byte(`"[`+inner+`]"`), Array, "x")
+		require.ErrorContains(t, err, "a string that is not valid JSON", inner)
 	}
+}
+
+func TestOfANameThatOccursTwiceTheLastCounts(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"Data":{"documents":[1],"documents":[2]}}`:                       `[2]`,
+		`{"Data":{"documents":[1]},"Data":{"documents":[2]}}`:              `[2]`,
+		`{"Data":7,"Data":{"documents":[1]}}`:                              `[1]`,
+		`{"Data":{"documents":"\"[{\\\"a\\\":1,\\\"a\\\":2}]\""}}`:         `[{"a":1,"a":2}]`,
+		`{"Data":{"documents":[1]},"Metadata":{},"Metadata":{"sys":{}}}`:   `[1]`,
+		`{"Data":{"documents":[1],"\u0064ocuments":" [ 2 ,{} ] ","x":[]}}`: `[2,{}]`,
+	} {
+		e, err := decode([]byte(body), "documents", Array)
+		require.NoError(t, err, body)
+		got, err := json.Marshal(e.elements)
+		require.NoError(t, err, body)
+		require.Equal(t, want, string(got), body)
+	}
+	for body, want := range map[string]string{
+		`{"Data":{"documents":[1]},"Data":[]}`:              "payload: Data: expected an object, found an array",
+		`{"Data":{"documents":[1]},"Data":{}}`:              "payload: Data.documents: expected the trigger's value, found 0 other bindings",
+		`{"Data":{"documents":[1]},"Data":{"documents":7}}`: "payload: Data.documents: expected an array, found a number",
+	} {
+		_, err := decode([]byte(body), "documents", Array)
+		require.EqualError(t, err, want, body)
+	}
+}
+
+func TestTextBehindAValueIsRefused(t *testing.T) {
+	for _, body := range []string{
+		`{"Data":{"documents":[]}} x`, `{"Data":{"documents":[]}}{}`, `{"Data":{"documents":[]}}}`, `{"Data":{"documents":[]}},`,
+		`{"Data":{"documents":"[] x"}}`, `{"Data":{"documents":"[][]"}}`, `{"Data":{"documents":"[]]"}}`, `{"Data":{"documents":"\"[]\" x"}}`,
+	} {
+		_, err := decode([]byte(body), "documents", Array)
+		var p *PayloadError
+		require.ErrorAs(t, err, &p, body)
+	}
+	_, err := decode([]byte(" \n{\"Data\" : {\"documents\" :\" \\\" [] \\\" \"} }\t\r\n"), "documents", Array)
+	require.NoError(t, err, "white space is no text")
 }
 
 func TestNestingIsBounded(t *testing.T) {
@@ -263,5 +303,9 @@ func TestNestingIsBounded(t *testing.T) {
 	_, err := decode([]byte(cosmosBody(deep(maxDepth), sysOnly)), "documents", Array)
 	require.NoError(t, err)
 	_, err = decode([]byte(cosmosBody("["+deep(maxDepth+1)+"]", sysOnly)), "documents", Array)
+	require.ErrorContains(t, err, "nested deeper than 1000 levels")
+	_, err = decode([]byte(cosmosBody("[]", deep(maxDepth))), "documents", Array)
+	require.NoError(t, err)
+	_, err = decode([]byte(cosmosBody("[]", deep(maxDepth+1))), "documents", Array)
 	require.ErrorContains(t, err, "nested deeper than 1000 levels")
 }

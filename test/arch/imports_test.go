@@ -105,7 +105,7 @@ func directions() []direction {
 		{
 			"handlers",
 			[]string{"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer", "internal/ui"},
-			zerolog,
+			append([]string{"github.com/go-json-experiment/json/jsontext"}, zerolog...),
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},
 		{

@@ -30,7 +30,7 @@ func table() []mutant {
 		// What the host hands over.
 		{
 			"a caller of an HTTP function says how often it is repeated", "handlers/envelope.go",
-			"	case Object: // nothing is read from its Metadata\n", "	case Object:\n		e.retryCount = retryCount(metadata)\n",
+			"	if kind == Object { // nothing is read from its Metadata\n", "	if kind == Object {\n		e.retryCount = retryCount(metadata)\n",
 			"handlers", "TestNothingIsDecidedFromMetadataInAnHTTPFunction",
 		},
 		{
