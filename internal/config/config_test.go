@@ -60,7 +60,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxRows,
-		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, RecoverSchedule, ReconcileSchedule,
+		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, ReconcileSchedule,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
 	require.NotNil(t, c.Location)
@@ -127,12 +127,10 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{RunsQueue, "web-" + strings.Repeat("a", 257), "at most 260", `"web-aaa`},
 		{BatchesQueue, "batches", `"web" in it`, `"batches"`},
 		{BatchesQueue, "SQLWriter-web-RUNS", "another queue than RUNS_QUEUE", "the same name"},
-		{RecoverSchedule, "", "a value: the host reads it too", "nothing"},
-		{RecoverSchedule, "*/5 * * * *", "six fields", "5: "},
-		{RecoverSchedule, "00:05:00", "six fields", "1: "},
-		{RecoverSchedule, "@hourly", "six fields", "1: "},
 		{ReconcileSchedule, "", "a value: the host reads it too", "nothing"},
 		{ReconcileSchedule, "0 2 * * *", "six fields", "5: "},
+		{ReconcileSchedule, "02:00:00", "six fields", "1: "},
+		{ReconcileSchedule, "@daily", "six fields", "1: "},
 		{ReconcileRU, "9", "from 10 to 1000000", `"9"`},
 		{ReviewKey, "a.b,,c", "at most 5 paths", `""`},
 		{ReviewKey, "a..b", "at most 5 paths", `"a..b"`},

@@ -73,7 +73,6 @@ const (
 	RunsQueue            = "RUNS_QUEUE"
 	BatchesQueue         = "BATCHES_QUEUE"
 	RunMaxOutstanding    = "RUN_MAX_OUTSTANDING"
-	RecoverSchedule      = "RECOVER_SCHEDULE"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	ReconcileSchedule    = "RECONCILE_SCHEDULE"
 	ReconcileRU          = "RECONCILE_RU"
@@ -244,16 +243,12 @@ func Settings() []Setting {
 			Meaning: "most batches of all open runs together that are on their way to workers at once",
 		},
 		{
-			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,
-			Meaning: "schedule of the recovery timer, which finds documents that no trigger delivers: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure; less than 10 min between two ticks, or `feed_missed` is not told",
-		},
-		{
 			Name: MaxPoisonPerHour, Default: "100", Sample: "100", check: wholeNumber(0, maxPoisonPerHour),
 			Meaning: "most documents that the app gives up in one hour; the others stay scheduled for a retry",
 		},
 		{
 			Name: ReconcileSchedule, Sample: "0 0 2 * * *", Host: true, check: checkSchedule,
-			Meaning: "schedule of the nightly comparison of documents, ledger, rows and evidence, as `" + RecoverSchedule + "`. Ticks of one day in `" + TimeZone + "` start one run. While SQL is away the host tries again every five minutes, for two hours",
+			Meaning: "schedule of the nightly comparison of documents, ledger, rows and evidence: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure. Ticks of one day in `" + TimeZone + "` start one run. While SQL is away the host tries again every five minutes, for two hours",
 		},
 		{
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),

@@ -74,3 +74,10 @@ func headings(page string) []string {
 	}
 	return anchors
 }
+
+// The alert, `feed_missed` and what a status says of the timer count with five minutes between two ticks.
+func TestTheTimerTicksEveryFiveMinutes(t *testing.T) {
+	files := tracked(t)
+	require.Contains(t, string(files["functions/RecoverRetries/function.json"]), `"schedule": "0 */5 * * * *"`)
+	require.Contains(t, string(files["deploy/alerts/timer-silent.kql"]), "// threshold: no line of RecoverRetries for 20 minutes, which are four ticks ")
+}

@@ -59,13 +59,10 @@ func ranges(n int) func(*cosmosdb.Options) {
 func (s *stack) three(change func(before []*process) map[string]string) []*process {
 	s.t.Helper()
 	root := asDeployed(s.t)
+	s.recover = "*/30 * * * * *" // more often than deployed: it must not knock either
 	var all []*process
 	for n := range 3 {
-		settings := map[string]string{"RECOVER_SCHEDULE": "*/30 * * * * *"} // more often than deployed: it must not knock either
-		for name, value := range change(all) {
-			settings[name] = value
-		}
-		all = append(all, s.launchFrom(root, fmt.Sprintf("host-%d", n+1), settings))
+		all = append(all, s.launchFrom(root, fmt.Sprintf("host-%d", n+1), change(all)))
 	}
 	return all
 }

@@ -245,7 +245,10 @@ func startApplication(t *testing.T, settings map[string]string) *application {
 			defer a.mu.Unlock()
 			a.console = append(a.console, l.Text)
 		},
-		Tune: funchost.Tune{FeedPoll: 50 * time.Millisecond, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
+		Tune: funchost.Tune{
+			FeedPoll: 50 * time.Millisecond, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond,
+			Schedules: map[string]string{"RecoverRetries": "*/2 * * * * *"},
+		},
 	})
 	require.NoError(t, a.host.Start(t.Context()))
 	t.Cleanup(func() {

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -89,7 +88,7 @@ type stack struct {
 	blobs string
 	// bus is the connection string of Service Bus; empty where a test has no runs.
 	bus string
-	// recover is RECOVER_SCHEDULE; every five minutes when empty.
+	// recover is the schedule of RecoverRetries; that of function.json when empty.
 	recover string
 	t       *testing.T
 	cosmos  *cosmosdbtest.Running
@@ -197,7 +196,7 @@ func (s *stack) settings() map[string]string {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
-		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": cmp.Or(s.recover, "0 */5 * * * *"),
+		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control",
 		"RECONCILE_SCHEDULE": "0 0 2 * * *", "UI_AUTH": "none",
 		"SQL_CONNECTION": s.connection, "SQL_MAX_ROWS": "1000",
 		"BLOB_CONNECTION":       s.blobs,
@@ -208,6 +207,15 @@ func (s *stack) settings() map[string]string {
 		maps.Copy(settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
 	}
 	return settings
+}
+
+// tune makes the host faster than the deployed one.
+func (s *stack) tune() funchost.Tune {
+	t := funchost.Tune{FeedPoll: s.poll, LeaseAcquire: 100 * time.Millisecond}
+	if s.recover != "" {
+		t.Schedules = map[string]string{"RecoverRetries": s.recover}
+	}
+	return t
 }
 
 // startHost starts the host, and with it the handler binary.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -21,13 +20,13 @@ const asHost = "SQLWRITER_E2E_HOST"
 type hostFile struct {
 	Root     string
 	Settings map[string]string
-	Poll     time.Duration
+	Tune     funchost.Tune
 }
 
 // hostProcess starts a host in a process of its own, which a test may kill.
 func (s *stack) hostProcess(root string) *exec.Cmd {
 	s.t.Helper()
-	text, err := json.Marshal(hostFile{Root: root, Settings: s.settings(), Poll: s.poll})
+	text, err := json.Marshal(hostFile{Root: root, Settings: s.settings(), Tune: s.tune()})
 	require.NoError(s.t, err)
 	file := filepath.Join(s.dir, "host.json")
 	require.NoError(s.t, os.WriteFile(file, text, 0o600))
@@ -54,6 +53,6 @@ func hostFrom(path string) error {
 	}
 	return funchost.Run(context.Background(), funchost.Options{
 		ScriptRoot: f.Root, Settings: f.Settings, Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
-		Keys: funchost.Keys{Host: functionKey}, Tune: funchost.Tune{FeedPoll: f.Poll, LeaseAcquire: 100 * time.Millisecond},
+		Keys: funchost.Keys{Host: functionKey}, Tune: f.Tune,
 	})
 }

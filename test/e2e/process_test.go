@@ -43,6 +43,8 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 	for setting, value := range change {
 		settings[setting] = value
 	}
+	tune := s.tune()
+	tune.StopTimeout = time.Second
 	p := &process{t: s.t}
 	p.Host = funchost.New(funchost.Options{
 		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(), Keys: funchost.Keys{Master: masterKey, Host: functionKey, Named: map[string]string{"reader-monitor": readerKey}},
@@ -54,7 +56,7 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 				s.t.Errorf("the host takes for %s, and %v: %s", l.Level, err, l.Text)
 			}
 		},
-		Tune: funchost.Tune{FeedPoll: s.poll, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
+		Tune: tune,
 	})
 	require.NoError(s.t, p.Start(s.t.Context()))
 	s.t.Cleanup(func() {

@@ -61,9 +61,8 @@ func off(functions ...string) map[string]string {
 // team starts a manager and workers as processes of their own, CommitResults switched off everywhere, and waits for each.
 func (s *stack) team(workers int) (manager *process, all []*process) {
 	s.t.Helper()
-	settings := off("CommitResults", "BatchWorker")
-	settings["RECOVER_SCHEDULE"] = "*/5 * * * * *" // more often than deployed, so that a test sees it at work
-	manager = s.launch("manager", settings)
+	s.recover = "*/5 * * * * *" // more often than deployed, so that a test sees it at work
+	manager = s.launch("manager", off("CommitResults", "BatchWorker"))
 	s.host = manager.Host
 	for n := range workers {
 		all = append(all, s.launch(fmt.Sprintf("worker-%d", n+1), off("CommitResults", "BatchManager", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")))

@@ -149,7 +149,7 @@ func (x indexer) bind(f *function, b binding) error {
 		}
 	case "timertrigger":
 		if err = x.needsStorage(kind); err == nil {
-			f.timer, err = x.timerTrigger(b)
+			f.timer, err = x.timerTrigger(f.name, b)
 		}
 	case "servicebustrigger":
 		err = x.bindServiceBus(f, kind, b)

@@ -69,6 +69,8 @@ type Tune struct {
 	StopTimeout time.Duration
 	// HealthPing is the interval of GET / to a running handler (10 s).
 	HealthPing time.Duration
+	// Schedules replaces the schedule of a timerTrigger, by the function's name.
+	Schedules map[string]string
 	// FeedPoll, LeaseAcquire, LeaseExpiration and LeaseRenew replace the values of every cosmosDBTrigger.
 	FeedPoll, LeaseAcquire, LeaseExpiration, LeaseRenew time.Duration
 }
@@ -96,6 +98,7 @@ type ConsoleLine struct {
 func (o Options) withDefaults() Options {
 	o.Settings = maps.Clone(o.Settings)
 	o.Keys.Functions = maps.Clone(o.Keys.Functions)
+	o.Tune.Schedules = maps.Clone(o.Tune.Schedules)
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}

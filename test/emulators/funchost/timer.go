@@ -14,7 +14,7 @@ type timerTrigger struct {
 	useMonitor   bool
 }
 
-func (x indexer) timerTrigger(b binding) (*timerTrigger, error) {
+func (x indexer) timerTrigger(functionName string, b binding) (*timerTrigger, error) {
 	r := reader{binding: b, settings: x.settings}
 	text := r.required("schedule")
 	t := &timerTrigger{runOnStartup: r.flag("runOnStartup")}
@@ -25,6 +25,9 @@ func (x indexer) timerTrigger(b binding) (*timerTrigger, error) {
 	t.useMonitor = monitor
 	if r.errs != nil {
 		return nil, r.errs[0]
+	}
+	if tuned, ok := x.tune.Schedules[functionName]; ok {
+		text = tuned
 	}
 	t.schedule, err = parseSchedule(text)
 	return t, err

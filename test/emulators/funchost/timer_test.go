@@ -153,6 +153,11 @@ func TestTimerRunOnStartupIsNotPastDue(t *testing.T) {
 	require.Contains(t, timerPayload(t, b.control.wait(t, 1)[0]), `"IsPastDue":false`)
 }
 
+func TestTimerWithATunedSchedule(t *testing.T) {
+	b := start(t, newRoot(t).function("F", everyFive), newMemoryTimers().uses(), with(func(o *Options) { o.Tune.Schedules = map[string]string{"F": "*/2 * * * * *", "G": "x"} }))
+	require.Equal(t, []time.Duration{at(5, 6, 8).Sub(b.clock.Now())}, b.clock.wait(t, waitTimer, 1))
+}
+
 func TestTimerWithoutMonitor(t *testing.T) {
 	for name, text := range map[string]string{
 		"useMonitor false":         strings.Replace(everyFive, `"name"`, `"useMonitor":false,"name"`, 1),
