@@ -22,19 +22,16 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
 
-run: compiled ## Start everything locally and show the main job and an outage. ONCE=1: check exactly and end. FRESH=1: forget the kept state. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
-	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
+run: compiled ## Start everything locally and show the main job and an outage. ONCE=1: end after the check. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
+	@exec bin/local run # no shell in between: the stack ends when make does
 
-demo: ## Break the running local stack on purpose and watch: make demo DO='sql-off 30s' (also bad-document, kill-handler).
-	@CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local demo $(DO)
-
-servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; FRESH=1 and SQL_CONNECTION as above.
-	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local servers
+servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; SQL_CONNECTION as above.
+	@exec bin/local servers
 
 ctl: ## Build bin/sqlwriterctl, the operators' tool (docs/cli.md): some seconds after `make run`.
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the local stack and the handler, and says every five seconds how far it is. Without caches that takes minutes, in
+# Builds bin/local and compiles the handler, and says every five seconds how far it is. Without caches that takes minutes, in
 # which `go run` says nothing. With caches it takes a second, and says nothing either.
 export CGO_ENABLED=0 # the flags that the handler is built with: nothing is compiled twice
 log=$(mktemp) || exit 1
@@ -23,3 +23,4 @@ if ! ${GO:-go} list -v -export -deps -trimpath ./cmd/local ./cmd/handler >/dev/n
 	grep '[ #]' "$log" >&2
 	exit 1
 fi
+${GO:-go} build -trimpath -o bin/ ./cmd/local

@@ -5,11 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -19,37 +18,32 @@ import (
 )
 
 // database is the stack's SQL database: a SQLite file of its own, or a database on a server.
-type database interface {
-	// make creates the sample schema and the app's own tables, if they do not exist.
-	make(ctx context.Context) error
-	// pool returns the connections for writing.
-	pool() *sql.DB
-	// read reads the three tables completely.
-	read(ctx context.Context) (expect.Tables, error)
-	// connection is SQL_CONNECTION. String names the database without a secret.
-	connection() string
-	// behindSwitch returns a switch, and SQL_CONNECTION for a handler whose SQL it takes away. The switch is nil if there can
-	// be none.
-	behindSwitch(ctx context.Context) (outage.Switch, string, error)
-	String() string
-	close() error
+type database struct {
+	*open.Database
+	// name names it without a secret. connection is SQL_CONNECTION.
+	name, connection string
+	// power takes SQL away from the handler and gives it back; nil if it cannot, and before behindSwitch.
+	power outage.Switch
+	// lock is the connection with the application lock: one stack at a time uses a database on a server.
+	lock *sql.Conn
 }
 
-// journalName is the Cosmos DB emulator's file. If it exists, the state folder contains documents.
-const journalName = "cosmosdb.journal"
-
-// openDatabase opens the database before any server starts, so that a database in foreign use stops the run early.
-func (s *stack) openDatabase(ctx context.Context, c runCommand) (err error) {
-	hasState := exists(filepath.Join(s.dir, journalName))
-	if c.SQL == "" {
-		if hasState && exists(filepath.Join(s.dir, pairName)) {
-			return fmt.Errorf("the documents in %s belong to a database on a server: set %s, or FRESH=1 deletes them", s.dir, config.SQLConnection)
-		}
-		s.db, err = openSQLiteFile(filepath.Join(s.dir, "sqlwriter.db"))
-		return err
+// openDatabase opens the database on a server that a connection string names, or a file in dir.
+func openDatabase(ctx context.Context, out *term.Output, connection, dir string) (*database, error) {
+	if connection != "" {
+		return openServer(ctx, out, connection)
 	}
-	s.db, err = openServer(ctx, s.out, serverOptions{dsn: c.SQL, dir: s.dir, hasState: hasState, once: c.Once, fresh: c.Fresh})
-	return err
+	path := filepath.Join(dir, "sqlwriter.db")
+	db, err := openSQL(sqlite.Scheme + path)
+	if err != nil {
+		return nil, err
+	}
+	return &database{Database: db, name: path, connection: sqlite.Scheme + path}, nil
+}
+
+// openSQL opens the database of a connection string, with the default column names.
+func openSQL(connection string) (*open.Database, error) {
+	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)}, invoice.DefaultLayout(), false)
 }
 
 // checkConnection refuses a connection that the stack cannot use.
@@ -66,54 +60,45 @@ func checkConnection(connection string) error {
 	return fmt.Errorf("%s: expected sqlserver://..., found another text of %d characters", config.SQLConnection, len(connection))
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}
+func (d *database) onServer() bool { return d.Engine == config.SQLServer }
 
-// sqliteFile is the stack's own file.
-type sqliteFile struct {
-	path string
-	db   *open.Database
-}
-
-func openSQLiteFile(path string) (database, error) {
-	db, err := openSQL(sqlite.Scheme + path)
+// makeTables creates the sample tables and the app's own.
+func (d *database) makeTables(ctx context.Context) (err error) {
+	if d.onServer() {
+		err = sqlserver.CreateSampleSchema(ctx, d.Writer, sqlserver.Options{})
+	} else {
+		err = sqlite.CreateSampleSchema(ctx, d.Writer)
+	}
 	if err != nil {
-		return nil, err
-	}
-	return &sqliteFile{path: path, db: db}, nil
-}
-
-// openSQL opens the database of a connection string, with the default column names.
-func openSQL(connection string) (*open.Database, error) {
-	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)}, invoice.DefaultLayout(), false)
-}
-
-// adoptedBy is the name with which the stack records that its database has no earlier results.
-const adoptedBy = "the local stack"
-
-func (f *sqliteFile) make(ctx context.Context) error {
-	if err := sqlite.CreateSampleSchema(ctx, f.db.Writer); err != nil {
 		return err
 	}
-	if err := f.db.Migrate(ctx); err != nil {
+	if err := d.Migrate(ctx); err != nil {
 		return err
 	}
-	return f.db.MarkEmpty(ctx, adoptedBy)
+	return d.MarkEmpty(ctx, "the local stack")
 }
 
-func (f *sqliteFile) pool() *sql.DB { return f.db.Writer }
-
-func (f *sqliteFile) read(ctx context.Context) (expect.Tables, error) {
-	return expect.Read(ctx, f.db.Reader)
+// read reads the three tables completely.
+func (d *database) read(ctx context.Context) (expect.Tables, error) {
+	if d.onServer() {
+		return expect.ReadServer(ctx, d.Reader)
+	}
+	return expect.Read(ctx, d.Reader)
 }
 
-func (f *sqliteFile) connection() string { return sqlite.Scheme + f.path }
-func (f *sqliteFile) String() string     { return f.path }
-
-func (f *sqliteFile) behindSwitch(context.Context) (outage.Switch, string, error) {
-	return outage.NewFile(f.path, f.db.Writer), f.connection(), nil
+// behindSwitch sets power, and returns SQL_CONNECTION for a handler whose SQL it takes away.
+func (d *database) behindSwitch(ctx context.Context) (string, error) {
+	if d.onServer() {
+		return d.behindProxy(ctx)
+	}
+	d.power = outage.NewFile(d.name, d.Writer)
+	return d.connection, nil
 }
 
-func (f *sqliteFile) close() error { return f.db.Close() }
+// end removes the tables from a server and closes the connections.
+func (d *database) end(ctx context.Context) error {
+	if d.onServer() {
+		return d.endServer(ctx)
+	}
+	return d.Close()
+}

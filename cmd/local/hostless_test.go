@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/internal/app/open"
@@ -24,19 +24,12 @@ import (
 // TestAHostOverTheServersNeedsTheStagedFolderOnly is `make servers`, `make stage` and `func start` in .stage: the host gets the
 // folder and nothing else. A document that is put arrives in SQL.
 func TestAHostOverTheServersNeedsTheStagedFolderOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts the whole stack")
-	}
-	if err := prerequisites(); err != nil {
-		t.Skip(err)
-	}
+	wholeStack(t)
 	state, root := t.TempDir(), filepath.Join(t.TempDir(), "root")
 	p := start(t, "servers", "--state="+state)
 	p.waitFor(t, "the servers are running")
-	stack, running, err := stackfile.Read(t.Context(), state)
-	require.NoError(t, err)
-	require.True(t, running)
-	require.Len(t, stack.Servers, 3, "no host")
+	servers := below(t, p.cmd.Process.Pid)
+	require.Len(t, servers, 3, "no host")
 
 	require.NoError(t, staging.Build(t.Context(), staging.Options{Source: "../..", Dir: root, State: state}))
 	list(t, root)
@@ -67,7 +60,7 @@ func TestAHostOverTheServersNeedsTheStagedFolderOnly(t *testing.T) {
 	require.NoError(t, host.Stop())
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, p.exit(t, time.Minute))
-	requireGone(t, stack.Servers)
+	requireGone(t, servers)
 }
 
 // health returns the reply of Health.
@@ -98,4 +91,13 @@ func list(t *testing.T, dir string) {
 		t.Logf("%s %9d %s", info.Mode(), info.Size(), name)
 		return err
 	}))
+}
+
+func count(t *testing.T, db *sql.DB, query string) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		return 0 // the database is locked, or does not exist yet
+	}
+	return n
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,9 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
@@ -26,7 +21,7 @@ import (
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
-	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "127.0.0.1:7", "sqlite:/x/sqlwriter.db")
+	values, err := localSettings(addresses{cosmos: "127.0.0.1:9", blob: "127.0.0.1:8", bus: "127.0.0.1:7"}, "sqlite:/x/sqlwriter.db")
 	require.NoError(t, err)
 	c, err := config.Load(func(name string) (string, bool) { v, ok := values[name]; return v, ok })
 	require.NoError(t, err)
@@ -142,39 +137,6 @@ func TestTheWatcherSeesChangesAndWakesItsWaiters(t *testing.T) {
 	require.Equal(t, "failed", again.status, "another version than the one seen before")
 }
 
-func TestOnlyMissingDocumentsAreSubmitted(t *testing.T) {
-	a, b, c := example("a", "1", "pending"), example("b", "2", "pending"), example("b again", "2", "pending")
-	d := newDrain(t, []sample.Document{a, b, c})
-	names := func() (out []string) {
-		there, err := d.stored(t.Context())
-		require.NoError(t, err)
-		for _, raw := range there {
-			require.NoError(t, d.watch.note(time.Now(), raw))
-		}
-		for _, doc := range d.missing(there) {
-			out = append(out, doc.Name)
-		}
-		return out
-	}
-	require.Equal(t, []string{"a", "b", "b again"}, names())
-	require.NoError(t, d.documents.Submit(t.Context(), b.JSON, false))
-	require.Equal(t, []string{"a", "b again"}, names(), "the repetition has not come to its end yet")
-	done := json.RawMessage(`{"id":"2","sql_writer":{"status":"committed","outcome":"unchanged"}}`)
-	require.NoError(t, d.documents.Submit(t.Context(), done, true))
-	require.Equal(t, []string{"a"}, names())
-}
-
-func TestAnUnfinishedDocumentNamesTheWayToDeleteTheState(t *testing.T) {
-	pending := example("a", "1", "pending")
-	d := newDrain(t, []sample.Document{pending})
-	d.out = term.New(io.Discard)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("not finished within 2m"))
-	defer cancel()
-	err := d.finish(ctx, map[string]json.RawMessage{"1": pending.JSON})
-	require.ErrorContains(t, err, "not finished within 2m")
-	require.ErrorContains(t, err, "FRESH=1")
-}
-
 func TestAnInvalidConnectionIsRefusedAtOnce(t *testing.T) {
 	require.NoError(t, checkConnection(""))
 	require.NoError(t, checkConnection("sqlserver://sa:p@db?database=x"))
@@ -221,28 +183,7 @@ func TestSystemDatabasesAreRefused(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	require.Equal(t, "sqlserver://sa:p%21@db:1433?database=master&encrypt=true", withDatabase("sqlserver://sa:p%21@db:1433?Database=x&encrypt=true", "master"))
-	require.Equal(t, "database x on db:1433", (&server{name: "x", serverOptions: serverOptions{dsn: "sqlserver://sa:hunter2@db:1433?database=x"}}).String())
-}
-
-func TestDocumentsOfAServersDatabaseAreNotCheckedAgainstAFile(t *testing.T) {
-	s := &stack{dir: t.TempDir(), out: term.New(io.Discard)}
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, pairName), []byte("id"), 0o600))
-	require.NoError(t, s.openDatabase(t.Context(), runCommand{}), "without documents there is nothing to fit to")
-	require.NoError(t, s.db.close())
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, journalName), nil, 0o600))
-	require.ErrorContains(t, s.openDatabase(t.Context(), runCommand{}), "FRESH=1 deletes them")
-}
-
-func TestFreshForgetsEverythingButTheClaim(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{stackfile.Name, "sqlwriter.db", "cosmosdb.journal"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-	}
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "azurite", "blobs"), 0o750))
-	require.NoError(t, (&stack{dir: dir}).forget())
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(dir, stackfile.Name)}, left)
+	require.Equal(t, "db:1433", hostOf("sqlserver://sa:hunter2@db:1433?database=x"))
 }
 
 func TestEveryNameOfTheSamplesIsUnique(t *testing.T) {
@@ -254,4 +195,19 @@ func TestEveryNameOfTheSamplesIsUnique(t *testing.T) {
 		names[d.Name] = true
 	}
 	require.Equal(t, "01-plain-success.json", docs[0].Name, "the one that is shown")
+}
+
+func TestTheProxyStandsForTheServerThatIsNamed(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"sqlserver://sa:p@db?database=x":                        "db:1433",
+		"sqlserver://sa:p@db:1500?database=x":                   "db:1500",
+		"sqlserver://sa:p@db:1500/named?database=x":             "db:1500",
+		"sqlserver://sa:p@db/named?database=x":                  "",
+		"sqlserver://sa:p@x.database.windows.net?database=x":    "",
+		"sqlserver://sa:p@[::1]:1433?database=x&encrypt=strict": "[::1]:1433",
+	} {
+		require.Equal(t, want, addressOf(dsn), dsn)
+	}
+	require.Equal(t, "sqlserver://sa:p%21@127.0.0.1:9?database=x&hostNameInCertificate=db", through("sqlserver://sa:p%21@db:1500?database=x", "127.0.0.1:9"))
+	require.Equal(t, "sqlserver://sa:p@127.0.0.1:9?HostNameInCertificate=own&database=x", through("sqlserver://sa:p@db?HostNameInCertificate=own&database=x", "127.0.0.1:9"))
 }

@@ -1,15 +1,14 @@
 // Command local runs the local stack: emulators of the Functions host, Cosmos DB and Service Bus, Azurite, the handler binary,
-// and a SQLite file or a database on a SQL Server. `make run` and `make servers` call it.
+// and a SQLite file or a database on a SQL Server. `make run` and `make servers` call it. A stack begins with nothing and
+// ends together.
 //
-//	go run ./cmd/local run                start, show one line, drain the samples, show an outage, check every row, stay up
-//	go run ./cmd/local servers            start the servers without a host, for `func start`, and stay up
-//	go run ./cmd/local demo sql-off 30s   break the running stack on purpose, and watch; also kill-handler, bad-document (`make demo`)
+//	local run        start, show one line, drain the samples, show an outage, check every row, stay up
+//	local servers    start the servers without a host, for `func start`, and stay up
 //
-// These environment variables change `run`, the last two also `servers`:
+// These environment variables change `run`, the last one also `servers`:
 //
 //	OUTAGE=0             without the outage, which takes half a minute
-//	ONCE=1               in a temporary folder, then end; exit code 0 only if all rows are exact
-//	FRESH=1              delete the state in .local first
+//	ONCE=1               end after the check; exit code 0 only if all rows are exact
 //	SQL_CONNECTION=...   on a SQL Server (sqlserver://...); the database must be empty or new
 //
 // The hidden commands are the servers. `run` starts each as a process of its own.
@@ -22,15 +21,14 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"sqlwriter/cmd/local/internal/term"
+
+	"github.com/alecthomas/kong"
 )
 
 type cli struct {
 	Run      runCommand      `cmd:"" help:"Start everything, show one invoice line, drain the samples, check every row, stay up."`
 	Servers  serversCommand  `cmd:"" help:"Start the servers without a host, for the real one (func start), and stay up."`
-	Demo     demoCommand     `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Cosmosdb cosmosdbCommand `cmd:"" hidden:"" help:"Serve the emulator of Cosmos DB until standard input closes."`
 	Funchost funchostCommand `cmd:"" hidden:"" help:"Host a staged script root until standard input closes."`
 }
@@ -46,13 +44,13 @@ func main() {
 
 func run() int {
 	var c cli
-	for _, name := range []string{"ONCE", "FRESH", "OUTAGE", "SQL_CONNECTION"} { // `make run ONCE=` means unset
+	for _, name := range []string{"ONCE", "OUTAGE", "SQL_CONNECTION"} { // `make run ONCE=` means unset
 		if v, set := os.LookupEnv(name); set && v == "" {
 			_ = os.Unsetenv(name) // fails for impossible names only
 		}
 	}
 	parsed := kong.Parse(&c, kong.Name("local"), kong.Description("The local stack of the SQL Writer."), kong.UsageOnError())
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err := parsed.Run()

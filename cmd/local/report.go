@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -64,7 +63,7 @@ func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err 
 		return false, err
 	}
 	in := sample.Input(d.docs, stored)
-	in.Before, in.Redelivered = d.before, d.before == nil
+	in.Before = d.before
 	now, err := d.db.read(ctx)
 	if err != nil {
 		return false, err
@@ -144,9 +143,6 @@ func (d *drain) speed(writes, reads int) {
 			times = append(times, took)
 		}
 	}
-	if processed == 0 {
-		return // all documents come from an earlier run
-	}
 	slices.Sort(times)
 	seconds := d.last.Sub(first).Seconds()
 	d.out.Linef("\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
@@ -166,7 +162,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 
 // stats reads the counters of the Cosmos DB emulator, or resets them with DELETE.
 func (d *drain) stats(ctx context.Context, method string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, d.file.Cosmos+"/_emulator/stats", nil)
+	req, err := http.NewRequestWithContext(ctx, method, d.statsURL(), nil)
 	if err != nil {
 		return err
 	}
@@ -181,9 +177,11 @@ func (d *drain) stats(ctx context.Context, method string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
+func (s *stack) statsURL() string { return "http://" + s.addresses.cosmos + "/_emulator/stats" }
+
 // hints prints commands for a running stack.
 func (s *stack) hints() {
-	s.out.Print(fmt.Sprintf(`
+	s.out.Linef(`
 the stack is running; Ctrl-C ends it. In another terminal:
   %s/api/ui/    the operators' pages, in a browser on this machine
   curl %s/api/health
@@ -191,6 +189,5 @@ the stack is running; Ctrl-C ends it. In another terminal:
   bin/sqlwriterctl status                   (asks this stack's app; from another folder with --app %s and SQLWRITER_KEY=%s)
   bin/sqlwriterctl document why %q
   bin/sqlwriterctl document submit --replace examples/02-duplicates.json
-  make demo DO='sql-off 30s'                (also bad-document, kill-handler)
-  logs: %s`, s.file.Functions, s.file.Functions, s.file.Functions, functionKey, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.logs()))
+  logs: %s`, s.file.Functions, s.file.Functions, s.file.Functions, functionKey, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.logs())
 }

@@ -28,12 +28,6 @@ func samples() ([]sample.Document, error) {
 	return append(docs, sample.Generate(sample.Options{Seed: sample.DefaultSeed, Count: sample.DefaultCount})...), nil
 }
 
-// allSamples returns the documents of the drain and of the outage.
-func allSamples() ([]sample.Document, error) {
-	docs, err := samples()
-	return append(docs, outageSamples()...), err
-}
-
 // drain is the run of the samples.
 type drain struct {
 	*stack
@@ -70,61 +64,21 @@ func (s *stack) samples(ctx context.Context) (exact bool, err error) {
 }
 
 func (d *drain) run(ctx context.Context) (exact bool, err error) {
-	stored, err := d.stored(ctx)
-	if err != nil {
+	if err := d.show(ctx, d.docs[0]); err != nil {
 		return false, err
 	}
-	for _, raw := range stored {
-		if err := d.watch.note(time.Time{}, raw); err != nil {
-			return false, err
-		}
-	}
-	if len(stored) > 0 {
-		d.out.Linef("from an earlier run: %d documents; missing ones are submitted, the others are only checked", len(stored))
-		d.before = nil
-		if err := d.finish(ctx, stored); err != nil {
-			return false, err
-		}
-	}
-	todo := d.missing(stored)
-	if len(todo) > 0 && todo[0].Name == d.docs[0].Name {
-		if err := d.show(ctx, todo[0]); err != nil {
-			return false, err
-		}
-		todo = todo[1:]
-	}
-	writes, reads, err := d.all(ctx, todo)
+	writes, reads, err := d.all(ctx, d.docs[1:])
 	if err != nil {
 		return false, err
 	}
 	if d.outages {
-		extra := &drain{stack: d.stack, docs: outageSamples()}
-		if err := d.outage(ctx, extra.missing(stored)); err != nil {
+		docs := outageSamples()
+		if err := d.outage(ctx, docs); err != nil {
 			return false, err
 		}
-		d.docs = append(d.docs, extra.docs...)
+		d.docs = append(d.docs, docs...)
 	}
 	return d.verify(ctx, writes, reads)
-}
-
-// finish waits for documents that an earlier run left unfinished, because the check needs final documents.
-func (d *drain) finish(ctx context.Context, stored map[string]json.RawMessage) error {
-	var open []sample.Document
-	for _, doc := range d.docs {
-		if now, _, _ := d.watch.get(doc.ID); stored[doc.ID] != nil && !doc.Want.LeftAlone() && !now.final() {
-			open = append(open, doc)
-		}
-	}
-	if len(open) == 0 {
-		return nil
-	}
-	d.out.Linef("%d of them were unfinished and are processed first", len(open))
-	for _, doc := range open {
-		if s, err := d.watch.wait(ctx, doc.ID, ""); err != nil {
-			return fmt.Errorf("%s, from an earlier run (status %q): %w; FRESH=1 deletes the state", doc.Name, s.status, err)
-		}
-	}
-	return nil
 }
 
 // stored reads all documents of the container, by id.
@@ -143,22 +97,6 @@ func (d *drain) stored(ctx context.Context) (map[string]json.RawMessage, error) 
 		return true, nil
 	})
 	return all, err
-}
-
-// missing lists the documents that must still be submitted. A second document with an id counts as submitted once the
-// stored document has one of its expected outcomes.
-func (d *drain) missing(stored map[string]json.RawMessage) []sample.Document {
-	var todo []sample.Document
-	named := map[string]bool{}
-	for _, doc := range d.docs {
-		again := named[doc.ID]
-		named[doc.ID] = true
-		now, _, _ := d.watch.get(doc.ID)
-		if stored[doc.ID] == nil || (again && !slices.Contains(doc.Want.Outcomes, now.outcome)) {
-			todo = append(todo, doc)
-		}
-	}
-	return todo
 }
 
 // put submits one document after the document it depends on, and waits until it is final. slots bounds the concurrent

@@ -3,13 +3,10 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,118 +22,65 @@ import (
 )
 
 // opened opens a server's database as `run` does.
-func opened(t *testing.T, o serverOptions) (*server, error) {
+func opened(t *testing.T, dsn string) (*database, error) {
 	t.Helper()
-	db, err := openServer(t.Context(), term.New(io.Discard), o)
-	if err != nil {
-		require.Nil(t, db)
-		return nil, err
-	}
-	return db.(*server), nil
+	return openServer(t.Context(), term.New(io.Discard), dsn)
 }
 
 // execute runs statements on a database.
-func (d *server) execute(t *testing.T, statements ...string) {
+func (d *database) execute(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		_, err := d.db.Writer.ExecContext(t.Context(), s)
+		_, err := d.Writer.ExecContext(t.Context(), s)
 		require.NoError(t, err, s)
 	}
 }
 
-func (d *server) names(t *testing.T) (names []string) {
+func (d *database) names(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := d.tables(t.Context())
 	require.NoError(t, err)
 	for _, o := range all {
-		names = append(names, o.name)
+		names = append(names, o.String())
 	}
 	return names
 }
 
-// TestADatabaseOfAnotherProgramIsNeverTouched checks that the stack changes only databases that it has created or marked.
+// TestADatabaseOfAnotherProgramIsNeverTouched is TestAClaim on a server.
 func TestADatabaseOfAnotherProgramIsNeverTouched(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
-	o := serverOptions{dsn: dsn, dir: t.TempDir()}
-	d, err := opened(t, o)
+	d, err := opened(t, dsn)
 	require.NoError(t, err, "an empty one is taken")
-	require.NoError(t, d.make(t.Context()))
-	require.NoError(t, d.close())
-
-	kept := o
-	kept.hasState = true
-	d, err = opened(t, kept)
-	require.NoError(t, err, "the same state folder goes on")
-	_, err = opened(t, kept)
+	require.NoError(t, d.makeTables(t.Context()))
+	_, err = opened(t, dsn)
 	require.ErrorContains(t, err, "another stack uses database")
-	require.NoError(t, d.close())
-
-	for name, c := range map[string]struct {
-		change func(*serverOptions)
-		want   string
-	}{
-		"another folder":                {func(o *serverOptions) { o.dir = t.TempDir() }, "another state folder"},
-		"another folder with documents": {func(o *serverOptions) { o.dir, o.hasState = t.TempDir(), true }, "another state folder"},
-		"a temporary run":               {func(o *serverOptions) { o.dir, o.once = t.TempDir(), true }, "another state folder"},
-		"the documents are gone":        {func(*serverOptions) {}, "another state folder"},
-	} {
-		other := o
-		c.change(&other)
-		_, err = opened(t, other)
-		require.ErrorContains(t, err, c.want, name)
-		require.ErrorContains(t, err, "FRESH=1", name)
-		require.NotContains(t, err.Error(), "@", name)
-	}
-
-	// Another program uses it now: nothing is removed with any option.
-	d, err = opened(t, kept)
-	require.NoError(t, err)
-	d.execute(t, `CREATE TABLE dbo.MINE (x int)`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, ITM_LDSC) VALUES (5, N'MINE')`)
-	require.NoError(t, d.close())
-	fresh := o
-	fresh.fresh = true
-	_, err = opened(t, fresh)
-	require.ErrorContains(t, err, "has 1 rows in dbo.IVCE_DTL and dbo.IVCE_TRKG_MSTR that no stack inserted")
-	d, err = opened(t, kept)
-	require.NoError(t, err)
-	require.Contains(t, d.names(t), "sqlwriter.ledger", "not even in part")
-	d.execute(t, `DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = 5`)
-	require.NoError(t, d.close())
-	d, err = opened(t, fresh)
-	require.NoError(t, err)
-	require.Equal(t, []string{"dbo.MINE", markTable}, d.names(t), "what a stack made is removed, and nothing else")
-	d.execute(t, `DROP TABLE `+markTable)
-	require.NoError(t, d.close())
-
-	// Without the mark it is another program's database.
-	for _, other := range []serverOptions{o, fresh, {dsn: dsn, dir: t.TempDir(), once: true}, {dsn: dsn, dir: t.TempDir(), once: true, fresh: true}} {
-		_, err = opened(t, other)
-		require.ErrorContains(t, err, "1 tables that no stack created (dbo.MINE), so nothing is touched")
-	}
-	_, err = opened(t, kept)
-	require.ErrorContains(t, err, "FRESH=1 deletes them", "documents without their rows")
-}
-
-func TestATemporaryRunDropsItsTables(t *testing.T) {
-	dsn := sqlservertest.NewDatabase(t)
-	once := serverOptions{dsn: dsn, dir: t.TempDir(), once: true}
-	d, err := opened(t, once)
-	require.NoError(t, err)
-	require.NoError(t, d.make(t.Context()))
 	d.execute(t, `CREATE VIEW sqlwriter.seen AS SELECT detail_id FROM sqlwriter.ledger`)
-	_, err = sample.SeedLines(t.Context(), d.pool(), []int64{7, 8})
-	require.NoError(t, err)
 	require.NoError(t, d.release(), "it is killed")
 
-	d, err = opened(t, once)
-	require.NoError(t, err, "what a temporary run left behind is nobody's")
-	require.Equal(t, []string{markTable}, d.names(t))
-	require.NoError(t, d.make(t.Context()))
-	require.NoError(t, d.close())
-	d, err = opened(t, serverOptions{dsn: dsn, dir: t.TempDir()})
+	d, err = opened(t, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []string{markTable}, d.names(t), "the database was empty again")
-	require.NoError(t, d.close())
+	require.Equal(t, []string{markTable}, d.names(t), "what the killed one made is removed")
+	require.NoError(t, d.makeTables(t.Context()))
+	d.execute(t, `CREATE TABLE dbo.MINE (x int)`)
+	require.NoError(t, d.release(), "it is killed, and another program uses the database")
+
+	_, err = opened(t, dsn)
+	require.ErrorContains(t, err, "1 tables that no stack created (dbo.MINE), so nothing is touched")
+	require.NotContains(t, err.Error(), "@")
+	plain, err := connectSQL(t.Context(), dsn)
+	require.NoError(t, err)
+	d = &database{Database: plain}
+	require.Contains(t, d.names(t), "sqlwriter.ledger", "not even in part")
+	require.Contains(t, d.names(t), "dbo.IVCE_DTL")
+	require.NoError(t, d.endServer(t.Context()))
+
+	plain, err = connectSQL(t.Context(), dsn)
+	require.NoError(t, err)
+	d = &database{Database: plain}
+	require.Equal(t, []string{"dbo.MINE"}, d.names(t), "what a stack made is removed at its end, and nothing else")
+	require.NoError(t, d.release())
+	_, err = opened(t, dsn)
+	require.ErrorContains(t, err, "dbo.MINE")
 }
 
 func TestAMissingDatabaseIsCreated(t *testing.T) {
@@ -147,64 +91,43 @@ func TestAMissingDatabaseIsCreated(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	missing := name + "_2"
-	var output strings.Builder
-	d, err := openServer(t.Context(), term.New(&output), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
+	var said strings.Builder
+	d, err := openServer(t.Context(), term.New(&said), withDatabase(dsn, missing))
 	require.NoError(t, err)
-	require.NoError(t, d.close())
-	require.Contains(t, output.String(), "no database "+missing+": an empty one was created")
+	require.NoError(t, d.endServer(t.Context()))
+	require.Contains(t, said.String(), "no database "+missing+": an empty one was created")
 	require.Eventually(t, func() bool { // connections end a moment after they are closed
 		_, err := admin.Writer.ExecContext(t.Context(), "DROP DATABASE "+bracket(missing))
 		return err == nil
 	}, time.Minute, 200*time.Millisecond)
 }
 
-// TestTheStackOnAServer is `make run SQL_CONNECTION=...` from the outside, twice on one state. It compares every row
-// and allows only known differences of the engine.
+// TestTheStackOnAServer is `make run SQL_CONNECTION=...` from the outside. It compares every row and allows only known
+// differences of the engine.
 func TestTheStackOnAServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts the whole stack")
-	}
-	if err := prerequisites(); err != nil {
-		t.Skip(err)
-	}
+	wholeStack(t)
 	dsn := sqlservertest.NewDatabase(t)
 	state := t.TempDir()
-	first := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
+	first := start(t, "run", "--state="+state, "--sql="+dsn)
 	first.waitFor(t, "the stack is running")
-	require.NotContains(t, first.output(), "from an earlier run")
-	s, running, err := stackfile.Read(t.Context(), state)
+	require.Contains(t, first.output(), "while 200 documents arrived: 200 of them waited, 0 retries spent")
+	stack, running, err := stackfile.Read(t.Context(), state)
 	require.NoError(t, err)
 	require.True(t, running)
-	values, err := readSettings(s.Settings)
+	values, err := readSettings(stack.Settings)
 	require.NoError(t, err)
-	require.Equal(t, through(dsn, "127.0.0.1:"+portOf(t, values[config.SQLConnection])), values[config.SQLConnection])
-	off := start(t, "demo", "--state="+state, "sql-off", "10m")
-	off.waitFor(t, "SQL is off for 10m0s")
-	_, err = net.Dial("tcp", "127.0.0.1:"+portOf(t, values[config.SQLConnection]))
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	require.NoError(t, off.cmd.Process.Kill())
-	first.waitFor(t, "SQL is on again")
+	require.Equal(t, through(dsn, "127.0.0.1:"+portOf(t, values[config.SQLConnection])), values[config.SQLConnection], "behind a proxy")
 	requireExact(t, dsn, values)
 
-	other := start(t, "run", "--once", "--no-outage", "--sql="+dsn)
+	other := start(t, "run", "--no-outage", "--state="+t.TempDir(), "--sql="+dsn)
 	require.Equal(t, exitFailed, other.exit(t, time.Minute))
 	require.Contains(t, other.output(), "another stack uses")
 	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, first.exit(t, time.Minute), first.output())
-
-	again := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
-	again.waitFor(t, "the stack is running")
-	require.Contains(t, again.output(), "from an earlier run: 518 documents")
-	values, err = readSettings(s.Settings) // another stack may have its ports now
+	plain, err := connectSQL(t.Context(), dsn)
 	require.NoError(t, err)
-	requireExact(t, dsn, values)
-	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
-	require.Equal(t, exitOK, again.exit(t, time.Minute), again.output())
-
-	file := start(t, "run", "--no-outage", "--state="+state)
-	require.Equal(t, exitFailed, file.exit(t, time.Minute))
-	require.Contains(t, file.output(), "belong to a database on a server")
-	require.NoFileExists(t, filepath.Join(state, "sqlwriter.db"))
+	defer func() { require.NoError(t, plain.Close()) }()
+	require.Empty(t, (&database{Database: plain}).names(t), "all that it made is removed")
 }
 
 func portOf(t *testing.T, dsn string) string {
@@ -226,6 +149,7 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	require.NoError(t, err)
 	docs, err := samples()
 	require.NoError(t, err)
+	docs = append(docs, outageSamples()...)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
 	store, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)

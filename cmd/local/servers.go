@@ -27,15 +27,14 @@ const (
 
 // cosmosdbCommand serves the emulator of Cosmos DB.
 type cosmosdbCommand struct {
-	Listen  string `required:"" help:"Address to listen on."`
-	Journal string `required:"" help:"File that stores the documents."`
+	Listen string `required:"" help:"Address to listen on."`
 }
 
 // Run serves until standard input closes.
 func (c *cosmosdbCommand) Run(ctx context.Context) error {
 	ctx, cancel := proc.WatchParent(ctx, os.Stdin)
 	defer cancel()
-	server, err := cosmosdb.New(cosmosdb.Options{JournalPath: c.Journal, Key: cosmosKey})
+	server, err := cosmosdb.New(cosmosdb.Options{Key: cosmosKey})
 	if err != nil {
 		return err
 	}
@@ -74,9 +73,7 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 	return funchost.Run(ctx, funchost.Options{
 		ScriptRoot: c.Root, Settings: settings, Listen: c.Listen,
 		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),
-		// With a fixed name a restarted stack gets its own leases back at once, instead of waiting a minute.
-		Instance: "local",
-		Env:      funchost.PlainEnv(),
+		Env: funchost.PlainEnv(),
 		// The operators' API requires a key, as in Azure. A public key is safe here, because all servers listen on loopback.
 		Keys: funchost.Keys{Host: functionKey},
 		Tune: funchost.Tune{StopTimeout: stopTimeout},
@@ -114,16 +111,16 @@ func configOf(settings map[string]string) config.Config {
 const cosmosMode = "AzureFunctionsJobHost__extensions__cosmosDB__connectionMode"
 
 // localSettings returns the sample settings with this stack's addresses.
-func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
+func localSettings(at addresses, sql string) (map[string]string, error) {
 	var f settingsFile
 	if err := json.Unmarshal(config.Sample(), &f); err != nil {
 		return nil, fmt.Errorf("sample settings: %w", err)
 	}
-	f.Values[config.CosmosConnection] = "AccountEndpoint=" + cosmos + "/;AccountKey=" + cosmosKey + ";"
+	f.Values[config.CosmosConnection] = "AccountEndpoint=http://" + at.cosmos + "/;AccountKey=" + cosmosKey + ";"
 	f.Values[config.SQLConnection] = sql
-	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(bus)
+	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(at.bus)
 	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
-		";BlobEndpoint=" + blob + "/devstoreaccount1;"
+		";BlobEndpoint=http://" + at.blob + "/devstoreaccount1;"
 	f.Values[cosmosMode] = "Gateway"
 	return f.Values, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"sqlwriter/cmd/stage/staging"
 )
 
 // azuriteDir and busDir are the npm folders of Azurite and of the Service Bus emulator; azuriteMain is Azurite's program.
@@ -73,9 +70,9 @@ func (p *phases) time(name string, part func() error) error {
 	p.running = append(p.running, name)
 	p.mu.Unlock()
 	err := part()
-	p.note(fmt.Sprintf("%s %.1f s", name, time.Since(start).Seconds()))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.parts = append(p.parts, fmt.Sprintf("%s %.1f s", name, time.Since(start).Seconds()))
 	p.running = slices.Delete(p.running, slices.Index(p.running, name), slices.Index(p.running, name)+1)
 	return err
 }
@@ -105,12 +102,6 @@ func (p *phases) say(line func(after time.Duration, running string)) (stop func(
 	}
 }
 
-func (p *phases) note(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.parts = append(p.parts, text)
-}
-
 func (p *phases) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,19 +126,6 @@ func installNPM(ctx context.Context, root, folder, size string, p *phases) error
 	if err != nil {
 		return fmt.Errorf("install what %s needs: %w", folder, err)
 	}
-	p.note(fmt.Sprintf("npm folder %d MB", sizeOf(filepath.Join(dir, "node_modules"))>>20))
-	return nil
-}
-
-// buildHandler stages the script root with the handler binary.
-func buildHandler(ctx context.Context, root, dir string, p *phases) error {
-	err := p.time("build and stage the handler", func() error {
-		return staging.Build(ctx, staging.Options{Source: root, Dir: dir})
-	})
-	if err != nil {
-		return err
-	}
-	p.note(fmt.Sprintf("handler %.1f MB", float64(sizeOf(filepath.Join(dir, staging.Binary)))/(1<<20)))
 	return nil
 }
 
@@ -160,19 +138,4 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-// sizeOf returns the size of a file or folder in bytes. It ignores unreadable files.
-func sizeOf(path string) int64 {
-	var total int64
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // the size is only printed
-		}
-		if info, err := d.Info(); err == nil && !d.IsDir() {
-			total += info.Size()
-		}
-		return nil
-	})
-	return total
 }

@@ -19,9 +19,9 @@ const feedPoll = 20 * time.Millisecond
 // seen is the last state of a document in the change feed.
 type seen struct {
 	etag string
-	// status, outcome, kind and reason are those of sql_writer.
-	status, outcome, kind, reason string
-	// at is the time of the reading; zero for a document from before the watch.
+	// status and outcome are those of sql_writer.
+	status, outcome string
+	// at is the time of the reading.
 	at time.Time
 }
 
@@ -70,7 +70,7 @@ type state struct {
 	} `json:"sql_writer"`
 }
 
-// note stores documents as read at a time. Documents with a zero time do not replace a state of the feed.
+// note stores documents as read at a time.
 func (w *watcher) note(at time.Time, items ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,10 +79,7 @@ func (w *watcher) note(at time.Time, items ...[]byte) error {
 		if err := json.Unmarshal(item, &s); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
-		if _, known := w.docs[s.ID]; known && at.IsZero() {
-			continue
-		}
-		w.docs[s.ID] = seen{etag: s.ETag, status: s.Writer.Status, outcome: s.Writer.Outcome, kind: s.Writer.Kind, reason: s.Writer.LastError, at: at}
+		w.docs[s.ID] = seen{etag: s.ETag, status: s.Writer.Status, outcome: s.Writer.Outcome, at: at}
 	}
 	if len(items) > 0 {
 		close(w.changed)

@@ -1,5 +1,5 @@
-// Package stackfile reads and writes .local/stack.json, the description of a running local stack: its addresses, processes
-// and settings. `make run` and `make servers` write it; sqlwriterctl finds the app and its settings by it, `make stage` its settings.
+// Package stackfile reads and writes .local/stack.json, the description of a running local stack: its process, its host and
+// its settings. `make run` and `make servers` write it; sqlwriterctl finds the app and its settings by it, `make stage` its settings.
 package stackfile
 
 import (
@@ -24,20 +24,10 @@ const (
 type Stack struct {
 	// Runner is the process that starts and ends the servers.
 	Runner Process `json:"runner"`
-	// Servers are the processes that the runner has started.
-	Servers []Process `json:"servers,omitempty"`
-	// Functions, Cosmos and Blob are addresses, such as http://127.0.0.1:7071; empty until they are known. Functions stays empty
-	// where only the servers run, without a host.
+	// Functions is the host's address, http://127.0.0.1:PORT; empty until it is known, and where only the servers run.
 	Functions string `json:"functions,omitempty"`
-	Cosmos    string `json:"cosmos,omitempty"`
-	Blob      string `json:"blob,omitempty"`
 	// FunctionKey opens the operators' API of Functions. It is the same on every machine, and opens nothing else.
 	FunctionKey string `json:"function_key,omitempty"`
-	// ServiceBus is amqp://HOST:PORT. ServiceBusControl is the address of the emulator's control API.
-	ServiceBus        string `json:"service_bus,omitempty"`
-	ServiceBusControl string `json:"service_bus_control,omitempty"`
-	// Control is the address at which the runner takes SQL away on demand; empty without a host.
-	Control string `json:"control,omitempty"`
 	// Settings is the path of the handler's app settings, in the form of a local.settings.json.
 	Settings string `json:"settings,omitempty"`
 	// Since is the time of the start.
@@ -71,7 +61,7 @@ func (p Process) Running(ctx context.Context) bool {
 type RunningError struct{ Stack Stack }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("a stack is running already (process %d, since %s)", e.Stack.Runner.PID, e.Stack.Since.Local().Format(time.TimeOnly))
+	return fmt.Sprintf("a stack is running already (process %d, since %s); Ctrl-C in its terminal ends it", e.Stack.Runner.PID, e.Stack.Since.Local().Format(time.TimeOnly))
 }
 
 // Read reads the stack of a state folder. running tells whether its runner still exists; a killed stack leaves its file
@@ -87,47 +77,33 @@ func Read(ctx context.Context, dir string) (s Stack, running bool, err error) {
 	return s, s.Runner.Running(ctx), nil
 }
 
-// Claim makes this process the runner of a state folder. If the stack before was killed, Claim returns it; its servers may
-// still be running. If that stack is running, the error is *RunningError. The file is created atomically.
-func Claim(ctx context.Context, dir string, mine Stack) (killed *Stack, err error) {
+// Claim makes this process the runner of a state folder. If another stack runs there, the error is *RunningError.
+func Claim(ctx context.Context, dir string) (Stack, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("stackfile: %w", err)
+		return Stack{}, fmt.Errorf("stackfile: %w", err)
 	}
-	old, running, err := Read(ctx, dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err == nil && running:
-		return nil, &RunningError{Stack: old}
-	case err == nil:
-		killed = &old
-		fallthrough
-	default: // a file that cannot be read belongs to no running stack
-		if err := os.Remove(filepath.Join(dir, Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("stackfile: %w", err)
-		}
+	if old, running, err := Read(ctx, dir); err == nil && running { // a file that cannot be read belongs to no running stack
+		return Stack{}, &RunningError{Stack: old}
 	}
-	tmp, err := temporary(dir, mine)
+	runner, err := Identify(ctx, "local", os.Getpid())
 	if err != nil {
-		return nil, err
+		return Stack{}, fmt.Errorf("stackfile: %w", err)
 	}
-	defer os.Remove(tmp) //nolint:errcheck // a left-over temporary file does no harm
-	if err := os.Link(tmp, filepath.Join(dir, Name)); err != nil {
-		// Another process was faster. Linking fails then, whereas renaming would replace the other's file.
-		if old, _, readErr := Read(ctx, dir); readErr == nil {
-			return nil, &RunningError{Stack: old}
-		}
-		return nil, fmt.Errorf("stackfile: %w", err)
-	}
-	return killed, nil
+	mine := Stack{Runner: runner, Since: time.Now().UTC()}
+	return mine, Write(dir, mine)
 }
 
 // Write replaces the file atomically.
 func Write(dir string, s Stack) error {
-	tmp, err := temporary(dir, s)
+	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		return err
+		return fmt.Errorf("stackfile: %w", err)
 	}
-	if err := os.Rename(tmp, filepath.Join(dir, Name)); err != nil {
+	path := filepath.Join(dir, Name)
+	if err := os.WriteFile(path+".new", append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("stackfile: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("stackfile: %w", err)
 	}
 	return nil
@@ -139,20 +115,4 @@ func Remove(dir string) error {
 		return fmt.Errorf("stackfile: %w", err)
 	}
 	return nil
-}
-
-func temporary(dir string, s Stack) (string, error) {
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("stackfile: %w", err)
-	}
-	f, err := os.CreateTemp(dir, Name+".*")
-	if err != nil {
-		return "", fmt.Errorf("stackfile: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("stackfile: %w", err)
-	}
-	return f.Name(), nil
 }

@@ -5,36 +5,33 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/internal/stackfile"
 )
 
-func me(t *testing.T) stackfile.Stack {
-	t.Helper()
-	p, err := stackfile.Identify(t.Context(), "runner", os.Getpid())
-	require.NoError(t, err)
-	return stackfile.Stack{Runner: p, Cosmos: "http://127.0.0.1:8081", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-}
-
 func TestARunningStackIsNotDisturbed(t *testing.T) {
-	dir := t.TempDir()
-	killed, err := stackfile.Claim(t.Context(), dir, me(t))
+	dir := filepath.Join(t.TempDir(), "state")
+	mine, err := stackfile.Claim(t.Context(), dir)
 	require.NoError(t, err)
-	require.Nil(t, killed)
+	require.Equal(t, os.Getpid(), mine.Runner.PID)
+	mine.Functions = "http://127.0.0.1:7071"
+	require.NoError(t, stackfile.Write(dir, mine))
 
-	_, err = stackfile.Claim(t.Context(), dir, me(t))
+	_, err = stackfile.Claim(t.Context(), dir)
 	var running *stackfile.RunningError
 	require.ErrorAs(t, err, &running)
-	require.Equal(t, "http://127.0.0.1:8081", running.Stack.Cosmos)
+	require.Equal(t, mine.Functions, running.Stack.Functions)
 
 	require.NoError(t, stackfile.Remove(dir))
-	_, err = stackfile.Claim(t.Context(), dir, me(t))
+	require.NoError(t, stackfile.Remove(dir), "twice does no harm")
+	_, err = stackfile.Claim(t.Context(), dir)
 	require.NoError(t, err)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "no temporary file stays")
 }
 
 func TestAStackThatWasKilledIsRecognised(t *testing.T) {
@@ -45,8 +42,7 @@ func TestAStackThatWasKilledIsRecognised(t *testing.T) {
 	require.True(t, p.Running(t.Context()))
 	dir := t.TempDir()
 	require.NoError(t, stackfile.Write(dir, stackfile.Stack{Runner: p}))
-
-	_, err = stackfile.Claim(t.Context(), dir, me(t))
+	_, err = stackfile.Claim(t.Context(), dir)
 	var running *stackfile.RunningError
 	require.ErrorAs(t, err, &running)
 
@@ -55,19 +51,19 @@ func TestAStackThatWasKilledIsRecognised(t *testing.T) {
 	_, alive, err := stackfile.Read(t.Context(), dir)
 	require.NoError(t, err)
 	require.False(t, alive)
-	killed, err := stackfile.Claim(t.Context(), dir, me(t))
+	_, err = stackfile.Claim(t.Context(), dir)
 	require.NoError(t, err)
-	require.Equal(t, p, killed.Runner, "its servers may still be there")
 }
 
 func TestAProcessIdThatWasUsedAgainIsNotTheOldProcess(t *testing.T) {
-	s := me(t)
-	require.True(t, s.Runner.Running(t.Context()))
-	s.Runner.Started = "an earlier boot/12345" // the same id, but another process
-	require.False(t, s.Runner.Running(t.Context()))
+	p, err := stackfile.Identify(t.Context(), "runner", os.Getpid())
+	require.NoError(t, err)
+	require.True(t, p.Running(t.Context()))
+	p.Started = "an earlier boot/12345" // the same id, but another process
+	require.False(t, p.Running(t.Context()))
 	dir := t.TempDir()
-	require.NoError(t, stackfile.Write(dir, s))
-	_, err := stackfile.Claim(t.Context(), dir, me(t))
+	require.NoError(t, stackfile.Write(dir, stackfile.Stack{Runner: p}))
+	_, err = stackfile.Claim(t.Context(), dir)
 	require.NoError(t, err)
 }
 
@@ -76,29 +72,11 @@ func TestAnUnreadableFileIsReplaced(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, stackfile.Name), []byte("{"), 0o600))
 	_, _, err := stackfile.Read(t.Context(), dir)
 	require.ErrorContains(t, err, stackfile.Name)
-	_, err = stackfile.Claim(t.Context(), dir, me(t))
+	_, err = stackfile.Claim(t.Context(), dir)
 	require.NoError(t, err)
 }
 
 func TestWithoutAFileThereIsNoStack(t *testing.T) {
 	_, _, err := stackfile.Read(t.Context(), t.TempDir())
 	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-func TestOfManyConcurrentClaimsOneWins(t *testing.T) {
-	dir, mine := t.TempDir(), me(t)
-	var wg sync.WaitGroup
-	won := make(chan struct{}, 20)
-	for range 20 {
-		wg.Go(func() {
-			if _, err := stackfile.Claim(t.Context(), dir, mine); err == nil {
-				won <- struct{}{}
-			}
-		})
-	}
-	wg.Wait()
-	require.Len(t, won, 1)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	require.Len(t, left, 1, "no temporary file stays")
 }

@@ -24,7 +24,7 @@ func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err 
 		r, err := tx.ExecContext(ctx, `INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, CLN_MFR_AI_NM, IVCE_LNE_STAT, WEB_SRCH_URL)
 			SELECT @line, @invoice, @text, 'UNKNOWN', 'NEW', 'https://scan.example/'
 			WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL WHERE IVCE_DTL_UID = @line)`,
-			sql.Named("line", line), sql.Named("invoice", fmt.Sprintf("INV-%05d", line%100_000)), sql.Named("text", fmt.Sprintf(scanned+"%d", line)))
+			sql.Named("line", line), sql.Named("invoice", fmt.Sprintf("INV-%05d", line%100_000)), sql.Named("text", fmt.Sprintf("AS SCANNED %d", line)))
 		if err != nil {
 			return 0, err
 		}
@@ -42,19 +42,4 @@ func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err 
 		}
 	}
 	return made, tx.Commit()
-}
-
-// scanned is the start of the text of every seeded line; the line's id follows. Only SeedLines writes that column.
-const scanned = "AS SCANNED "
-
-// OtherLines counts the rows that SeedLines did not insert: rows of IVCE_DTL with another text, and rows of IVCE_TRKG_MSTR
-// without a detail row.
-func OtherLines(ctx context.Context, db *sql.DB) (n int, err error) {
-	err = db.QueryRowContext(ctx, `SELECT
-		(SELECT COUNT(*) FROM IVCE_DTL WHERE ITM_LDSC IS NULL OR ITM_LDSC <> CONCAT('`+scanned+`', IVCE_DTL_UID))
-		+ (SELECT COUNT(*) FROM IVCE_TRKG_MSTR t WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL d WHERE d.IVCE_DTL_UID = t.IVCE_DTL_UID))`).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("sample: %w", err)
-	}
-	return n, nil
 }

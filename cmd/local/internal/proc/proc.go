@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,12 +23,9 @@ import (
 type Spec struct {
 	// Name identifies the process in messages, and in a Group.
 	Name string
-	// Path and Args are the program. Dir is its working directory; empty means the runner's. Env is added to the runner's
-	// environment.
+	// Path and Args are the program.
 	Path string
 	Args []string
-	Dir  string
-	Env  []string
 	// Log is the file that the output is appended to.
 	Log string
 }
@@ -40,9 +36,8 @@ type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	done  chan struct{}
-	// err and ended are set before done is closed.
-	err            error
-	started, ended time.Time
+	// err is set before done is closed.
+	err error
 }
 
 // Start starts a process. The end of ctx does not end the process; Stop does.
@@ -53,8 +48,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	}
 	defer log.Close() //nolint:errcheck // the process has its own file handle
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.Path, s.Args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
-	cmd.Env = append(os.Environ(), s.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
 	ownGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -63,9 +57,9 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	p := &Process{spec: s, cmd: cmd, stdin: stdin, done: make(chan struct{}), started: time.Now()}
+	p := &Process{spec: s, cmd: cmd, stdin: stdin, done: make(chan struct{})}
 	go func() {
-		p.err, p.ended = cmd.Wait(), time.Now()
+		p.err = cmd.Wait()
 		close(p.done)
 	}()
 	return p, nil
@@ -73,15 +67,6 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-func (p *Process) gone() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
 
 // Stop asks the process to end by closing its standard input, and kills it after grace. It returns an error only if it had to
 // kill the process.
@@ -102,9 +87,6 @@ func (p *Process) Stop(grace time.Duration) error {
 // Failure is the error of a process that ended without Stop.
 type Failure struct {
 	Name string
-	// Spec starts the process again, Lived is how long it ran.
-	Spec  Spec
-	Lived time.Duration
 	// Log is the path of the log file, Tail its last lines.
 	Log, Tail string
 	Err       error
@@ -122,7 +104,7 @@ func (p *Process) Failure() *Failure {
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return &Failure{Name: p.spec.Name, Spec: p.spec, Lived: p.ended.Sub(p.started), Log: p.spec.Log, Tail: Tail(p.spec.Log, 15), Err: err}
+	return &Failure{Name: p.spec.Name, Log: p.spec.Log, Tail: Tail(p.spec.Log), Err: err}
 }
 
 // Group is a set of processes that are stopped together. The zero value is an empty group.
@@ -144,12 +126,7 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One that takes the place of another is stopped when that would have been.
-	if at := slices.IndexFunc(g.all, func(old *Process) bool { return old.spec.Name == s.Name && old.gone() }); at >= 0 {
-		g.all[at] = p
-	} else {
-		g.all = append(g.all, p)
-	}
+	g.all = append(g.all, p)
 	failed := g.failures()
 	go func() {
 		<-p.done
@@ -158,7 +135,7 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 		if !g.stopping {
 			select {
 			case failed <- p.Failure():
-			default: // nobody restarts processes, and one failure ends everything
+			default: // the first failure ends everything
 			}
 		}
 	}()
@@ -167,15 +144,12 @@ func (g *Group) Start(ctx context.Context, s Spec) (*Process, error) {
 
 func (g *Group) failures() chan *Failure {
 	if g.failed == nil {
-		g.failed = make(chan *Failure, mostFailures)
+		g.failed = make(chan *Failure, 1)
 	}
 	return g.failed
 }
 
-// mostFailures is how many failures wait for a reader of Failed.
-const mostFailures = 16
-
-// Failed returns a channel that receives each process that ends without Stop.
+// Failed returns a channel that receives the first process that ends without Stop.
 func (g *Group) Failed() <-chan *Failure {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -209,7 +183,8 @@ func WatchParent(ctx context.Context, stdin io.Reader) (context.Context, context
 }
 
 // Tail returns the last lines of a file, or the text of the error.
-func Tail(path string, lines int) string {
+func Tail(path string) string {
+	const lines = 15
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

@@ -20,13 +20,9 @@ import (
 	"sqlwriter/cmd/local/internal/proc"
 )
 
-// role makes this test binary run as one of the processes.
-const role = "PROC_TEST_ROLE"
-
+// TestMain makes this test binary run as one of the processes, if the first argument is one.
 func TestMain(m *testing.M) {
-	switch os.Getenv(role) {
-	case "":
-		os.Exit(m.Run())
+	switch os.Args[1] {
 	case "polite": // ends with its parent, and reports that
 		fmt.Println("polite ready", os.Getpid())
 		signal.Ignore(syscall.SIGINT)
@@ -41,18 +37,20 @@ func TestMain(m *testing.M) {
 		fmt.Println("cannot listen on port 1")
 		os.Exit(3)
 	case "runner": // starts one polite process and waits to be killed
-		p, err := proc.Start(context.Background(), proc.Spec{Name: "polite", Path: os.Args[0], Env: []string{role + "=polite"}, Log: os.Getenv("PROC_TEST_LOG")})
+		p, err := proc.Start(context.Background(), proc.Spec{Name: "polite", Path: os.Args[0], Args: []string{"polite"}, Log: os.Args[2]})
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println("runner ready", p.PID())
 		select {}
+	default:
+		os.Exit(m.Run())
 	}
 }
 
-func spec(t *testing.T, as string) proc.Spec {
+func spec(t *testing.T, as string, args ...string) proc.Spec {
 	t.Helper()
-	return proc.Spec{Name: as, Path: os.Args[0], Env: []string{role + "=" + as}, Log: filepath.Join(t.TempDir(), as+".log")}
+	return proc.Spec{Name: as, Path: os.Args[0], Args: append([]string{as}, args...), Log: filepath.Join(t.TempDir(), as+".log")}
 }
 
 // waitFor waits until a line of the log contains text, and returns that line.
@@ -130,25 +128,9 @@ func TestAProcessThatEndsByItselfIsAFailureWithItsLastLines(t *testing.T) {
 	require.NoError(t, g.Stop(time.Minute))
 }
 
-// A process that takes the place of one that ended is stopped when that would have been.
-func TestEachEndIsAFailureAndTheNextTakesItsPlace(t *testing.T) {
-	var g proc.Group
-	s := spec(t, "failing")
-	for range 3 {
-		_, err := g.Start(t.Context(), s)
-		require.NoError(t, err)
-		f := <-g.Failed()
-		require.Equal(t, s.Name, f.Spec.Name)
-		require.Positive(t, f.Lived)
-		s = f.Spec
-	}
-	require.Equal(t, 1, g.Len())
-	require.NoError(t, g.Stop(time.Minute))
-}
-
 func TestWhenTheRunnerIsKilledItsProcessesEnd(t *testing.T) {
-	s, child := spec(t, "runner"), filepath.Join(t.TempDir(), "child.log")
-	s.Env = append(s.Env, "PROC_TEST_LOG="+child)
+	child := filepath.Join(t.TempDir(), "child.log")
+	s := spec(t, "runner", child)
 	runner, err := proc.Start(t.Context(), s)
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimPrefix(waitFor(t, s.Log, "runner ready"), "runner ready "))
@@ -185,7 +167,7 @@ func TestAPortThatIsTakenIsNotChosen(t *testing.T) {
 
 func TestTailGivesTheLastLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.log")
-	require.NoError(t, os.WriteFile(path, []byte("1\n2\n3\n"), 0o600))
-	require.Equal(t, "  2\n  3", proc.Tail(path, 2))
-	require.Contains(t, proc.Tail(path+"?", 2), "no such file")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("1\n", 85)+strings.Repeat("2\n", 15)), 0o600))
+	require.Equal(t, "  2"+strings.Repeat("\n  2", 14), proc.Tail(path))
+	require.Contains(t, proc.Tail(path+"?"), "no such file")
 }
