@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/internal/app/open"
 )
 
@@ -98,7 +97,7 @@ func TestAClaim(t *testing.T) {
 	} {
 		s := &told{lock: c.lock, objects: c.objects}
 		d := &database{Database: &open.Database{Writer: sql.OpenDB(s)}, name: "the test's database"}
-		err := d.claim(t.Context(), term.New(io.Discard))
+		err := d.claim(t.Context(), &output{w: io.Discard})
 		require.Equal(t, c.changes, s.changes, name)
 		if c.refused == "" {
 			require.NoError(t, err, name)

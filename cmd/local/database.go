@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -29,7 +28,7 @@ type database struct {
 }
 
 // openDatabase opens the database on a server that a connection string names, or a file in dir.
-func openDatabase(ctx context.Context, out *term.Output, connection, dir string) (*database, error) {
+func openDatabase(ctx context.Context, out *output, connection, dir string) (*database, error) {
 	if connection != "" {
 		return openServer(ctx, out, connection)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,4 +211,10 @@ func TestTheProxyStandsForTheServerThatIsNamed(t *testing.T) {
 	}
 	require.Equal(t, "sqlserver://sa:p%21@127.0.0.1:9?database=x&hostNameInCertificate=db", through("sqlserver://sa:p%21@db:1500?database=x", "127.0.0.1:9"))
 	require.Equal(t, "sqlserver://sa:p@127.0.0.1:9?HostNameInCertificate=own&database=x", through("sqlserver://sa:p@db?HostNameInCertificate=own&database=x", "127.0.0.1:9"))
+}
+
+func TestATableIsAligned(t *testing.T) {
+	var said strings.Builder
+	(&output{w: &said}).table([][]string{{"column", "old"}, {"Ä", "NULL"}, {"UPC_CD ", `"1"`}})
+	require.Equal(t, "  column   old\n  -------  ----\n  Ä        NULL\n  UPC_CD   \"1\"\n", said.String())
 }

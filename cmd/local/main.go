@@ -21,8 +21,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"sqlwriter/cmd/local/internal/term"
-
 	"github.com/alecthomas/kong"
 )
 
@@ -59,7 +57,7 @@ func run() int {
 	}
 	var reported *reportedError
 	if !errors.As(err, &reported) {
-		term.New(os.Stderr).Linef("local: %v", err)
+		(&output{w: os.Stderr}).linef("local: %v", err)
 	}
 	return exitFailed
 }

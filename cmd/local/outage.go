@@ -36,7 +36,7 @@ func outageSamples() []sample.Document {
 // outage switches SQL off while documents arrive, and prints the effect.
 func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
 	if d.db.power == nil {
-		d.out.Linef("\nno outage: SQL_CONNECTION names an instance without a port, or Azure SQL, which a proxy cannot stand in for")
+		d.out.linef("\nno outage: SQL_CONNECTION names an instance without a port, or Azure SQL, which a proxy cannot stand in for")
 		return nil
 	}
 	if err := d.db.power.Off(ctx); err != nil {
@@ -64,7 +64,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 		return err
 	}
 	back := time.Now()
-	d.out.Linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
+	d.out.linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
 	last := back
 	for _, doc := range docs {
 		s, err := d.watch.wait(ctx, doc.ID, "")
@@ -79,7 +79,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err != nil {
 		return err
 	}
-	d.out.Linef("all %d committed %.1f s after SQL came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
+	d.out.linef("all %d committed %.1f s after SQL came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
 		len(docs), last.Sub(back).Seconds(), retries)
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
 )
 
@@ -34,7 +33,7 @@ func (d *drain) show(ctx context.Context, doc sample.Document) error {
 		return err
 	}
 	now, _, _ := d.watch.get(doc.ID)
-	d.out.Linef("\none invoice line, %d, before and after %s (document %q)", line, doc.Name, doc.ID)
+	d.out.linef("\none invoice line, %d, before and after %s (document %q)", line, doc.Name, doc.ID)
 	rows := [][]string{{"column", "old", "new"}}
 	for _, table := range []string{expect.Detail, expect.Tracking} {
 		for _, column := range slices.Sorted(maps.Keys(after[table][line])) {
@@ -44,8 +43,8 @@ func (d *drain) show(ctx context.Context, doc sample.Document) error {
 			}
 		}
 	}
-	d.out.Print(term.Table(rows))
-	d.out.Linef("  document: pending -> %s (%s), %.2f s after it was submitted\n", now.status, now.outcome, d.took[doc.Name].Seconds())
+	d.out.table(rows)
+	d.out.linef("  document: pending -> %s (%s), %.2f s after it was submitted\n", now.status, now.outcome, d.took[doc.Name].Seconds())
 	return nil
 }
 
@@ -72,17 +71,17 @@ func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err 
 	d.outcomes(stored)
 	d.exceptions(stored)
 	d.speed(writes, reads)
-	d.out.Linef("\nrows: %d rows read back (%d values) of %d lines written, %d documents compared by a second mapping: %d differences",
+	d.out.linef("\nrows: %d rows read back (%d values) of %d lines written, %d documents compared by a second mapping: %d differences",
 		result.Rows, result.Values, result.Written, result.Documents, len(result.Differences))
 	for i, diff := range result.Differences {
 		if i == shownDifferences {
-			d.out.Linef("  ... and %d more", len(result.Differences)-i)
+			d.out.linef("  ... and %d more", len(result.Differences)-i)
 			break
 		}
-		d.out.Linef("  DIFFERENT %s", diff)
+		d.out.linef("  DIFFERENT %s", diff)
 	}
 	if result.Exact() {
-		d.out.Linef("EXACT: each row equals the content of the document that the ledger names for it")
+		d.out.linef("EXACT: each row equals the content of the document that the ledger names for it")
 	}
 	return result.Exact(), nil
 }
@@ -101,13 +100,13 @@ func (d *drain) outcomes(stored map[string]json.RawMessage) {
 	for _, k := range keys {
 		rows = append(rows, []string{k[0], k[1], strconv.Itoa(counts[k])})
 	}
-	d.out.Linef("\ndocuments by status and outcome")
-	d.out.Print(term.Table(rows))
+	d.out.linef("\ndocuments by status and outcome")
+	d.out.table(rows)
 }
 
 // exceptions prints the documents that did not commit, with the reason.
 func (d *drain) exceptions(stored map[string]json.RawMessage) {
-	d.out.Linef("\ndocuments that did not commit")
+	d.out.linef("\ndocuments that did not commit")
 	for _, doc := range d.docs {
 		if doc.Want.Status == "committed" || stored[doc.ID] == nil {
 			continue
@@ -117,10 +116,10 @@ func (d *drain) exceptions(stored map[string]json.RawMessage) {
 			continue // verify reports it
 		}
 		if doc.Want.LeftAlone() {
-			d.out.Linef("  %s  id %q\n    %s: %s", doc.Name, doc.ID, s.Writer.Status, doc.Want.Why)
+			d.out.linef("  %s  id %q\n    %s: %s", doc.Name, doc.ID, s.Writer.Status, doc.Want.Why)
 			continue
 		}
-		d.out.Linef("  %s  id %q\n    %s, kind %s: %s", doc.Name, doc.ID, s.Writer.Status, s.Writer.Kind, s.Writer.LastError)
+		d.out.linef("  %s  id %q\n    %s, kind %s: %s", doc.Name, doc.ID, s.Writer.Status, s.Writer.Kind, s.Writer.LastError)
 	}
 }
 
@@ -145,10 +144,10 @@ func (d *drain) speed(writes, reads int) {
 	}
 	slices.Sort(times)
 	seconds := d.last.Sub(first).Seconds()
-	d.out.Linef("\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
+	d.out.linef("\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
 		processed, seconds, float64(processed)/seconds, percentile(times, 50).Seconds(), percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
-	d.out.Linef("  measured from just before a document is submitted until the change feed, read every %v, shows it committed", feedPoll)
-	d.out.Linef("cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
+	d.out.linef("  measured from just before a document is submitted until the change feed, read every %v, shows it committed", feedPoll)
+	d.out.linef("cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
 		writes, reads, float64(writes)/float64(processed), float64(reads)/float64(processed))
 }
 
@@ -181,7 +180,7 @@ func (s *stack) statsURL() string { return "http://" + s.addresses.cosmos + "/_e
 
 // hints prints commands for a running stack.
 func (s *stack) hints() {
-	s.out.Linef(`
+	s.out.linef(`
 the stack is running; Ctrl-C ends it. In another terminal:
   %s/api/ui/    the operators' pages, in a browser on this machine
   curl %s/api/health

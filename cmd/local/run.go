@@ -11,7 +11,6 @@ import (
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/proc"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/internal/cosmos"
 )
 
@@ -34,7 +33,7 @@ type runCommand struct {
 
 // Run runs the stack until ctx ends, or with Once until everything is checked.
 func (c *runCommand) Run(ctx context.Context) error {
-	s := &stack{out: term.New(os.Stdout), outages: c.Outage}
+	s := &stack{out: &output{w: os.Stdout}, outages: c.Outage}
 	return s.whole(ctx, c.options, func(ctx context.Context) error {
 		sampleCtx, done := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not finished within %v", c.Timeout))
 		exact, err := s.samples(sampleCtx)
@@ -57,9 +56,9 @@ type serversCommand struct{ options }
 
 // Run runs the servers until ctx ends.
 func (c *serversCommand) Run(ctx context.Context) error {
-	s := &stack{out: term.New(os.Stdout), hostless: true}
+	s := &stack{out: &output{w: os.Stdout}, hostless: true}
 	return s.whole(ctx, c.options, func(ctx context.Context) error {
-		s.out.Linef("\nthe servers are running; Ctrl-C ends them. In another terminal:\n" +
+		s.out.linef("\nthe servers are running; Ctrl-C ends them. In another terminal:\n" +
 			"  make stage && cd .stage && func start\n" +
 			"  make ctl && bin/sqlwriterctl document submit --replace examples/01-plain-success.json")
 		return s.stay(ctx)
@@ -68,7 +67,7 @@ func (c *serversCommand) Run(ctx context.Context) error {
 
 // stack is one run of the local stack: its servers, the connections to them, and the output.
 type stack struct {
-	out  *term.Output
+	out  *output
 	root string // of the repository
 	// dir has the logs, and stack.json while the stack runs. data is inside of it; the stack begins and ends without it.
 	dir, data string
@@ -169,13 +168,12 @@ func (s *stack) end(ctx context.Context) error {
 // stay waits for Ctrl-C.
 func (s *stack) stay(ctx context.Context) error {
 	<-ctx.Done()
-	s.out.Linef("\nending everything ...")
+	s.out.linef("\nending everything ...")
 	return nil
 }
 
 // explain finds the cause of an error: an interruption, a server that has ended, or what the host's log says last.
 func (s *stack) explain(ctx context.Context, err error) error {
-	s.out.Done()
 	var reported *reportedError
 	if err == nil || errors.As(err, &reported) {
 		return err

@@ -203,10 +203,10 @@ func TestAServerThatEndsEndsTheStack(t *testing.T) {
 	wholeStack(t)
 	state := t.TempDir()
 	for _, server := range []struct{ name, command, during string }{
-		{"cosmosdb", " cosmosdb --listen", "518/518"},
+		{"cosmosdb", " cosmosdb --listen", "518 of 518"},
 		{"azurite", "azurite", "the stack is running"},
 		{"servicebus", "server.mjs", "up in"},
-		{"functions", " funchost --listen", "130/518"},
+		{"functions", " funchost --listen", "130 of 518"},
 	} {
 		p := start(t, "run", "--no-outage", "--state="+state) // the same folder: each begins with nothing
 		p.waitFor(t, server.during)
@@ -225,7 +225,7 @@ func TestNothingOutlivesAKilledStack(t *testing.T) {
 	wholeStack(t)
 	state := t.TempDir()
 	p := startAs(t, "parent", "run", "--state="+state)
-	p.waitFor(t, "518/518") // now the outage begins
+	p.waitFor(t, "518 of 518") // now the outage begins
 	all := below(t, p.cmd.Process.Pid)
 	require.Len(t, all, 6)
 	require.NoError(t, p.cmd.Process.Kill())
@@ -234,7 +234,7 @@ func TestNothingOutlivesAKilledStack(t *testing.T) {
 	requireOnlyLogs(t, state)
 
 	p = start(t, "run", "--no-outage", "--state="+state)
-	p.waitFor(t, "259/518")
+	p.waitFor(t, "259 of 518")
 	all = below(t, p.cmd.Process.Pid)
 	require.NoError(t, p.cmd.Process.Kill())
 	requireGone(t, all)

@@ -135,12 +135,11 @@ func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{
 	return nil
 }
 
-// all submits documents and waits for them, with a progress bar. It returns the handler's writes and reads of the container.
+// all submits documents and waits for them. It returns the handler's writes and reads of the container.
 func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads int, err error) {
 	if err := d.stats(ctx, http.MethodDelete, nil); err != nil {
 		return 0, 0, err
 	}
-	defer d.out.Done()
 	g, waiting := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, submitters)
 	finished, total := 0, len(todo)
@@ -150,10 +149,11 @@ func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads 
 				return err
 			}
 			d.mu.Lock()
+			defer d.mu.Unlock()
 			finished++
-			done := finished
-			d.mu.Unlock()
-			d.out.Progress(done, total, "documents")
+			if finished*4/total > (finished-1)*4/total { // at each quarter
+				d.out.linef("  %d of %d documents", finished, total)
+			}
 			return nil
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
@@ -31,7 +30,7 @@ const (
 )
 
 // openServer connects, creates the database if it does not exist, and claims it.
-func openServer(ctx context.Context, out *term.Output, dsn string) (*database, error) {
+func openServer(ctx context.Context, out *output, dsn string) (*database, error) {
 	name, err := databaseOf(dsn)
 	if err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func openServer(ctx context.Context, out *term.Output, dsn string) (*database, e
 
 // openOrCreate opens the database, and creates it if it is missing. Error 4060 (911 on some servers) also means that the login
 // may not open the database, so the server's list of databases decides.
-func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*open.Database, error) {
+func openOrCreate(ctx context.Context, out *output, dsn, name string) (*open.Database, error) {
 	db, err := connectSQL(ctx, dsn)
 	if err == nil || !slices.Contains([]string{"4060", "911"}, fault.CodeOf(err)) {
 		return db, err
@@ -66,7 +65,7 @@ func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*ope
 	if _, err := master.Writer.ExecContext(ctx, "CREATE DATABASE "+bracket(name)); err != nil {
 		return nil, fmt.Errorf("the server has no database %s, and it cannot be created: %w", name, err)
 	}
-	out.Linef("the server had no database %s: an empty one was created", name)
+	out.linef("the server had no database %s: an empty one was created", name)
 	return connectSQL(ctx, dsn)
 }
 
@@ -132,7 +131,7 @@ func withDatabase(dsn, name string) string {
 func bracket(name string) string { return "[" + strings.ReplaceAll(name, "]", "]]") + "]" }
 
 // claim takes the lock, refuses tables of others, removes those of a killed stack, and marks the database.
-func (d *database) claim(ctx context.Context, out *term.Output) error {
+func (d *database) claim(ctx context.Context, out *output) error {
 	if err := d.takeLock(ctx); err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func (d *database) claim(ctx context.Context, out *term.Output) error {
 		if err := d.clean(ctx); err != nil {
 			return err
 		}
-		out.Linef("the tables of a stack that was killed were removed from %s", d.name)
+		out.linef("the tables of a stack that was killed were removed from %s", d.name)
 	}
 	for _, statement := range []string{
 		"IF SCHEMA_ID(N'" + ownSchema + "') IS NULL EXEC (N'CREATE SCHEMA " + ownSchema + "')",

@@ -14,7 +14,6 @@ import (
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
@@ -24,7 +23,7 @@ import (
 // opened opens a server's database as `run` does.
 func opened(t *testing.T, dsn string) (*database, error) {
 	t.Helper()
-	return openServer(t.Context(), term.New(io.Discard), dsn)
+	return openServer(t.Context(), &output{w: io.Discard}, dsn)
 }
 
 // execute runs statements on a database.
@@ -87,12 +86,12 @@ func TestAMissingDatabaseIsCreated(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	admin, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)
+	admin, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	missing := name + "_2"
 	var said strings.Builder
-	d, err := openServer(t.Context(), term.New(&said), withDatabase(dsn, missing))
+	d, err := openServer(t.Context(), &output{w: &said}, withDatabase(dsn, missing))
 	require.NoError(t, err)
 	require.NoError(t, d.endServer(t.Context()))
 	require.Contains(t, said.String(), "no database "+missing+": an empty one was created")
@@ -152,7 +151,7 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	docs = append(docs, outageSamples()...)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	store, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)
+	store, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	now, err := expect.ReadServer(t.Context(), store.Writer)

@@ -53,7 +53,7 @@ func (s *stack) up(ctx context.Context) error {
 	}
 	started := time.Now()
 	defer s.took.say(func(after time.Duration, running string) {
-		s.out.Linef("  %.0f s: %s", after.Seconds(), running)
+		s.out.linef("  %.0f s: %s", after.Seconds(), running)
 	})()
 	g, starting := errgroup.WithContext(ctx)
 	if !s.hostless {
@@ -85,8 +85,8 @@ func (s *stack) up(ctx context.Context) error {
 			return err
 		}
 	}
-	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
-	s.out.Linef("  functions %s   Cosmos http://%s   blob http://%s   Service Bus amqp://%s   SQL %s",
+	s.out.linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
+	s.out.linef("  functions %s   Cosmos http://%s   blob http://%s   Service Bus amqp://%s   SQL %s",
 		cmp.Or(s.file.Functions, "none"), s.addresses.cosmos, s.addresses.blob, s.addresses.bus, s.db.name)
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *stack) choose(ctx context.Context) (err error) {
 			return err
 		}
 		if port != server.port {
-			s.out.Linef("port %d is taken, using %d", server.port, port)
+			s.out.linef("port %d is taken, using %d", server.port, port)
 		}
 		*server.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
