@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -29,6 +31,9 @@ type ReportsHarness struct {
 	Now func(t testing.TB) time.Time
 	// Insert puts a row into a table, by the table's name without prefix or schema. Values are texts, numbers, times, and nil for what has none.
 	Insert func(t testing.TB, table string, row map[string]any)
+	// Sink writes to IVCE_DTL and the ledger of the same database. AddLines is as in SinkHarness.
+	Sink     commit.Sink
+	AddLines func(t testing.TB, lines ...int64)
 }
 
 // TestReports checks an implementation of run.Reports against the expected answers of its queries. Rows are put in as they would stand
@@ -56,6 +61,7 @@ func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 		{"performance", reportPerformance},
 		{"runs", reportRuns},
 		{"audit-errors", reportAuditErrors},
+		{"same-key", reportSameKey},
 		{"what belongs to runs of another environment is in no report", reportOurs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -541,6 +547,70 @@ func reportAuditErrors(r *reportsTest) {
 			"why": strings.Repeat("ü", 9),
 		},
 		row{"level": "WARN", "action": "ACTION_2"},
+	)
+}
+
+// keyed writes a line with a manufacturer, a part number and a UNSPSC code. An empty text is NULL. The confidence of each is 0.8, but for the
+// member in unsure: it has less, or none if the line is without.
+func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, unsure string, without bool) {
+	r.Helper()
+	r.AddLines(r, line)
+	it := doc(fmt.Sprint("doc ", line), line, 5, "x", line)
+	texts := map[string]string{"manufacturer_name": manufacturer, "part_number": part, "unspsc": code}
+	for i, c := range invoice.Columns() {
+		member := strings.TrimPrefix(c.Path, "process_output.")
+		text, chosen := texts[member]
+		if of, ok := strings.CutSuffix(member, "_confidence"); ok {
+			text, chosen = "0.8000", true
+			if of == unsure {
+				text = map[bool]string{false: "0.7999"}[without]
+			}
+		}
+		if chosen {
+			it.Values[i] = invoice.Value{Null: text == "", Text: text}
+		}
+	}
+	out, err := r.Sink.Apply(r.Context(), []commit.Item{it}, commit.Write, unknown(of))
+	require.NoError(r, err)
+	require.Equal(r, commit.Applied, out[0].Verdict)
+}
+
+func reportSameKey(r *reportsTest) {
+	for _, l := range []struct {
+		of                        string
+		line                      int64
+		maker, part, code, unsure string
+		without                   bool
+	}{
+		{ReportsSysName, 11, "ACME", "P-1", "111", "", false},
+		{ReportsSysName, 12, "ACME", "P-1", "222", "", false},
+		{ReportsSysName, 13, "ACME", "P-1", "222", "unspsc", false},
+		{ReportsSysName, 14, "ACME", "P-1", "", "", false},    // no code contradicts none
+		{ReportsSysName, 21, "ACME", "P-2", "111", "", false}, // another part may have another code
+		{ReportsSysName, 22, "ACME", "P-2", "222", "manufacturer_name", false},
+		{ReportsSysName, 23, "ACME", "P-2", "333", "part_number", false},
+		{ReportsSysName, 24, "ACME", "P-2", "444", "unspsc", false},
+		{ReportsSysName, 25, "ACME", "P-2", "555", "unspsc", true},
+		{ReportsSysName, 31, "Bolt", "P-1", "333", "", false}, // so may the part of another manufacturer
+		{ReportsSysName, 32, "Bolt", "P-1", "333", "", false},
+		{"dev", 33, "Bolt", "P-1", "444", "", false},
+		{ReportsSysName, 41, "", "P-3", "111", "", false}, // no key
+		{ReportsSysName, 42, "", "P-3", "222", "", false},
+		{ReportsSysName, 43, "Carr", "", "111", "", false},
+		{ReportsSysName, 44, "Carr", "", "222", "", false},
+		{ReportsSysName, 51, "ACME", "P-4", "111", "", false},
+		{ReportsSysName, 52, "ACME", "P-4", "222", "", false}, // failed below: its row is no result
+	} {
+		r.keyed(l.of, l.line, l.maker, l.part, l.code, l.unsure, l.without)
+	}
+	failed := mark(doc("failed", 100, 5, "y", 52))
+	_, err := r.Sink.Apply(r.Context(), []commit.Item{failed}, commit.Write, unknown(ReportsSysName))
+	require.NoError(r, err)
+	r.rows("same-key",
+		row{
+			"manufacturer": "ACME", "part_number": "P-1", "line_count": 4, "code_count": 2, "sure_lines": 3, "sure_codes": 2, "first_line": 11, "last_line": 14,
+		},
+		row{"manufacturer": "ACME", "part_number": "P-2", "line_count": 5, "code_count": 5, "sure_lines": 1, "sure_codes": 1, "first_line": 21, "last_line": 25},
 	)
 }
 

@@ -6,12 +6,14 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -24,6 +26,8 @@ const (
 	// reportErrors is the most failures of documents that a report reads. A report of all of a mass failure would take
 	// seconds.
 	reportErrors = 10_000
+	// reportLines is the most lines that a report reads. IVCE_DTL has no index of ours, and all of it would take too long.
+	reportLines = 100_000
 	// reportTimeout bounds one report, because other work needs the connection.
 	reportTimeout = 30 * time.Second
 	// deadSeconds is the longest silence of a live worker (docs/requirements.md R75).
@@ -47,6 +51,7 @@ func ReportNames() []run.ReportName {
 		{Name: "error-codes", Meaning: "failures of documents by code, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
 		{Name: "error-types", Meaning: "the same by type"},
 		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log, at any time"},
+		{Name: "same-key", Meaning: "one manufacturer and part number with several UNSPSC codes, among the newest 100,000 lines"},
 	}
 }
 
@@ -63,6 +68,11 @@ type ReportDialect struct {
 	AgoFormat, SecondsFormat, DayFormat string
 	// NoIndex is as in RunDialect.
 	NoIndex string
+	// Ledger, DetailTable and DetailKey are the ledger, IVCE_DTL and its key.
+	Ledger, DetailTable, DetailKey string
+	// Columns is the layout's column table. Quote makes an identifier of a column's name.
+	Columns []invoice.Column
+	Quote   func(name string) string
 }
 
 // reportData is the data of the templates.
@@ -71,12 +81,23 @@ type reportData struct {
 	DeadSeconds int
 }
 
-// TopErrors and LimitErrors are Top and Limit for the failures that a report reads.
-func (d reportData) TopErrors() string   { return errorsIn(d.Top) }
-func (d reportData) LimitErrors() string { return errorsIn(d.Limit) }
+// TopErrors and LimitErrors are Top and Limit for the failures that a report reads, TopLines and LimitLines for lines.
+func (d reportData) TopErrors() string   { return bounded(d.Top, reportErrors) }
+func (d reportData) LimitErrors() string { return bounded(d.Limit, reportErrors) }
+func (d reportData) TopLines() string    { return bounded(d.Top, reportLines) }
+func (d reportData) LimitLines() string  { return bounded(d.Limit, reportLines) }
 
-func errorsIn(bound string) string {
-	return strings.Replace(bound, "@limit", strconv.Itoa(reportErrors), 1)
+func bounded(limit string, most int) string {
+	return strings.Replace(limit, "@limit", strconv.Itoa(most), 1)
+}
+
+// Column is the column of IVCE_DTL that the write fills from a member of the document.
+func (d reportData) Column(path string) (string, error) {
+	i := slices.IndexFunc(d.Columns, func(c invoice.Column) bool { return c.Table == invoice.Detail && c.Path == path })
+	if i < 0 {
+		return "", fmt.Errorf("no column of %s has the member %s", invoice.Detail, path)
+	}
+	return d.Quote(d.Columns[i].Name), nil
 }
 
 // Ago is the time a number of seconds before now.

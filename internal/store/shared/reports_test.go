@@ -2,11 +2,13 @@ package shared_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -14,6 +16,7 @@ func TestEveryFileIsAReport(t *testing.T) {
 	texts, err := shared.ReportTexts(shared.ReportDialect{
 		Run: "the_runs", Batch: "the_batches", ProcessingBatch: "the_jobs", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
 		Now: "the_clock()", Limit: "\nLIMIT @limit", AgoFormat: "ago(%d)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
+		Ledger: "the_ledger", DetailTable: "the_lines", DetailKey: "the_key", Columns: invoice.Columns(), Quote: strconv.Quote,
 	})
 	require.NoError(t, err)
 	files, err := os.ReadDir("reports")
@@ -29,9 +32,19 @@ func TestEveryFileIsAReport(t *testing.T) {
 		require.Regexp(t, `sys_name (=|<>) @sys_name`, texts[name], "%s is of one environment", name)
 		require.Equal(t, 1, strings.Count(texts[name], ";"), "%s is one statement", name)
 		require.NotContains(t, texts[name], "%!", name)
+		for _, c := range invoice.Columns() {
+			source, err := os.ReadFile("reports/" + f.Name())
+			require.NoError(t, err)
+			require.NotContains(t, string(source), c.Name, "%s: the mapping gives the name of a column", name)
+		}
 	}
 	for _, r := range shared.ReportNames() {
 		require.NotEmpty(t, r.Meaning, r.Name)
 		require.NotContains(t, r.Meaning, "\n", r.Name)
 	}
+}
+
+func TestAReportOfAMemberWithoutAColumnIsNone(t *testing.T) {
+	_, err := shared.ReportTexts(shared.ReportDialect{Columns: invoice.Columns()[1:], Quote: strconv.Quote})
+	require.ErrorContains(t, err, "no column of IVCE_DTL has the member process_output.manufacturer_name")
 }

@@ -40,7 +40,9 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 
 func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
-func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
+func ReportTexts() (map[string]string, error) {
+	return shared.ReportTexts(reportDialect(invoice.DefaultLayout()))
+}
 
 func AdoptionText(name string) string { return adoptionText(name) }
 

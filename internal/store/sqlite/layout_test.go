@@ -18,7 +18,7 @@ import (
 func renamed(t *testing.T) invoice.Layout {
 	t.Helper()
 	l, err := invoice.ReadLayout([]byte(`{
-		"IVCE_DTL": {"IVCE_DTL_UID": "DTL \"ID", "AI_STG_NM": "STAGE"},
+		"IVCE_DTL": {"IVCE_DTL_UID": "DTL \"ID", "AI_STG_NM": "STAGE", "UNSPSC_CNFDC_SCR": "CODE_SURE"},
 		"IVCE_TRKG_MSTR": {"IVCE_DTL_UID": "TRKG_ID", "IVCE_LNE_STAT": "STATUS", "RQST_TS": "REQUEST_TIME", "DUP_IND": "DUPLICATE"}
 	}`))
 	require.NoError(t, err)
@@ -92,4 +92,26 @@ func TestAColumnThatTheLayoutNamesAndTheTableLacksIsAFaultOfTheSchema(t *testing
 	err := openNamed(t, path, renamed(t)).Check(t.Context())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 	require.Equal(t, "schema", fault.CodeOf(err))
+}
+
+func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
+	s, _ := named(t, renamed(t), 1, 2)
+	for line, code := range map[int64]string{1: "1", 2: "2"} {
+		it := item("same", line, line)
+		for i, c := range invoice.Columns() {
+			switch {
+			case c.Path == "process_output.unspsc":
+				it.Values[i] = invoice.Of(code)
+			case c.Kind == invoice.Decimal:
+				it.Values[i] = invoice.Of("0.8000")
+			}
+		}
+		out, err := s.Apply(t.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{SysName: "web"})
+		require.NoError(t, err)
+		require.Equal(t, commit.Applied, out[0].Verdict)
+	}
+	table, err := s.Reports("web").Report(t.Context(), "same-key")
+	require.NoError(t, err)
+	require.Len(t, table.Rows, 1)
+	require.Equal(t, []any{int64(2), int64(2), int64(2), int64(2), int64(1), int64(2)}, table.Rows[0][2:], "%v", table.Columns)
 }

@@ -20,7 +20,7 @@ func TestReports(t *testing.T) {
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
 		d := db{newStore(t)}
 		h := conformance.ReportsHarness{
-			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert,
+			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert, Sink: d.Store, AddLines: d.addLines,
 			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
 		}
 		for _, r := range shared.ReportNames() {
@@ -95,6 +95,7 @@ func reportBounds() map[string]reportBound {
 		"audit-errors": {"the latest 100 of each level, from its end of the index", []string{
 			level, level, "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
 		}},
+		"same-key": {"the newest 100,000 lines, from the end of the ledger", []string{"SCAN l", "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"}},
 	}
 }
 
@@ -110,7 +111,7 @@ func TestNoReportScansATable(t *testing.T) {
 	for name, text := range texts {
 		plan := planOf(t, conn, text, sql.Named("limit", 100), sql.Named("sys_name", "web"))
 		tables := map[string]bool{"j": true} // the views' name for the table of batches
-		for _, found := range regexp.MustCompile(`sqlwriter_(\w+) AS (\w+)`).FindAllStringSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(`(?:sqlwriter_|"IVCE_)(\w+)"? AS (\w+)`).FindAllStringSubmatch(text, -1) {
 			if found[1] != "batch" && found[1] != "processing_job" {
 				tables[found[2]] = true
 			}

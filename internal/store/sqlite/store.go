@@ -35,6 +35,7 @@ type Store struct {
 	write            statements
 	writes, previews *prepared
 	busyTimeout      time.Duration
+	layout           invoice.Layout
 
 	// afterStatement, if set, is called after each statement of a write; its error fails the request. Only tests set
 	// it (export_test.go).
@@ -71,11 +72,12 @@ func New(path string, o Options) (*Store, error) {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
-	write, preview, err := renderAll(o.Layout.OrDefault())
+	layout := o.Layout.OrDefault()
+	write, preview, err := renderAll(layout)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
 	}
-	s := &Store{write: write, busyTimeout: o.BusyTimeout}
+	s := &Store{write: write, busyTimeout: o.BusyTimeout, layout: layout}
 	if s.writer, err = open(dsn(path, o, false), write[stTemp]); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
 	}

@@ -281,7 +281,13 @@ func AuditLogTexts() (map[string]string, error) {
 	return shared.AuditLogTexts(t.dialect())
 }
 
-func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
+func ReportTexts(o Options) (map[string]string, error) {
+	t, err := tablesOf(o)
+	if err != nil {
+		return nil, err
+	}
+	return shared.ReportTexts(t.reportDialect())
+}
 
 func RunTexts() (map[string]string, error) {
 	t, err := tablesOf(Options{})

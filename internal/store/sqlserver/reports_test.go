@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -19,7 +20,10 @@ func TestReports(t *testing.T) {
 		for _, table := range []string{"run", "job", "worker", "error_detail", "audit_log"} {
 			d.exec(t, `DELETE FROM sqlwriter.`+table)
 		}
-		h := conformance.ReportsHarness{Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert, Now: d.clock}
+		lines := d.harness(t)
+		h := conformance.ReportsHarness{
+			Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert, Now: d.clock, Sink: lines.Sink, AddLines: lines.AddLines,
+		}
 		for _, r := range shared.ReportNames() {
 			h.Names = append(h.Names, r.Name)
 		}
@@ -55,11 +59,20 @@ func (d *database) insert(t testing.TB, table string, row map[string]any) {
 
 // The golden has the reports in this engine's syntax, with the parameters that the driver declares.
 func TestReportsGolden(t *testing.T) {
-	texts, err := sqlserver.ReportTexts()
+	texts, err := sqlserver.ReportTexts(sqlserver.Options{})
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, r := range shared.ReportNames() {
 		fmt.Fprintf(&b, "-- %s\nDECLARE @limit bigint, @sys_name nvarchar(256);\n%sGO\n", r.Name, texts[r.Name])
 	}
 	golden(t, "reports.sql", b.String())
+}
+
+func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
+	layout, err := invoice.ReadLayout([]byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "LINE]ID", "UNSPSC_CNFDC_SCR": "CODE_SURE"}}`))
+	require.NoError(t, err)
+	texts, err := sqlserver.ReportTexts(sqlserver.Options{Layout: layout, Schema: "theirs"})
+	require.NoError(t, err)
+	require.Contains(t, texts["same-key"], "INNER JOIN [theirs].[IVCE_DTL] AS d ON d.[LINE]]ID] = n.detail_id")
+	require.Contains(t, texts["same-key"], "CAST(d.[CODE_SURE] AS float) >= 0.8")
 }

@@ -499,3 +499,53 @@ FROM latest AS f
 INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = f.audit_id
 ORDER BY a.audit_id DESC;
 GO
+-- same-key
+DECLARE @limit bigint, @sys_name nvarchar(256);
+-- Lines with one manufacturer and part number and several UNSPSC codes, among the newest 100,000 lines by their number
+-- (docs/requirements.md R60). A line is sure if the confidence of each of the three values is 0.8 or more. Two codes of
+-- sure lines contradict each other. Texts are equal if the database's collation says so. NULL is no value.
+WITH newest AS (
+    SELECT TOP (100000)
+        l.detail_id
+    FROM [sqlwriter].[ledger] AS l
+    WHERE
+        l.sys_name = @sys_name
+        AND l.outcome <> 'failed'
+    ORDER BY l.detail_id DESC
+),
+
+keyed AS (
+    SELECT
+        n.detail_id,
+        d.[CLN_MFR_AI_NM] AS manufacturer,
+        d.[CLN_MFR_PRT_NUM] AS part_number,
+        d.[UNSPSC_CD] AS code,
+        CASE
+            WHEN
+                CAST(d.[MFR_CNFDC_SCR] AS float) >= 0.8
+                AND CAST(d.[PRT_NUM_CNFDC_SCR] AS float) >= 0.8
+                AND CAST(d.[UNSPSC_CNFDC_SCR] AS float) >= 0.8
+                THEN 1
+            ELSE 0
+        END AS is_sure
+    FROM newest AS n
+    INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = n.detail_id
+    WHERE
+        d.[CLN_MFR_AI_NM] <> ''
+        AND d.[CLN_MFR_PRT_NUM] <> ''
+)
+
+SELECT TOP (@limit)
+    k.manufacturer,
+    k.part_number,
+    COUNT(*) AS line_count,
+    COUNT(DISTINCT k.code) AS code_count,
+    SUM(k.is_sure) AS sure_lines,
+    COUNT(DISTINCT CASE WHEN k.is_sure = 1 THEN k.code END) AS sure_codes,
+    MIN(k.detail_id) AS first_line,
+    MAX(k.detail_id) AS last_line
+FROM keyed AS k
+GROUP BY k.manufacturer, k.part_number
+HAVING COUNT(DISTINCT k.code) > 1
+ORDER BY sure_codes DESC, k.manufacturer ASC, k.part_number ASC;
+GO
