@@ -70,10 +70,6 @@ type SQL struct {
 type Reconcile struct {
 	// RU is the most request units a second.
 	RU int
-	// ReviewKey are the paths of a document that name one thing, member by member; none switch the search for it off.
-	ReviewKey [][]string
-	// Confidence is a decimal from 0 to 1.
-	Confidence string
 	// RetentionDays and AuditRetentionDays are for how many days rows of runs and findings, and of the audit log, are kept; 0 keeps all.
 	RetentionDays, AuditRetentionDays int
 }
@@ -219,7 +215,6 @@ func Of(get func(name string) string) Config {
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
 	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" // there everybody could come
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
-	c.Reconcile.ReviewKey = reviewKeyOf(values[ReviewKey])
 	return c
 }
 

@@ -132,13 +132,6 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{ReconcileSchedule, "02:00:00", "six fields", "1: "},
 		{ReconcileSchedule, "@daily", "six fields", "1: "},
 		{ReconcileRU, "9", "from 10 to 1000000", `"9"`},
-		{ReviewKey, "a.b,,c", "at most 5 paths", `""`},
-		{ReviewKey, "a..b", "at most 5 paths", `"a..b"`},
-		{ReviewKey, "a.b, a.b", "at most 5 paths", `"a.b" twice`},
-		{ReviewKey, "a,b,c,d,e,f", "at most 5 paths", "6 paths"},
-		{ReviewConfidence, "80", "from 0 to 1", `"80"`},
-		{ReviewConfidence, "1.0001", "from 0 to 1", `"1.0001"`},
-		{ReviewConfidence, ".8", "from 0 to 1", `".8"`},
 		{UIAuth, "off", "platform, none", `"off"`},
 		{UIOrigin, "operators.example.com", "a scheme and a host", `"operators.example.com"`},
 		{UIOrigin, "https://operators.example.com/", "a scheme and a host", `com/"`},
@@ -225,17 +218,6 @@ func TestSchedules(t *testing.T) {
 		require.Contains(t, expected, "six fields", bad)
 		require.Contains(t, found, field, bad)
 	}
-}
-
-func TestTheReviewKeyIsDividedIntoMembers(t *testing.T) {
-	values := good(t)
-	c, err := load(values)
-	require.NoError(t, err)
-	require.Equal(t, Reconcile{RU: 200, Confidence: "0.8", RetentionDays: 90}, c.Reconcile, "off")
-	values[ReviewKey] = "process_output.invoice_number, item"
-	c, err = load(values)
-	require.NoError(t, err)
-	require.Equal(t, [][]string{{"process_output", "invoice_number"}, {"item"}}, c.Reconcile.ReviewKey)
 }
 
 func TestWhatIsKeptForHowLong(t *testing.T) {

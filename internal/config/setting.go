@@ -5,7 +5,6 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,8 +75,6 @@ const (
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	ReconcileSchedule    = "RECONCILE_SCHEDULE"
 	ReconcileRU          = "RECONCILE_RU"
-	ReviewKey            = "REVIEW_KEY"
-	ReviewConfidence     = "REVIEW_CONFIDENCE"
 	UIAuth               = "UI_AUTH"
 	UIOrigin             = "UI_ORIGIN"
 	openUI               = "none"
@@ -93,7 +90,6 @@ const (
 	maxPoisonPerHour     = 10_000
 	maxOutstanding       = 1_000
 	leastRU, mostRU      = 10, 1_000_000 // a request for a page of documents charges about ten
-	maxReviewPaths       = 5
 	leastKept, mostKept  = 30, 3650
 	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator
 	sampleCosmosServer   = "http://127.0.0.1:8081/"
@@ -254,16 +250,6 @@ func Settings() []Setting {
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),
 			field:   func(c *Config) any { return &c.Reconcile.RU },
 			Meaning: "most request units of Cosmos DB a second that a comparison uses",
-		},
-		{
-			Name: ReviewKey, check: checkReviewKey,
-			Meaning: "paths of a document, separated by commas, that together name one thing, such as `process_output.invoice_number,process_output.item`: " +
-				"a comparison finds different lines of one thing with other values; empty switches it off",
-		},
-		{
-			Name: ReviewConfidence, Default: "0.8", Sample: "0.8", check: checkConfidence,
-			field:   func(c *Config) any { return &c.Reconcile.Confidence },
-			Meaning: "least confidence, 0 to 1, of each value of such lines; below it they are counted as ambiguous",
 		},
 		{
 			Name: UIAuth, Default: platformUI, Sample: openUI, check: oneOf(platformUI, openUI),
@@ -431,42 +417,6 @@ func checkSchema(value string, _ lookup) (string, string) {
 		return "the name of a schema", "blanks around " + strconv.Quote(value)
 	case strings.ContainsFunc(value, unicode.IsControl) || len(utf16.Encode([]rune(value))) > most:
 		return "the name of a schema", fmt.Sprintf("a text of %d characters that cannot be one", utf8.RuneCountInString(value))
-	}
-	return "", ""
-}
-
-// checkReviewKey refuses what names no member of a document.
-func checkReviewKey(value string, _ lookup) (string, string) {
-	expected := fmt.Sprintf("at most %d paths such as process_output.item, separated by commas", maxReviewPaths)
-	paths := reviewKeyOf(value)
-	if len(paths) > maxReviewPaths {
-		return expected, fmt.Sprintf("%d paths", len(paths))
-	}
-	for i, path := range paths {
-		switch {
-		case slices.Contains(path, ""):
-			return expected, fmt.Sprintf("%q", strings.Join(path, "."))
-		case slices.ContainsFunc(paths[:i], func(other []string) bool { return slices.Equal(other, path) }):
-			return expected, fmt.Sprintf("%q twice", strings.Join(path, "."))
-		}
-	}
-	return "", ""
-}
-
-// reviewKeyOf divides REVIEW_KEY into paths, and these into members.
-func reviewKeyOf(value string) (paths [][]string) {
-	if strings.TrimSpace(value) == "" {
-		return nil
-	}
-	for path := range strings.SplitSeq(value, ",") {
-		paths = append(paths, strings.Split(strings.TrimSpace(path), "."))
-	}
-	return paths
-}
-
-func checkConfidence(value string, _ lookup) (string, string) {
-	if !regexp.MustCompile(`^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$`).MatchString(value) {
-		return "a number from 0 to 1 with at most four digits behind the point", strconv.Quote(value)
 	}
 	return "", ""
 }

@@ -33,8 +33,6 @@ const (
 	PendingTooLong Class = "pending_too_long"
 	// LeftBehind: a lock of the host's trigger that no start of a host removed.
 	LeftBehind Class = "left_behind"
-	// SameKeyDiffers: different lines have one REVIEW_KEY, high confidence and other values.
-	SameKeyDiffers Class = "same_key_differs"
 )
 
 // The classes that are only counted.
@@ -46,8 +44,6 @@ const (
 	NotComparable Class = "not_comparable"
 	// DocumentGone: the document that the ledger or the evidence names does not exist any more.
 	DocumentGone Class = "document_gone"
-	// Ambiguous: different lines have one REVIEW_KEY and other values, and a confidence is too low.
-	Ambiguous Class = "ambiguous"
 	// Changing: it changed each time it was looked at. The next run looks again.
 	Changing Class = "changing"
 	// Impossible: its states exclude each other: a mistake of this program.

@@ -23,14 +23,5 @@ func Faults() []fault.Row {
 		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/position.go", Own: given},
 		{Code: "filter", Kind: fault.Internal, Reason: "the filter of a comparison cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
-		{
-			Code: "keys", Kind: fault.Internal, Reason: "documents of one key were asked for with paths or keys that are not valid",
-			Source: "the contract of Documents (internal/reconcile/ports.go)", Own: given,
-		},
-		{
-			Code: "too_many", Kind: fault.Document, About: "a search for documents of one key", Reason: "more documents have the key than a comparison takes",
-			Source: "the contract of Documents (internal/reconcile/ports.go)",
-			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the comparison asks for fewer keys at once; one key with too many is counted as ambiguous"},
-		},
 	})
 }

@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: w.evidence, Container: "docs",
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
-	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: now, ReviewConfidence: 0.8, Wait: func(_ context.Context, d time.Duration) error {
+	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: now, Wait: func(_ context.Context, d time.Duration) error {
 		w.waited += d
 		return nil
 	}}
@@ -141,15 +141,6 @@ func documentOf(id string, line int64, manufacturer, state string, duplicates ..
 		doc = strings.Replace(doc, marker, value, 1)
 	}
 	return doc
-}
-
-// documentWith has more members of process_output, each with a comma behind it.
-func documentWith(members, id string, line int64, manufacturer, state string, duplicates ...int64) string {
-	doc := strings.Replace(template, `"process_output":{`, `"process_output":{`+members, 1)
-	for marker, value := range parts(id, line, manufacturer, state, duplicates) {
-		doc = strings.Replace(doc, marker, value, 1)
-	}
-	return fill.Document(doc)
 }
 
 const template = `{"id":"@id","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"@line"},
@@ -434,12 +425,6 @@ func (p documentsOf) OfLines(ctx context.Context, lines []int64) (ids []string, 
 	require.LessOrEqual(p.w.t, len(lines), 100)
 	err = p.w.call("OfLines", func() error { ids, charge, err = p.documents.OfLines(ctx, lines); return err })
 	return ids, charge, err
-}
-
-func (p documentsOf) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error) {
-	require.LessOrEqual(p.w.t, len(keys), 20)
-	err = p.w.call("SameKeys", func() error { docs, charge, err = p.documents.SameKeys(ctx, paths, keys); return err })
-	return docs, charge, err
 }
 
 func (p ports) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {

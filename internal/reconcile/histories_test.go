@@ -209,10 +209,6 @@ func (c *comparison) Heads(_ context.Context, ids []string) (heads []invoice.Pro
 
 func (c *comparison) OfLines(context.Context, []int64) ([]string, float64, error) { return nil, 0, nil }
 
-func (c *comparison) SameKeys(context.Context, []reconcile.Path, [][]json.RawMessage) ([]invoice.Projection, float64, error) {
-	return nil, 0, nil
-}
-
 func (c *comparison) Episodes(context.Context, string) (page []reconcile.Episode, next string, err error) {
 	if err := c.a.park(); err != nil {
 		return nil, "", err

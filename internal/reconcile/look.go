@@ -34,15 +34,13 @@ type look struct {
 	// undecidedLines and undecidedDocuments changed each time, or are in work.
 	undecidedLines     map[int64]bool
 	undecidedDocuments map[string]bool
-	// current are documents whose main line has their content.
-	current map[string]bool
 }
 
 // look begins the looks of a step.
 func (r *Reconcile) look(ctx context.Context) (*look, error) {
 	l := &look{
 		Reconcile: r, Circumstances: Circumstances{SysName: r.o.SysName, Now: r.o.Now()}, seen: map[Key]Seen{}, counts: map[Class]int{},
-		undecidedLines: map[int64]bool{}, undecidedDocuments: map[string]bool{}, current: map[string]bool{},
+		undecidedLines: map[int64]bool{}, undecidedDocuments: map[string]bool{},
 	}
 	if since, runs := r.p.Breaker.ClosedSince(ctx); runs {
 		l.FlowSince = since
@@ -60,8 +58,6 @@ type snapshot struct {
 	id    string
 	there bool
 	doc   invoice.Document
-	// key is its REVIEW_KEY; nil without one.
-	key *reviewKey
 }
 
 // snapshotOf reads a document; false if nobody can tell which it is.
@@ -70,7 +66,7 @@ func (l *look) snapshotOf(raw []byte) (snapshot, bool) {
 	if err != nil {
 		return snapshot{}, false
 	}
-	return snapshot{id: doc.ID, there: true, doc: doc, key: l.keyOf(raw)}, true
+	return snapshot{id: doc.ID, there: true, doc: doc}, true
 }
 
 // read reads at most 100 documents.
@@ -301,7 +297,6 @@ func (l *look) judgeDocuments(ctx context.Context, docs []snapshot) (map[string]
 	var links []link
 	verdicts := map[string][]verdict{}
 	for _, s := range docs {
-		delete(l.current, s.id)
 		if s.doc.Main > 0 {
 			links = append(links, link{s, s.doc.Main})
 		}
@@ -348,9 +343,6 @@ func (l *look) judgeLink(s snapshot, line Line) verdict {
 	cell := Cell{
 		Document: l.DocState(s.doc, true), Ledger: LedgerStateOf(s.doc, line.Ledger), Rows: line.Rows, Evidence: EvidenceNotLooked,
 		Fresh: line.Ledger.Fresh(l.Now),
-	}
-	if line.ID == s.doc.Main && cell.Ledger == LedgerSame && s.doc.State.Status == invoice.Committed {
-		l.current[s.id] = true
 	}
 	return judge(SubjectLink, cell, Key{Line: line.ID, Document: s.id}, line.RowHash, func() string { return linkDetail(s.doc, cell, line) })
 }

@@ -82,12 +82,6 @@ func Meanings() []Meaning {
 			Means: "a lock of the host's trigger, under this environment's lease prefix, is older than ten minutes: a host died while it started",
 			Do:    "if CommitResults runs, delete the lock's document from the lease container; if it does not start, this lock may be the reason",
 		},
-		{
-			Class: SameKeyDiffers, Finding: true,
-			Means: "different lines have one REVIEW_KEY, and other values for manufacturer, part number or UNSPSC, each with a confidence of at least REVIEW_CONFIDENCE",
-			Do: "decide which values are right, and correct the document or the line. If both are right: `sqlwriterctl finding accept NAME --why TEXT`. " +
-				"Too many: REVIEW_KEY does not identify an item",
-		},
 		{Class: Consistent, Means: "ledger, rows, document and evidence fit", Do: leave},
 		{Class: Reviewed, Means: "only the status of the line differs, and no document gives such a one: a steward's work", Do: leave},
 		{
@@ -95,7 +89,6 @@ func Meanings() []Meaning {
 			Do: "nothing. It becomes comparable when it is written again (docs/adr/0031-rewrites-respect-people.md has the price)",
 		},
 		{Class: DocumentGone, Means: "the document that the ledger or the evidence names does not exist any more; a container may expire its documents", Do: leave},
-		{Class: Ambiguous, Means: "as same_key_differs, with a confidence below REVIEW_CONFIDENCE", Do: leave},
 		{
 			Class: Changing, Means: "it changed each time it was looked at, or was written in the last 15 minutes",
 			Do: "nothing: the next run looks again",

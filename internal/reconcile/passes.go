@@ -91,9 +91,6 @@ func (l *look) again(ctx context.Context, keys []Key) error {
 	if err := l.documents(ctx, docs); err != nil {
 		return err
 	}
-	if err := l.sameKeys(ctx, docs, nil); err != nil {
-		return err
-	}
 	var episodes []Episode
 	for _, key := range evidence {
 		d := invoice.Document{ID: key.Document, Main: key.Line, Version: invoice.Version{Key: invoice.Key(key.Document)}}
@@ -179,9 +176,6 @@ func (w *work) documents(ctx context.Context) (stepped, error) {
 			return stepped{}, err
 		}
 	}
-	if err := l.sameKeys(ctx, docs, w.inWindow(at)); err != nil {
-		return stepped{}, err
-	}
 	if err := w.save(ctx, l.seen); err != nil {
 		return stepped{}, err
 	}
@@ -212,16 +206,6 @@ func (w *work) window(ctx context.Context) (position, error) {
 		at.From = max(0, began.Add(-overlap).Unix())
 	}
 	return at, err
-}
-
-// inWindow reports whether the pass comes to a document.
-func (w *work) inWindow(at position) func(invoice.Document) bool {
-	return func(d invoice.Document) bool {
-		if w.names() {
-			return slices.Contains(w.filter.IDs, d.ID)
-		}
-		return d.TS >= at.From && d.TS < at.To
-	}
 }
 
 // page reads the next documents of the pass, and gives the position after them; nil at the end.

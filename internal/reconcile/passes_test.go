@@ -65,9 +65,7 @@ func TestAKillAtEveryCallChangesNothing(t *testing.T) {
 	t.Parallel()
 	play := func(kill int, after bool) (*world, run.Run) {
 		w := newWorld(t)
-		w.options.ReviewKey = []reconcile.Path{{"process_output", "item"}}
 		w.consistent(60)
-		w.reviewed(50, 53, "0.9")
 		all := corruptions()
 		for i, c := range all[:7] {
 			c.plant(w, int64(3*i+1))

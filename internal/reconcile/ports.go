@@ -194,14 +194,7 @@ type Documents interface {
 	Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error)
 	// OfLines returns the ids of the environment's documents that name one of at most 100 lines, as main line or duplicate.
 	OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error)
-	// SameKeys returns the environment's documents whose members at paths equal one of the keys, at most 20 keys; a key has one JSON
-	// scalar for each path. A document has at least KeyMembers. Errors also: document, code "too_many", for more than MaxSameKeys
-	// documents: ask for fewer keys, and leave out a key that is too common alone; internal, code "keys" (see CheckKeys).
-	SameKeys(ctx context.Context, paths []Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error)
 }
-
-// Path is the way to a member of a document, from the root.
-type Path []string
 
 // Evidence reads evidence and keeps reports. Errors by kind: infrastructure, throttled, quota.
 type Evidence interface {

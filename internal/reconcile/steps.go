@@ -32,9 +32,8 @@ const (
 	leftBehindAfter = 10 * time.Minute
 	// mendedAtOnce bounds the findings for which one run starts others.
 	mendedAtOnce = 1000
-	// linesOfOne bounds the lines of one Documents.OfLines, keysOfOne the keys of one Documents.SameKeys.
+	// linesOfOne bounds the lines of one Documents.OfLines.
 	linesOfOne = 100
-	keysOfOne  = 20
 	// headsOfOne bounds the documents of one Documents.Heads.
 	headsOfOne = 1000
 )
@@ -59,9 +58,6 @@ type Options struct {
 	SysName string
 	// Location is the time zone of the reports' dates; UTC by default.
 	Location *time.Location
-	// ReviewKey and ReviewConfidence are the settings of SameKeyDiffers; without a key nothing is looked for.
-	ReviewKey        []Path
-	ReviewConfidence float64
 	// RequestUnits is the most request units a second; 0 means no bound.
 	RequestUnits int
 	Log          zerolog.Logger
@@ -75,8 +71,6 @@ type Reconcile struct {
 	p    Ports
 	o    Options
 	pace Pace
-	// reviewed are the columns that SameKeyDiffers compares.
-	reviewed []reviewedColumn
 }
 
 // New makes a Reconcile.
@@ -90,7 +84,7 @@ func New(p Ports, o Options) *Reconcile {
 	if o.Wait == nil {
 		o.Wait = timer.Wait
 	}
-	return &Reconcile{p: p, o: o, pace: Pace{PerSecond: o.RequestUnits, Wait: o.Wait}, reviewed: reviewedColumns()}
+	return &Reconcile{p: p, o: o, pace: Pace{PerSecond: o.RequestUnits, Wait: o.Wait}}
 }
 
 // Step does the next part of a pass: run.Step. A repeated step saves the same findings. What it counts is stored with its position, so it

@@ -97,7 +97,7 @@ func (w *world) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// document is the text of a document of the environment with a line of its own and duplicates. Its REVIEW_KEY is its main line.
+// document is the text of a document of the environment with a line of its own and duplicates.
 func document(line int64, duplicates ...int64) string {
 	return documentOf(idOf(line), line, "ACME", `{"status":"pending","retry_count":0}`, duplicates...)
 }
@@ -115,8 +115,8 @@ func documentOf(id string, line int64, manufacturer, state string, duplicates ..
 		panic(err)
 	}
 	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
-		"process_output":{"invoice_number":"INV-%d","item":7,"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
-		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, sysName, line, line, manufacturer, list, state))
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, sysName, line, manufacturer, list, state))
 }
 
 // committedAt is the state of a document that another program made committed.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +40,6 @@ func TestReconcileDocuments(t *testing.T, open func(t *testing.T) ReconcileDocum
 		{"a head has the etag of each write", headsEtag},
 		{"documents of a line, as main line and as duplicate, by number and by digits", ofOneLine},
 		{"documents of 100 lines, each once", ofManyLines},
-		{"documents of the same key, by every type of value", sameKeys},
-		{"documents of one of 20 keys", sameManyKeys},
-		{"a key that too many documents have", sameKeyOfMany},
-		{"a name that cannot stand in a query is refused", sameKeysOddNames},
 		{"each answer tells its charge, more for more", reconcileCharges},
 		{"a call whose context has ended is infrastructure", reconcileCancelled},
 	} {
@@ -288,110 +283,6 @@ func ofManyLines(t *testing.T, h ReconcileDocumentsHarness) {
 	require.ElementsMatch(t, append(want, "wide"), h.ofLines(t, append(lines, 1, 100)...))
 }
 
-// key makes a key of JSON texts.
-func key(values ...string) []json.RawMessage {
-	out := make([]json.RawMessage, len(values))
-	for i, v := range values {
-		out[i] = json.RawMessage(v)
-	}
-	return out
-}
-
-func (h ReconcileDocumentsHarness) sameKeys(t testing.TB, paths []reconcile.Path, keys ...[]json.RawMessage) []string {
-	t.Helper()
-	docs, _, err := h.Reconcile.SameKeys(t.Context(), paths, keys)
-	require.NoError(t, err)
-	return sortedIDs(t, docs)
-}
-
-func sameKeys(t *testing.T, h ReconcileDocumentsHarness) {
-	for id, value := range map[string]string{
-		"text": `"12"`, "number": `12`, "fraction of nothing": `12.0`, "blank": `"12 "`, "empty": `""`, "null": `null`, "true": `true`, "false": `false`,
-		"list": `["12"]`, "object": `{"12":"12"}`, "case": `"a"`, "other case": `"A"`, "signs": `"<ü😀&\"\\'@key0_0"`,
-	} {
-		h.Put(t, json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"process_output":{"odd-name @x":{"number":`+value+`},"item":1}}`))
-	}
-	h.Put(t, json.RawMessage(`{"id":"theirs","request_details":{"sys_name":"dev"},"process_output":{"odd-name @x":{"number":"12"},"item":1}}`))
-	h.Put(t, json.RawMessage(`{"id":"absent","request_details":{"sys_name":"web"},"process_output":{"item":1}}`))
-	h.Put(t, json.RawMessage(`{"id":"another item","request_details":{"sys_name":"web"},"process_output":{"odd-name @x":{"number":"12"},"item":2}}`))
-	paths := []reconcile.Path{{"process_output", "odd-name @x", "number"}, {"process_output", "item"}}
-	for value, want := range map[string][]string{
-		`"12"`: {"text"}, `12`: {"fraction of nothing", "number"}, `"12 "`: {"blank"}, `""`: {"empty"}, `null`: {"null"}, `true`: {"true"}, `false`: {"false"},
-		`"a"`: {"case"}, `"<ü😀&\"\\'@key0_0"`: {"signs"}, `"x"`: {},
-	} {
-		require.ElementsMatch(t, want, h.sameKeys(t, paths, key(value, "1")), value)
-	}
-	require.Equal(t, []string{"another item", "text"}, h.sameKeys(t, paths[:1], key(`"12"`)))
-	require.Empty(t, h.sameKeys(t, paths))
-
-	docs, _, err := h.Reconcile.SameKeys(t.Context(), paths, [][]json.RawMessage{key(`"12"`, "1")})
-	require.NoError(t, err)
-	got, err := invoice.Read(docs[0], time.Now())
-	require.NoError(t, err)
-	want, err := invoice.Read(mustRead(t, h.DocumentsHarness, "text"), time.Now())
-	require.NoError(t, err)
-	require.Equal(t, want, got)
-	h.Put(t, json.RawMessage(`{"id":"top","request_details":{"sys_name":"web"},"review":{"group":"7"}}`))
-	docs, _, err = h.Reconcile.SameKeys(t.Context(), []reconcile.Path{{"review", "group"}}, [][]json.RawMessage{key(`"7"`)})
-	require.NoError(t, err)
-	require.Len(t, docs, 1)
-	require.Contains(t, strings.ReplaceAll(string(docs[0]), " ", ""), `"review":{"group":"7"}`, "the members of the paths come, too")
-}
-
-func sameManyKeys(t *testing.T, h ReconcileDocumentsHarness) {
-	var keys [][]json.RawMessage
-	var want []string
-	for i := range 40 {
-		id := fmt.Sprintf("doc %02d", i)
-		h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{"number":"n%d","item":%d}}`, id, i/2, i%2)))
-		if i < 20 {
-			keys = append(keys, key(fmt.Sprintf(`"n%d"`, i/2), fmt.Sprint(i%2)))
-			want = append(want, id)
-		}
-	}
-	require.Equal(t, want, h.sameKeys(t, []reconcile.Path{{"process_output", "number"}, {"process_output", "item"}}, keys...))
-}
-
-func sameKeyOfMany(t *testing.T, h ReconcileDocumentsHarness) {
-	paths := []reconcile.Path{{"n"}}
-	for i := range reconcile.MaxSameKeys {
-		h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":"%04d","request_details":{"sys_name":"web"},"n":1}`, i)))
-	}
-	require.Len(t, h.sameKeys(t, paths, key("1")), reconcile.MaxSameKeys)
-	h.Put(t, json.RawMessage(`{"id":"one more","request_details":{"sys_name":"web"},"n":1}`))
-	docs, charge, err := h.Reconcile.SameKeys(t.Context(), paths, [][]json.RawMessage{key("1")})
-	requireFault(t, err, fault.Document, fault.NoCondition)
-	require.Equal(t, "too_many", fault.CodeOf(err))
-	require.Empty(t, docs)
-	require.Positive(t, charge, "what was read is told")
-}
-
-func sameKeysOddNames(t *testing.T, h ReconcileDocumentsHarness) {
-	good, one := reconcile.Path{"a"}, [][]json.RawMessage{key("1")}
-	for _, c := range []struct {
-		paths []reconcile.Path
-		keys  [][]json.RawMessage
-	}{
-		{nil, one},
-		{[]reconcile.Path{{}}, one},
-		{[]reconcile.Path{{""}}, one},
-		{[]reconcile.Path{{"a", ""}}, one},
-		{[]reconcile.Path{{`a"] = 1 OR true OR c["b`}}, one},
-		{[]reconcile.Path{{`a\`}}, one},
-		{[]reconcile.Path{{"a\n"}}, one},
-		{[]reconcile.Path{good}, [][]json.RawMessage{{}}},
-		{[]reconcile.Path{good}, [][]json.RawMessage{key("1", "2")}},
-		{[]reconcile.Path{good}, [][]json.RawMessage{key("[1]")}},
-		{[]reconcile.Path{good}, [][]json.RawMessage{key(`{"a":1}`)}},
-		{[]reconcile.Path{good}, [][]json.RawMessage{key("")}},
-		{[]reconcile.Path{good}, [][]json.RawMessage{key("x")}},
-	} {
-		_, _, err := h.Reconcile.SameKeys(t.Context(), c.paths, c.keys)
-		require.Equal(t, "keys", fault.CodeOf(err), "%q %q", c.paths, c.keys)
-		require.Equal(t, fault.Internal, fault.KindOf(err))
-	}
-}
-
 func reconcileCharges(t *testing.T, h ReconcileDocumentsHarness) {
 	var all []string
 	for i := range 60 {
@@ -410,9 +301,6 @@ func reconcileCharges(t *testing.T, h ReconcileDocumentsHarness) {
 	_, lines, err := h.Reconcile.OfLines(t.Context(), []int64{1})
 	require.NoError(t, err)
 	require.Positive(t, lines)
-	_, keys, err := h.Reconcile.SameKeys(t.Context(), []reconcile.Path{{"id"}}, [][]json.RawMessage{key(`"doc 1"`)})
-	require.NoError(t, err)
-	require.Positive(t, keys)
 }
 
 func reconcileCancelled(t *testing.T, h ReconcileDocumentsHarness) {
@@ -423,8 +311,7 @@ func reconcileCancelled(t *testing.T, h ReconcileDocumentsHarness) {
 	_, _, manyErr := h.Reconcile.ReadMany(ctx, []string{"a"})
 	_, _, headsErr := h.Reconcile.Heads(ctx, []string{"a"})
 	_, _, linesErr := h.Reconcile.OfLines(ctx, []int64{1})
-	_, _, keysErr := h.Reconcile.SameKeys(ctx, []reconcile.Path{{"id"}}, [][]json.RawMessage{key(`"a"`)})
-	for i, err := range []error{changedErr, manyErr, headsErr, linesErr, keysErr} {
+	for i, err := range []error{changedErr, manyErr, headsErr, linesErr} {
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition, "%d", i)
 	}
 }

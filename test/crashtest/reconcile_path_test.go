@@ -93,13 +93,9 @@ func compared(id string) wish {
 
 // reconciler compares by the ports of an instance.
 func (r *runs) reconciler(i *instance) *reconcile.Reconcile {
-	key, err := reconcile.ReadReviewKey("process_output.part_number")
-	if err != nil {
-		panic(err)
-	}
 	return reconcile.New(reconcile.Ports{
 		Rows: rows{i}, Findings: findings{i}, Documents: documentsToCompare{i}, Evidence: episodes{i}, Leases: leases{i}, Mender: mender{i}, Breaker: i.breaker,
-	}, reconcile.Options{SysName: sysName, ReviewKey: key, ReviewConfidence: 0.8, Log: r.w.log, Now: r.w.now, Wait: i.wait})
+	}, reconcile.Options{SysName: sysName, Log: r.w.log, Now: r.w.now, Wait: i.wait})
 }
 
 // found lists what comparisons found, as it is in the end.
@@ -209,10 +205,6 @@ func (p documentsToCompare) OfLines(ctx context.Context, lines []int64) ([]strin
 		return ids, err
 	})
 	return a.a, a.b, err
-}
-
-func (p documentsToCompare) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) ([]invoice.Projection, float64, error) {
-	return answer(ctx, p, "SameKeys", "", func() ([]invoice.Projection, float64, error) { return p.real().SameKeys(ctx, paths, keys) })
 }
 
 // answer gives documents with their charge.

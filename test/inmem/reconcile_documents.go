@@ -1,13 +1,11 @@
 package inmem
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -120,27 +118,6 @@ func (r ReconcileDocuments) OfLines(ctx context.Context, lines []int64) (ids []s
 	return ids, charged(found), err
 }
 
-// SameKeys implements reconcile.Documents.
-func (r ReconcileDocuments) SameKeys(ctx context.Context, paths []reconcile.Path, keys [][]json.RawMessage) (docs []invoice.Projection, charge float64, err error) {
-	const op = "inmem: same keys"
-	if err := reconcile.CheckKeys(op, paths, keys); err != nil {
-		return nil, 0, err
-	}
-	err = r.each(ctx, op, func(_ candidate, members map[string]json.RawMessage) error {
-		if !slices.ContainsFunc(keys, func(key []json.RawMessage) bool { return hasKey(members, paths, key) }) {
-			return nil
-		}
-		if docs = append(docs, invoice.Projection(encode(members))); len(docs) > reconcile.MaxSameKeys {
-			return reconcile.ManySameKeys(op)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, charged(docs), err
-	}
-	return docs, charged(docs), nil
-}
-
 // each visits the environment's documents.
 func (r ReconcileDocuments) each(ctx context.Context, op string, visit func(candidate, map[string]json.RawMessage) error) error {
 	if err := ended(ctx, op); err != nil {
@@ -158,31 +135,4 @@ func (r ReconcileDocuments) each(ctx context.Context, op string, visit func(cand
 		}
 	}
 	return nil
-}
-
-func hasKey(members map[string]json.RawMessage, paths []reconcile.Path, key []json.RawMessage) bool {
-	for i, path := range paths {
-		value, there := members[path[0]]
-		for _, name := range path[1:] {
-			value, there = object(value)[name]
-		}
-		if !there || !equal(value, key[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// equal compares scalars as Cosmos DB does: only values of one type are equal, and 1.0 is the number 1.
-func equal(a, b json.RawMessage) bool {
-	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
-	if a[0] == '"' && b[0] == '"' {
-		return text(a) == text(b)
-	}
-	x, notA := strconv.ParseFloat(string(a), 64)
-	y, notB := strconv.ParseFloat(string(b), 64)
-	if notA == nil && notB == nil {
-		return x == y
-	}
-	return bytes.Equal(a, b)
 }

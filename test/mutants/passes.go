@@ -8,7 +8,6 @@ func passesTable() []mutant {
 		passes = pkg + "/passes.go"
 		steps  = pkg + "/steps.go"
 		mend   = pkg + "/mend.go"
-		review = pkg + "/review.go"
 		report = pkg + "/report.go"
 		purge  = pkg + "/purge.go"
 	)
@@ -54,12 +53,6 @@ func passesTable() []mutant {
 		{"a night queues without a bound", mend, "mendedAtOnce-at.Queued)", "mendedAtOnce)", pkg, thousand},
 		{"only the finding's document of a line is written", mend, "	if mend == WithWrite {", "	if false {", pkg, nights},
 		{"a person's run mends", mend, "	if !w.filter.Mend || at", "	if at", pkg, nights},
-		{"a key counts twice", review, "		if first(group) {\n", "		if counted := first(group); counted || true {\n", pkg, one},
-		{"a document that is not current has a key", review, "LedgerStateOf(s.doc, lines[s.doc.Main].Ledger) == LedgerSame {", "lines != nil {", pkg, none},
-		{"a low confidence is high", review, "n < r.o.ReviewConfidence {", "n < 0 {", pkg, none},
-		{"blank keys are keys", review, `			if strings.TrimSpace(v) == "" {`, `			if v == "" {`, pkg, none},
-		{"a key that changed is judged", review, "		case changed && !last:", "		case false:", pkg, "TestAKeyThatChangesIsLookedAtAgain"},
-		{"the finding of a key is the last line's", review, "	ids := slices.Sorted(maps.Keys(concerned))\n", "	ids := slices.Sorted(maps.Keys(concerned))\n	slices.Reverse(ids)\n", pkg, one},
 		{"a report lists every finding", report, "State: Open}, nil, listed)", "State: Open}, nil, 1000)", pkg, "TestTheReportAndItsEvents"},
 		{"accepted findings are told", report, "		if c.Open > 0 {\n			events", "		if c.Open >= 0 {\n			events", pkg, "TestTheReportAndItsEvents"},
 		{"request units are spent at once", pkg + "/pace.go", "	if p.PerSecond <= 0 || charge <= 0 {", "	if p.PerSecond >= 0 {", pkg, "TestThePaceOfRequestUnits"},

@@ -1,8 +1,6 @@
 package open
 
 import (
-	"strconv"
-
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/config"
@@ -29,10 +27,6 @@ func (d *Database) Passes(c config.Config, p Comparison) map[run.Kind]run.Step {
 	o := reconcile.Options{
 		SysName: c.SysName, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log,
 	}
-	for _, path := range c.Reconcile.ReviewKey {
-		o.ReviewKey = append(o.ReviewKey, path)
-	}
-	o.ReviewConfidence, _ = strconv.ParseFloat(c.Reconcile.Confidence, 64) // the table of settings allows numbers only
 	compares := reconcile.New(reconcile.Ports{
 		Rows: d.ReconcileRows(c.SysName), Findings: d.Findings(c.SysName), Documents: p.Results.Reconcile(c.SysName), Evidence: p.Evidence, Leases: p.Leases,
 		Mender: p.Mender, Retention: d.Retention(c.SysName), Breaker: p.Breaker,

@@ -116,7 +116,7 @@ const bigRun = "run-1"
 // error details are of the last 7 days, the runs and their batches of the last 30. A tenth is another environment's.
 func (d db) fill(t *testing.T, n int) {
 	t.Helper()
-	class := "CASE i / 10 % 12"
+	class := fmt.Sprintf("CASE i / 10 %% %d", len(reconcile.FindingClasses()))
 	for i, c := range reconcile.FindingClasses() {
 		class += fmt.Sprintf(" WHEN %d THEN '%s'", i, c)
 	}
