@@ -19,7 +19,6 @@ import (
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
@@ -223,7 +222,7 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
-		Purge: reconcile.PurgeDays{Runs: a.config.Reconcile.RetentionDays, Audit: a.config.Reconcile.AuditRetentionDays},
+		PurgeDays: a.config.Reconcile.RetentionDays,
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"

@@ -70,8 +70,8 @@ type SQL struct {
 type Reconcile struct {
 	// RU is the most request units a second.
 	RU int
-	// RetentionDays and AuditRetentionDays are for how many days rows of runs and findings, and of the audit log, are kept; 0 keeps all.
-	RetentionDays, AuditRetentionDays int
+	// RetentionDays is for how many days rows of runs, findings and the audit log are kept; 0 keeps all.
+	RetentionDays int
 }
 
 // Engine is the kind of a SQL database.

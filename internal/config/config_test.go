@@ -141,7 +141,6 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{RetentionDays, "3651", "0, which keeps all, or", `"3651"`},
 		{RetentionDays, "-90", "0, which keeps all, or", `"-90"`},
 		{RetentionDays, "90d", "0, which keeps all, or", `"90d"`},
-		{AuditRetentionDays, "29", "0, which keeps all, or a whole number from 30 to 3650", `"29"`},
 		{MaxPoisonPerHour, "-1", "a whole number from 0 to 10000", `"-1"`},
 		{MaxPoisonPerHour, "10001", "a whole number from 0 to 10000", `"10001"`},
 		{MaxPoisonPerHour, "1e2", "a whole number from 0 to 10000", `"1e2"`},
@@ -222,13 +221,12 @@ func TestSchedules(t *testing.T) {
 
 func TestWhatIsKeptForHowLong(t *testing.T) {
 	require.Equal(t, reconcile.LeastRetention, leastKept, "the database refuses less")
-	for days, want := range map[string]int{"": 90, "0": 0, "30": 30, "3650": 3650} {
+	for days, want := range map[string]int{"": 365, "0": 0, "30": 30, "3650": 3650} {
 		values := good(t)
-		values[RetentionDays], values[AuditRetentionDays] = days, "30"
+		values[RetentionDays] = days
 		c, err := load(values)
 		require.NoError(t, err, days)
 		require.Equal(t, want, c.Reconcile.RetentionDays)
-		require.Equal(t, 30, c.Reconcile.AuditRetentionDays)
 	}
 }
 

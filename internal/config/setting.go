@@ -80,7 +80,6 @@ const (
 	openUI               = "none"
 	platformUI           = "platform"
 	RetentionDays        = "RETENTION_DAYS"
-	AuditRetentionDays   = "AUDIT_RETENTION_DAYS"
 	azureSite            = "WEBSITE_SITE_NAME"
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
@@ -262,15 +261,10 @@ func Settings() []Setting {
 				"browsers that send no `Sec-Fetch-Site`; empty accepts none of them",
 		},
 		{
-			Name: RetentionDays, Default: "90", Sample: "90", check: daysKept,
+			Name: RetentionDays, Default: "365", Sample: "365", check: daysKept,
 			field: func(c *Config) any { return &c.Reconcile.RetentionDays },
-			Meaning: "for how many days runs that ended, their batches, error details, and findings that are gone are kept, 30 or more; 0 keeps all. " +
+			Meaning: "for how many days runs that ended, their batches, error details, findings that are gone and the audit log are kept, 30 or more; 0 keeps all. " +
 				"The nightly comparison ends with the purge (docs/rules.md, How long rows are kept)",
-		},
-		{
-			Name: AuditRetentionDays, Default: "0", Sample: "0", check: daysKept,
-			field:   func(c *Config) any { return &c.Reconcile.AuditRetentionDays },
-			Meaning: "the same for entries of the audit log; 0 keeps all",
 		},
 	}
 }

@@ -34,18 +34,14 @@ type Nightly struct {
 }
 
 // StartNightly starts the comparison of the day in the deployment's time zone, which also mends, and purges what is older
-// than Options.Purge. If it was started before, or the one of
+// than Options.PurgeDays. If it was started before, or the one of
 // an earlier day still runs, nothing changes. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 	if o.o.ReadOnly != "" {
 		return Nightly{Off: o.o.ReadOnly}, nil
 	}
 	kind := o.o.Kinds.Comparing()
-	asked := reconcile.Filter{Filter: run.Filter{Mend: true}}
-	if o.o.Purge != (reconcile.PurgeDays{}) {
-		asked.Purge = &o.o.Purge
-	}
-	filter, err := json.Marshal(asked)
+	filter, err := json.Marshal(reconcile.Filter{Filter: run.Filter{Mend: true}, PurgeDays: o.o.PurgeDays})
 	if err != nil {
 		return Nightly{}, fault.Wrap(fault.Internal, "ops: reconcile", "encode", "the filter cannot be written as JSON", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -69,12 +68,11 @@ func TestANightlyRunThatAnotherInstanceStartedIsFound(t *testing.T) {
 func TestTheNightlyRunKeepsRowsByTheSettings(t *testing.T) {
 	r := newRuns(t)
 	for _, c := range []struct {
-		purge reconcile.PurgeDays
+		purge int
 		want  string
 	}{
-		{reconcile.PurgeDays{}, `{"mend":true}`},
-		{reconcile.PurgeDays{Runs: 90}, `{"mend":true,"purge":{"days":90}}`},
-		{reconcile.PurgeDays{Runs: 30, Audit: 365}, `{"mend":true,"purge":{"days":30,"audit_days":365}}`},
+		{0, `{"mend":true}`},
+		{90, `{"mend":true,"purge_days":90}`},
 	} {
 		r.purge = c.purge
 		r.renew()
@@ -91,7 +89,7 @@ func TestTheNightlyRunKeepsRowsByTheSettings(t *testing.T) {
 
 func TestAShadowComparesNothing(t *testing.T) {
 	r := newRuns(t)
-	r.readOnly, r.purge = "MODE=shadow: nothing is written", reconcile.PurgeDays{Runs: 90}
+	r.readOnly, r.purge = "MODE=shadow: nothing is written", 90
 	r.renew()
 	n, err := r.ops.StartNightly(t.Context())
 	require.NoError(t, err)

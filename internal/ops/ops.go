@@ -11,7 +11,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -86,8 +85,8 @@ type Options struct {
 	PartitionKey func() string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
-	// Purge says for how many days the nightly comparison keeps old rows; the zero value keeps all.
-	Purge reconcile.PurgeDays
+	// PurgeDays is for how many days the nightly comparison keeps old rows; 0 keeps all.
+	PurgeDays int
 	// Kinds are the kinds of runs; default run.Kinds().
 	Kinds run.KindTable
 	// Faults are the codes that a request may name; default those of the use cases.

@@ -63,7 +63,7 @@ type world struct {
 	waited        time.Duration
 	runs          int
 	// purge is that of the runs that begin. old is how many rows of a part are old, purged with how many days each part was.
-	purge  *reconcile.PurgeDays
+	purge  int
 	old    map[reconcile.Part]int
 	purged map[reconcile.Part]int
 	kept   map[int64]kept
@@ -271,7 +271,7 @@ func killed() error {
 func (w *world) begin(filter run.Filter) run.Run {
 	w.t.Helper()
 	w.runs++
-	text, err := json.Marshal(reconcile.Filter{Filter: filter, Purge: w.purge})
+	text, err := json.Marshal(reconcile.Filter{Filter: filter, PurgeDays: w.purge})
 	require.NoError(w.t, err)
 	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, Pattern: run.InPasses, RequestedBy: "ann"}
 	require.NoError(w.t, w.store.StartRun(w.t.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: row.ID}))

@@ -99,7 +99,7 @@ func Meanings() []Meaning {
 		},
 		{Class: GoneNow, Means: "a finding of an earlier run is no longer true", Do: leave},
 		{
-			Class: Purged, Means: "a row of a run that ended, of a finding that is gone, or of the audit log was older than RETENTION_DAYS or AUDIT_RETENTION_DAYS, and was deleted",
+			Class: Purged, Means: "a row of a run that ended, of a finding that is gone, or of the audit log was older than RETENTION_DAYS, and was deleted",
 			Do: leave,
 		},
 	}

@@ -15,24 +15,9 @@ import (
 type Filter struct {
 	run.Filter
 
-	// Purge lets the run end with a purge of old rows; nil purges nothing. Only the timer sets it, so an operator's comparison deletes
-	// nothing, and whoever carries the run on goes by the app's settings and not by his own.
-	Purge *PurgeDays `json:"purge,omitempty"`
-}
-
-// PurgeDays are for how many days rows are kept: LeastRetention or more, or 0, which keeps all.
-type PurgeDays struct {
-	// Runs is for all parts but the audit log, Audit for that.
-	Runs  int `json:"days,omitempty"`
-	Audit int `json:"audit_days,omitempty"`
-}
-
-// of returns the days of a part.
-func (d PurgeDays) of(part Part) int {
-	if part == AuditLog {
-		return d.Audit
-	}
-	return d.Runs
+	// PurgeDays lets the run end with a purge of rows that are older, LeastRetention or more; 0 purges nothing. Only the timer sets it,
+	// so an operator's comparison deletes nothing, and whoever carries the run on goes by the app's settings and not by his own.
+	PurgeDays int `json:"purge_days,omitempty"`
 }
 
 // mostPurged bounds the rows of one night, to about: an hour and a half of ticks at the nightly rate. Until its end, other comparisons wait,
@@ -45,22 +30,22 @@ const noted Part = "noted"
 // retention deletes the next old rows of a part, and in the end writes one entry of the audit log if any went. A step that is repeated
 // after its rows went deletes the next ones: the first are then not counted, at most MaxPurge of them.
 func (w *work) retention(ctx context.Context) (stepped, error) {
-	if w.filter.Purge == nil {
+	at, days := w.at, w.filter.PurgeDays
+	if days == 0 {
 		return stepped{}, nil
 	}
-	at, days := w.at, *w.filter.Purge
 	if at.Part == noted {
 		return stepped{}, w.notePurge(ctx, at.Purged, days)
 	}
-	parts := slices.DeleteFunc(Parts(), func(p Part) bool { return days.of(p) == 0 })
-	if at.Part == "" && len(parts) > 0 {
+	parts := Parts()
+	if at.Part == "" {
 		at.Part = parts[0]
 	}
 	i := slices.Index(parts, at.Part)
 	if i < 0 {
 		return stepped{}, nil
 	}
-	rows, err := w.p.Retention.Purge(ctx, at.Part, days.of(at.Part), MaxPurge)
+	rows, err := w.p.Retention.Purge(ctx, at.Part, days, MaxPurge)
 	if err != nil {
 		return stepped{}, err
 	}
@@ -83,10 +68,9 @@ func (w *work) retention(ctx context.Context) (stepped, error) {
 }
 
 // notePurge writes the entry of the audit log, unless an earlier try did.
-func (w *work) notePurge(ctx context.Context, purged map[Part]int, days PurgeDays) error {
+func (w *work) notePurge(ctx context.Context, purged map[Part]int, days int) error {
 	detail, err := json.Marshal(struct {
-		PurgeDays
-
+		Days   int          `json:"days"`
 		Purged map[Part]int `json:"purged"`
 	}{days, purged})
 	if err != nil {

@@ -35,29 +35,24 @@ func TestANightEndsWithAPurge(t *testing.T) {
 	require.Zero(t, w.calls["Purge"], "a person's run purges nothing")
 	compared := row.Documents
 
-	w.purge, w.calls = &reconcile.PurgeDays{Runs: 90}, map[string]int{}
+	w.purge, w.calls = 90, map[string]int{}
 	w.before = func(call string) error {
 		require.True(t, call != "Purge" || w.calls["KeepReport"] == 2, "the report comes first")
 		return nil
 	}
 	row = w.night(run.Filter{Mend: true, Whole: true})
-	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 0, reconcile.EndedRuns: 0, reconcile.GoneFindings: 0, reconcile.AuditLog: 5}, w.old)
-	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 90, reconcile.EndedRuns: 90, reconcile.GoneFindings: 90}, w.purged)
-	require.Equal(t, 4+2+2, w.calls["Purge"], "a part is over when nothing is left of it")
-	require.Equal(t, []int{3510, compared}, []int{row.Counts["purged"], row.Documents})
+	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 0, reconcile.EndedRuns: 0, reconcile.GoneFindings: 0, reconcile.AuditLog: 0}, w.old)
+	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 90, reconcile.EndedRuns: 90, reconcile.GoneFindings: 90, reconcile.AuditLog: 90}, w.purged)
+	require.Equal(t, 4+2+2+2, w.calls["Purge"], "a part is over when nothing is left of it")
+	require.Equal(t, []int{3515, compared}, []int{row.Counts["purged"], row.Documents})
 	require.Len(t, w.purges(), 1)
 	entry := w.purges()[0]
-	require.Equal(t, []string{"INFO", row.ID, "ann", "old rows deleted: 3510"}, []string{entry.Level, entry.Run, entry.By, entry.Why})
-	require.JSONEq(t, `{"days":90,"purged":{"error_details":2500,"runs":1000,"findings":10}}`, string(entry.Detail))
+	require.Equal(t, []string{"INFO", row.ID, "ann", "old rows deleted: 3515"}, []string{entry.Level, entry.Run, entry.By, entry.Why})
+	require.JSONEq(t, `{"days":90,"purged":{"error_details":2500,"runs":1000,"findings":10,"audit_log":5}}`, string(entry.Detail))
 
-	w.purge, w.before = &reconcile.PurgeDays{Runs: 90, Audit: 400}, nil
-	row = w.night(run.Filter{})
-	require.Equal(t, []int{5, 400, 2}, []int{row.Counts["purged"], w.purged[reconcile.AuditLog], len(w.purges())})
-	w.old[reconcile.AuditLog], w.purged, w.purge = 5, map[reconcile.Part]int{}, &reconcile.PurgeDays{Audit: 30}
+	w.before = nil
 	w.night(run.Filter{})
-	require.Equal(t, map[reconcile.Part]int{reconcile.AuditLog: 30}, w.purged, "the days of the other parts are 0")
-	w.night(run.Filter{})
-	require.Len(t, w.purges(), 3, "nothing was old")
+	require.Len(t, w.purges(), 1, "nothing was old")
 }
 
 // SQL is away in the middle of a purge: the run waits, and goes on with the part and the counts that it had.
@@ -65,7 +60,7 @@ func TestAPurgeWaitsForSQL(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.consistent(3)
-	w.old, w.purge = oldRows(), &reconcile.PurgeDays{Runs: 90, Audit: 90}
+	w.old, w.purge = oldRows(), 90
 	refused := 0
 	w.before = func(call string) error {
 		if call == "Purge" && w.calls[call] > 3 && refused < 3 {
@@ -79,7 +74,7 @@ func TestAPurgeWaitsForSQL(t *testing.T) {
 	require.Equal(t, 3, refused)
 	require.Greater(t, w.now().Sub(began).Seconds(), 5.0)
 	require.Equal(t, 3515, row.Counts["purged"])
-	require.JSONEq(t, `{"days":90,"audit_days":90,"purged":{"error_details":2500,"runs":1000,"findings":10,"audit_log":5}}`, string(w.purges()[0].Detail))
+	require.JSONEq(t, `{"days":90,"purged":{"error_details":2500,"runs":1000,"findings":10,"audit_log":5}}`, string(w.purges()[0].Detail))
 }
 
 // The process is killed before or after each call of a purge. All that is old goes, one entry says so, and one chunk at most is not counted.
@@ -88,7 +83,7 @@ func TestAKillInAPurge(t *testing.T) {
 	play := func(kill int, after bool) (w *world, counted int) {
 		w = newWorld(t)
 		w.consistent(1)
-		w.old, w.purge = oldRows(), &reconcile.PurgeDays{Runs: 90, Audit: 90}
+		w.old, w.purge = oldRows(), 90
 		n := 0
 		hook := func(call string) error {
 			if call == "Purge" || call == "WriteOnce" {
@@ -123,7 +118,7 @@ func TestAKillInAPurge(t *testing.T) {
 func TestANightPurgesSoManyRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.old, w.purge = map[reconcile.Part]int{reconcile.ErrorDetails: 10, reconcile.EndedRuns: 2_000_990}, &reconcile.PurgeDays{Runs: 90}
+	w.old, w.purge = map[reconcile.Part]int{reconcile.ErrorDetails: 10, reconcile.EndedRuns: 2_000_990}, 90
 	require.Equal(t, 2_000_010, w.night(run.Filter{}).Counts["purged"])
 	require.Equal(t, 990, w.night(run.Filter{}).Counts["purged"])
 	require.Equal(t, []string{"old rows deleted: 2000010", "old rows deleted: 990"}, []string{w.purges()[0].Why, w.purges()[1].Why})

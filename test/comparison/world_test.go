@@ -67,13 +67,13 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
-	w.keepFor(reconcile.PurgeDays{})
+	w.keepFor(0)
 	require.NoError(t, w.db.empty(t.Context(), "a test"))
 	return w
 }
 
 // keepFor lets the nights purge what is older; 0 days keep all.
-func (w *world) keepFor(days reconcile.PurgeDays) {
+func (w *world) keepFor(days int) {
 	w.ops = ops.New(ops.Ports{
 		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
@@ -84,7 +84,7 @@ func (w *world) keepFor(days reconcile.PurgeDays) {
 				},
 			}, nil
 		},
-	}, ops.Options{SysName: sysName, Now: w.now, Purge: days})
+	}, ops.Options{SysName: sysName, Now: w.now, PurgeDays: days})
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }

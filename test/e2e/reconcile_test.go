@@ -54,7 +54,7 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 
 	old := func() {
 		s.edit(`INSERT INTO sqlwriter_error_detail (sys_name, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at)
-			VALUES ('web', 'x', '2628', 'x', 'MIGRATION', 0, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-91 days'))`)
+			VALUES ('web', 'x', '2628', 'x', 'MIGRATION', 0, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-366 days'))`)
 	}
 	old()
 	s.tickOf("Reconcile", "reconcile_started")
@@ -64,7 +64,7 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 	require.Equal(t, 1, s.count("SELECT count(*) FROM sqlwriter_run WHERE kind = 'reconcile' AND status = 'completed'"))
 	out, exit := s.sqlwriterctl("audit", "list", "--action", run.CodeRetentionPurge, "-o", "json")
 	require.Zero(t, exit, out)
-	require.Contains(t, strings.Join(strings.Fields(out), ""), `"detail":{"days":90,"purged":{"error_details":1}}`, "what was older than RETENTION_DAYS")
+	require.Contains(t, strings.Join(strings.Fields(out), ""), `"detail":{"days":365,"purged":{"error_details":1}}`, "what was older than RETENTION_DAYS")
 	require.Zero(t, s.count("SELECT count(*) FROM sqlwriter_error_detail WHERE document_id = 'x'"))
 	old()
 	open, exit := s.findings("open")
