@@ -205,7 +205,7 @@ func (a *App) useCases() {
 
 func (a *App) commitOptions() commit.Options {
 	o := commit.Options{
-		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows, Breaker: a.breaker,
+		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
 		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 	if a.db != nil {
@@ -215,7 +215,7 @@ func (a *App) commitOptions() commit.Options {
 }
 
 func (a *App) runOptions() run.Options {
-	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log, MaxOutstanding: a.config.ServiceBus.MaxOutstanding}
+	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log}
 }
 
 func (a *App) opsOptions() ops.Options {

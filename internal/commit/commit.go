@@ -38,8 +38,8 @@ type Options struct {
 	Location *time.Location
 	// Log gets ids, kinds and codes of single documents, never content.
 	Log zerolog.Logger
-	// MaxDocuments and MaxRows bound one SQL request, by default to 100 and 1,000. The breaker may lower them.
-	MaxDocuments, MaxRows int
+	// MaxDocuments bounds the documents of one SQL request, by default to 100. The breaker may lower it.
+	MaxDocuments int
 	// Breaker protects the sink; nil means a breaker of this Commit alone.
 	Breaker *breaker.Breaker
 	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
@@ -55,6 +55,10 @@ type Options struct {
 	Draw func() float64
 	Wait func(ctx context.Context, d time.Duration) error
 }
+
+// maxRows is the most detail rows of one SQL request, but for a document that alone has more. Each has a row in three tables, and
+// SQL Server may lock a whole table for a statement that locks 5,000 rows of it.
+const maxRows = 1000
 
 // Commit writes documents to SQL and records the outcomes in them. It is safe for concurrent use.
 type Commit struct {
@@ -76,9 +80,6 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	}
 	if o.MaxDocuments == 0 {
 		o.MaxDocuments = 100
-	}
-	if o.MaxRows == 0 {
-		o.MaxRows = 1000
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 16
@@ -167,7 +168,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 		refresh:  refresher{chosen, docs, o.Wait, t},
 		version:  versioner{patch, next, o.Parallel, t},
 		writer: &writer{
-			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: o.MaxRows,
+			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
 			overwrite: b.Overwrite, notComparable: b.NotComparable,
 			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut,
 		},

@@ -62,8 +62,8 @@ type SQL struct {
 	Schema string
 	// ColumnNames is the path of the file with this deployment's column names; may be empty.
 	ColumnNames string
-	// MaxOpen bounds the connections of one instance to SQL Server; MaxRows bounds the detail rows of one request.
-	MaxOpen, MaxRows int
+	// MaxOpen bounds the connections of one instance to SQL Server.
+	MaxOpen int
 }
 
 // Reconcile are the settings of the comparison of documents and rows.

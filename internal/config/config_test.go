@@ -51,7 +51,7 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 }
 
 func TestAllProblemsAreReportedTogether(t *testing.T) {
-	c, err := load(map[string]string{TimeZone: "Mars/Olympus", SQLMaxRows: "0"})
+	c, err := load(map[string]string{TimeZone: "Mars/Olympus", SQLMaxOpen: "0"})
 	var problems Problems
 	require.True(t, errors.As(err, &problems))
 	var names []string
@@ -59,7 +59,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 		names = append(names, p.Setting)
 	}
 	require.Equal(t, []string{
-		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxRows,
+		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxOpen,
 		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, ReconcileSchedule,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
@@ -97,8 +97,7 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{SQLSchema, "d\x00bo", "the name of a schema", "a text of 4 characters that cannot be one"},
 		{SQLMaxOpen, "0", "a whole number from 1 to 100", `"0"`},
 		{SQLMaxOpen, "101", "a whole number from 1 to 100", `"101"`},
-		{SQLMaxRows, "many", "a whole number from 1 to 10000", `"many"`},
-		{SQLMaxRows, "10001", "a whole number from 1 to 10000", `"10001"`},
+		{SQLMaxOpen, "many", "a whole number from 1 to 100", `"many"`},
 		{BlobConnection, pass, "AccountName=...;AccountKey=...;", "a text of 8 characters without AccountName"},
 		{BlobConnection, "AccountName=" + pass, "AccountKey=...;", "without AccountKey and SharedAccessSignature"},
 		{BlobConnection, "AccountName=;AccountKey=" + pass, "AccountName=...;", "without AccountName and BlobEndpoint"},

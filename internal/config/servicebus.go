@@ -13,8 +13,6 @@ type ServiceBus struct {
 	Namespace, ClientID string
 	// RunsQueue has a message for each run, BatchesQueue one for each batch.
 	RunsQueue, BatchesQueue string
-	// MaxOutstanding is the most batches of all open runs that are queued or in work.
-	MaxOutstanding int
 }
 
 // checkServiceBus checks the form only; internal/servicebus parses it.

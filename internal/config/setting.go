@@ -59,7 +59,6 @@ const (
 	SQLConnection        = "SQL_CONNECTION"
 	SQLSchema            = "SQL_SCHEMA"
 	SQLMaxOpen           = "SQL_MAX_OPEN"
-	SQLMaxRows           = "SQL_MAX_ROWS"
 	ColumnNames          = "COLUMN_NAMES"
 	BlobConnection       = "BLOB_CONNECTION"
 	BlobServiceURI       = "BLOB_CONNECTION__blobServiceUri"
@@ -71,7 +70,6 @@ const (
 	ServiceBusCredential = "SERVICEBUS_CONNECTION__credential"
 	RunsQueue            = "RUNS_QUEUE"
 	BatchesQueue         = "BATCHES_QUEUE"
-	RunMaxOutstanding    = "RUN_MAX_OUTSTANDING"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	ReconcileSchedule    = "RECONCILE_SCHEDULE"
 	ReconcileRU          = "RECONCILE_RU"
@@ -84,10 +82,8 @@ const (
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
 	sqlserverScheme      = "sqlserver://"
-	maxRowsOfOneWrite    = 10_000
 	maxConnections       = 100
 	maxPoisonPerHour     = 10_000
-	maxOutstanding       = 1_000
 	leastRU, mostRU      = 10, 1_000_000 // a request for a page of documents charges about ten
 	leastKept, mostKept  = 30, 3650
 	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator
@@ -180,11 +176,6 @@ func Settings() []Setting {
 			Meaning: "most connections of one instance to SQL Server",
 		},
 		{
-			Name: SQLMaxRows, Default: "1000", Sample: "1000", check: wholeNumber(1, maxRowsOfOneWrite),
-			field:   func(c *Config) any { return &c.SQL.MaxRows },
-			Meaning: "most detail rows in one SQL request",
-		},
-		{
 			Name: ColumnNames, field: func(c *Config) any { return &c.SQL.ColumnNames },
 			Meaning: "file with the names of columns that differ here, relative to the script root; `column-names.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
 		},
@@ -231,11 +222,6 @@ func Settings() []Setting {
 			Name: BatchesQueue, Sample: "sqlwriter-web-batches", Host: true, check: checkBatchesQueue,
 			field:   func(c *Config) any { return &c.ServiceBus.BatchesQueue },
 			Meaning: "queue of messages about batches; `SYS_NAME` is a part of its name; it must exist",
-		},
-		{
-			Name: RunMaxOutstanding, Default: "16", Sample: "16", check: wholeNumber(1, maxOutstanding),
-			field:   func(c *Config) any { return &c.ServiceBus.MaxOutstanding },
-			Meaning: "most batches of all open runs together that are on their way to workers at once",
 		},
 		{
 			Name: MaxPoisonPerHour, Default: "100", Sample: "100", check: wholeNumber(0, maxPoisonPerHour),

@@ -72,7 +72,7 @@ type Options struct {
 	Log      zerolog.Logger
 	// Kinds are the known kinds; default Kinds().
 	Kinds KindTable
-	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16.
+	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16. Tests use other numbers.
 	MaxOutstanding int
 	// BatchSize bounds the documents of a batch; default and maximum 100. ChunkSize bounds the documents that get their rows in one
 	// transaction; default 1,000. Tests use smaller sizes.
@@ -85,12 +85,16 @@ type Options struct {
 	Every func(d time.Duration, f func()) (stop func())
 }
 
+// maxOutstanding is what four instances work on at once, with the four concurrent calls of host.json. More batches would only wait in the
+// queue, and each message that waits is sent again while SQL is away (docs/adr/0027-messages-are-put-off.md).
+const maxOutstanding = 16
+
 func (o Options) withDefaults() Options {
 	if o.Kinds == nil {
 		o.Kinds = Kinds()
 	}
 	if o.MaxOutstanding == 0 {
-		o.MaxOutstanding = 16
+		o.MaxOutstanding = maxOutstanding
 	}
 	if o.BatchSize == 0 {
 		o.BatchSize = BatchSize

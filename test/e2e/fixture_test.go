@@ -198,7 +198,7 @@ func (s *stack) settings() map[string]string {
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
 		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control",
 		"RECONCILE_SCHEDULE": "0 0 2 * * *", "UI_AUTH": "none",
-		"SQL_CONNECTION": s.connection, "SQL_MAX_ROWS": "1000",
+		"SQL_CONNECTION": s.connection,
 		"BLOB_CONNECTION":       s.blobs,
 		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
