@@ -115,7 +115,6 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKeyName=k;SharedAccessKey=" + pass + ";EntityPath=q", "of the namespace", "that of one queue"},
 		{ServiceBusNamespace, "sb://" + pass, "NAME.servicebus.windows.net", "a text of 13 characters"},
 		{ServiceBusClientID, "0000", ServiceBusNamespace + " beside it", "alone"},
-		{ServiceBusCredential, "managedidentity", ServiceBusNamespace + " beside it", "alone"},
 		{RunsQueue, "", "a value: the host reads it too", "nothing"},
 		{RunsQueue, "sqlwriter-dev-runs", `a name with "web" in it (SYS_NAME), as sqlwriter-web-runs`, `"sqlwriter-dev-runs"`},
 		{RunsQueue, "sqlwriter-webs-runs", `"web" in it`, `"sqlwriter-webs-runs"`},
@@ -259,7 +258,10 @@ func TestAnIdentityTakesTheConnectionStringsPlace(t *testing.T) {
 	values[CosmosEndpoint], values[CosmosClientID] = "https://a.documents.azure.com:443/", "0000"
 	_, err := load(values)
 	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity", "the host's trigger wants it beside the client id")
-	values[CosmosCredential] = "managedidentity"
+	values[cosmosCredential] = "workload"
+	_, err = load(values)
+	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity")
+	values[cosmosCredential] = "managedidentity"
 	c, err := load(values)
 	require.NoError(t, err)
 	require.Equal(t, "https://a.documents.azure.com:443/", c.Cosmos.Endpoint)
@@ -276,7 +278,7 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	values[ServiceBusNamespace], values[ServiceBusClientID] = "ns.servicebus.windows.net", "0000"
 	_, err := load(values)
 	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION__credential=managedidentity", "the host's triggers want it beside the client id")
-	values[ServiceBusCredential] = "managedidentity"
+	values[serviceBusCredential] = "managedidentity"
 	c, err := load(values)
 	require.NoError(t, err)
 	require.Empty(t, c.ServiceBus.Connection)

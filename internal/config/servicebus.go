@@ -45,22 +45,8 @@ func checkNamespace(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkServiceBusClientID is checkClientID for Service Bus.
 func checkServiceBusClientID(_ string, s lookup) (string, string) {
-	switch {
-	case s(ServiceBusNamespace) == "":
-		return ServiceBusNamespace + " beside it", "this setting alone"
-	case s(ServiceBusCredential) == "":
-		return ServiceBusCredential + "=managedidentity beside it", "this setting without it"
-	}
-	return "", ""
-}
-
-func checkServiceBusCredential(value string, s lookup) (string, string) {
-	if s(ServiceBusNamespace) == "" {
-		return ServiceBusNamespace + " beside it", "this setting alone"
-	}
-	return oneOf("managedidentity")(value, s)
+	return checkIdentity(ServiceBusNamespace, serviceBusCredential, s)
 }
 
 // checkQueue applies the vendor's rules for queue names and keeps environments apart (docs/requirements.md R14). The

@@ -51,7 +51,6 @@ const (
 	CosmosConnection     = "COSMOS_CONNECTION"
 	CosmosEndpoint       = "COSMOS_CONNECTION__accountEndpoint"
 	CosmosClientID       = "COSMOS_CONNECTION__clientId"
-	CosmosCredential     = "COSMOS_CONNECTION__credential"
 	CosmosDatabase       = "COSMOS_DATABASE"
 	CosmosContainer      = "COSMOS_CONTAINER"
 	LeaseContainer       = "LEASE_CONTAINER"
@@ -67,7 +66,6 @@ const (
 	ServiceBusConnection = "SERVICEBUS_CONNECTION"
 	ServiceBusNamespace  = "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"
 	ServiceBusClientID   = "SERVICEBUS_CONNECTION__clientId"
-	ServiceBusCredential = "SERVICEBUS_CONNECTION__credential"
 	RunsQueue            = "RUNS_QUEUE"
 	BatchesQueue         = "BATCHES_QUEUE"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
@@ -79,6 +77,8 @@ const (
 	platformUI           = "platform"
 	RetentionDays        = "RETENTION_DAYS"
 	azureSite            = "WEBSITE_SITE_NAME"
+	cosmosCredential     = CosmosConnection + "__credential" // the host's, as the next
+	serviceBusCredential = ServiceBusConnection + "__credential"
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
 	sqliteScheme         = "sqlite:"
 	sqlserverScheme      = "sqlserver://"
@@ -134,12 +134,8 @@ func Settings() []Setting {
 			Meaning: "Cosmos DB account address, to connect with a managed identity and no key",
 		},
 		{
-			Name: CosmosCredential, check: checkCredential,
-			Meaning: "`managedidentity` when a user-assigned identity is used: the trigger wants it beside the client id",
-		},
-		{
 			Name: CosmosClientID, check: checkClientID, field: func(c *Config) any { return &c.Cosmos.ClientID },
-			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+			Meaning: "client id of a user-assigned identity, with the host's `" + cosmosCredential + "=managedidentity` beside it; empty means the system-assigned one",
 		},
 		{
 			Name: CosmosDatabase, Sample: "invoices", Host: true, field: func(c *Config) any { return &c.Cosmos.Database },
@@ -205,13 +201,9 @@ func Settings() []Setting {
 			Meaning: "host name of the Service Bus namespace, to connect with a managed identity and no key",
 		},
 		{
-			Name: ServiceBusCredential, check: checkServiceBusCredential,
-			Meaning: "`managedidentity` when a user-assigned identity is used: the triggers want it beside the client id",
-		},
-		{
 			Name: ServiceBusClientID, check: checkServiceBusClientID,
 			field:   func(c *Config) any { return &c.ServiceBus.ClientID },
-			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+			Meaning: "client id of a user-assigned identity, with the host's `" + serviceBusCredential + "=managedidentity` beside it; empty means the system-assigned one",
 		},
 		{
 			Name: RunsQueue, Sample: "sqlwriter-web-runs", Host: true, check: checkQueue,
@@ -331,23 +323,20 @@ func checkEndpoint(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkClientID requires the credential: without it our client would connect and the host's trigger would not
-// (docs/facts.md F46).
 func checkClientID(_ string, s lookup) (string, string) {
-	switch {
-	case s(CosmosEndpoint) == "":
-		return CosmosEndpoint + " beside it", "this setting alone"
-	case s(CosmosCredential) == "":
-		return CosmosCredential + "=managedidentity beside it", "this setting without it"
-	}
-	return "", ""
+	return checkIdentity(CosmosEndpoint, cosmosCredential, s)
 }
 
-func checkCredential(value string, s lookup) (string, string) {
-	if s(CosmosEndpoint) == "" {
-		return CosmosEndpoint + " beside it", "this setting alone"
+// checkIdentity requires the address and the credential beside a client id. The host reads the credential: without it our client would
+// connect and the host's trigger would not (docs/facts.md F46).
+func checkIdentity(address, credential string, s lookup) (string, string) {
+	switch {
+	case s(address) == "":
+		return address + " beside it", "this setting alone"
+	case !strings.EqualFold(s(credential), "managedidentity"):
+		return credential + "=managedidentity beside it", "this setting without it"
 	}
-	return oneOf("managedidentity")(value, s)
+	return "", ""
 }
 
 func checkLeaseContainer(value string, s lookup) (string, string) {
