@@ -190,7 +190,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	}
 	s.documents = documents
 	err = provision.Make(ctx, s.settings[config.CosmosConnection], database, provision.Results(container),
-		provision.Own(s.settings[config.ControlContainer]), provision.Leases(s.settings[config.LeaseContainer]))
+		provision.Own(config.ControlContainer), provision.Leases(s.settings[config.LeaseContainer]))
 	if err != nil {
 		return err
 	}

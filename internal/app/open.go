@@ -81,7 +81,7 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 		m.stored, m.evidence = evidence, watchedEvidence{evidence, seen}
 		m.closers = append(m.closers, evidence.Close)
 	}
-	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_", config.PoisonContainer)...)
+	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_")...)
 	namespace, err := open.ServiceBus(c.ServiceBus)
 	if err == nil {
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}

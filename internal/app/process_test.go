@@ -217,13 +217,24 @@ func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {
 
 func TestAPartitionKeyThatCannotBeUsedIsRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ setting, key, want string }{
-		"results": {"COSMOS_CONTAINER", "/sql_writer/shard", `container refused has the partition key "/sql_writer/shard": the app writes sql_writer`},
-		"control": {"CONTROL_CONTAINER", "/owner", `container refused has the partition key "/owner": it must be /id`},
+	for name, c := range map[string]struct {
+		change func(s *stack)
+		want   string
+	}{
+		"results": {func(s *stack) {
+			s.cosmos.Container(t, "invoices", "refused", "/sql_writer/shard")
+			s.settings["COSMOS_CONTAINER"] = "refused"
+		}, `container refused has the partition key "/sql_writer/shard": the app writes sql_writer`},
+		"control": {func(s *stack) {
+			control, err := s.cosmos.Client.NewContainer("invoices", "sqlwriter-control")
+			require.NoError(t, err)
+			_, err = control.Delete(t.Context(), nil)
+			require.NoError(t, err)
+			s.cosmos.Container(t, "invoices", "sqlwriter-control", "/owner")
+		}, `container sqlwriter-control has the partition key "/owner": it must be /id`},
 	} {
 		s := newStack(t)
-		s.cosmos.Container(t, "invoices", "refused", c.key)
-		s.settings[c.setting] = "refused"
+		c.change(s)
 		batch := envelope(t, s.submit(1, 2, ""))
 		p := start(t, s.settings)
 		require.Eventually(t, func() bool {

@@ -15,7 +15,6 @@ const (
 	settingConnection = "BLOB_CONNECTION (or AzureWebJobsStorage in its place)"
 	settingServiceURI = "BLOB_CONNECTION__blobServiceUri"
 	settingClientID   = "BLOB_CONNECTION__clientId"
-	settingContainer  = "POISON_CONTAINER"
 	settingPrefix     = "SYS_NAME"
 )
 

@@ -68,7 +68,7 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 		options Options
 		says    []string
 	}{
-		"nothing at all":       {Options{}, []string{"BLOB_CONNECTION", "AzureWebJobsStorage", settingServiceURI, settingContainer, settingPrefix}},
+		"nothing at all":       {Options{}, []string{"BLOB_CONNECTION", "AzureWebJobsStorage", settingServiceURI, "the container", settingPrefix}},
 		"both ways":            {Options{Connection: good, ServiceURI: "https://x/"}, []string{settingServiceURI, "both"}},
 		"no key":               {Options{Connection: "AccountName=acct"}, []string{"neither AccountKey nor SharedAccessSignature"}},
 		"no account":           {Options{Connection: "AccountKey=" + secret}, []string{"neither AccountName nor BlobEndpoint", "AccountKey without AccountName"}},
@@ -89,7 +89,7 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 			_, err := Open(c.options)
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 			require.Equal(t, "settings", fault.CodeOf(err))
-			for _, says := range append(c.says, settingContainer, settingPrefix) { // all problems at once
+			for _, says := range append(c.says, "the container", settingPrefix) { // all problems at once
 				require.Contains(t, err.Error(), says)
 			}
 			requireNoSecret(t, err, strings.TrimRight(secret, "=")[:12])

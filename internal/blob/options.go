@@ -26,7 +26,7 @@ type Options struct {
 	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
 	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
 	ClientID string
-	// Container is the container's name (setting POISON_CONTAINER). The Store makes a missing container.
+	// Container is the container's name . The Store makes a missing container.
 	Container string
 	// Prefix is the first part of every name: the environment (setting SYS_NAME).
 	Prefix string
@@ -74,7 +74,7 @@ func Open(o Options) (*Store, error) {
 	client, err := account(o, clientOptions(t))
 	problems := []error{err}
 	if !validContainer(o.Container) {
-		problems = append(problems, fmt.Errorf("%s: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", settingContainer, len(o.Container)))
+		problems = append(problems, fmt.Errorf("the container: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", len(o.Container)))
 	}
 	const most = maxBlobName - commit.MaxEvidenceName - len("/")
 	if len(o.Prefix) > most || strings.Contains(o.Prefix, "/") || commit.CheckEvidenceName(o.Prefix) != nil {

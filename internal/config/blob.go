@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -11,7 +10,6 @@ import (
 type Blob struct {
 	Connection           Secret
 	ServiceURI, ClientID string
-	Container            string
 }
 
 // The host's own storage in each form that the host knows. It replaces a missing BLOB_CONNECTION.
@@ -24,7 +22,7 @@ const (
 
 // blobOf gives the storage that the settings name: ours, else the host's.
 func blobOf(get lookup) Blob {
-	b := Blob{Connection: Secret(get(BlobConnection)), ServiceURI: get(BlobServiceURI), ClientID: get(BlobClientID), Container: get(PoisonContainer)}
+	b := Blob{Connection: Secret(get(BlobConnection)), ServiceURI: get(BlobServiceURI), ClientID: get(BlobClientID)}
 	if b.Connection != "" || b.ServiceURI != "" {
 		return b
 	}
@@ -89,15 +87,6 @@ func checkBlobURI(value string, _ lookup) (string, string) {
 func checkBlobClientID(_ string, s lookup) (string, string) {
 	if s(BlobServiceURI) == "" {
 		return BlobServiceURI + " beside it", "this setting alone"
-	}
-	return "", ""
-}
-
-// checkPoisonContainer applies the vendor's rules for container names.
-func checkPoisonContainer(value string, _ lookup) (string, string) {
-	const least, most = 3, 63
-	if len(value) < least || len(value) > most || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(value) {
-		return "3 to 63 of a-z and 0-9, with single hyphens between them", fmt.Sprintf("%q", value)
 	}
 	return "", ""
 }

@@ -47,9 +47,8 @@ type Cosmos struct {
 	Connection          Secret
 	Endpoint, ClientID  string
 	Database, Container string
-	// LeaseContainer has the leases of the host's change feed processor, which begin with LeasePrefix. ControlContainer has the control
-	// document.
-	LeaseContainer, LeasePrefix, ControlContainer string
+	// LeaseContainer has the leases of the host's change feed processor, which begin with LeasePrefix.
+	LeaseContainer, LeasePrefix string
 }
 
 // SQL locates the user's tables.

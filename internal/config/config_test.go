@@ -42,8 +42,7 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	require.Equal(t, "sqlite:../.local/sqlwriter.db", c.SQL.Connection.Reveal())
 	require.Equal(t, 10, c.SQL.MaxOpen)
 	require.Equal(t, "AI_PROCESS_LOGS", c.Cosmos.Container)
-	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
-	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true", Container: "sqlwriter"}, c.Blob)
+	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true"}, c.Blob)
 	require.Equal(t, servicebus.ConnectionString("127.0.0.1:5672"), c.ServiceBus.Connection.Reveal())
 	require.Equal(t, "sqlwriter-web-batches", c.ServiceBus.BatchesQueue)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
@@ -85,8 +84,8 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{CosmosEndpoint, "http://" + pass, "https://NAME.documents.azure.com:443/", "a text of 15 characters"},
 		{CosmosClientID, "0000", CosmosEndpoint + " beside it", "alone"},
 		{LeaseContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
-		{ControlContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
-		{ControlContainer, "leases", "another container than " + LeaseContainer, "the same name"},
+		{LeaseContainer, "sqlwriter-control", "another container than sqlwriter-control", "the same name"},
+		{CosmosContainer, "sqlwriter-control", "another container than sqlwriter-control", "the same name"},
 		{SQLConnection, "sqlserver:sa:" + pass + "@db:1433", "sqlserver://... or sqlite:PATH", "sqlserver: without // behind it"},
 		{SQLConnection, "postgres://u:" + pass + "@db", "sqlite:PATH", `the scheme "postgres"`},
 		{SQLConnection, "server=db;password=" + pass, "sqlite:PATH", "a text of 27 characters without a scheme"},
@@ -104,11 +103,6 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{BlobServiceURI, "http://" + pass, "https://NAME.blob.core.windows.net/", "a text of 15 characters"},
 		{BlobServiceURI, "https://name.blob.core.windows.net/?sig=" + pass, "https://NAME.blob.core.windows.net/", "a text of 48 characters"},
 		{BlobClientID, "0000", BlobServiceURI + " beside it", "alone"},
-		{PoisonContainer, "ab", "3 to 63 of a-z", `"ab"`},
-		{PoisonContainer, "Poison", "3 to 63 of a-z", `"Poison"`},
-		{PoisonContainer, "a--b", "single hyphens", `"a--b"`},
-		{PoisonContainer, "a_b", "3 to 63 of a-z", `"a_b"`},
-		{PoisonContainer, strings.Repeat("a", 64), "3 to 63 of a-z", `"aaaa`},
 		{ServiceBusConnection, "", "a value: the host reads it too", "nothing"},
 		{ServiceBusConnection, pass, "Endpoint=sb://...;", "a text of 8 characters without Endpoint"},
 		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKey=" + pass, "SharedAccessKeyName=...;", "without SharedAccessKeyName and SharedAccessKey"},
@@ -228,18 +222,13 @@ func TestWhatIsKeptForHowLong(t *testing.T) {
 	}
 }
 
-func TestTheControlContainerHasADefault(t *testing.T) {
+func TestNoPoisonMessageMayBeAllowed(t *testing.T) {
 	values := good(t)
-	delete(values, ControlContainer)
 	delete(values, MaxPoisonPerHour)
 	c, err := load(values)
 	require.NoError(t, err)
-	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
-	values[LeaseContainer] = "sqlwriter-control"
-	_, err = load(values)
-	require.ErrorContains(t, err, "CONTROL_CONTAINER: expected another container than LEASE_CONTAINER")
-	values[LeaseContainer], values[MaxPoisonPerHour] = "leases", "0"
+	values[MaxPoisonPerHour] = "0"
 	c, err = load(values)
 	require.NoError(t, err)
 	require.Negative(t, c.MaxPoisonPerHour, "none; the breaker's 0 is the default")
@@ -316,24 +305,19 @@ func TestWhereEvidenceIsKept(t *testing.T) {
 		set  map[string]string
 		want Blob
 	}{
-		"ours":          {map[string]string{BlobConnection: ours, hostStorage: hosts}, Blob{Connection: ours}},
-		"our identity":  {map[string]string{BlobServiceURI: uri, hostStorage: hosts}, Blob{ServiceURI: uri}},
-		"one of many":   {map[string]string{BlobServiceURI: uri, BlobClientID: "0000", hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "0000"}},
-		"the host's":    {map[string]string{hostStorage: hosts}, Blob{Connection: hosts}},
-		"a signature":   {map[string]string{hostStorage: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}, Blob{Connection: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}},
-		"its identity":  {map[string]string{hostStorageURI: uri, hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "1111"}},
-		"by its name":   {map[string]string{hostStorageAccount: "hosts"}, Blob{ServiceURI: "https://hosts.blob.core.windows.net/"}},
-		"and container": {map[string]string{hostStorage: hosts, PoisonContainer: "other-1"}, Blob{Connection: hosts, Container: "other-1"}},
+		"ours":         {map[string]string{BlobConnection: ours, hostStorage: hosts}, Blob{Connection: ours}},
+		"our identity": {map[string]string{BlobServiceURI: uri, hostStorage: hosts}, Blob{ServiceURI: uri}},
+		"one of many":  {map[string]string{BlobServiceURI: uri, BlobClientID: "0000", hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "0000"}},
+		"the host's":   {map[string]string{hostStorage: hosts}, Blob{Connection: hosts}},
+		"a signature":  {map[string]string{hostStorage: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}, Blob{Connection: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}},
+		"its identity": {map[string]string{hostStorageURI: uri, hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "1111"}},
+		"by its name":  {map[string]string{hostStorageAccount: "hosts"}, Blob{ServiceURI: "https://hosts.blob.core.windows.net/"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := good(t)
 			delete(values, hostStorage)
-			delete(values, PoisonContainer)
 			for setting, value := range c.set {
 				values[setting] = value
-			}
-			if c.want.Container == "" {
-				c.want.Container = "sqlwriter"
 			}
 			got, err := load(values)
 			require.NoError(t, err)

@@ -54,7 +54,6 @@ const (
 	CosmosDatabase       = "COSMOS_DATABASE"
 	CosmosContainer      = "COSMOS_CONTAINER"
 	LeaseContainer       = "LEASE_CONTAINER"
-	ControlContainer     = "CONTROL_CONTAINER"
 	SQLConnection        = "SQL_CONNECTION"
 	SQLSchema            = "SQL_SCHEMA"
 	SQLMaxOpen           = "SQL_MAX_OPEN"
@@ -62,7 +61,6 @@ const (
 	BlobConnection       = "BLOB_CONNECTION"
 	BlobServiceURI       = "BLOB_CONNECTION__blobServiceUri"
 	BlobClientID         = "BLOB_CONNECTION__clientId"
-	PoisonContainer      = "POISON_CONTAINER"
 	ServiceBusConnection = "SERVICEBUS_CONNECTION"
 	ServiceBusNamespace  = "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"
 	ServiceBusClientID   = "SERVICEBUS_CONNECTION__clientId"
@@ -89,6 +87,13 @@ const (
 	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator
 	sampleCosmosServer   = "http://127.0.0.1:8081/"
 	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
+)
+
+// The names of the app's own containers, for the control document and for evidence. With another name an app would begin without its
+// pauses, its breaker and its proofs, and would not find the evidence of what failed before. Both keep environments apart by SYS_NAME.
+const (
+	ControlContainer  = "sqlwriter-control"
+	EvidenceContainer = "sqlwriter"
 )
 
 // The values of MODE.
@@ -142,7 +147,7 @@ func Settings() []Setting {
 			Meaning: "database that holds the containers",
 		},
 		{
-			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true,
+			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true, check: checkContainer,
 			field:   func(c *Config) any { return &c.Cosmos.Container },
 			Meaning: "container of the results; its partition key is found (docs/settings.md, Partition key)",
 		},
@@ -150,11 +155,6 @@ func Settings() []Setting {
 			Name: LeaseContainer, Sample: "leases", Host: true, check: checkLeaseContainer,
 			field:   func(c *Config) any { return &c.Cosmos.LeaseContainer },
 			Meaning: "container of the change feed's leases, partition key `/id`, time to live on (-1); it must exist",
-		},
-		{
-			Name: ControlContainer, Default: "sqlwriter-control", Sample: "sqlwriter-control", check: checkControlContainer,
-			field:   func(c *Config) any { return &c.Cosmos.ControlContainer },
-			Meaning: "container of what all instances must agree on (the breaker), partition key `/id`; it must exist",
 		},
 		{
 			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,
@@ -186,10 +186,6 @@ func Settings() []Setting {
 		{
 			Name: BlobClientID, check: checkBlobClientID,
 			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
-		},
-		{
-			Name: PoisonContainer, Default: "sqlwriter", Sample: "sqlwriter", check: checkPoisonContainer,
-			Meaning: "container of the evidence on poison pills, under `{SYS_NAME}/failed/`; made when it is not there",
 		},
 		{
 			Name: ServiceBusConnection, Sample: sampleServiceBus, Secret: true, Host: true, check: checkServiceBus,
@@ -339,21 +335,19 @@ func checkIdentity(address, credential string, s lookup) (string, string) {
 	return "", ""
 }
 
-func checkLeaseContainer(value string, s lookup) (string, string) {
-	if value == s(CosmosContainer) {
-		return "another container than " + CosmosContainer, "the same name"
+// checkContainer keeps the control document out of the change feed and the leases.
+func checkContainer(value string, _ lookup) (string, string) {
+	if value == ControlContainer {
+		return "another container than " + ControlContainer + ", which has the control document", "the same name"
 	}
 	return "", ""
 }
 
-// checkControlContainer keeps the control document out of the change feed and the leases.
-func checkControlContainer(value string, s lookup) (string, string) {
-	for _, other := range []string{CosmosContainer, LeaseContainer} {
-		if value == s(other) {
-			return "another container than " + other, "the same name"
-		}
+func checkLeaseContainer(value string, s lookup) (string, string) {
+	if value == s(CosmosContainer) {
+		return "another container than " + CosmosContainer, "the same name"
 	}
-	return "", ""
+	return checkContainer(value, s)
 }
 
 // checkSQL checks the form only; the adapters parse it. Messages have the scheme only, because the rest may have a

@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Control stores the control document of one environment, "breaker:{sys_name}". Its container has no results (setting
-// CONTROL_CONTAINER, partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
+// Control stores the control document of one environment, "breaker:{sys_name}". Its container is its own (sqlwriter-control,
+// partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
 type Control struct {
 	container *Container
 	id        string

@@ -40,7 +40,7 @@ type Explanation struct {
 	// Error is why a failed document failed; FinalError is why that could not be marked in SQL. An operator sees them.
 	Error      string `json:"error,omitempty" role:"Operator"`
 	FinalError string `json:"final_error,omitempty" role:"Operator"`
-	// Evidence is the folder in POISON_CONTAINER of a failed document whose content has not changed since.
+	// Evidence is the folder in the evidence container of a failed document whose content has not changed since.
 	Evidence string `json:"evidence,omitempty"`
 	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has the values that were
 	// found. An operator sees it.

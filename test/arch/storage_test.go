@@ -38,8 +38,8 @@ func TestTheLifecycleRuleKeepsEvidenceAsLongAsAComparisonExpects(t *testing.T) {
 	require.Equal(t, "Lifecycle", rule.Type)
 	require.Equal(t, []string{"blockBlob"}, rule.Definition.Filters.BlobTypes)
 	require.Equal(t, int(reconcile.KeepsEvidence/(24*time.Hour)), rule.Definition.Actions.BaseBlob.Delete.DaysAfterModificationGreaterThan)
-	environment := defaults.Blob.Container + "/" + defaults.SysName
+	environment := config.EvidenceContainer + "/" + defaults.SysName
 	require.Equal(t, []string{
-		environment + "/" + commit.EvidenceRoot + "/", environment + "/dead-letters/", defaults.Blob.Container + "/reports/" + defaults.SysName + "/",
+		environment + "/" + commit.EvidenceRoot + "/", environment + "/dead-letters/", config.EvidenceContainer + "/reports/" + defaults.SysName + "/",
 	}, rule.Definition.Filters.PrefixMatch)
 }

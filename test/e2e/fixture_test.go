@@ -196,9 +196,9 @@ func (s *stack) settings() map[string]string {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
-		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control",
+		"LEASE_CONTAINER":    "leases",
 		"RECONCILE_SCHEDULE": "0 0 2 * * *", "UI_AUTH": "none",
-		"SQL_CONNECTION": s.connection,
+		"SQL_CONNECTION":        s.connection,
 		"BLOB_CONNECTION":       s.blobs,
 		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}

@@ -19,7 +19,7 @@ func blameTable() []mutant {
 		{"poison without proof", states, "isOwn(err) && proven && usedUp", "isOwn(err) && usedUp", pkg, table},
 		{"proof is asked for again when a failure is recorded", "internal/commit/judge.go", "j.next(w, proven)", "j.next(w, isOwn(w.cause) && j.proven(ctx, cur))", pkg, "TestProofIsAskedForOnce"},
 		{"five failures are poison", blame, "const maxFailures = MaxRetries + 1\n", "const maxFailures = MaxRetries\n", pkg, "TestSeedExample4PoisonPill"},
-		{"a setting that allows no poison message allows a hundred", "internal/config/config.go", "		return -1\n", "		return 0\n", "internal/config", "TestTheControlContainerHasADefault"},
+		{"a setting that allows no poison message allows a hundred", "internal/config/config.go", "		return -1\n", "		return 0\n", "internal/config", "TestNoPoisonMessageMayBeAllowed"},
 		{"an unreadable document is tried three times", blame, "const unreadableFailures = 1\n", "const unreadableFailures = 2\n", pkg, "TestAnUnreadableDocumentFailsAtItsSecondTry"},
 		{
 			"what was put off moves the time of the last failure", blame,

@@ -14,7 +14,7 @@ func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c
 
 // Control opens the container of the control document. Errors by kind: infrastructure, code "settings".
 func Control(c config.Cosmos) (*cosmos.Container, error) {
-	return container(c, c.ControlContainer, true)
+	return container(c, config.ControlContainer, true)
 }
 
 // Leases opens the container of the change feed's leases. Errors by kind: infrastructure, code "settings".
@@ -30,7 +30,7 @@ func container(c config.Cosmos, name string, own bool) (*cosmos.Container, error
 // Evidence opens the store of an environment's evidence. Errors by kind: infrastructure, code "settings".
 func Evidence(c config.Blob, sysName string) (*blob.Store, error) {
 	return blob.Open(blob.Options{
-		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID, Container: c.Container, Prefix: sysName,
+		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID, Container: config.EvidenceContainer, Prefix: sysName,
 	})
 }
 
