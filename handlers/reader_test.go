@@ -205,7 +205,7 @@ func TestAReaderSeesNoValues(t *testing.T) {
 			require.Equal(t, "403", got.Status, row.Name)
 		}
 	}
-	typed := []string{"", "document?find=" + strconv.Itoa(goodLine), "document?id=" + url.QueryEscape(badID), "document?line=3", "retry?status=failed", "finding?finding=" + url.QueryEscape(p.finding)}
+	typed := []string{"", "document?find=" + strconv.Itoa(goodLine), "document?id=" + url.QueryEscape(badID), "document?line=3", "retry?status=failed", "findings?finding=" + url.QueryEscape(p.finding)}
 	for _, role := range []string{"Reader", "Operator"} {
 		pages := pagesFrom(t, signedInUI(p.Ops), person("name", "Ann", "roles", role), typed...)
 		require.Greater(t, len(pages), 25, "links were followed")

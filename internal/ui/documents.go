@@ -21,6 +21,8 @@ type documentsPage struct {
 	Since, Until string
 	ops.DocumentList
 
+	// Meaning is that of the code which the list is filtered by; nil without one.
+	Meaning *meaning
 	// All is the address of the longest list; empty when this one has all that match, or is the longest.
 	All string
 	// Retry is the address of the page that retries what the filter selects; empty when the filter selects nothing that is retried.
@@ -44,8 +46,11 @@ func (v *visit) documents() (content, error) {
 	if found.Says != "" && q.Limit < ops.MaxListed {
 		p.All = string(link("documents", append(filterPairs(v), "limit", ops.MaxListed)...))
 	}
-	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 && v.backQuery() != "" {
+	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 && q.DocumentFilter != (ops.DocumentFilter{}) {
 		p.Retry = string(link("retry", filterPairs(v)...))
+	}
+	if q.Code != "" {
+		p.Meaning = v.meaning(q.Code)
 	}
 	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: q.Limit <= shownOnPage}, nil
 }
@@ -60,7 +65,7 @@ func filterNames() [][2]string {
 // filterPairs are the page's filters as parameters of a link.
 func filterPairs(v *visit) (pairs []any) {
 	for _, n := range filterNames() {
-		pairs = append(pairs, n[0], v.param(n[0]))
+		pairs = append(pairs, n[0], v.Query.Get(n[0]))
 	}
 	return pairs
 }
@@ -69,7 +74,7 @@ func filterPairs(v *visit) (pairs []any) {
 func filterFlags(command string, v *visit) string {
 	var pairs []string
 	for _, n := range filterNames() {
-		pairs = append(pairs, n[1], v.param(n[0]))
+		pairs = append(pairs, n[1], v.Query.Get(n[0]))
 	}
 	return flags(command, pairs...)
 }
@@ -86,9 +91,11 @@ type documentPage struct {
 	// State is the kind of the status's state. Heading is what is wrong with the document; empty when nothing is, or when only its values
 	// say it and the person may not see them.
 	State, Heading string
-	// CanRetry says that a retry makes sense, and Retry is its page.
-	CanRetry bool
+	// Retry is the page of its retry; empty when that makes no sense, and for a reader. Commands are for what else a person can do.
 	Retry    string
+	Commands []string
+	// Meaning is that of the last failure's code; nil without one.
+	Meaning *meaning
 	// Stopped says that nothing is written, and the document waits for it. SayFlow says that the other sentences leave the flow out.
 	Stopped, SayFlow bool
 	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why. Both are empty for a reader.
@@ -102,7 +109,7 @@ func (v *visit) document() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	if text := strings.TrimSpace(v.param("find")); text != "" {
+	if text := strings.TrimSpace(v.Query.Get("find")); text != "" {
 		line, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case err != nil:
@@ -119,15 +126,29 @@ func (v *visit) document() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := documentPage{Explanation: e, State: stateOf(e.Status), Retry: string(link("retry", "ids", e.ID))}
+	p := documentPage{Explanation: e, State: stateOf(e.Status)}
 	p.Heading = cmp.Or(e.ProblemFound, e.Problem)
 	if p.Heading == "" && e.LastError != nil && p.State != "good" {
 		p.Heading = e.LastError.Error
 	}
 	p.Stopped = p.State != "good" && v.stopped() != ""
 	p.SayFlow = !strings.Contains(e.Summary+e.Next, e.Flow)
-	p.CanRetry = v.Who.May() && !p.Stopped && (e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled))
-	if v.Who.May() {
+	if e.LastError != nil && p.State != "good" {
+		p.Meaning = v.meaning(e.LastError.Code)
+	}
+	if e.Evidence != "" {
+		p.Commands = append(p.Commands, "sqlwriterctl evidence show "+shellWord(e.ID))
+	}
+	if v.Who.May() { // a reader's calls for content are refused, so they are not made
+		if e.Status == string(invoice.Failed) || e.Status == string(invoice.RetryScheduled) {
+			if !p.Stopped {
+				p.Retry = string(link("retry", "ids", e.ID))
+			}
+			p.Commands = append(p.Commands, "sqlwriterctl document mark-committed "+shellWord(e.ID)+` --why "..."`)
+		}
+		if e.Evidence != "" {
+			p.Commands = append(p.Commands, "sqlwriterctl evidence get "+shellWord(e.ID))
+		}
 		if p.Diff, err = v.diff(e.ID); err != nil {
 			p.DiffProblem = reasonOf(err)
 		}
@@ -161,14 +182,6 @@ func stateOf(status string) string {
 	return "off"
 }
 
-// retryPage is what the page before a retry shows.
-type retryPage struct {
-	// Of names what is retried.
-	Of      string
-	Started ops.Started
-	Confirm confirm
-}
-
 // retryRequest reads the request of a retry from the query or from the form.
 func (v *visit) retryRequest() (r ops.RetryRequest, err error) {
 	if v.Form != nil {
@@ -196,37 +209,36 @@ func (v *visit) retry() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := retryPage{Of: retryOf(r), Started: started}
 	n := number(started.Matched)
 	if started.AtLeast {
 		n = "at least " + n
 	}
 	words := n + " " + ops.Plural(started.Matched, "document", "documents")
-	p.Confirm = confirm{
-		To: v.Path, Back: "documents?" + v.backQuery(), BackName: "Back", Why: v.Form.Get("why"),
-		Says:   "Each is written as it is now, by the same rules as always. What fails again waits or fails as before, with its reason.",
+	p := action{
+		To: v.Path, Back: string(link("documents", filterPairs(v)...)), BackName: "Documents", Why: v.Form.Get("why"), Started: started,
+		Does:   "Each is written as it is now, by the same rules as always. What fails again waits or fails as before, with its reason.",
 		Not:    []string{"A newer result on a line is never overwritten.", "A document that did not change fails again if its own content is the reason.", "Documents of other environments are left alone."},
 		Button: "Retry " + words,
 	}
 	for _, pair := range filterNames() {
-		if text := v.param(pair[0]); text != "" && len(r.IDs) == 0 {
-			p.Confirm.Fields = append(p.Confirm.Fields, field{pair[0], text})
+		if text := v.Query.Get(pair[0]); text != "" && len(r.IDs) == 0 {
+			p.Fields = append(p.Fields, field{pair[0], text})
 		}
 	}
 	for _, id := range r.IDs {
-		p.Confirm.Fields = append(p.Confirm.Fields, field{"ids", id})
+		p.Fields = append(p.Fields, field{"ids", id})
 	}
 	if !started.AtLeast { // no more than the button says
-		p.Confirm.Fields = append(p.Confirm.Fields, field{"count", fmt.Sprint(started.Matched)})
+		p.Fields = append(p.Fields, field{"count", fmt.Sprint(started.Matched)})
 	}
 	if started.Matched == 0 {
-		p.Confirm.Nothing = "no document matches that has failed or waits for a retry"
+		p.Nothing = "no document matches that has failed or waits for a retry"
 		if started.Note != "" {
-			p.Confirm.Nothing = started.Note
+			p.Nothing = started.Note
 		}
 	}
 	if stopped := v.stopped(); stopped != "" {
-		p.Confirm.Nothing, p.Confirm.Back, p.Confirm.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
+		p.Nothing, p.Back, p.BackName = "nothing is written now: the flow is "+stopped, "", "Look at the flow"
 	}
 	command := "sqlwriterctl document retry"
 	if len(r.IDs) == 0 { // ids go with no filter
@@ -236,17 +248,6 @@ func (v *visit) retry() (content, error) {
 		command += " " + shellWord(id)
 	}
 	return content{Title: "Retry " + words, Command: command + ` --why "..."`, Main: p}, nil
-}
-
-// retryOf names what a retry is about.
-func retryOf(r ops.RetryRequest) string {
-	switch {
-	case r.Code != "":
-		return r.Code
-	case len(r.IDs) == 1:
-		return r.IDs[0]
-	}
-	return string(r.Status)
 }
 
 // doRetry tries documents again.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/explain"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/reconcile"
@@ -22,9 +21,13 @@ type findingsPage struct {
 	Findings []ops.FindingRow
 	Found    ops.Found
 	Next     string
+	// One is the finding that was asked for by its name; nil for a list.
+	One *oneFinding
+	// Meaning is that of its class, or of the one that is filtered by; nil without one.
+	Meaning *meaning
 }
 
-// findings lists what comparisons found.
+// findings lists what comparisons found, or shows one.
 func (v *visit) findings() (content, error) {
 	q, err := query(v, opsapi.FindingList)
 	if err != nil {
@@ -43,6 +46,13 @@ func (v *visit) findings() (content, error) {
 		classes[i] = string(c)
 	}
 	p.Class = strings.Join(classes, ",")
+	c := content{Title: "Findings", Live: q.Page == ""}
+	if q.Finding != "" {
+		p.One = v.finding(found.Findings[0])
+		p.Class, q.State, q.Line = string(p.One.Class), "all", p.One.Line
+		c.Title = "Finding " + p.One.Name
+	}
+	p.Meaning = v.meaning(p.Class)
 	if p.Query.State == "" {
 		p.Query.State = string(reconcile.Open)
 	}
@@ -51,56 +61,41 @@ func (v *visit) findings() (content, error) {
 	if q.Line != 0 {
 		line = fmt.Sprint(q.Line)
 	}
-	return content{
-		Title: "Findings", Command: flags("sqlwriterctl finding list", "--class", p.Class, "--state", q.State, "--line", line), Main: p, Live: q.Page == "",
-	}, nil
+	c.Command, c.Main = flags("sqlwriterctl finding list", "--class", p.Class, "--state", q.State, "--line", line), p
+	return c, nil
 }
 
-// findingPage is what the page of a finding shows.
-type findingPage struct {
-	Finding ops.FindingRow
-	Means   explain.Entry
+// oneFinding is what the page of findings shows of a single one.
+type oneFinding struct {
+	ops.FindingRow
+
 	// Open says that it is open.
 	Open bool
 	// Lines compares the finding's line with its document; empty when there is nothing to compare, when that is not known, and for a reader.
 	Lines []ops.LineDiff
-	// Accept is the command that accepts it.
+	// Accept is the command that accepts it; empty for a reader.
 	Accept string
 }
 
-// finding shows a finding.
-func (v *visit) finding() (content, error) {
-	name := v.Query.Get("finding")
-	if name == "" {
-		return content{}, usage("expected the name of a finding, found nothing")
+// finding describes a finding. Its values are an operator's to see, so nobody else's page asks for them.
+func (v *visit) finding(row ops.FindingRow) *oneFinding {
+	p := &oneFinding{FindingRow: row, Open: row.State == reconcile.Open}
+	if !v.Who.May() {
+		return p
 	}
-	found, err := do(v, opsapi.FindingList, ops.FindingQuery{Finding: name})
-	if err != nil {
-		return content{}, err
+	if p.Open {
+		p.Accept = "sqlwriterctl finding accept " + shellWord(row.Name) + ` --why "..."`
 	}
-	row := found.Findings[0]
-	p := findingPage{
-		Finding: row, Open: row.State == reconcile.Open,
-		Accept: "sqlwriterctl finding accept " + shellWord(row.Name) + ` --why "..."`,
+	if row.Document == "" || row.Line == 0 || row.State == reconcile.Gone {
+		return p
 	}
-	line := ""
-	if row.Line != 0 {
-		line = fmt.Sprint(row.Line)
+	if diff, err := v.diff(row.Document); err == nil {
+		p.Lines = slices.DeleteFunc(slices.Clone(diff.Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
 	}
-	c := content{Title: "Finding " + row.Name, Command: flags("sqlwriterctl finding list --state all", "--class", string(row.Class), "--line", line), Live: true}
-	if found, _ := v.site.o.Codes.Look(string(row.Class)); len(found) > 0 {
-		p.Means = found[0]
-	}
-	if row.Document != "" && row.Line != 0 && row.State != reconcile.Gone && v.Who.May() {
-		if diff, err := v.diff(row.Document); err == nil {
-			p.Lines = slices.DeleteFunc(slices.Clone(diff.Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
-		}
-		for i := range p.Lines {
-			if p.Lines[i].Verdict == commit.Superseded { // the values are another document's
-				p.Lines[i].Columns = nil
-			}
+	for i := range p.Lines {
+		if p.Lines[i].Verdict == commit.Superseded { // the values are another document's
+			p.Lines[i].Columns = nil
 		}
 	}
-	c.Main = p
-	return c, nil
+	return p
 }

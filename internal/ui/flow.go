@@ -6,23 +6,17 @@ import (
 	"sqlwriter/internal/opsapi"
 )
 
-// flowAction is what the page of a pause or a resume shows.
-type flowAction struct {
-	Says    string
-	Confirm confirm
-}
-
 // pause asks before the flow is paused.
 func (v *visit) pause() (content, error) {
 	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{})
 	if err != nil {
 		return content{}, err
 	}
-	p := flowAction{Says: status.Flow.Says, Confirm: confirm{
-		To: v.Path, BackName: "Back", Why: v.Form.Get("why"), Button: "Pause the flow", Danger: true,
-		Says: "Nothing is sent to SQL until somebody resumes. All instances stop within five seconds; requests under way are finished.",
+	p := action{
+		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"), Button: "Pause the flow", Danger: true,
+		Does: "Nothing is sent to SQL until somebody resumes. All instances stop within five seconds; requests under way are finished.",
 		Not:  []string{"No document is lost, and none spends a retry.", "The pause does not end by itself.", "Results may still be put into the container: they wait."},
-	}}
+	}
 	return content{Title: "Pause the flow", Command: `sqlwriterctl flow pause --why "..."`, Main: p}, nil
 }
 
@@ -40,21 +34,21 @@ func (v *visit) stopped() string {
 	return ""
 }
 
-// flowResume asks before the flow is resumed.
-func (v *visit) flowResume() (content, error) {
+// resume asks before the flow is resumed.
+func (v *visit) resume() (content, error) {
 	status, err := do(v, opsapi.StatusGet, ops.StatusQuery{})
 	if err != nil {
 		return content{}, err
 	}
-	p := flowAction{Says: status.Flow.Says, Confirm: confirm{
-		To: v.Path, BackName: "Back", Why: v.Form.Get("why"), Button: "Resume the flow",
-		Says: "The next request is a probe, at once. When SQL commits it, work goes on with 1, 5, 25, then 100 documents a request.",
+	p := action{
+		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"), Button: "Resume the flow",
+		Does: "The next request is a probe, at once. When SQL commits it, work goes on with 1, 5, 25, then 100 documents a request.",
 		Not:  []string{"A database that went back, or another one, is not accepted: that needs a decision, on the command line (docs/runbook.md, The database went back)."},
-	}}
+	}
 	return content{Title: "Resume the flow", Command: `sqlwriterctl flow resume --why "..."`, Main: p}, nil
 }
 
-func (v *visit) doFlowResume() (string, error) {
+func (v *visit) doResume() (string, error) {
 	_, err := do(v, opsapi.FlowResume, ops.ResumeFlow{Why: v.Form.Get("why")})
 	return "", err
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/internal/explain"
 	"sqlwriter/internal/ops"
 )
 
@@ -42,9 +41,9 @@ func (s *Site) functions() template.FuncMap {
 		},
 		// says shows the times in a sentence of the app as all others are shown.
 		"says": s.says,
-		// scope says which documents a failure of a scope concerns; commands marks the commands in a sentence.
-		"scope":    explain.ScopeMeaning,
+		// commands marks the commands in a sentence; advice says what a person does about a code.
 		"commands": commands,
+		"advice":   s.advice,
 		// subject is the document that an entry of the audit log is about; empty for the flow.
 		"subject": func(a ops.Audit) string {
 			if strings.HasPrefix(a.Subject, "flow:") {
@@ -62,7 +61,11 @@ func commands(sentence string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(sentence, "`") {
 		if i%2 == 1 {
-			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+			class := ""
+			if strings.HasPrefix(part, "sqlwriterctl ") {
+				class = ` class="command"` // whole: to be copied
+			}
+			b.WriteString("<code" + class + ">" + template.HTMLEscapeString(part) + "</code>")
 		} else {
 			b.WriteString(template.HTMLEscapeString(part))
 		}

@@ -141,13 +141,13 @@ func (v *visit) flow(s ops.Status) flowSays {
 		says = flowSays{Kind: "bad", Word: "Cosmos DB does not answer", Text: "What the instances agreed on cannot be read, so this may be old: the flow was " + v.site.says(f.Says) + "." + kept}
 	case f.State == breaker.StoppedFlow && (f.Code == breaker.CodeWentBack || f.Code == breaker.CodeOtherDatabase):
 		says = flowSays{
-			Kind: "bad", Word: "Stopped: SQL is not the database that was written to last", Action: "codes?of=database_refused", Name: "What to do",
+			Kind: "bad", Word: "Stopped: SQL is not the database that was written to last",
 			Text: since + "Why: " + sentence(why) + kept + " It goes on by itself only when the database before is back; else a person must accept this one, on the command line.",
 		}
 	case f.State == breaker.StoppedFlow:
-		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + "Why: " + sentence(why) + kept + next, Action: "flow-resume", Name: "Probe now..."}
+		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + "Why: " + sentence(why) + kept + next, Action: "resume", Name: "Probe now..."}
 	case f.State == breaker.PausedFlow:
-		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "flow-resume", Name: "Resume..."}
+		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "resume", Name: "Resume..."}
 	case f.State == breaker.RampingUp:
 		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("SQL answers again. At most %d %s into one request for now, and more with each success.%s", f.Limit, ops.Plural(f.Limit, "document goes", "documents go"), kept)
 	default:

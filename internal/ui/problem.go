@@ -75,7 +75,7 @@ type trouble struct {
 // notDone says that an action failed. What was asked of a dependency that did not answer may have been done.
 func notDone(err error) string {
 	if fault.IsDependency(err) {
-		return "It is not known whether this was done: " + reasonOf(err) + ". Look at the audit log before you try again."
+		return "It is not known whether this was done: " + reasonOf(err) + ". Look at the last actions in the overview before you try again."
 	}
 	return "Nothing was done: " + reasonOf(err)
 }

@@ -36,6 +36,9 @@ func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, erro
 	return call.Query(texts)
 }
 
+// shownOnPage is how many rows a page of a list has.
+const shownOnPage = 50
+
 // nextPage is the address of another page of the same list; empty without one.
 func (v *visit) nextPage(page string) string {
 	if page == "" {
@@ -58,23 +61,4 @@ func flags(command string, pairs ...string) string {
 		}
 	}
 	return command
-}
-
-// param is a parameter of the page, whether it came in the address or in the form.
-func (v *visit) param(name string) string {
-	if v.Form != nil {
-		return v.Form.Get(name)
-	}
-	return v.Query.Get(name)
-}
-
-// backQuery are the filters of the list that a page came from.
-func (v *visit) backQuery() string {
-	q := url.Values{}
-	for _, n := range filterNames() {
-		if text := v.param(n[0]); text != "" {
-			q.Set(n[0], text)
-		}
-	}
-	return q.Encode()
 }

@@ -55,8 +55,9 @@ type runPage struct {
 	Failed []run.Batch
 	// FailedBatches counts all failed batches.
 	FailedBatches int
-	// Commands are those of the actions that make sense now.
+	// Commands are those of the actions that make sense now; none for a reader. Audit lists who did what in it.
 	Commands []string
+	Audit    string
 }
 
 // outcomeCount counts documents with an outcome. Kind is that of a state.
@@ -98,7 +99,10 @@ func (v *visit) run() (content, error) {
 			p.Failed = failed.Batches
 		}
 	}
-	p.Commands = commandsOf(p, hasDocuments && !kind.Rewrite)
+	p.Audit = "sqlwriterctl audit list --all --run " + shellWord(q.Run)
+	if v.Who.May() {
+		p.Commands = commandsOf(p, hasDocuments && !kind.Rewrite)
+	}
 	return content{Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == ""}, nil
 }
 

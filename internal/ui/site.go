@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -83,7 +84,7 @@ func Redirect(status int, to string) Answer {
 
 // page is a row of the table of pages.
 type page struct {
-	// path is below the root and names the template; "" is "overview".
+	// path is below the root; "" is the overview.
 	path string
 	// nav is the entry of the navigation that the page belongs to.
 	nav string
@@ -93,12 +94,15 @@ type page struct {
 	act func(v *visit) (string, error)
 }
 
-// template is the name of the page's template.
+// name is the page's, for logs.
+func (p page) name() string { return cmp.Or(p.path, "overview") }
+
+// template is the name of the page's template; all actions have one.
 func (p page) template() string {
-	if p.path == "" {
-		return "overview"
+	if p.act != nil {
+		return "action"
 	}
-	return p.path
+	return p.name()
 }
 
 // content is what a page's function gives to its template.
@@ -181,7 +185,7 @@ func (s *Site) Known(path string) string {
 	if i < 0 {
 		return ""
 	}
-	return "page " + s.pages[i].template()
+	return "page " + s.pages[i].name()
 }
 
 // Refuse answers somebody who may not see the page, or sent what no page takes.
@@ -215,9 +219,7 @@ type menuEntry struct{ Path, Name string }
 
 // menu is the navigation.
 func menu() []menuEntry {
-	return []menuEntry{
-		{"", "Overview"}, {"documents", "Documents"}, {"runs", "Runs"}, {"findings", "Findings"}, {"audit", "Audit"}, {"codes", "Codes"},
-	}
+	return []menuEntry{{"", "Overview"}, {"documents", "Documents"}, {"runs", "Runs"}, {"findings", "Findings"}}
 }
 
 // pollEvery is how often a live page is loaded again while somebody sees it, in seconds.

@@ -94,18 +94,7 @@ func documentStories() []Story {
 		{Line: 1421550, Verdict: commit.Unchanged, Says: "it has this content already"},
 	}})
 	bad := diff(ops.DocumentDiff{ID: Hostile, Problem: Hostile, Warning: Hostile, Lines: []ops.LineDiff{{Line: 1, Says: Hostile, Columns: []ops.ColumnDiff{{Table: invoice.Table(Hostile), Column: Hostile, Before: text(Hostile), After: text(Hostile)}}}, {Line: 2, Says: Hostile}}})
-	episode := ops.EvidenceEpisode{
-		Folder: "failed/1421549/x/0-ab12", Path: "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12", At: Ago(time.Hour), Line: 1421549,
-		Files:  []ops.EvidenceFile{{Name: "error.json", Size: 812, ETag: "0x1", At: Ago(time.Hour)}, {Name: "metadata.json", Size: 402, ETag: "0x2"}, {Name: "original.json", Size: 4210, ETag: "0x3"}},
-		Failed: &ops.Tried{Error: "process_output.part_number: expected at most 50 characters, found 61", Code: "validation.too_long"},
-	}
-	half := ops.EvidenceEpisode{Path: "web/failed/1421549/x/1-cd34", Incomplete: true, Problems: []string{"error.json: expected a JSON object, found half of one"}}
-	evidence := ops.DocumentEvidence{Document: waitingDocument, Searched: "the folders of line 1421549", Found: 2, Place: ops.EvidencePlace{Account: "https://invoices.blob.core.windows.net/", Container: "sqlwriter", Prefix: "web"}, Episodes: []ops.EvidenceEpisode{half, episode}}
-	badEvidence := ops.DocumentEvidence{Document: Hostile, Searched: Hostile, Found: 1, Place: ops.EvidencePlace{Account: Hostile, Container: Hostile}, Episodes: []ops.EvidenceEpisode{{Path: Hostile, Files: []ops.EvidenceFile{{Name: Hostile}}, Failed: &ops.Tried{Error: Hostile, Code: Hostile}, Problems: []string{Hostile}}}}
 	return []Story{
-		{Name: "evidence-two", Says: "Two failures, one of them incomplete.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": evidence}},
-		{Name: "evidence-none", Says: "None.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": ops.DocumentEvidence{Document: waitingDocument, Searched: "all folders"}}},
-		{Name: "evidence-hostile", Says: "Texts are texts.", Path: "evidence", Query: about, Answers: map[string]any{"evidence.show": badEvidence}},
 		{Name: "documents-waiting", Says: "A list by status and code.", Path: "documents", Query: filter, Answers: map[string]any{"document.list": ops.DocumentList{Documents: documentRows(50), Matched: ops.Count{Documents: 1240, AtLeast: true}, LookedSince: Ago(7 * 24 * time.Hour), NarrowBy: []string{"since", "request"}, Says: "the newest 50 of at least 1240 that match since " + Ago(7*24*time.Hour).Format(time.RFC3339) + ". Narrow by since, request"}}},
 		{Name: "documents-mixed", Says: "All sorts.", Path: "documents", Role: opsapi.Reader, Answers: map[string]any{"document.list": ops.DocumentList{Documents: mixed}}},
 		{Name: "documents-request", Says: "Those of a request.", Path: "documents", Query: url.Values{"request": {"4711"}}, Answers: map[string]any{"document.list": ops.DocumentList{Documents: mixed, Request: &ops.RequestCount{ID: "4711", Expected: 40, Present: 38, Documents: 12, AtLeast: true, Foreign: 1}}}},

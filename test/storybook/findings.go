@@ -39,9 +39,9 @@ func findingStories() []Story {
 		{Name: "findings-filtered", Says: "A filter without a match.", Path: "findings", Query: url.Values{"classes": {"stale"}, "state": {"gone"}, "line": {"7"}}, Answers: map[string]any{"finding.list": ops.FindingPage{Found: found}}},
 		{Name: "findings-sql-away", Says: "SQL has them.", Path: "findings", Answers: map[string]any{"finding.list": SQLAway()}},
 		{Name: "findings-hostile", Says: "Texts are texts.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}, Found: ops.Found{Says: Hostile, Run: Hostile, Classes: []reconcile.Count{{Class: reconcile.Class(Hostile), Open: 1}}}}}},
-		{Name: "finding-open", Says: "One of them.", Path: "finding", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited}}, "document.diff": values}},
-		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "finding", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{accepted}}, "document.diff": SQLAway()}},
-		{Name: "finding-mended", Says: "The night mends it.", Path: "finding", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{stale}}}},
-		{Name: "finding-hostile", Says: "Texts are texts.", Path: "finding", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}}}},
+		{Name: "finding-open", Says: "One of them.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited}}, "document.diff": values}},
+		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{accepted}}, "document.diff": SQLAway()}},
+		{Name: "finding-mended", Says: "The night mends it.", Path: "findings", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{stale}}}},
+		{Name: "finding-hostile", Says: "Texts are texts.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}}}},
 	}
 }

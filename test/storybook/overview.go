@@ -139,10 +139,11 @@ func overviewStories() []Story {
 		{Name: "overview-shadow", Says: "A shadow.", Mode: "shadow", Answers: answers(well(), audits())},
 		{Name: "overview-busy", Says: "The most that a page shows.", Answers: answers(busyStatus(), audits())},
 		{Name: "overview-hostile", Says: "Texts are texts.", Answers: answers(hostile, bad)},
+		{Name: "problem-not-found", Says: "A page that is not there.", Path: "nothing"},
 		{Name: "pause-asked", Says: "Before the flow is paused.", Path: "pause", Answers: answers(well(), nil)},
 		{Name: "pause-done", Says: "The browser goes to the overview.", Path: "pause", Form: why, Answers: map[string]any{"flow.pause": ops.FlowChange{}}},
 		{Name: "pause-reader", Says: "A reader may not.", Path: "pause", Role: opsapi.Reader},
-		{Name: "resume-flow-asked", Says: "Before the flow is resumed.", Path: "flow-resume", Answers: answers(paused, nil)},
-		{Name: "resume-flow-conflict", Says: "Another database needs a decision.", Path: "flow-resume", Form: why, Answers: map[string]any{"status.get": stoppedStatus(), "flow.resume": &ops.RequestError{Refusal: ops.Conflict, Message: "SQL is not the database that was written to last: --force accepts it"}}},
+		{Name: "resume-asked", Says: "Before the flow is resumed.", Path: "resume", Answers: answers(paused, nil)},
+		{Name: "resume-conflict", Says: "Another database needs a decision.", Path: "resume", Form: why, Answers: map[string]any{"status.get": stoppedStatus(), "flow.resume": &ops.RequestError{Refusal: ops.Conflict, Message: "SQL is not the database that was written to last: --force accepts it"}}},
 	}
 }

@@ -43,7 +43,7 @@ func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
 			"Stopped: nothing is written to SQL Since 03:12:05 (62 s). Why: infrastructure refused: connection refused by sql-prod-01. Documents wait; none is lost, and no retry is spent. The next probe comes in 38 s",
 			"stopped 42 min", "paused 2 min", "stopped 62 s", "about, in the 60 min up to 03:10:07",
 		},
-		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "What to do", "It goes on by itself only when the database before is back; else a person must accept this one"},
+		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "Do: find out which database is the right one; only then connect it, or accept this one", "It goes on by itself only when the database before is back; else a person must accept this one"},
 		"overview-gaps":        {"timer silent 3 h 0 min", "waiting, 5,000+ at most", "no tick for 3 h 0 min"},
 		"overview-paused":      {"Paused by a.lopez@example.com", "Why: maintenance of SQL, INC-4711. Documents wait", "Resume..."},
 		"overview-cosmos-away": {"Cosmos DB does not answer"},

@@ -107,5 +107,5 @@ func (s Story) Handler(root string) http.Handler {
 
 // Stories are all stories, in the order of the pages.
 func Stories() []Story {
-	return slices.Concat(overviewStories(), documentStories(), runStories(), findingStories(), logStories())
+	return slices.Concat(overviewStories(), documentStories(), runStories(), findingStories())
 }

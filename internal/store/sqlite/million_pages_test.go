@@ -31,7 +31,7 @@ type timedPage struct {
 	bytes       int
 }
 
-// timePages renders every page of the operators' site but that of evidence, which asks blob storage alone, each times.
+// timePages renders every page of the operators' site, each times.
 func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	t.Helper()
 	const document = "2025-12-17 10:30:15.123456-06:00-0001-1"
@@ -63,20 +63,16 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		{"findings", ""},
 		{"findings", "state=all"},
 		{"findings", "classes=edited"},
-		{"audit", ""},
-		{"audit", "all=true"},
-		{"audit", "run=" + bigRun},
 		{"documents", ""},
 		{"document", "id=" + url.QueryEscape(document)},
 		{"document", "line=1"},
 		{"retry", "ids=" + url.QueryEscape(document)},
 		{"pause", ""},
-		{"flow-resume", ""},
-		{"codes", ""},
+		{"resume", ""},
 	}
 	for _, f := range first {
 		named := "finding=" + url.QueryEscape(string(f.Class)+"/"+jsonNumber(f.Line)+"/"+f.Document)
-		requests = append(requests, struct{ path, query string }{"finding", named})
+		requests = append(requests, struct{ path, query string }{"findings", named})
 	}
 	ann := opsapi.Who{Name: "ann", Role: opsapi.Operator}
 	for _, r := range requests {

@@ -3,24 +3,29 @@ package ui
 import (
 	"net/http"
 
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
 
-// confirm is what an action's page asks before it acts.
-type confirm struct {
+// action is what the page of an action asks before it acts.
+type action struct {
+	// About says what it is about, as it is now.
+	About string
+	// Does is what will happen, Not what will not.
+	Does string
+	Not  []string
 	// To is the page that acts, by a POST; Back is where to go instead, with its name.
 	To, Back, BackName string
-	// Says is what will happen, Not what will not.
-	Says string
-	Not  []string
 	// Fields go with the form.
 	Fields []field
-	// Button names the action with its count. Danger marks what cannot be undone. Nothing says why there is nothing to do.
+	// Button names the action with its count. Danger marks one that stops the flow. Nothing says why there is nothing to do.
 	Button  string
 	Danger  bool
 	Nothing string
 	// Why is the reason as it was typed before.
 	Why string
+	// Started is the dry run of a retry: which documents it takes.
+	Started ops.Started
 }
 
 type field struct{ Name, Value string }
