@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,72 +118,32 @@ func (v *visit) overview() (content, error) {
 	return c, nil
 }
 
-// flow puts the state of the flow into a sentence for somebody who was just woken: since when, why, what is lost, what happens next.
+// flow says the flow in the words of `sqlwriterctl status`, for somebody who was just woken: since when, why, what is lost, what happens next.
 func (v *visit) flow(s ops.Status) flowSays {
 	f := s.Flow
-	since := ""
-	if !f.Since.IsZero() {
-		since = fmt.Sprintf("Since %s (%s). ", v.site.clock(f.Since), span(v.site.o.Now().Sub(f.Since)))
-	}
-	why := f.Reason
-	if f.Code != "" {
-		why = fmt.Sprintf("%s %s: %s", f.Kind, f.Code, f.Reason)
-	}
-	next := ""
-	if !f.NextProbe.IsZero() {
-		next = fmt.Sprintf(" The next probe comes in %s; when SQL commits it, work goes on by itself.", span(f.NextProbe.Sub(v.site.o.Now())))
-	}
-	says := flowSays{Kind: "good", Word: "Flowing", Action: "pause", Name: "Pause..."}
-	const kept = " Documents wait; none is lost, and no retry is spent."
+	says := map[breaker.Flow]flowSays{
+		breaker.Running:     {Kind: "good", Word: "Flowing", Action: "pause", Name: "Pause..."},
+		breaker.RampingUp:   {Kind: "wait", Word: "Ramping up", Action: "pause", Name: "Pause..."},
+		breaker.PausedFlow:  {Kind: "wait", Word: "Paused by " + f.HeldBy, Action: "resume", Name: "Resume..."},
+		breaker.StoppedFlow: {Kind: "bad", Word: "Stopped: nothing is written to SQL", Action: "resume", Name: "Probe now..."},
+	}[f.State]
 	switch {
 	case f.Lost:
-		says = flowSays{Kind: "bad", Word: "Cosmos DB does not answer", Text: "What the instances agreed on cannot be read, so this may be old: the flow was " + v.site.says(f.Says) + "." + kept}
+		says.Kind, says.Word, says.Action = "bad", "Cosmos DB does not answer", ""
 	case f.State == breaker.StoppedFlow && (f.Code == breaker.CodeWentBack || f.Code == breaker.CodeOtherDatabase):
-		says = flowSays{
-			Kind: "bad", Word: "Stopped: SQL is not the database that was written to last",
-			Text: since + "Why: " + sentence(why) + kept + " It goes on by itself only when the database before is back; else a person must accept this one, on the command line.",
-		}
-	case f.State == breaker.StoppedFlow:
-		says = flowSays{Kind: "bad", Word: "Stopped: nothing is written to SQL", Text: since + "Why: " + sentence(why) + kept + next, Action: "resume", Name: "Probe now..."}
-	case f.State == breaker.PausedFlow:
-		says = flowSays{Kind: "wait", Word: "Paused by " + f.HeldBy, Text: since + "Why: " + sentence(f.Reason) + kept, Action: "resume", Name: "Resume..."}
-	case f.State == breaker.RampingUp:
-		says.Kind, says.Word, says.Text = "wait", "Ramping up", fmt.Sprintf("SQL answers again. At most %d %s into one request for now, and more with each success.%s", f.Limit, ops.Plural(f.Limit, "document goes", "documents go"), kept)
-	default:
-		says.Text = v.flowing(s)
+		says.Word, says.Action = "Stopped: SQL is not the database that was written to last", "" // a probe would change nothing
+	}
+	says.Text = "The flow is " + v.site.says(f.Says) + "."
+	switch {
+	case says.Kind != "good":
+		says.Text += " Documents wait; none is lost, and no retry is spent."
+	case s.Feed != nil:
+		says.Text += fmt.Sprintf(" The change feed was %s behind at %s.", span(time.Duration(s.Feed.LagSeconds)*time.Second), v.site.clock(s.Feed.At))
 	}
 	if !v.Who.May() {
 		says.Action = ""
 	}
 	return says
-}
-
-// flowing describes a flow that runs.
-func (v *visit) flowing(s ops.Status) string {
-	var parts []string
-	if s.Feed != nil {
-		parts = append(parts, fmt.Sprintf("The change feed was %s behind at %s", span(time.Duration(s.Feed.LagSeconds)*time.Second), v.site.clock(s.Feed.At)))
-	}
-	if c := s.Counts; c != nil && s.CountsUnknown == "" {
-		if c.Oldest == nil {
-			parts = append(parts, "at "+v.site.clock(c.At)+" no document waited")
-		} else {
-			parts = append(parts, fmt.Sprintf("at %s the oldest document had waited %s", v.site.clock(c.At), span(c.At.Sub(c.Oldest.Since))))
-		}
-	}
-	if len(parts) == 0 {
-		return "Documents are written as they come."
-	}
-	text := strings.Join(parts, ", and ")
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
-// sentence ends a text with a stop.
-func sentence(text string) string {
-	if text == "" || strings.HasSuffix(text, ".") {
-		return text
-	}
-	return text + "."
 }
 
 // need describes a dependency.

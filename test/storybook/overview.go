@@ -49,7 +49,7 @@ func stoppedStatus() ops.Status {
 	s := well()
 	s.Counts = counts()
 	s.Flow = ops.FlowView{
-		State: breaker.StoppedFlow, Says: "stopped since 2026-11-22T03:12:05-06:00 (infrastructure refused: connection refused by sql-prod-01)", Kind: fault.Infrastructure,
+		State: breaker.StoppedFlow, Says: "stopped since 2026-11-22T03:12:05-06:00 (infrastructure refused: connection refused by sql-prod-01), next probe in 38s", Kind: fault.Infrastructure,
 		Code: "refused", Reason: "connection refused by sql-prod-01", Since: Ago(62 * time.Second), NextProbe: Now().Add(38 * time.Second), HeldBy: "instance 7f3a",
 	}
 	s.Dependencies[1] = ops.DependencyView{Name: ops.DepSQL, State: ops.DepFailing, Kind: fault.Infrastructure, Code: "refused", Reason: "connection refused by sql-prod-01", Since: Ago(62 * time.Second)}

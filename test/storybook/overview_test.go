@@ -1,12 +1,14 @@
 package storybook_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/test/storybook"
 )
@@ -40,12 +42,12 @@ func shown(t *testing.T, s storybook.Story) string {
 func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
 	for name, says := range map[string][]string{
 		"overview-stopped": {
-			"Stopped: nothing is written to SQL Since 03:12:05 (62 s). Why: infrastructure refused: connection refused by sql-prod-01. Documents wait; none is lost, and no retry is spent. The next probe comes in 38 s",
+			"Stopped: nothing is written to SQL The flow is stopped since 03:12:05 (infrastructure refused: connection refused by sql-prod-01), next probe in 38s. Documents wait; none is lost, and no retry is spent.",
 			"stopped 42 min", "paused 2 min", "stopped 62 s", "about, in the 60 min up to 03:10:07",
 		},
-		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "Do: find out which database is the right one; only then connect it, or accept this one", "It goes on by itself only when the database before is back; else a person must accept this one"},
+		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "Do: find out which database is the right one; only then connect it, or accept this one"},
 		"overview-gaps":        {"timer silent 3 h 0 min", "waiting, 5,000+ at most", "no tick for 3 h 0 min"},
-		"overview-paused":      {"Paused by a.lopez@example.com", "Why: maintenance of SQL, INC-4711. Documents wait", "Resume..."},
+		"overview-paused":      {"Paused by a.lopez@example.com", "maintenance of SQL. Documents wait", "Resume..."},
 		"overview-cosmos-away": {"Cosmos DB does not answer"},
 		"overview-stale":       {"the timer is silent since 02:56:07"},
 		"overview-first-start": {"The timer has not sampled twice yet.", "Not known: the timer has not counted."},
@@ -70,4 +72,25 @@ func TestAReaderIsNotToldThatFailedDocumentsRetryByThemselves(t *testing.T) {
 	text := shown(t, s)
 	require.Contains(t, text, "2026-11-22 02:40:01.553120-06:00-0004-1421549 not by itself")
 	require.NotContains(t, text, "...", "no action")
+}
+
+// The overview says of the flow, and of what asks for attention, what `+"`sqlwriterctl status`"+` says.
+func TestTheOverviewHasTheWordsOfStatus(t *testing.T) {
+	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`) // each surface has its own way to write them
+	for _, s := range storybook.Stories() {
+		status, has := s.Answers["status.get"].(ops.Status)
+		if !has || s.Path != "" {
+			continue
+		}
+		text := shown(t, s)
+		says := []string{status.Flow.Says}
+		for _, a := range status.Attention {
+			says = append(says, a.Says)
+		}
+		for _, one := range says {
+			for _, part := range times.Split(one, -1) {
+				require.Contains(t, text, strings.Join(strings.Fields(part), " "), s.Name)
+			}
+		}
+	}
 }
