@@ -3,6 +3,7 @@ package browser_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,14 +47,38 @@ func TestEveryStoryIsForEverybody(t *testing.T) {
 				tab.Accessible()
 			}
 		}
-		// What the script adds is the age of the page, in the header.
-		const text = `document.getElementById("main").innerText`
-		scripted := browser.Eval[string](tab, text)
+		// What the script adds is the age of the page, in the header, and a button for each command.
+		const text, copying = `document.getElementById("main").innerText`, `document.querySelectorAll(".copy").length`
+		assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll("code.command").length`), browser.Eval[int](tab, copying))
+		scripted := browser.Eval[string](tab, `document.querySelectorAll(".copy").forEach((b) => { b.previousSibling.remove(); b.remove(); }), `+text)
 		tab.Scripts(false)
 		tab.Go(tab.Address())
 		assert.Equal(t, scripted, browser.Eval[string](tab, text), "without JavaScript")
+		assert.Zero(t, browser.Eval[int](tab, copying))
 		assert.Empty(t, tab.Messages())
 	})
+}
+
+// The button beside a command copies it, by keyboard too. Without JavaScript a click selects the whole command.
+func TestACommandIsCopied(t *testing.T) {
+	i := slices.IndexFunc(storybook.Stories(), func(s storybook.Story) bool { return s.Name == "document-failed" })
+	server := httptest.NewServer(storybook.Stories()[i].Handler("/"))
+	t.Cleanup(server.Close)
+	b := browser.Start(t)
+	tab := b.Open(t, server.URL, browser.Look{Width: browser.Phone})
+	command := tab.Text(".todo code.command")
+	require.Contains(t, command, "sqlwriterctl evidence show '2026-11-22 02:40:01.553120-06:00-0004-1421549'")
+	tab.MayUseClipboard()
+	browser.Eval[any](tab, `document.querySelector(".todo .copy").focus()`)
+	tab.Press(browser.Enter)
+	tab.Until("the button says so", `document.querySelector(".todo .copy").innerText === "Copied"`)
+	require.Equal(t, command, browser.Eval[string](tab, `navigator.clipboard.readText()`))
+	tab.Accessible()
+	require.Empty(t, tab.Messages())
+
+	plain := b.Open(t, server.URL, browser.Look{NoScript: true})
+	plain.Click(".todo code.command")
+	require.Equal(t, command, browser.Eval[string](plain, `getSelection().toString()`))
 }
 
 // Tab goes to the skip link, then to everything that can be clicked or typed into, in the order of the page, and one sees where it is.

@@ -276,6 +276,19 @@ func (tab *Tab) Advance(d time.Duration) {
 	require.NoError(tab.t, err, "the page's clock")
 }
 
+// MayUseClipboard lets pages write and read the clipboard: a headless browser refuses it, as it has nobody to ask.
+func (tab *Tab) MayUseClipboard() {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	for _, name := range []string{"clipboard-write", "clipboard-read"} {
+		_, err := chromedp.CallBrowser(ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			Permission: &cdpbrowser.PermissionDescriptor{Name: name}, Setting: cdpbrowser.PermissionSettingGranted,
+		})
+		require.NoError(tab.t, err, name)
+	}
+}
+
 // Show brings the window back that Hide minimized. The page of a minimized window is hidden, and knows it.
 func (tab *Tab) Show() { tab.t.Helper(); tab.window(cdpbrowser.WindowStateNormal) }
 

@@ -1,11 +1,23 @@
 // Keeps a page fresh while somebody sees it: loads it again every data-poll seconds and puts the new content in its place. Scroll place,
-// focus and open details stay. A page with a form that somebody began to fill is left alone. Without this script the pages are complete.
+// focus and open details stay. A page with a form that somebody began to fill is left alone. Each command gets a button that copies it.
+// Without this script the pages are complete.
 "use strict";
 (() => {
   const every = Number(document.body.dataset.poll) * 1000;
   const fresh = document.getElementById("fresh");
   const loadedAt = () => performance.now();
   let last = loadedAt(), said = fresh ? fresh.textContent : "";
+
+  // Without https there is no clipboard, so no button. Where it is refused, the command is selected.
+  const buttons = () => navigator.clipboard && document.querySelectorAll("code.command").forEach((command) => {
+    const button = document.createElement("button");
+    const says = (word) => { button.textContent = word; button.setAttribute("aria-label", word + " " + command.textContent); };
+    button.type = "button"; button.className = "copy"; button.name = command.textContent;
+    button.addEventListener("click", () => navigator.clipboard.writeText(command.textContent).then(() => says("Copied"), () => { getSelection().selectAllChildren(command); says("Selected"); }));
+    says("Copy");
+    command.after(" ", button);
+  });
+  buttons();
 
   // How old the page is stands in the header, and turns red when two polls failed.
   const tell = () => {
@@ -31,6 +43,7 @@
     const open = Array.from(now.querySelectorAll("details[open]")).map((d) => d.id);
     const scrolled = Array.from(now.querySelectorAll(".scroll")).map((s) => s.scrollLeft);
     now.replaceWith(document.adoptNode(main));
+    buttons();
     open.forEach((id) => { const d = id && document.getElementById(id); if (d) d.open = true; });
     main.querySelectorAll(".scroll").forEach((s, i) => { s.scrollLeft = scrolled[i] || 0; });
     if (focused) {
