@@ -154,7 +154,6 @@ func (p planted) asked() map[string][]string {
 // pagesFrom are the pages that links lead to from a page, and the page itself. Each is visited once.
 func pagesFrom(t *testing.T, site Mounted, who string, from ...string) map[string]string {
 	t.Helper()
-	link := regexp.MustCompile(`(?:href|action)="/api/ui/([^"]*)"`)
 	bodies := map[string]string{}
 	for len(from) > 0 {
 		path := from[0]
@@ -163,11 +162,39 @@ func pagesFrom(t *testing.T, site Mounted, who string, from ...string) map[strin
 			continue
 		}
 		bodies[path] = opsCall{method: http.MethodGet, path: path, identities: who}.call(t, site).Body
-		for _, m := range link.FindAllStringSubmatch(bodies[path], -1) {
-			from = append(from, html.UnescapeString(m[1]))
-		}
+		from = append(from, linksOf(bodies[path])...)
 	}
 	return bodies
+}
+
+// linksOf are the pages that links and forms of a page lead to.
+func linksOf(body string) (paths []string) {
+	for _, m := range regexp.MustCompile(`(?:href|action)="/api/ui/([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		paths = append(paths, html.UnescapeString(m[1]))
+	}
+	return paths
+}
+
+// Two clicks lead from the overview to why a document failed.
+func TestADocumentsAnswerIsTwoClicksFromTheOverview(t *testing.T) {
+	p := plant(t)
+	open := func(path string) string {
+		return opsCall{method: http.MethodGet, path: path, identities: person("name", "Ann", "roles", "Reader")}.call(t, signedInUI(p.Ops)).Body
+	}
+	clicks := map[string]int{}
+	for _, first := range linksOf(open("")) {
+		clicks[first] = 1
+		for _, second := range linksOf(open(first)) {
+			if clicks[second] == 0 {
+				clicks[second] = 2
+			}
+		}
+	}
+	for id, says := range map[string]string{badID: "process_output.unspsc: expected text of at most 10 characters", quotedID: "after 5 of 5 retries: document 2628"} {
+		path := "document?id=" + url.QueryEscape(id)
+		require.NotZero(t, clicks[path], "%s: more than two clicks from the overview", id)
+		require.Contains(t, open(path), says, id)
+	}
 }
 
 // A reader sees no value of a document or of a row: in no answer of a call and on no page. An operator sees them, which shows that they are

@@ -8,6 +8,8 @@ func pagesTable() []mutant {
 	return []mutant{
 		{"a group that waits has no retry", "internal/ops/counts.go", " || (g.Status == invoice.RetryScheduled && !deferred(g.Kind))", "", "internal/ops", "TestCountsSayWhatWaitsLongestAndWhatFailsNow"},
 		{"a page without SQL stays away", "internal/ui/problem.go", "Live: t.Away", "Live: false", "test/storybook", says},
+		{"a reader's page asks for values", "internal/ui/documents.go", "if v.Who.May() { // a reader's", "if true { // a reader's", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
+		{"the page of a finding asks for a reader's values", "internal/ui/findings.go", "if !v.Who.May() {", "if false {", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
 		{"the overview has words of its own", "internal/ui/overview.go", "v.site.says(f.Says)", "f.Reason", "test/storybook", "TestTheOverviewHasTheWordsOfStatus"},
 		{"a reader sees an action", "internal/ui/overview.go", "if v.Who.May() && g.Retry", "if g.Retry", "test/storybook", says},
 	}

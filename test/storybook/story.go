@@ -54,20 +54,21 @@ func (s Story) Site() *ui.Site {
 	return ui.New(ui.Options{SysName: "web", Mode: mode, Version: "v0.1.0", Location: zone(), Now: Now, Codes: explain.New(open.Faults())})
 }
 
-// Calls answers the story's calls.
-func (s Story) Calls() opsapi.Caller {
-	return opsapi.Canned(s.Request().Who, func(_ context.Context, name string, request any) (any, error) {
-		switch answer := s.Answers[name].(type) {
-		case nil:
-			return nil, fmt.Errorf("the story %s has no answer for %s", s.Name, name)
-		case error:
-			return nil, answer
-		case func(any) (any, error):
-			return answer(request)
-		default:
-			return answer, nil
-		}
-	})
+// Calls answers the story's calls, for who looks.
+func (s Story) Calls() opsapi.Caller { return opsapi.Canned(s.Request().Who, s.Answer) }
+
+// Answer is the story's answer to a call.
+func (s Story) Answer(_ context.Context, name string, request any) (any, error) {
+	switch answer := s.Answers[name].(type) {
+	case nil:
+		return nil, fmt.Errorf("the story %s has no answer for %s", s.Name, name)
+	case error:
+		return nil, answer
+	case func(any) (any, error):
+		return answer(request)
+	default:
+		return answer, nil
+	}
 }
 
 // Request is the story's request.

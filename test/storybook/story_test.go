@@ -1,6 +1,7 @@
 package storybook_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -98,6 +99,31 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	ended.Status = run.RunPurged
 	failures.Answers["run.show"] = ended
 	require.Empty(t, commands("run-failures", opsapi.Operator), "retention deletes the run")
+}
+
+// A page asks for values, before and after, and for files of evidence only when an operator looks: a reader's page makes no such call, also
+// where nothing would refuse it.
+func TestAPageAsksForContentOnlyForAnOperator(t *testing.T) {
+	content := map[string]bool{}
+	for _, row := range opsapi.Table() {
+		content[row.Name] = row.Role == opsapi.Operator
+	}
+	asked := map[opsapi.Role][]string{}
+	for _, s := range storybook.Stories() {
+		for _, role := range []opsapi.Role{opsapi.Reader, opsapi.Operator} {
+			s.Role = role
+			calls := opsapi.Canned(opsapi.Who{Role: opsapi.Operator}, func(ctx context.Context, name string, request any) (any, error) {
+				if content[name] {
+					asked[role] = append(asked[role], s.Name+" asks "+name)
+				}
+				return s.Answer(ctx, name, request)
+			})
+			s.Site().Serve(t.Context(), calls, s.Request())
+		}
+	}
+	require.Empty(t, asked[opsapi.Reader])
+	require.Contains(t, asked[opsapi.Operator], "document-failed asks document.diff")
+	require.Contains(t, asked[opsapi.Operator], "finding-open asks document.diff")
 }
 
 // The field in the header of every page takes a line or the id of a document.
