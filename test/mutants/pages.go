@@ -11,6 +11,7 @@ func pagesTable() []mutant {
 		{"a reader's page asks for values", "internal/ui/documents.go", "if v.Who.May() { // a reader's", "if true { // a reader's", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
 		{"the page of a finding asks for a reader's values", "internal/ui/findings.go", "if !v.Who.May() {", "if false {", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
 		{"the overview has words of its own", "internal/ui/overview.go", "v.site.says(f.Says)", "f.Reason", "test/storybook", "TestTheOverviewHasTheWordsOfStatus"},
+		{"a retry loses a filter of its list", "internal/ui/documents.go", `{"request", "--request"}, `, "", "internal/ui", "TestAListsFiltersGoWithItsRetry"},
 		{"a reader sees an action", "internal/ui/overview.go", "if v.Who.May() && g.Retry", "if g.Retry", "test/storybook", says},
 	}
 }
