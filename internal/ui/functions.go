@@ -149,24 +149,12 @@ func span(d time.Duration) string {
 	return strconv.Itoa(int(d/day)) + " days"
 }
 
-// number writes a whole number with commas.
+// number writes a whole number, of zero or more, with commas.
 func number(n any) string {
 	text := fmt.Sprint(n)
-	digits := strings.TrimPrefix(text, "-")
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return text
-		}
-	}
-	var parts []string
 	const group = 3
-	for len(digits) > group {
-		parts = append([]string{digits[len(digits)-group:]}, parts...)
-		digits = digits[:len(digits)-group]
+	for i := len(text) - group; i > 0; i -= group {
+		text = text[:i] + "," + text[i:]
 	}
-	grouped := strings.Join(append([]string{digits}, parts...), ",")
-	if strings.HasPrefix(text, "-") {
-		return "-" + grouped
-	}
-	return grouped
+	return text
 }

@@ -11,8 +11,8 @@ import (
 type meaning struct {
 	Code    string
 	Entries []explain.Entry
-	// Do and Mends are what a person does and what the timer does by itself, each once.
-	Do, Mends []string
+	// Do is what a person does, each advice once.
+	Do []string
 }
 
 // meaning explains a code; nil for one that no table has.
@@ -23,11 +23,10 @@ func (v *visit) meaning(code string) *meaning {
 	}
 	m := &meaning{Code: code, Entries: found}
 	for _, e := range found {
-		m.Do, m.Mends = append(m.Do, e.Do), append(m.Mends, e.Mends)
+		if !slices.Contains(m.Do, e.Do) {
+			m.Do = append(m.Do, e.Do)
+		}
 	}
-	slices.Sort(m.Do)
-	slices.Sort(m.Mends)
-	m.Do, m.Mends = slices.Compact(m.Do), slices.DeleteFunc(slices.Compact(m.Mends), func(s string) bool { return s == "" })
 	return m
 }
 

@@ -22,43 +22,36 @@ func notFound(reason string) error { return &pageError{http.StatusNotFound, reas
 // usage is an error of what somebody typed.
 func usage(reason string) error { return &pageError{http.StatusBadRequest, reason} }
 
-// statusOf is the status of an error's answer.
-func statusOf(err error) int {
+// answerOf is an error's status and its reason in our own words.
+func answerOf(err error) (status int, reason string) {
 	var page *pageError
 	var request *ops.RequestError
 	var denied *opsapi.DeniedError
 	switch {
 	case errors.As(err, &page):
-		return page.status
+		return page.status, page.reason
 	case errors.As(err, &request):
-		return map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal]
+		return map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal], request.Message
 	case errors.As(err, &denied):
-		return http.StatusForbidden
-	case fault.KindOf(err) == fault.Contention:
-		return http.StatusConflict
-	case fault.IsDependency(err):
-		return http.StatusServiceUnavailable
+		return http.StatusForbidden, denied.Error()
 	}
-	return http.StatusInternalServerError
+	status, reason = http.StatusInternalServerError, "an unexpected error"
+	if e := fault.As(err); e != nil {
+		reason = e.Reason
+	}
+	switch {
+	case fault.KindOf(err) == fault.Contention:
+		status = http.StatusConflict
+	case fault.IsDependency(err):
+		status = http.StatusServiceUnavailable
+	}
+	return status, reason
 }
 
 // reasonOf is an error in our own words.
 func reasonOf(err error) string {
-	var page *pageError
-	var request *ops.RequestError
-	var denied *opsapi.DeniedError
-	switch {
-	case errors.As(err, &page):
-		return page.reason
-	case errors.As(err, &request):
-		return request.Message
-	case errors.As(err, &denied):
-		return denied.Error()
-	}
-	if e := fault.As(err); e != nil {
-		return e.Reason
-	}
-	return "an unexpected error"
+	_, reason := answerOf(err)
+	return reason
 }
 
 // trouble is what the problem page shows.
@@ -82,14 +75,15 @@ func notDone(err error) string {
 
 // problem is the page of an error.
 func (v *visit) problem(err error) Answer {
-	t := trouble{Says: reasonOf(err), Away: fault.IsDependency(err) && v.failed == nil}
+	status, reason := answerOf(err)
+	t := trouble{Says: reason, Away: fault.IsDependency(err) && v.failed == nil}
 	if fault.IsDependency(err) {
 		t.Code = fault.CodeOf(err)
 	}
 	if v.failed != nil {
 		t.Says, t.Why = notDone(v.failed), v.Form.Get("why")
 	}
-	a := v.render("problem", v.page.nav, content{Title: http.StatusText(statusOf(err)), Main: t, Status: statusOf(err), Live: t.Away})
+	a := v.render("problem", v.page.nav, content{Title: http.StatusText(status), Main: t, Status: status, Live: t.Away})
 	a.Err = err
 	return a
 }

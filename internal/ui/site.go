@@ -173,7 +173,7 @@ func (s *Site) Serve(ctx context.Context, calls opsapi.Caller, r Request) Answer
 		return v.problem(err)
 	}
 	if v.failed != nil {
-		c.Status = statusOf(v.failed)
+		c.Status, _ = answerOf(v.failed)
 		c.Notices = append([]Notice{{"bad", notDone(v.failed)}}, c.Notices...)
 	}
 	return v.render(v.page.template(), v.page.nav, c)
