@@ -89,6 +89,75 @@ func TestOperatorsWorkInABrowser(t *testing.T) {
 	s.looksWithoutSQL(t, b, first+lacking-1)
 }
 
+// A person with a keyboard and a phone's screen, without JavaScript, asks what the pages are for: is it well, why is this document here, do it
+// again, stop and go on, and does SQL equal Cosmos DB.
+func TestThePagesAnswerByKeyboard(t *testing.T) {
+	t.Parallel()
+	s := quietStack(t, nil)
+	_, doc := aResult(t, "web", 901, nil) // IVCE_DTL lacks its row
+	s.submit(doc)
+	s.waitUntilQuiet(6)
+	s.tick()
+	tab := browser.Start(t).Open(t, s.handler.ui(""), browser.Look{NoScript: true, Width: browser.Phone})
+	require.Contains(t, tab.Text(".flow"), "Flowing")
+
+	reach(t, tab, "[aria-labelledby=groups] td a[href*=documents]")
+	enter(t, tab, "the list", `h1`, "Documents")
+	reach(t, tab, "tbody a[href*=document]")
+	enter(t, tab, "the document, by the second key", `h1`, "no row in IVCE_DTL for line")
+	require.Contains(t, tab.Text(".panel"), "missing_detail_row")
+
+	s.addLines(901)
+	reach(t, tab, "a[href*=retry]")
+	enter(t, tab, "the question", `h1`, "Retry 1 document")
+	answer(t, tab, "the receipt", "#main", "committed")
+	require.Contains(t, tab.Address(), "/api/ui/run?run=replay-")
+
+	reach(t, tab, "nav a")
+	enter(t, tab, "the overview", ".flow", "Flowing")
+	reach(t, tab, ".flow a")
+	enter(t, tab, "the question", "h1", "Pause the flow")
+	answer(t, tab, "the pause", ".flow", "Paused by a developer on this machine")
+	reach(t, tab, ".flow a")
+	enter(t, tab, "the question", "h1", "Resume the flow")
+	answer(t, tab, "the flow after it", ".flow", "Ramping up")
+
+	reach(t, tab, "nav a[href$=findings]")
+	enter(t, tab, "the findings", "h1", "Findings")
+	require.Contains(t, tab.Text("#main"), "No finding is open.")
+	require.Empty(t, tab.Sideways())
+	tab.Accessible()
+	require.Empty(t, tab.Messages())
+}
+
+// reach presses Tab until the focus is on an element of a CSS selector.
+func reach(t *testing.T, tab *browser.Tab, selector string) {
+	t.Helper()
+	const most = 60
+	for range most {
+		tab.Press(browser.TabKey)
+		if browser.Eval[bool](tab, fmt.Sprintf(`document.activeElement.matches(%q)`, selector)) {
+			return
+		}
+	}
+	require.Fail(t, "Tab does not reach it", selector)
+}
+
+// enter presses Enter where the focus is, and waits until an element of the page that it leads to says something.
+func enter(t *testing.T, tab *browser.Tab, what, selector, says string) {
+	t.Helper()
+	tab.Press(browser.Enter)
+	tab.Until(what, fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q) === true`, selector, says))
+}
+
+// answer gives the reason of an action, and enters it.
+func answer(t *testing.T, tab *browser.Tab, what, selector, says string) {
+	t.Helper()
+	reach(t, tab, "#why")
+	tab.Press("a reason")
+	enter(t, tab, what, selector, says)
+}
+
 // finds types a line into the header's field and goes to its document.
 func finds(t *testing.T, tab *browser.Tab, line int) {
 	t.Helper()
