@@ -100,7 +100,7 @@ func TestAReportHasTheFailuresOfTheFeed(t *testing.T) {
 	code, reply := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(19_996, 20_010, ""))) // nine lines have no row
 	require.Equal(t, http.StatusOK, code, reply)
 	require.Equal(t, map[string]int{`"committed"`: 5, `"retry_scheduled"`: 9}, s.statuses())
-	status, table := p.ask(http.MethodGet, "reports/rows?name=error-codes", "")
+	status, table := p.ask(http.MethodGet, "reports?name=error-codes", "")
 	require.Equal(t, "200", status, table)
 	require.Equal(t, []any{"error_code", "errors", "errors_percent", "documents", "retryable", "last_hour", "first_at", "last_at", "sample_id", "sample_line"}, table["columns"])
 	require.Len(t, table["rows"], 1)
