@@ -158,7 +158,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 		return nil
 	}
 	names, other := map[string][]string{
-		"error_kind": {"kind"}, "error_code": {"code"}, "statuses": {"status"}, "before": {"older-than"}, "from": {"since"}, "to": {"until"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+		"error_code": {"code"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
 	}[member]
 	if !other {
 		names = []string{strings.ReplaceAll(member, "_", "-")}

@@ -82,6 +82,7 @@ func TestOperating(t *testing.T) {
 	r.count(t)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Regexp(t, `flow\s+running`, r.out)
+	require.Regexp(t, `(?m)^partition key\s+/request_details/id$`, r.out, "as the container's definition has it")
 	require.Regexp(t, `(?m)^DEPENDENCY\s+STATE\s+SINCE\s+LAST SEEN\s+BY\s+CODE\s+REASON\s*$`, r.out)
 	require.Regexp(t, `(?m)^timer\s+ok\s+-\s+\d{4}-\d\d-\d\d \S+\s+-\s`, r.out)
 	require.Regexp(t, `failed\s+2`, r.out)
@@ -286,6 +287,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	app := "--app=" + server.URL
 	require.NoError(t, o.SaveCounts(t.Context()))
 	require.Equal(t, exitOK, b.run(t, "status", app), b.errors)
+	require.Regexp(t, `(?m)^partition key\s+-$`, b.out, "nothing says what it is")
 	require.Regexp(t, `failed\s+1`, b.out)
 	require.Contains(t, b.errors, "app: "+server.URL+" (--app), with a function key")
 	require.Equal(t, exitOK, b.run(t, "document", "why", id, app), b.errors)

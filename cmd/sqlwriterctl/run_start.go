@@ -65,13 +65,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			}
 		}
 		started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
-		if err != nil {
-			return err
-		}
-		if started.Progress != nil { // its message could not be sent, so the app executed it
-			return printExecution(a, started, nil)
-		}
-		return emitStarted(a, started)
+		return printExecution(a, started, err)
 	})
 }
 
@@ -88,7 +82,7 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	return err == nil, err
 }
 
-// printExecution prints a run that the app executed in the request.
+// printExecution prints a run that was started: its progress where the app executed it in the request.
 func printExecution(a *app, started ops.Started, err error) error {
 	if err != nil {
 		return err
