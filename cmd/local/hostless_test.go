@@ -14,11 +14,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/sample"
 )
 
 // TestAHostOverTheServersNeedsTheStagedFolderOnly is `make servers`, `make stage` and `func start` in .stage: the host gets the

@@ -13,12 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/timer"
+	"sqlwriter/test/sample"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 )
 
 // shownDifferences bounds how many differences are printed.

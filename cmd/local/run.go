@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"sqlwriter/cmd/internal/stackfile"
-	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/test/expect"
 )
 
 // stopWithin bounds the end of the whole stack.

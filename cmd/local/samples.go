@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/sample"
 )
 
 // submitters is how many documents are submitted at the same time.

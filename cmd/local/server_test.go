@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/internal/stackfile"
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 	"sqlwriter/test/sqlservertest"
 )
 

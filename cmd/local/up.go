@@ -17,13 +17,13 @@ import (
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/internal/proc"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/sample"
 )
 
 // The preferred ports are those of the vendors' tools. Another port is used if one is taken.

@@ -47,7 +47,7 @@ const (
 // A new column needs three edits by hand and two commands:
 //   - its row in columns.go;
 //   - a larger HashVersion, because every hash changes;
-//   - its line in cmd/local/expect/mapping.go, which is independent of this table on purpose;
+//   - its line in test/expect/mapping.go, which is independent of this table on purpose;
 //   - `make update`, which rewrites the goldens and docs/rules.md;
 //   - in each deployment the column in the user's table, and `sqlwriterctl migrate` for the procedures.
 type Column struct {

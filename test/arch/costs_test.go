@@ -44,11 +44,11 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 		known map[string]string
 	}{
 		{"columns", columns, map[string]string{
-			"internal/invoice/columns.go": table, "cmd/local/expect/mapping.go": "the second mapping, which shares nothing with the first",
+			"internal/invoice/columns.go": table, "test/expect/mapping.go": "the second mapping, which shares nothing with the first",
 		}},
 		{"members of a document", members, map[string]string{
-			"internal/invoice/columns.go": table, "cmd/local/expect/mapping.go": "as above", "internal/invoice/rules_test.go": filled,
-			"cmd/local/expect/check_test.go": filled, "test/bench/content_test.go": filled, "examples/02-duplicates.json": "an example: no edit",
+			"internal/invoice/columns.go": table, "test/expect/mapping.go": "as above", "internal/invoice/rules_test.go": filled,
+			"test/expect/check_test.go": filled, "test/bench/content_test.go": filled, "examples/02-duplicates.json": "an example: no edit",
 		}},
 		{"operators' calls", calls, map[string]string{"internal/opsapi/table.go": table}},
 		{"settings", settings, map[string]string{"internal/config/setting.go": table}},

@@ -159,7 +159,7 @@ func directions() []direction {
 		},
 		{
 			"cmd/local",
-			[]string{"internal/", "cmd/internal/stackfile", "cmd/local", "cmd/stage/staging", "examples", "test/emulators"},
+			[]string{"internal/", "cmd/internal/stackfile", "cmd/local", "cmd/stage/staging", "examples", "test/emulators", "test/expect", "test/sample"},
 			[]string{"github.com/", "golang.org/x/sync", "modernc.org/sqlite"},
 			"the local stack is made of everything",
 		},
@@ -180,7 +180,8 @@ func directions() []direction {
 		{"functions", nil, nil, "data only"},
 		{"test/arch", nil, nil, "tests only"},
 		{"test/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
-		{"cmd/local/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
+		{"test/sample", []string{"test/expect", "examples"}, []string{}, "the documents that local runs and end-to-end tests submit, by what each must end as"},
+		{"test/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
 	}
 }
 
@@ -277,7 +278,7 @@ func TestTheImportRulesFindViolations(t *testing.T) {
 		{"internal/run", "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"},
 		{"test/inmem", "sqlwriter/internal/blob"},
 		{"internal/app", "github.com/microsoft/go-mssqldb"},
-		{"cmd/local/expect", "sqlwriter/internal/store/sqlserver"},
+		{"test/expect", "sqlwriter/internal/store/sqlserver"},
 		{"handlers", "sqlwriter/internal/cosmos"},
 		{"cmd/sqlwriterctl", "sqlwriter/cmd/local/outage"},
 		{"cmd/sqlwriterctl", "sqlwriter/internal/app"},
@@ -286,7 +287,7 @@ func TestTheImportRulesFindViolations(t *testing.T) {
 		{"internal/app", "sqlwriter/internal/servicebus"},
 		{"internal/app", "sqlwriter/test/emulators/cosmosdb"},
 		{"test/emulators/cosmosdb", "sqlwriter/internal/cosmos"},
-		{"cmd/local/expect", "sqlwriter/internal/invoice"},
+		{"test/expect", "sqlwriter/internal/invoice"},
 	} {
 		d, ok := directionOf(c.from)
 		require.True(t, ok, c.from)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
+	"sqlwriter/test/sample"
 )
 
 // Must show: with 130 results whose lines do not exist, a good one is committed in less than 10 s: one that comes with them, and

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	away "sqlwriter/cmd/local/outage"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/browser"
+	"sqlwriter/test/sample"
 )
 
 // The tests of this file look at the real handler's pages in a real browser, as operators do.

@@ -14,12 +14,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/events"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/sample"
 	"sqlwriter/test/sqlservertest"
 )
 

@@ -12,12 +12,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 )
 
 // rehearsal is a container and a database with the old writer's history, and both apps' switches.

@@ -18,11 +18,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/expect"
 	"sqlwriter/test/sqlservertest"
 )
 
@@ -120,7 +120,7 @@ func (r *rehearsal) ledgerRows() int {
 }
 
 // oldWriter is the program that was there before: row by row, without an order of results,
-// and its own layout of sql_writer. Its mapping is that of cmd/local/expect, which shares nothing with the product.
+// and its own layout of sql_writer. Its mapping is that of test/expect, which shares nothing with the product.
 type oldWriter struct {
 	r       *rehearsal
 	running bool

@@ -12,8 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/expect"
 )
 
 // The size of the rehearsal: the figures of docs/cutover.md.

@@ -17,8 +17,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/stage/staging"
 	_ "sqlwriter/internal/app" // the binaries are built by go build: without this, go test would answer (cached) after a change of the product
 	"sqlwriter/internal/store/sqlite"
@@ -27,6 +25,8 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/provision"
 	"sqlwriter/test/emulators/funchost"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 )
 
 const (

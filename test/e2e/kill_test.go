@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/sample"
 )
 
 // kill ends the handler and waits for another one. The third time within half an hour the host itself gives up, as the real one

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/sample"
 )
 
 // hostLimit is how long a handler may stay after its host was killed (docs/requirements.md R94).

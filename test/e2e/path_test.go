@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/test/emulators/azurite"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/sample"
 )
 
 // Must show: one Cosmos write and no read per document, counted at the emulator. (`make run` measures p99 over 500.)

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/emulators/azurite"
+	"sqlwriter/test/sample"
 )
 
 // The tests of this file plant a fault in documents, or what an operator does, and look with the real sqlwriterctl. The timer ticks when

@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	away "sqlwriter/cmd/local/outage"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/sample"
 	"sqlwriter/test/sqlservertest"
 )
 

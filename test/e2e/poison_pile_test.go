@@ -18,9 +18,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/emulators/azurite"
+	"sqlwriter/test/sample"
 )
 
 // The pile: so many poison messages, and what became of their documents before the retry.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/test/emulators/azurite"
+	"sqlwriter/test/sample"
 )
 
 // backup copies the database, as it is when it is so old, and returns what puts the copy in its place at once, while the handler uses it.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/test/emulators/cosmosdb/provision"
+	"sqlwriter/test/sample"
 )
 
 // peakRSS is a process's high-water mark in bytes, where /proc has it.

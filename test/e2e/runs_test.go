@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/events"
 	"sqlwriter/test/emulators/azurite"
@@ -21,6 +20,7 @@ import (
 	"sqlwriter/test/emulators/funchost"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/emulators/servicebus/servicebustest"
+	"sqlwriter/test/sample"
 )
 
 // The queues of the stack.

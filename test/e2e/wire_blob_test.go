@@ -13,10 +13,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/emulators/azurite"
+	"sqlwriter/test/sample"
 )
 
 // pills is how many documents are to become poison pills.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/sample"
 )
 
 // cosmosFault is what goes wrong on the wire to Cosmos DB in the middle of a drain.

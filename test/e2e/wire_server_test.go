@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/expect"
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/expect"
+	"sqlwriter/test/sample"
 	"sqlwriter/test/sqlservertest"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/sample"
 )
 
 // faultsVariable turns the long campaigns on: `make faults`.

@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"sqlwriter/cmd/local/expect"
 	"sqlwriter/examples"
+	"sqlwriter/test/expect"
 )
 
 // Document is one result and its required final state.

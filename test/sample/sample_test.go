@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/sample"
 )
 
 // golden is the SHA-256 of the 500 documents of `make run`. It changes only on purpose.

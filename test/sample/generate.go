@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/cmd/local/expect"
+	"sqlwriter/test/expect"
 )
 
 // Options configure Generate.
