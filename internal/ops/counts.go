@@ -38,7 +38,7 @@ type CountsStore interface {
 
 // Messages looks at the messages of one queue. It takes none.
 type Messages interface {
-	// Count counts active and dead-lettered messages among the first most of each; AtLeast says that there may be more. Locked messages
+	// Count counts active and dead-lettered messages among the first most of each, with the time of the oldest; AtLeast says that there may be more. Locked messages
 	// are active; scheduled and deferred ones are not. Errors by kind: infrastructure (code "unauthorized" without the right to look),
 	// throttled.
 	Count(ctx context.Context, most int) (active, deadLettered Count, err error)
@@ -82,6 +82,15 @@ type Count struct {
 	Documents int `json:"documents"`
 	// AtLeast says that the count ended early: there may be more.
 	AtLeast bool `json:"at_least,omitempty"`
+	// Since is when the oldest of these messages was sent; zero of documents, and when there is none.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Add counts a message that was sent at a time.
+func (c *Count) Add(sent time.Time) {
+	if c.Documents++; c.Since.IsZero() || sent.Before(c.Since) {
+		c.Since = sent.UTC()
+	}
 }
 
 // String is the number; "at least" comes before it when there may be more.

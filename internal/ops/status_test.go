@@ -298,7 +298,7 @@ func TestAQueueThatCannotBeAskedIsUnknown(t *testing.T) {
 	}
 	w.queue.Mend()
 	require.Empty(t, w.queue.Send(t.Context(), []run.Outgoing{{ID: "a"}})[0])
-	require.Equal(t, ops.Count{Documents: 1}, w.tick().Counts.Queues[0].Active)
+	require.Equal(t, ops.Count{Documents: 1, Since: start()}, w.tick().Counts.Queues[0].Active)
 }
 
 // SQL that does not answer holds a status up for five seconds.

@@ -56,6 +56,8 @@ type Run struct {
 	HeartbeatAt time.Time `json:"heartbeat_at,omitzero"`
 	// NextIn is the wait for the next chunk by the rate, by the database's clock.
 	NextIn time.Duration `json:"-"`
+	// Idle is the time since a run could go on: since it last stored its position and the wait after that was over, or since its start; 0 at its end.
+	Idle time.Duration `json:"-"`
 	// Silent is the time since the manager's last heartbeat, by the database's clock.
 	Silent time.Duration `json:"-"`
 	// Age is the run's duration so far, or in all, by the database's clock.

@@ -1,7 +1,9 @@
 package servicebus
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -56,7 +58,7 @@ func (q *Queue) peek(ctx context.Context, client *azservicebus.Client, most int,
 		}
 		for _, m := range page {
 			if m.State == azservicebus.MessageStateActive {
-				n.Documents++
+				n.Add(*cmp.Or(m.EnqueuedTime, &time.Time{}))
 			}
 			next = *m.SequenceNumber + 1
 		}

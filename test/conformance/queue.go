@@ -325,6 +325,10 @@ func countedMessages(t *testing.T, h QueueHarness) {
 		t.Helper()
 		a, d, err := h.Messages.Count(t.Context(), most)
 		require.NoError(t, err)
+		for _, c := range []*ops.Count{&a, &d} {
+			require.Equal(t, c.Documents == 0, c.Since.IsZero())
+			c.Since = time.Time{}
+		}
 		require.Equal(t, []ops.Count{active, dead}, []ops.Count{a, d})
 	}
 	count(10, ops.Count{}, ops.Count{})

@@ -23,6 +23,7 @@ func runPass(r *runTest) {
 	require.Equal(r, []any{`{"pass":"1"}`, 4, 0, 0}, []any{found.Watermark, found.Documents, found.Batches, found.LostManagers})
 	require.Equal(r, map[string]int{"committed": 3, "failed": 1}, found.Counts)
 	require.InDelta(r, 5*time.Minute, found.NextIn, float64(time.Minute))
+	require.Zero(r, found.Idle, "it waits as it was told")
 	stats, err := r.Store.Stats(r.Context(), "r")
 	require.NoError(r, err)
 	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 3, run.DocFailed: 1}, stats.Outcomes)
@@ -32,6 +33,7 @@ func runPass(r *runTest) {
 	require.Equal(r, []any{"2", 5}, []any{found.Watermark, found.Documents})
 	require.Equal(r, map[string]int{"committed": 5}, found.Counts)
 	require.LessOrEqual(r, found.NextIn, time.Duration(0), "the next one need not wait")
+	require.Less(r, found.Idle, time.Minute)
 }
 
 func runLatePass(r *runTest) {

@@ -71,9 +71,10 @@ func runBegins(r *runTest) {
 	require.JSONEq(r, string(given.Filter), string(found.Filter))
 	require.Less(r, found.Age, time.Minute)
 	require.Less(r, found.Silent, time.Minute)
+	require.Less(r, found.Idle, time.Minute)
 	want := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, Matched: 6,
-		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, Counts: map[string]int{}, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
+		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, Counts: map[string]int{}, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent, Idle: found.Idle,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
 	require.Equal(r, []string{"RUN_START"}, r.codes())
@@ -108,7 +109,7 @@ func runLong(r *runTest) {
 			whole.Counts = nil
 		}
 		for _, of := range []*run.Run{&whole, &brief} {
-			of.Silent, of.Age = 0, 0
+			of.Silent, of.Age, of.Idle = 0, 0, 0
 		}
 		require.Equal(r, whole, brief, "%s has all but the filter, the watermark and, where nobody sees them, the counts", about)
 	}

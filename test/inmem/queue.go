@@ -24,7 +24,7 @@ type Queue struct {
 	// window is for how long an ID is known; 0 means that duplicates come twice. seen says until when each is.
 	window time.Duration
 	// dead counts the dead letters.
-	dead   int
+	dead   ops.Count
 	seen   map[string]time.Time
 	plan   []QueueFault
 	always *QueueFault
@@ -177,9 +177,9 @@ func (q *Queue) store(m run.Outgoing) {
 // DeadLetter makes dead letters of the first n messages that are due.
 func (q *Queue) DeadLetter(n int) {
 	for range n {
-		if _, due := q.Take(); due {
+		if m, due := q.Take(); due {
 			q.mu.Lock()
-			q.dead++
+			q.dead.Add(m.EnqueuedAt)
 			q.mu.Unlock()
 		}
 	}
@@ -197,11 +197,13 @@ func (q *Queue) Count(ctx context.Context, most int) (active, deadLettered ops.C
 	}
 	for _, m := range q.messages[:min(most, len(q.messages))] {
 		if !m.Due.After(q.now()) {
-			active.Documents++
+			active.Add(m.Due)
 		}
 	}
 	active.AtLeast = len(q.messages) >= most
-	return active, ops.Count{Documents: min(q.dead, most), AtLeast: q.dead >= most}, nil
+	deadLettered = q.dead
+	deadLettered.Documents, deadLettered.AtLeast = min(deadLettered.Documents, most), deadLettered.Documents >= most
+	return active, deadLettered, nil
 }
 
 // Take takes the message out of the queue that has been due longest; false when none is due.

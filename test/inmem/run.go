@@ -160,6 +160,9 @@ func (s *RunStore) shown(r *storedRun) run.Run {
 	now, found := s.at(), r.Run
 	found.Filter, found.Counts = slices.Clone(r.Filter), maps.Clone(r.Counts)
 	found.NextIn = max(0, r.nextAt.Sub(now))
+	if ready := cmp.Or(r.nextAt, r.StartedAt); r.EndedAt.IsZero() {
+		found.Idle = max(0, now.Sub(ready))
+	}
 	heard := r.HeartbeatAt
 	if heard.IsZero() {
 		heard = r.StartedAt // no heartbeat yet

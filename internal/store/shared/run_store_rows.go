@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -39,6 +40,9 @@ func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err e
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
 	if r.Epoch > 0 { // before the first claim the column has the time of the start
 		r.HeartbeatAt = heartbeat.Time
+	}
+	if ready := cmp.Or(next, started); ended.IsZero() {
+		r.Idle = elapsed(ready.Time, now.Time)
 	}
 	if !next.IsZero() {
 		r.NextIn = max(0, next.Sub(now.Time))
