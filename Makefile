@@ -108,7 +108,7 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	$(GO) run ./cmd/published -app $(APP)
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/cli.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
-	$(GO) test ./internal/events ./internal/invoice ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
+	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json
 test/emulators/azurite/node_modules/.package-lock.json: test/emulators/azurite/package-lock.json

@@ -1,7 +1,7 @@
-// Makes the alert rules of this folder on an Application Insights resource: one rule for each query.
+// Makes the alert rules of this folder on an Application Insights resource.
 //   az deployment group create --resource-group GROUP --template-file deploy/alerts/alerts.bicep \
 //     --parameters insights=RESOURCE_ID wake=ACTION_GROUP_ID tell=ACTION_GROUP_ID
-// A test holds that each query is listed here with the severity, period and interval of its header.
+// A test holds that each query is listed here with the period and interval of its header.
 
 @description('Resource id of Application Insights.')
 param insights string
@@ -14,24 +14,17 @@ param location string = resourceGroup().location
 param prefix string = 'sqlwriter'
 
 var rules = [
-  { name: 'flow-stopped', severity: 'wake', period: 'PT30M', every: 'PT5M', query: loadTextContent('flow-stopped.kql') }
-  { name: 'dependency-away', severity: 'wake', period: 'PT15M', every: 'PT5M', query: loadTextContent('dependency-away.kql') }
-  { name: 'timer-silent', severity: 'wake', period: 'PT20M', every: 'PT5M', query: loadTextContent('timer-silent.kql') }
-  { name: 'stuck-range', severity: 'wake', period: 'PT15M', every: 'PT5M', query: loadTextContent('stuck-range.kql') }
-  { name: 'mass-failure', severity: 'wake', period: 'PT10M', every: 'PT5M', query: loadTextContent('mass-failure.kql') }
-  { name: 'handler-restarts', severity: 'wake', period: 'PT30M', every: 'PT5M', query: loadTextContent('handler-restarts.kql') }
-  { name: 'growing-lag', severity: 'tell', period: 'PT30M', every: 'PT15M', query: loadTextContent('growing-lag.kql') }
-  { name: 'poison', severity: 'tell', period: 'PT15M', every: 'PT15M', query: loadTextContent('poison.kql') }
-  { name: 'open-findings', severity: 'tell', period: 'PT30M', every: 'PT30M', query: loadTextContent('open-findings.kql') }
-  { name: 'dead-letters', severity: 'tell', period: 'PT15M', every: 'PT15M', query: loadTextContent('dead-letters.kql') }
-  { name: 'mistakes', severity: 'tell', period: 'PT1H', every: 'PT1H', query: loadTextContent('mistakes.kql') }
+  { name: 'attention-wake', severity: 'wake', period: 'PT15M', every: 'PT5M', query: loadTextContent('attention.kql'), split: true }
+  { name: 'attention-tell', severity: 'tell', period: 'PT15M', every: 'PT5M', query: loadTextContent('attention.kql'), split: true }
+  { name: 'no-tick', severity: 'wake', period: 'P2D', every: 'PT5M', query: loadTextContent('no-tick.kql'), split: false }
+  { name: 'handler-restarts', severity: 'wake', period: 'PT30M', every: 'PT5M', query: loadTextContent('handler-restarts.kql'), split: false }
 ]
 
 resource alerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for rule in rules: {
   name: '${prefix}-${rule.name}'
   location: location
   properties: {
-    description: 'deploy/alerts/${rule.name}.kql: its header names the section of docs/runbook.md'
+    description: 'deploy/alerts/README.md; sqlwriterctl explain CONDITION says what to do'
     severity: rule.severity == 'wake' ? 1 : 3
     enabled: true
     scopes: [ insights ]
@@ -42,6 +35,12 @@ resource alerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for rule 
         {
           query: rule.query
           timeAggregation: 'Count'
+          // A rule of attention.kql takes the rows of its severity, and makes an alert of each condition.
+          dimensions: !rule.split ? [] : [
+            { name: 'severity', operator: 'Include', values: [ rule.severity ] }
+            { name: 'condition', operator: 'Include', values: [ '*' ] }
+            { name: 'beginning', operator: 'Include', values: [ '*' ] }
+          ]
           operator: 'GreaterThan'
           threshold: 0
           failingPeriods: { numberOfEvaluationPeriods: 1, minFailingPeriodsToAlert: 1 }

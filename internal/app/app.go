@@ -81,7 +81,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
-		a.events(context.Background()).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
+		a.tellSettings(context.Background())
 		a.breaker = breaker.New(nil, breaker.Options{})
 		made.close()
 		return a
@@ -335,6 +335,20 @@ func (a *App) SaveCounts(ctx context.Context) error {
 		return a.unusable()
 	}
 	return a.ops.SaveCounts(ctx)
+}
+
+// TellAttention implements handlers.Recoverer. Invalid settings are told, too. A shadow tells what it sees.
+func (a *App) TellAttention(ctx context.Context) error {
+	if a.ops == nil {
+		a.tellSettings(ctx)
+		return nil
+	}
+	return a.ops.TellAttention(ctx, a.events(ctx))
+}
+
+// tellSettings logs what is wrong with the settings.
+func (a *App) tellSettings(ctx context.Context) {
+	a.events(ctx).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
 }
 
 // TellTransitions implements handlers.Recoverer. While the breaker refuses, the transitions wait.

@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/condition"
 )
 
 // The dependencies and their states, as Health names them.
@@ -103,16 +104,21 @@ func (s *status) report() handlers.HealthReport {
 		view := s.flow()
 		r.Dependencies = dependencyHealth(view.Control.Dependencies)
 		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
-		if n := view.Control.Missed.Documents; n > 0 {
-			r.Problems = append(r.Problems, fmt.Sprintf(
-				"%s: the feed did not bring %d documents that were due; a lease may be stuck: runbook, \"the feed stands still\"", depCosmos, n))
+		if view.Control.Missed.Documents > 0 {
+			r.Problems = append(r.Problems, problem(condition.FeedMissed))
 		}
 		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide
 			r.Status = statusLive
-			r.Problems = append(r.Problems, depSQL+": "+view.Control.Breaker.Reason+" (docs/runbook.md)")
+			r.Problems = append(r.Problems, problem(condition.DatabaseRefused))
 		}
 	}
 	return r
+}
+
+// problem is a condition in one line.
+func problem(code string) string {
+	c, _ := condition.Of(code)
+	return fmt.Sprintf("%s: %s (%s)", c.Code, c.Means, c.Link())
 }
 
 // dependencyHealth describes the dependencies. Health is anonymous, so the instance and the reason are left out.

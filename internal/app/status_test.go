@@ -25,7 +25,7 @@ func TestHealthIsNotReadyForADatabaseThatWentBack(t *testing.T) {
 		require.Equal(t, want, r.Status, code)
 		require.Equal(t, code, r.Flow.Code)
 		if want == statusLive {
-			require.Contains(t, r.Problems, "sql: the heartbeat is 7, known is 9 (docs/runbook.md)")
+			require.Contains(t, r.Problems, "database_refused: SQL is not the database that was written to last; nothing is written (docs/runbook.md#the-database-went-back)")
 		}
 		view.Control.Breaker.Name = breaker.HalfOpen // the heartbeat matches again
 		require.Equal(t, handlers.StatusReady, s.report().Status, code)
@@ -42,5 +42,5 @@ func TestHealthTellsWhatTheFeedDidNotBring(t *testing.T) {
 	view.Control.Missed = breaker.Missed{Documents: 26, Sample: "2025-12-17 10:30:00.000000-06:00-0001-1"}
 	r := s.report()
 	require.Equal(t, handlers.StatusReady, r.Status)
-	require.Equal(t, []string{`cosmos: the feed did not bring 26 documents that were due; a lease may be stuck: runbook, "the feed stands still"`}, r.Problems)
+	require.Equal(t, []string{"feed_missed: the change feed did not bring documents that were due; the timer commits them, late (docs/runbook.md#the-feed-stands-still)"}, r.Problems)
 }

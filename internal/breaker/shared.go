@@ -227,7 +227,11 @@ func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	if is.Stopped() {
 		changed = events.FlowStopped
 	}
-	events.For(ctx, s.log).Write(changed, events.Fields{
+	log := events.For(ctx, s.log)
+	log.Write(changed, events.Fields{
 		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy, Limit: is.MaxDocuments(), NextProbe: is.NextProbe(),
 	})
+	if is.name() == Open { // the next tick may be minutes away
+		log.Write(events.Attention, events.Fields{Condition: is.Condition(), Since: is.Since, Reason: "the flow is " + is.Describe(s.now().UTC())})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
 )
 
@@ -139,6 +140,19 @@ func (s State) due(now time.Time, instance string) bool {
 
 // RefusesDatabase reports whether it is open because the database is not the one last written to.
 func (s State) RefusesDatabase() bool { return s.Name == Open && refusedCode(s.Code) }
+
+// Condition is the one that asks for a person while it is not closed; empty while it lets documents through.
+func (s State) Condition() string {
+	switch {
+	case s.RefusesDatabase():
+		return condition.DatabaseRefused
+	case s.Name == Open:
+		return condition.FlowStopped
+	case s.Name == Paused:
+		return condition.FlowPaused
+	}
+	return ""
+}
 
 // NextProbe is when the next probe may be claimed.
 func (s State) NextProbe() time.Time {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
 )
 
@@ -101,6 +102,12 @@ func (l Log) Write(name Name, f Fields) {
 		return
 	}
 	line = line.Str("event", string(name))
+	if told, tells := condition.ToldBy(string(name)); tells {
+		f.Condition = told.Code
+	}
+	if told, known := condition.Of(f.Condition); known {
+		f.Severity = told.Severity
+	}
 	f.completed(l.ids).writeTo(line)
 	line.Msg(row.Says)
 }

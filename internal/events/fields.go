@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
 )
 
@@ -72,7 +73,7 @@ type Fields struct {
 	HeldBy    string    `log:"held_by" says:"who paused the flow"`
 	Limit     int       `log:"limit" says:"most documents in one request"`
 	NextProbe time.Time `log:"next_probe" says:"when SQL is probed next"`
-	Since     time.Time `log:"since" says:"since when"`
+	Since     time.Time `log:"since" says:"since when; of a poison message the time of the latest"`
 
 	Pattern  string `log:"pattern" says:"pattern of the hand-off"`
 	Batches  int    `log:"batches" says:"number of batches"`
@@ -82,8 +83,8 @@ type Fields struct {
 	SendMS   int64  `log:"send_ms" says:"milliseconds of sending messages"`
 	UpdateMS int64  `log:"update_ms" says:"milliseconds of recording what was sent"`
 
-	Class string `log:"class" says:"class of findings"`
-	Open  int    `log:"open" says:"number of open findings"`
+	Condition string             `log:"condition" says:"what asks for a person ([the conditions](#the-conditions))"`
+	Severity  condition.Severity `log:"severity" says:"wake or tell: who is told of the condition"`
 
 	Version    string   `log:"version" says:"the build"`
 	SysName    string   `log:"sys_name" says:"setting SYS_NAME"`

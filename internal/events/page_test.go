@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"sqlwriter/internal/condition"
 )
 
 // The marks around the tables in docs/events.md.
@@ -15,9 +17,23 @@ const (
 // Tables returns the tables of docs/events.md.
 func Tables() string {
 	var b strings.Builder
-	b.WriteString("## The events\n\n| event | level | meaning | what to do | its fields |\n|---|---|---|---|---|\n")
+	b.WriteString("## The conditions\n\nA line that has `condition` asks for a person. `wake` wakes somebody, `tell` tells somebody during the day ([deploy/alerts](../deploy/alerts/README.md)).\n")
+	b.WriteString("Event `attention` tells the others that `sqlwriterctl status` shows, at each tick of the recovery timer, and as soon as the flow stops.\n\n")
+	b.WriteString("| condition | severity | meaning | what to do | told at once by |\n|---|---|---|---|---|\n")
+	for _, c := range condition.Table() {
+		told := strings.Join(c.Events, ", ")
+		if c.After > 0 {
+			told = "told when it has lasted for " + strings.TrimSuffix(strings.TrimSuffix(c.After.String(), "0s"), "0m")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s: [%s](%s) | %s |\n", c.Code, c.Severity, c.Means, c.Do, c.Page, strings.TrimPrefix(c.Link(), "docs/"), orDash(told))
+	}
+	b.WriteString("\n## The events\n\n| event | level | meaning | what to do | its fields |\n|---|---|---|---|---|\n")
 	for _, r := range Table() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Level, r.Says, orDash(r.Do), orDash(strings.Join(r.Fields, ", ")))
+		do := r.Do
+		if c, tells := condition.ToldBy(string(r.Name)); tells && do == "" {
+			do = fmt.Sprintf("see `%s`", c.Code)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Level, r.Says, orDash(do), orDash(strings.Join(r.Fields, ", ")))
 	}
 	b.WriteString("\n## The fields\n\n| field | JSON | meaning |\n|---|---|---|\n")
 	for i := range fieldTypes.NumField() {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/condition"
 )
 
 // The events. Table says what each means.
@@ -64,6 +66,8 @@ const (
 	MassFailure        Name = "mass_failure"
 	FeedMissed         Name = "feed_missed"
 
+	Attention Name = "attention"
+
 	HandOffDone         Name = "hand_off_done"
 	HandOffBroken       Name = "hand_off_broken"
 	RunEnded            Name = "run_ended"
@@ -72,7 +76,6 @@ const (
 	ExecutionWaits      Name = "execution_waits"
 	BatchFailed         Name = "batch_failed"
 	MessageDeadLettered Name = "message_dead_lettered"
-	FindingOpen         Name = "finding_open"
 	CompareImpossible   Name = "comparison_impossible"
 )
 
@@ -82,7 +85,7 @@ type Row struct {
 	Level zerolog.Level
 	// Says is the member message.
 	Says string
-	// Do says what a person does; empty for nothing. Links are relative to docs.
+	// Do says what a person does; empty for nothing, and where the condition that it tells says it. Links are relative to docs.
 	Do string
 	// Fields are the members that its lines may have, besides level, event, time, message and ids.
 	Fields []string
@@ -103,12 +106,12 @@ func Table() []Row {
 	flow := slices.Concat(failure, []string{"state", "held_by", "limit", "next_probe"})
 	handOff := slices.Concat(failure, []string{"pattern", "documents", "batches", "sent", "unsent", "insert_ms", "send_ms", "update_ms"})
 	const errorCode = "`sqlwriterctl explain CODE` says what the code means"
-	return []Row{
+	all := []Row{
 		{HandlerStarted, info, "the process listens", "", []string{"version"}},
 		{HandlerReady, info, "every dependency is open", "", []string{"version", "sys_name", "mode"}},
 		{HandlerEnded, info, "the process ends", "", []string{"reason", "drained"}},
 		{HandlerFailed, problem, "the process cannot serve, and the host starts it again", "read the reason; the third time in 30 minutes ends the host", []string{"reason"}},
-		{SettingsInvalid, problem, "the settings are invalid: batches are refused until they are corrected", "correct the settings that `problems` names ([settings.md](settings.md))", []string{"problems"}},
+		{SettingsInvalid, problem, "the settings are invalid: batches are refused until they are corrected", "", []string{"problems"}},
 
 		{DependencyNotOpen, warn, "a dependency is not open yet: it is tried again", "[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)", slices.Concat(failure, []string{"dependency", "again_ms"})},
 		{DependencyNotClosed, warn, "a dependency could not be closed", "", slices.Concat(failure, []string{"dependency"})},
@@ -122,14 +125,14 @@ func Table() []Row {
 		{CallAnswered, info, "an operator's call was answered", "", call},
 		{HealthAnswered, debug, "Health was asked", "", []string{"ms"}},
 		{InvocationPostponed, warn, "not now: a dependency is unwell, and the payload comes again", "[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)", invocation},
-		{InvocationLeft, problem, "the batch failed: its documents are left to the recovery timer, so that the feed goes on", "report it with the line: the app made a mistake", invocation},
-		{InvocationFailed, problem, "the invocation failed", "report it with the line: the app made a mistake", invocation},
+		{InvocationLeft, problem, "the batch failed: its documents are left to the recovery timer, so that the feed goes on", "", invocation},
+		{InvocationFailed, problem, "the invocation failed", "", invocation},
 		{FunctionUnknown, problem, "the host asks for a function that this build does not have", "[A function is missing](runbook.md#a-function-is-missing-after-a-deployment)", []string{"http_status"}},
-		{Panic, problem, "a panic: a mistake of the app, whose other work goes on", "report it with the stack", slices.Concat(document, []string{"stack"})},
+		{Panic, problem, "a panic: a mistake of the app, whose other work goes on", "", slices.Concat(document, []string{"stack"})},
 
 		{DocumentCommitted, debug, "the document is committed", "", []string{"document", "line", "outcome"}},
 		{DocumentRetryScheduled, warn, "the document was not written: it is tried again", "nothing, or `sqlwriterctl document why ID`", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
-		{DocumentError, problem, "the document was not written because of a mistake of the app: it is tried again", "report it with the line", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
+		{DocumentError, problem, "the document was not written because of a mistake of the app: it is tried again", "", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"})},
 		{DocumentFailed, problem, "the document is given up", "[Try failed documents again](runbook.md#try-failed-documents-again)", slices.Concat(document, []string{"line", "status", "retry_count"})},
 		{DocumentLeft, problem, "the outcome could not be recorded: left to the recovery timer", "read the code; the rows are right, the document does not say so yet", document},
 		{DocumentUnreadable, problem, "an element of the batch has no id to record an outcome for: it is skipped", "find the writer of such items", slices.Concat(failure, []string{"index"})},
@@ -141,13 +144,9 @@ func Table() []Row {
 		{BatchLeft, problem, "this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", "read the code: it says which dependency it is", slices.Concat(failure, []string{"retry_count"})},
 
 		{PoisonKept, problem, "a poison message: its evidence is kept", "mend the cause, then [replay](runbook.md#try-failed-documents-again)", slices.Concat(document, []string{"line", "evidence", "marked"})},
-		{
-			PoisonUnmarked, problem, "MANUAL REVIEW: a poison message whose lines could not be marked AI-ERROR",
-			"set the status of `line` and `duplicates` by hand; then mark the document as committed, or mend the cause and replay",
-			slices.Concat(document, []string{"line", "duplicates", "evidence"}),
-		},
+		{PoisonUnmarked, problem, "MANUAL REVIEW: a poison message whose lines could not be marked AI-ERROR", "", slices.Concat(document, []string{"line", "duplicates", "evidence"})},
 		{PoisonWaits, problem, "the document's retries are spent, and it stays retry_scheduled", "read the reason; nothing is lost, it is tried again", document},
-		{PoisonLimit, problem, "this hour's limit of poison messages is reached: such documents stay retry_scheduled", "mend the cause, or raise MAX_POISON_PER_HOUR; nothing is lost", document},
+		{PoisonLimit, problem, "this hour's limit of poison messages is reached: such documents stay retry_scheduled", "", document},
 
 		{FailuresLeftOut, debug, "failures of documents are not stored while SQL is unwell or too many come: reports lack them", "", []string{"documents"}},
 		{FailuresNotStored, warn, "failures of documents could not be stored: reports lack them", "nothing: the documents themselves have them", slices.Concat(failure, []string{"documents"})},
@@ -157,12 +156,14 @@ func Table() []Row {
 
 		{FlowChanged, info, "the flow runs, or ramps up", "", flow},
 		{FlowStopped, warn, "the flow is stopped or paused: documents wait, and nothing is counted against them", "[The flow](runbook.md#the-flow)", flow},
-		{InstanceCutOff, warn, "this instance cannot reach SQL while others write: it leaves its documents to them", "restart the instance if it lasts ([The flow](runbook.md#the-flow))", failure},
+		{InstanceCutOff, warn, "this instance cannot reach SQL while others write: it leaves its documents to them", "", failure},
 		{InstanceBack, info, "this instance reaches SQL again", "", nil},
 		{ControlUnavailable, warn, "the control document is not available: this instance goes on with its own copy", "nothing while it is short: no failure counts until it is available ([The flow](runbook.md#the-flow))", failure},
 		{ControlBack, info, "the control document is available again", "", nil},
-		{MassFailure, problem, "many documents began to fail with one code: the others are still processed", "[The flow](runbook.md#the-flow): was something deployed?", []string{"code", "documents", "since"}},
-		{FeedMissed, problem, "the feed did not bring documents that were due: the recovery timer took them up", "[The feed stands still](runbook.md#the-feed-stands-still)", slices.Concat(document, []string{"documents", "oldest_s"})},
+		{MassFailure, problem, "many documents began to fail with one code: the others are still processed", "", []string{"code", "documents", "since"}},
+		{FeedMissed, problem, "the feed did not bring documents that were due: the recovery timer took them up", "", slices.Concat(document, []string{"documents", "oldest_s"})},
+
+		{Attention, warn, "a person must look at this", "[The conditions](#the-conditions)", []string{"condition", "severity", "since", "reason"}},
 
 		{HandOffDone, info, "a manager's hand-off is over", "", handOff},
 		{HandOffBroken, warn, "a manager's hand-off was interrupted: a later message continues it", errorCode, handOff},
@@ -171,10 +172,15 @@ func Table() []Row {
 		{RunFailed, warn, "the failure of the run could not be recorded: it is tried again", "", failure},
 		{ExecutionWaits, warn, "a run in this process waits for a dependency", "[Runs](runbook.md#runs)", slices.Concat(failure, []string{"again_ms"})},
 		{BatchFailed, warn, "a batch of a run failed", "[Runs](runbook.md#runs): `batch list RUN/NUMBER` has its errors", failure},
-		{FindingOpen, warn, "a comparison found that documents, ledger, rows or evidence do not fit", "`sqlwriterctl finding list`; `sqlwriterctl explain CLASS` says what the class means and what to do", []string{"class", "open", "since"}},
-		{CompareImpossible, problem, "a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "report it; `sqlwriterctl document why` shows the document", slices.Concat(document, []string{"line"})},
-		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "[Runs](runbook.md#runs); read `message.json` in its evidence", []string{"reason", "evidence", "changed"}},
+		{CompareImpossible, problem, "a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "", slices.Concat(document, []string{"line"})},
+		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "", []string{"reason", "evidence", "changed"}},
 	}
+	for i, r := range all {
+		if _, tells := condition.ToldBy(string(r.Name)); tells {
+			all[i].Fields = slices.Concat(r.Fields, []string{"condition", "severity"})
+		}
+	}
+	return all
 }
 
 // rows is Table by name.

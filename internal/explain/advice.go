@@ -1,13 +1,17 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
 )
 
-// advice is what a person does about an error, and the page that says more.
+// advice is what a person does about an error, and the section of the runbook that says more.
 type advice struct {
+	// of is the condition that has both, unless do says something else.
+	of string
 	// codes, conditions and kind select rows; empty ones select all.
 	codes      []string
 	conditions []fault.Condition
@@ -17,28 +21,30 @@ type advice struct {
 
 // advices is the table: the first that fits a row counts.
 func advices() []advice {
-	const runbook = "docs/runbook.md#"
+	const flow, document = "The flow", "Why is this document where it is"
 	return []advice{
-		{codes: []string{"database_went_back", "other_database"}, page: runbook + "the-database-went-back", do: "find out which database is the right one; only then connect it, or accept this one"},
-		{codes: []string{"paused"}, page: runbook + "hold-everything", do: "`sqlwriterctl flow resume --why TEXT` once the reason for the pause is gone"},
-		{codes: []string{"document.too_deep"}, page: runbook + "the-feed-stands-still", do: "put a flat version of the document, or delete it"},
-		{codes: []string{"breaker_open"}, page: runbook + "the-flow", do: "`sqlwriterctl status` names the cause"},
-		{conditions: []fault.Condition{fault.Gone, fault.Changed}, page: runbook + "one-line-per-invocation", do: "nothing"},
-		{conditions: []fault.Condition{fault.MissingRow}, page: runbook + "why-is-this-document-where-it-is", do: "write the missing row into IVCE_DTL; `sqlwriterctl document why ID` names the line"},
-		{kind: fault.Infrastructure, page: runbook + "the-flow", do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when"},
-		{kind: fault.Throttled, page: runbook + "the-flow", do: "nothing; give it a larger tier if it lasts"},
-		{kind: fault.Quota, page: runbook + "the-flow", do: "make room, then `sqlwriterctl flow resume --why TEXT` probes at once"},
-		{kind: fault.Contention, page: runbook + "why-is-this-document-where-it-is", do: "nothing; if it lasts, find out what holds the locks"},
-		{kind: fault.Document, page: runbook + "try-failed-documents-again", do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again"},
-		{kind: fault.Internal, page: runbook + "mistakes-of-the-app", do: "keep the log line with its stack and report it: it is a bug of the SQL Writer"},
+		{codes: []string{"database_went_back", "other_database"}, of: condition.DatabaseRefused},
+		{codes: []string{"paused"}, of: condition.FlowPaused},
+		{codes: []string{"document.too_deep"}, of: condition.FeedMissed, do: "put a flat version of the document, or delete it"},
+		{codes: []string{"breaker_open"}, page: flow, do: "`sqlwriterctl status` names the cause"},
+		{conditions: []fault.Condition{fault.Gone, fault.Changed}, page: "One line per invocation", do: "nothing"},
+		{conditions: []fault.Condition{fault.MissingRow}, page: document, do: "write the missing row into IVCE_DTL; `sqlwriterctl document why ID` names the line"},
+		{kind: fault.Infrastructure, page: flow, do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when"},
+		{kind: fault.Throttled, page: flow, do: "nothing; give it a larger tier if it lasts"},
+		{kind: fault.Quota, page: flow, do: "make room, then `sqlwriterctl flow resume --why TEXT` probes at once"},
+		{kind: fault.Contention, page: document, do: "nothing; if it lasts, find out what holds the locks"},
+		{kind: fault.Document, page: "Try failed documents again", do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again"},
+		{kind: fault.Internal, of: condition.Mistake},
 	}
 }
 
-// adviceOn returns the advice on a row.
-func adviceOn(r fault.Row) advice {
+// adviceOn returns what to do about a row, and the link to the section.
+func adviceOn(r fault.Row) (do, page string) {
 	i := slices.IndexFunc(advices(), func(a advice) bool {
 		return (len(a.codes) == 0 || slices.Contains(a.codes, r.Code)) &&
 			(len(a.conditions) == 0 || slices.Contains(a.conditions, r.Condition)) && (a.kind == "" || a.kind == r.Kind)
 	})
-	return advices()[max(i, 0)]
+	a := advices()[max(i, 0)]
+	of, _ := condition.Of(a.of)
+	return cmp.Or(a.do, of.Do), condition.Row{Page: cmp.Or(a.page, of.Page)}.Link()
 }

@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
-// Table has the codes of errors, beside those of attention and the classes of comparisons.
+// Table has the codes of errors, beside the conditions and the classes of comparisons.
 type Table struct{ faults []fault.Row }
 
 // New makes a Table of the errors of all adapters.
 func New(faults []fault.Row) Table { return Table{faults} }
 
-// Entry is one row and its consequence, a code of attention or a class of a comparison.
+// Entry is one row and its consequence, a condition or a class of a comparison.
 type Entry struct {
 	// Asked is the code that somebody gave; empty if none.
 	Asked     string          `json:"asked,omitempty"`
@@ -29,6 +29,8 @@ type Entry struct {
 	Scope     fault.Scope     `json:"scope,omitempty"`
 	Spends    string          `json:"spends,omitempty"`
 	Next      string          `json:"next,omitempty"`
+	// Severity says who is told of a condition.
+	Severity condition.Severity `json:"severity,omitempty"`
 	// Do is what a person does about it, Page the section that says more.
 	Do   string `json:"do"`
 	Page string `json:"page"`
@@ -39,10 +41,10 @@ type Entry struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Look explains a code: that of an error, a kind of error, a code of attention or a class of a comparison. Notes say what is to be known
+// Look explains a code: that of an error, a kind of error, a condition or a class of a comparison. Notes say what is to be known
 // beside. Without an entry the code is in no table.
 func (t Table) Look(code string) (found []Entry, notes []string) {
-	for _, explain := range []func(string) (Entry, bool){explainAlarm, explainClass} {
+	for _, explain := range []func(string) (Entry, bool){explainCondition, explainClass} {
 		if e, known := explain(code); known {
 			found = append(found, e)
 		}
@@ -72,11 +74,11 @@ func (t Table) All() []Entry {
 	return list
 }
 
-// Others explains the codes of attention, and then the classes of comparisons.
+// Others explains the conditions, and then the classes of comparisons.
 func (t Table) Others() []Entry {
 	var list []Entry
-	for _, a := range ops.Alarms() {
-		e, _ := explainAlarm(a.Code)
+	for _, c := range condition.Table() {
+		e, _ := explainCondition(c.Code)
 		list = append(list, e)
 	}
 	for _, m := range reconcile.Meanings() {
@@ -102,10 +104,11 @@ func (t Table) Known() []string {
 func (t Table) Near(code string) []string { return fault.Near(t.Known(), code) }
 
 func entryOf(asked string, r fault.Row) Entry {
-	consequence, advice := r.Consequence(), adviceOn(r)
+	consequence := r.Consequence()
+	do, page := adviceOn(r)
 	return Entry{
 		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(advice.do, "CODE", codeOfDocuments(asked, r)), Page: advice.page,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(do, "CODE", codeOfDocuments(asked, r)), Page: page,
 		Reason: r.Reason, Source: r.Source,
 	}
 }

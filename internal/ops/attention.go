@@ -1,11 +1,15 @@
 package ops
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/condition"
+	"sqlwriter/internal/events"
+	"sqlwriter/internal/invoice"
 )
 
 // The limits of what asks for attention.
@@ -13,155 +17,134 @@ const (
 	// lagging is the lag from which the feed asks for attention; a lag reported longer ago than lagOld says nothing.
 	lagging = 5 * time.Minute
 	lagOld  = 15 * time.Minute
-	// waitsTooLong is the age of a waiting document: all its retries take about two hours.
-	waitsTooLong = 4 * time.Hour
+	// waitsTooLong is the age of a waiting document: all its retries take about two hours. workWaitsTooLong is that of a message, or of
+	// a batch that no worker has.
+	waitsTooLong     = 4 * time.Hour
+	workWaitsTooLong = time.Hour
+	// standsTooLong is how long a comparison may stay where it is.
+	standsTooLong = 26 * time.Hour
 	// skippedNew is how long another environment's name is new.
 	skippedNew = 24 * time.Hour
 )
 
-// Alarms are the codes of Attention with their pages, most urgent first.
-func Alarms() []Attention {
-	var all []Attention
-	for _, a := range alarms() {
-		all = append(all, Attention{Code: a.code, Page: a.page})
-	}
-	return all
+// holding is one thing for which a condition holds.
+type holding struct {
+	says  string
+	since time.Time
 }
 
-// alarm is a row of the table of what asks for attention.
-type alarm struct {
-	code string
-	// page is the heading of docs/runbook.md.
-	page string
-	// says returns one line for each thing found; none when all is well.
-	says func(o *Ops, s Status, v breaker.View) []string
-}
-
-// alarms is the table, most urgent first.
-func alarms() []alarm {
-	return []alarm{
-		{"database_refused", "The database went back", func(_ *Ops, s Status, v breaker.View) []string {
-			return when(v.Control.Breaker.RefusesDatabase(), "the flow is "+s.Flow.Says)
-		}},
-		{"database_behind", "Restored from a backup", func(_ *Ops, s Status, _ breaker.View) []string {
-			return when(s.Behind != "", s.Behind)
-		}},
-		{"flow_stopped", "The flow", func(_ *Ops, s Status, v breaker.View) []string {
-			return when(s.Flow.State == breaker.StoppedFlow && !v.Control.Breaker.RefusesDatabase(), "the flow is "+s.Flow.Says)
-		}},
-		{"dependency_failing", "A dependency fails", func(o *Ops, s Status, _ breaker.View) (all []string) {
-			for _, d := range s.Dependencies {
-				if d.State != DepFailing || (d.Name == DepSQL && s.Flow.State == breaker.StoppedFlow) {
-					continue
-				}
-				since := ""
-				if !d.Since.IsZero() {
-					since = " since " + o.clock(d.Since)
-				}
-				all = append(all, fmt.Sprintf("%s fails%s (%s %s): %s", d.Name, since, d.Kind, d.Code, d.Reason))
-			}
-			return all
-		}},
-		{"cut_off", "The flow", func(_ *Ops, s Status, _ breaker.View) []string {
-			return when(s.Flow.CutOff, "only this instance cannot reach SQL: it leaves its documents to the others")
-		}},
-		{"timer_silent", "The timer is silent", func(_ *Ops, s Status, _ breaker.View) (all []string) {
-			for _, d := range s.Dependencies {
-				all = append(all, when(d.State == DepSilent, d.Reason+": retries, postponed documents and what the feed missed wait for it")...)
-			}
-			return all
-		}},
-		{"feed_missed", "The feed stands still", func(o *Ops, s Status, _ breaker.View) []string {
-			if s.FeedMissed == nil {
-				return nil
-			}
-			sample := s.FeedMissed.Sample
-			if s.FeedMissed.Code != "" {
-				sample += " (" + s.FeedMissed.Code + ")"
-			}
-			return []string{fmt.Sprintf("the feed did not bring %s that %s due, the oldest of %s, such as %s; a lease may be stuck",
-				documents(s.FeedMissed.Documents), Plural(s.FeedMissed.Documents, "was", "were"), o.clock(s.FeedMissed.Oldest), sample)}
-		}},
-		{"mass_failure", "The flow", func(o *Ops, s Status, _ breaker.View) (all []string) {
-			for _, m := range s.MassFailures {
-				all = append(all, fmt.Sprintf("%s began to fail with %s since %s; others go on", documents(m.Documents), m.Code, o.clock(m.Since)))
-			}
-			return all
-		}},
-		{"flow_paused", "Hold everything", func(_ *Ops, s Status, _ breaker.View) []string {
-			return when(s.Flow.State == breaker.PausedFlow, "the flow is "+s.Flow.Says)
-		}},
-		{"poison", "Try failed documents again", func(_ *Ops, s Status, _ breaker.View) []string {
-			if !s.counted() {
-				return nil
-			}
-			return when(s.Counts.PoisonLastHour > 0, documents(s.Counts.PoisonLastHour)+" failed for good in the last 60 minutes")
-		}},
-		{"findings_open", "Numbers do not match", func(o *Ops, s Status, _ breaker.View) []string {
-			if !s.counted() || s.Counts.Findings == nil {
-				return nil
-			}
-			open, classes := s.Counts.Findings.forPeople(s.At)
-			return when(open > 0, fmt.Sprintf("SQL does not equal Cosmos: %d open %s (%s), as of %s",
-				open, Plural(open, "finding", "findings"), strings.Join(classes, ", "), o.clock(s.Counts.Findings.ComparedAt)))
-		}},
-		{"dead_letters", "Runs", func(_ *Ops, s Status, _ breaker.View) (all []string) {
-			if !s.counted() {
-				return nil
-			}
-			for _, q := range s.Counts.Queues {
-				all = append(all, when(q.DeadLettered.Documents > 0, fmt.Sprintf("queue %s has %s %s", q.Queue, q.DeadLettered, Plural(q.DeadLettered.Documents, "dead letter", "dead letters")))...)
-			}
-			return all
-		}},
-		{"run_without_manager", "Runs", func(_ *Ops, s Status, _ breaker.View) (all []string) {
-			for _, r := range s.Runs {
-				all = append(all, when(r.State == RunSilent, fmt.Sprintf("run %s: %s", r.ID, r.Says))...)
-			}
-			return all
-		}},
-		{"waits_long", "Why is this document where it is", func(_ *Ops, s Status, _ breaker.View) []string {
-			if !s.counted() || s.Counts.Oldest == nil {
-				return nil
-			}
-			age := time.Duration(s.Counts.Oldest.AgeSeconds) * time.Second
-			return when(age >= waitsTooLong, fmt.Sprintf("a document waits for %s: %s", ago(age), s.Counts.Oldest.ID))
-		}},
-		{"feed_lag", "The feed is behind", func(o *Ops, s Status, _ breaker.View) []string {
-			if s.Feed == nil || s.At.Sub(s.Feed.At) > lagOld {
-				return nil
-			}
-			lag := time.Duration(s.Feed.LagSeconds) * time.Second
-			return when(lag >= lagging, fmt.Sprintf("the feed was %s behind at %s", ago(lag), o.clock(s.Feed.At)))
-		}},
-		{"skipped", "Documents of another environment", func(o *Ops, s Status, _ breaker.View) (all []string) {
-			for _, k := range s.Skipped {
-				all = append(all, when(s.At.Sub(k.Since) < skippedNew, fmt.Sprintf("%s %s the environment %q, and this app is %q: it leaves them alone since %s, such as %s",
-					documents(k.Documents), Plural(k.Documents, "names", "name"), k.SysName, s.SysName, o.clock(k.Since), k.Sample))...)
-			}
-			return all
-		}},
-	}
-}
-
-// counted reports whether there are counts that are not old: old ones say nothing of now.
-func (s Status) counted() bool { return s.Counts != nil && s.CountsUnknown == "" }
-
-// when returns a line if a condition holds.
-func when(holds bool, line string) []string {
+// when returns a thing if a condition holds.
+func when(holds bool, says string, since time.Time) []holding {
 	if !holds {
 		return nil
 	}
-	return []string{line}
+	return []holding{{says, since}}
 }
 
-// attention returns what a person must look at, most urgent first.
-func (o *Ops) attention(s Status, v breaker.View) []Attention {
-	all := []Attention{}
-	for _, a := range alarms() {
-		for _, line := range a.says(o, s, v) {
-			all = append(all, Attention{Code: a.code, Says: line, Page: a.page})
+// attention returns what a person must look at, most urgent first. accepted is when a database was accepted that is behind.
+func (o *Ops) attention(s Status, v breaker.View, accepted time.Time) []Attention {
+	all, holds := []Attention{}, o.conditions(s, v)
+	holds[condition.DatabaseBehind] = when(s.Behind != "", s.Behind, accepted)
+	for _, c := range condition.Table() {
+		for _, h := range holds[c.Code] {
+			all = append(all, Attention{Code: c.Code, Severity: c.Severity, Says: h.says, Since: o.in(h.since), Page: c.Page})
 		}
 	}
 	return all
+}
+
+// TellAttention writes an event for each line of the status's attention that has lasted as long as its condition says.
+func (o *Ops) TellAttention(ctx context.Context, log events.Log) error {
+	s, err := o.Status(ctx, StatusQuery{})
+	for _, a := range s.Attention {
+		if c, _ := condition.Of(a.Code); s.At.Sub(a.Since) >= c.After {
+			log.Write(events.Attention, events.Fields{Condition: a.Code, Since: a.Since, Reason: a.Says})
+		}
+	}
+	return err
+}
+
+// conditions returns what holds, by condition.
+func (o *Ops) conditions(s Status, v breaker.View) map[string][]holding {
+	all := map[string][]holding{}
+	add := func(code string, h []holding) { all[code] = append(all[code], h...) }
+	flow := v.Control.Breaker.Condition()
+	add(flow, when(flow != "", "the flow is "+s.Flow.Says, s.Flow.Since))
+	for _, d := range s.Dependencies {
+		sql := d.Name == DepSQL
+		add(condition.CutOff, when(sql && s.Flow.CutOff, "only this instance cannot reach SQL: it leaves its documents to the others", d.Since))
+		since := ""
+		if !d.Since.IsZero() {
+			since = " since " + o.clock(d.Since)
+		}
+		add(condition.DependencyFailing, when(d.State == DepFailing && (!sql || s.Flow.State != breaker.StoppedFlow),
+			fmt.Sprintf("%s fails%s (%s %s): %s", d.Name, since, d.Kind, d.Code, d.Reason), d.Since))
+		add(condition.TimerSilent, when(d.State == DepSilent, d.Reason+": retries, postponed documents and what the feed missed wait for it", d.Since))
+	}
+	if m := s.FeedMissed; m != nil {
+		sample := m.Sample
+		if m.Code != "" {
+			sample += " (" + m.Code + ")"
+		}
+		add(condition.FeedMissed, []holding{{fmt.Sprintf("the feed did not bring %s that %s due, the oldest of %s, such as %s; a lease may be stuck",
+			documents(m.Documents), Plural(m.Documents, "was", "were"), o.clock(m.Oldest), sample), m.Oldest}})
+	}
+	for _, m := range s.MassFailures {
+		add(condition.MassFailure, []holding{{fmt.Sprintf("%s began to fail with %s since %s; others go on", documents(m.Documents), m.Code, o.clock(m.Since)), m.Since}})
+	}
+	for _, r := range s.Runs {
+		add(o.runCondition(r, s.At))
+	}
+	if f := s.Feed; f != nil && s.At.Sub(f.At) <= lagOld {
+		lag := time.Duration(f.LagSeconds) * time.Second
+		add(condition.FeedLag, when(lag >= lagging, fmt.Sprintf("the feed was %s behind at %s", ago(lag), o.clock(f.At)), f.At.Add(-lag)))
+	}
+	for _, k := range s.Skipped { // the log has no value of a document, so the name is in the status alone
+		add(condition.Skipped, when(s.At.Sub(k.Since) < skippedNew, fmt.Sprintf("%s %s another environment than %q: it leaves them alone since %s, such as %s",
+			documents(k.Documents), Plural(k.Documents, "names", "name"), s.SysName, o.clock(k.Since), k.Sample), k.Since))
+	}
+	if s.Counts != nil && s.CountsUnknown == "" { // old counts say nothing of now
+		o.counted(*s.Counts, s.At, add)
+	}
+	return all
+}
+
+// counted adds what the timer's last counts show.
+func (o *Ops) counted(c Counts, now time.Time, add func(string, []holding)) {
+	var latest time.Time
+	for _, g := range c.Groups {
+		if g.Status == invoice.Failed && g.Last.After(latest) {
+			latest = g.Last
+		}
+	}
+	add(condition.Poison, when(c.PoisonLastHour > 0, fmt.Sprintf("%s failed for good in the last 60 minutes", documents(c.PoisonLastHour)), latest))
+	if f := c.Findings; f != nil {
+		open, classes, since := f.forPeople(now)
+		add(condition.FindingsOpen, when(open > 0, fmt.Sprintf("SQL does not equal Cosmos: %d open %s (%s), as of %s",
+			open, Plural(open, "finding", "findings"), strings.Join(classes, ", "), o.clock(f.ComparedAt)), since))
+	}
+	for _, q := range c.Queues {
+		dead, waits := q.DeadLettered, q.Active.Since
+		add(condition.DeadLetters, when(dead.Documents > 0, fmt.Sprintf("queue %s has %s %s", q.Queue, dead, Plural(dead.Documents, "dead letter", "dead letters")), dead.Since))
+		add(condition.WorkWaits, when(!waits.IsZero() && now.Sub(waits) >= workWaitsTooLong, fmt.Sprintf("a message waits in queue %s since %s", q.Queue, o.clock(waits)), waits))
+	}
+	if d := c.Oldest; d != nil {
+		age := time.Duration(d.AgeSeconds) * time.Second
+		add(condition.WaitsLong, when(age >= waitsTooLong, fmt.Sprintf("a document waits for %s: %s", ago(age), d.ID), d.Since))
+	}
+}
+
+// runCondition is what holds for a run.
+func (o *Ops) runCondition(r RunState, now time.Time) (string, []holding) {
+	kind, _ := o.o.Kinds.Find(r.Kind)
+	stands := now.Sub(r.Since)
+	switch {
+	case r.State == RunSilent:
+		return condition.RunWithoutManager, []holding{{fmt.Sprintf("run %s: %s", r.ID, r.Says), r.Since}}
+	case r.Since.IsZero():
+		return "", nil
+	case len(kind.Passes) > 0:
+		return condition.ComparisonStands, when(stands >= standsTooLong, fmt.Sprintf("run %s has not moved since %s", r.ID, o.clock(r.Since)), r.Since)
+	}
+	return condition.WorkWaits, when(stands >= workWaitsTooLong, fmt.Sprintf("run %s: a batch waits since %s, and no worker has it", r.ID, o.clock(r.Since)), r.Since)
 }

@@ -21,10 +21,11 @@ const (
 
 // behind says what brings a database up to date that an operator accepted although it lacks writes: the command of a run that writes again all
 // that it may lack, until such a run has ended. It is empty when there is nothing to do, and when SQL cannot be asked: then something
-// else asks for attention. It is derived from the audit log and from the rows of runs.
-func (o *Ops) behind(ctx context.Context, view breaker.View) (says string) {
+// else asks for attention. It is derived from the audit log and from the rows of runs. since is when
+// the database was accepted.
+func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since time.Time) {
 	if view.Control.Breaker.Name == breaker.Open {
-		return ""
+		return "", time.Time{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
@@ -33,16 +34,17 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string) {
 		if err != nil || forced.Forced == "" || o.o.Now().Sub(forced.At) > behindFor {
 			return err
 		}
-		kind, since := o.o.Kinds.Reapplying().Kind, forced.Copied
+		kind, copied := o.o.Kinds.Reapplying().Kind, forced.Copied
 		filter, lacks := "--all", "may lack everything that was written to the one before"
-		if !since.IsZero() {
-			since = since.Add(-beforeCopy).Truncate(time.Minute)
-			filter, lacks = "--since "+since.UTC().Format("2006-01-02T15:04Z07:00"), "lacks what was written since "+o.clock(forced.Copied)
+		if !copied.IsZero() {
+			copied = copied.Add(-beforeCopy).Truncate(time.Minute)
+			filter, lacks = "--since "+copied.UTC().Format("2006-01-02T15:04Z07:00"), "lacks what was written since "+o.clock(forced.Copied)
 		}
-		running, ended, err := broughtUpToDate(ctx, s, kind, forced.At, since)
+		running, ended, err := broughtUpToDate(ctx, s, kind, forced.At, copied)
 		if err != nil || ended {
 			return err
 		}
+		since = forced.At
 		says = fmt.Sprintf("the database that %s accepted at %s %s: ", forced.By, o.clock(forced.At), lacks)
 		if running != "" {
 			says += fmt.Sprintf("run %s writes it again, `sqlwriterctl run show %s`", running, running)
@@ -51,7 +53,7 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string) {
 		}
 		return nil
 	})
-	return says
+	return says, since
 }
 
 // lastForced is the latest forced resume that accepted a database: one that waits for the audit log, else one in it. The zero Transition

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
@@ -43,6 +45,9 @@ type world struct {
 	commit  *commit.Commit
 	ops     *ops.Ops
 	others  int64
+	// log has the lines of breaker and commit. limited lets no document become a poison message.
+	log     bytes.Buffer
+	limited bool
 }
 
 // tick counts as the recovery timer does, and shows the status.
@@ -67,11 +72,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.counts, w.queue = &inmem.Counts{}, inmem.NewQueue(now)
 	w.audit = &fakeAuditLog{AuditLog: w.store.AuditLog()}
 	w.breaker = w.newBreaker("a")
-	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
-		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
-		Wait:    func(context.Context, time.Duration) error { return nil },
-		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
-	})
+	w.commit = w.newCommit()
 	w.ops = ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
@@ -83,9 +84,23 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	return w
 }
 
+func (w *world) newCommit() *commit.Commit {
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(w.t, err)
+	return commit.NewCommit(w.docs, w.sink, commit.Options{
+		SysName: "web", Location: zone, Now: func() time.Time { return w.clock }, Draw: func() float64 { return 0 }, Parallel: 1,
+		Wait: func(context.Context, time.Duration) error { return nil }, Log: zerolog.New(&w.log),
+		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+	})
+}
+
 func (w *world) newBreaker(instance string) *breaker.Breaker {
+	most := 0 // the default
+	if w.limited {
+		most = -1
+	}
 	return breaker.New(w.control, breaker.Options{
-		Instance: instance, Build: "v1", Now: func() time.Time { return w.clock },
+		Instance: instance, Build: "v1", Log: zerolog.New(&w.log), MaxPoisonPerHour: most, Now: func() time.Time { return w.clock },
 		SysName: "web", Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
 		Draw: func() float64 { return 0 },
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -292,7 +307,9 @@ type spySink struct {
 	*inmem.Sink
 	applies, heartbeats int
 	fails               error
-	largest             int
+	// marks is the error of marking.
+	marks   error
+	largest int
 	// applied is called after each request that succeeded.
 	applied func()
 }
@@ -302,6 +319,9 @@ func (s *spySink) Apply(ctx context.Context, items []commit.Item, mode commit.Mo
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {
 		return nil, s.fails
+	}
+	if s.marks != nil && len(items) > 0 && items[0].FailureMark {
+		return nil, s.marks
 	}
 	outcomes, err := s.Sink.Apply(ctx, items, mode, known)
 	if err == nil && s.applied != nil {

@@ -104,7 +104,7 @@ func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
 		change.Risk = breaker.Risk
 	}
 	if err == nil {
-		change.Behind = o.behind(ctx, o.p.Breaker.Seen())
+		change.Behind, _ = o.behind(ctx, o.p.Breaker.Seen())
 	}
 	return change, err
 }

@@ -30,16 +30,19 @@ type Found struct {
 const mendWithin = 26 * time.Hour
 
 // forPeople counts the open findings that people must look at: of the classes that the comparison mends only those that it did not
-// mend in time.
-func (f Found) forPeople(now time.Time) (open int, classes []string) {
+// mend in time. since is when the first of them was found.
+func (f Found) forPeople(now time.Time) (open int, classes []string, since time.Time) {
 	for _, c := range f.Classes {
 		if c.Open == 0 || (mendedAtNight(c.Class) && now.Sub(c.First) < mendWithin) {
 			continue
 		}
+		if since.IsZero() || c.First.Before(since) {
+			since = c.First
+		}
 		open += c.Open
 		classes = append(classes, fmt.Sprintf("%d %s", c.Open, c.Class))
 	}
-	return open, classes
+	return open, classes, since
 }
 
 // mendedAtNight reports whether the nightly comparison mends findings of a class by itself.

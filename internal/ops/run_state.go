@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,9 @@ func (o *Ops) openRuns(ctx context.Context, view breaker.View) (all []RunState, 
 			known, _ := row.Known()
 			r := RunState{ID: row.ID, Kind: row.Kind, Status: row.Status, Done: doneBatches(row, batches), Known: known}
 			r.State, r.Says = o.runState(row, batches, flow)
+			if r.Since, err = o.standsSince(ctx, s.Runs, row, r.State, batches); err != nil {
+				return err
+			}
 			all = append(all, r)
 		}
 		return nil
@@ -60,6 +64,35 @@ func (o *Ops) openRuns(ctx context.Context, view breaker.View) (all []RunState, 
 		return []RunState{}, errorText(err)
 	}
 	return all, ""
+}
+
+// standsSince is RunState.Since.
+func (o *Ops) standsSince(ctx context.Context, runs RunStore, r run.Run, state string, batches map[run.BatchStatus]int) (since time.Time, err error) {
+	kind, _ := o.o.Kinds.Find(r.Kind)
+	switch {
+	case state == RunSilent:
+		return o.in(o.o.Now().Add(-r.Silent)), nil
+	case state != RunWorks && state != RunDeferred:
+		return time.Time{}, nil
+	case len(kind.Passes) > 0:
+		return o.in(o.o.Now().Add(-r.Idle)), nil
+	}
+	for _, status := range []run.BatchStatus{run.PendingQueue, run.PendingRetry, run.Queued} {
+		if batches[status] == 0 {
+			continue
+		}
+		first, err := runs.ListBatches(ctx, r.ID, status, "", 1)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, b := range first { // what was sent again waits since then
+			last := slices.MaxFunc([]time.Time{b.CreatedAt, b.QueuedAt, b.StartedAt}, time.Time.Compare)
+			if since.IsZero() || last.Before(since) {
+				since = last
+			}
+		}
+	}
+	return o.in(since), nil
 }
 
 // doneBatches is the number of documents in batches that have ended: it counts no documents, because there may be millions.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
@@ -53,9 +54,13 @@ type StatusQuery struct {
 
 // Attention is one thing that a person must look at.
 type Attention struct {
-	Code string `json:"code"`
-	// Says describes it in one line. Page is the heading of docs/runbook.md.
-	Says string `json:"says"`
+	// Code is one of package condition. Severity says who is told.
+	Code     string             `json:"code"`
+	Severity condition.Severity `json:"severity"`
+	// Says describes it in one line. Since is its beginning; of poison messages the time of the latest, because each is told anew.
+	Says  string    `json:"says"`
+	Since time.Time `json:"since,omitzero"`
+	// Page is the heading of docs/runbook.md.
 	Page string `json:"page"`
 }
 
@@ -111,6 +116,9 @@ type RunState struct {
 	// State is one of the RunStates; Says describes it.
 	State string `json:"state"`
 	Says  string `json:"says"`
+	// Since is when it last got on: its silent manager was heard, the batch that waits longest was sent, or its comparison moved; zero when
+	// it does not wait, or waits for the flow.
+	Since time.Time `json:"since,omitzero"`
 	// Done counts documents with an outcome, of Known as far as known.
 	Done  int `json:"done"`
 	Known int `json:"known"`
@@ -160,8 +168,9 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 		Flow: o.flowView(view), PartitionKey: o.o.PartitionKey(),
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(within, view)
+	var accepted time.Time
 	if s.RunsUnknown == "" {
-		s.Behind = o.behind(within, view)
+		s.Behind, accepted = o.behind(within, view)
 	}
 	counts, countsErr := counted(view)
 	timer := o.timerView(counts.Counts, countsErr, view, now)
@@ -188,7 +197,7 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	if m := view.Control.Missed; m.Documents > 0 {
 		s.FeedMissed = &FeedMissed{Documents: m.Documents, Oldest: o.in(m.Oldest), At: o.in(m.At), Sample: m.Sample, Code: m.Code}
 	}
-	s.Attention = o.attention(s, view)
+	s.Attention = o.attention(s, view, accepted)
 	return s, nil
 }
 

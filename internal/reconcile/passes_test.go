@@ -1,7 +1,6 @@
 package reconcile_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
@@ -575,17 +573,14 @@ func TestThePaceOfRequestUnits(t *testing.T) {
 	require.Zero(t, w.waited)
 }
 
-func TestTheReportAndItsEvents(t *testing.T) {
+func TestTheReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var log bytes.Buffer
-	w.options.Log = zerolog.New(&log)
 	w.consistent(300)
 	w.night(run.Filter{})
 	reports := w.evidence.Reports()
 	require.Equal(t, []string{"2025-12-18/reconcile-night-1.json", "2025-12-18/reconcile-night-1.txt"}, slices.Sorted(maps.Keys(reports)))
 	require.Contains(t, string(reports["2025-12-18/reconcile-night-1.txt"].Content), "SQL equals Cosmos.\n\nCompared, by class:\n")
-	require.Empty(t, log.String())
 	for line := int64(1); line <= 150; line++ {
 		w.edit(line, "UPC_CD", "secret")
 	}
@@ -607,11 +602,7 @@ func TestTheReportAndItsEvents(t *testing.T) {
 		require.Contains(t, text, says)
 	}
 	require.NotContains(t, text, "secret")
-	require.Equal(t, 2, strings.Count(log.String(), `"event":"finding_open","run":"night-2"`), log.String())
-	require.Contains(t, log.String(), `"class":"edited","open":150`)
 	w.accept("stale")
-	log.Reset()
 	w.night(run.Filter{})
-	require.Equal(t, 1, strings.Count(log.String(), `"event":"finding_open"`), log.String())
 	require.Contains(t, string(w.evidence.Reports()["2025-12-18/reconcile-night-3.txt"].Content), "SQL equals Cosmos, except for 150 findings; 1 accepted.\n")
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 )
 
@@ -42,7 +41,7 @@ type ReportedClass struct {
 	Listed []Finding `json:"listed,omitempty"`
 }
 
-// report keeps the report as JSON and as text, and logs an event for each class with open findings.
+// report keeps the report as JSON and as text.
 func (w *work) report(ctx context.Context) (stepped, error) {
 	counts, err := w.p.Findings.Counts(ctx)
 	if err != nil {
@@ -72,11 +71,6 @@ func (w *work) report(ctx context.Context) (stepped, error) {
 	}
 	if err := w.p.Evidence.KeepReport(ctx, name+".txt", []byte(r.Text()), "text/plain; charset=utf-8"); err != nil {
 		return stepped{}, err
-	}
-	for _, c := range counts {
-		if c.Open > 0 {
-			events.For(ctx, w.o.Log).Write(events.FindingOpen, events.Fields{Run: w.run.ID, Class: string(c.Class), Open: c.Open, Since: c.First})
-		}
 	}
 	return stepped{}, nil
 }

@@ -29,10 +29,11 @@ func directions() []direction {
 	return []direction{
 		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
 		{"internal/timer", nil, nil, "it waits, and that is all"},
-		{"internal/events", []string{"internal/fault"}, zerolog, "every package logs by it, so it knows none of them"},
+		{"internal/condition", nil, nil, "the log, the status, Health and explain read it, so it knows none of them"},
+		{"internal/events", []string{"internal/condition", "internal/fault"}, zerolog, "every package logs by it, so it knows none of them"},
 		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
 		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
-		{"internal/breaker", []string{"internal/fault", "internal/events", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
+		{"internal/breaker", []string{"internal/condition", "internal/fault", "internal/events", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
 		{
 			"internal/commit",
 			[]string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/timer"},
@@ -61,9 +62,9 @@ func directions() []direction {
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
-		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, []string{"golang.org/x/sync/errgroup"}, "what operators do is a use case: it knows no SDK"},
+		{"internal/ops", []string{"internal/condition", "internal/events", "internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, []string{"golang.org/x/sync/errgroup"}, "what operators do is a use case: it knows no SDK"},
 		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
-		{"internal/explain", []string{"internal/fault", "internal/ops", "internal/reconcile"}, nil, "words about codes; it knows no adapter, and gets their tables"},
+		{"internal/explain", []string{"internal/condition", "internal/fault", "internal/reconcile"}, nil, "words about codes; it knows no adapter, and gets their tables"},
 		{
 			"internal/ui",
 			[]string{"internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/events", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run"},
@@ -112,7 +113,7 @@ func directions() []direction {
 			"internal/app",
 			[]string{
 				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run", "internal/timer",
-				"internal/explain", "internal/ui", "internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
+				"internal/condition", "internal/explain", "internal/ui", "internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
 			"the handler's adapters are opened by internal/app/open",

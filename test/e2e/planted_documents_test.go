@@ -154,7 +154,7 @@ func TestPlantedASysNameIsWrong(t *testing.T) {
 	id, doc := aResult(t, "WEB", 1, nil)
 	planted := time.Now()
 	s.submit(doc)
-	s.waitAlarm(planted, "skipped", `^1 document names the environment "WEB", and this app is "web": it leaves them alone since .*, such as `+id)
+	s.waitAlarm(planted, "skipped", `^1 document names another environment than "web": it leaves them alone since .*, such as `+id)
 }
 
 func TestPlantedAPoisonMessage(t *testing.T) {
