@@ -36,7 +36,7 @@ func page(t testing.TB, began time.Time, runs []run) string {
 	p.line("- **(d) ours**, through the use case: it reads documents from their JSON, writes them and records their outcomes, to")
 	p.line("  nowhere. *One bad* is a document that a constraint of the user's refuses; the use case finds it by dividing.")
 	p.line("")
-	p.line("Statements of (b) and (c): test/bench/sql. Forms that were tried: [adr/0017](adr/0017-where-the-time-goes.md).")
+	p.line("Statements of (b) and (c): test/bench/sql. Forms that were tried: [adr/0028](adr/0028-the-write-is-a-procedure.md).")
 	p.goals(runs)
 	for _, r := range runs {
 		p.line("")
