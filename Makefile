@@ -36,7 +36,7 @@ demo: ## Break the running local stack on purpose and watch: make demo DO='sql-o
 servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; FRESH=1 and SQL_CONNECTION as above.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local servers
 
-ctl: ## Build bin/sqlwriterctl, the operators' tool (docs/cli.md): some seconds after `make run`.
+ctl: ## Build bin/sqlwriterctl, the operators' tool: some seconds after `make run`.
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
 
 compiled:
@@ -110,7 +110,7 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 	$(GO) run ./cmd/published -app $(APP)
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/cli.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json
