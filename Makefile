@@ -95,9 +95,9 @@ fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIM
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzEnvelope -fuzztime $(FUZZTIME)
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZTIME)
 
-bench: ## Measure the write beside its rivals and the statements of runs and reports with a million rows (writes docs/bench.md), then the benchmarks of reading and writing.
-	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
-	$(GO) test ./internal/store/sqlite -run '^TestMillion$$' -count=1 -timeout 20m -v -million $(CURDIR)/docs/bench.md
+bench: ## Measure the write beside its rivals and the statements of runs and reports with a million rows (writes docs/figures.md), then the benchmarks of reading and writing.
+	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/figures.md
+	$(GO) test ./internal/store/sqlite -run '^TestMillion$$' -count=1 -timeout 20m -v -million $(CURDIR)/docs/figures.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/store/sqlite ./handlers
 
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
