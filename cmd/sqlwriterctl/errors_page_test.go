@@ -36,7 +36,7 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 		require.True(t, ok, r.Adapter)
 		section, _, _ = strings.Cut(section, "\n## ")
 		require.Contains(t, section, "`"+r.Code+"`")
-		require.Contains(t, section, cell(r.Reason))
+		require.Contains(t, section, r.Reason)
 	}
 }
 
@@ -122,7 +122,7 @@ func errorsPage(all []fault.Row) string {
 	for _, c := range fault.ConditionRules() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))
 	}
-	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands with the code: in words, or by a letter that the list above the table explains.\n")
+	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter of the section.\n")
 	for _, section := range []struct{ adapter, about string }{
 		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, a heartbeat) " +
 			"is infrastructure whatever its number: a document's number then blames nobody."},
@@ -135,9 +135,14 @@ func errorsPage(all []fault.Row) string {
 	} {
 		groups := grouped(all, section.adapter)
 		letters, says := repeated(groups)
-		fmt.Fprintf(&b, "\n## %s\n\n%s%s\n\n| codes | kind | meaning | next |\n|---|---|---|---|\n", section.adapter, section.about, says)
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s\n", section.adapter, section.about, says)
+		var last string
 		for _, group := range groups {
-			writeGroup(&b, group, letters)
+			if head := headOf(group[0], letters); head != last {
+				fmt.Fprintf(&b, "\n%s\n\n", head)
+				last = head
+			}
+			writeGroup(&b, group)
 		}
 	}
 	return b.String()
@@ -180,8 +185,19 @@ func repeated(groups [][]fault.Row) (letters map[string]string, says string) {
 	return letters, says
 }
 
-func writeGroup(b *strings.Builder, group []fault.Row, letters map[string]string) {
-	first := group[0]
+// headOf says the kind of the rows below it, and what happens next where that is special.
+func headOf(r fault.Row, letters map[string]string) string {
+	head := "**" + string(r.Kind) + "**"
+	if r.Condition != fault.NoCondition {
+		head += ", " + string(r.Condition)
+	}
+	if r.Own.Next != "" {
+		head += "; next: " + cmp.Or(letters[r.Own.Next], r.Own.Next)
+	}
+	return head
+}
+
+func writeGroup(b *strings.Builder, group []fault.Row) {
 	var codes []string
 	for _, r := range group {
 		code := "`" + r.Code + "`"
@@ -190,15 +206,11 @@ func writeGroup(b *strings.Builder, group []fault.Row, letters map[string]string
 		}
 		codes = append(codes, code)
 	}
-	kind, meaning := string(first.Kind), first.Reason
-	if first.Condition != fault.NoCondition {
-		kind += ", " + string(first.Condition)
+	meaning := group[0].Reason
+	if group[0].About != "" {
+		meaning += " (about: " + group[0].About + ")"
 	}
-	if first.About != "" {
-		meaning += " (about: " + first.About + ")"
-	}
-	next := first.Own.Next
-	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", strings.Join(codes, ", "), kind, cell(meaning), cell(cmp.Or(letters[next], next)))
+	fmt.Fprintf(b, "- %s: %s\n", strings.Join(codes, ", "), meaning)
 }
 
 // cell escapes a text for a Markdown table.
