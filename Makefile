@@ -33,7 +33,7 @@ run: compiled ## Start everything locally and show the main job and an outage. O
 servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; SQL_CONNECTION as above.
 	@exec bin/local servers
 
-ctl: ## Build bin/sqlwriterctl, the operators' tool (docs/cli.md): some seconds after `make run`.
+ctl: ## Build bin/sqlwriterctl, the operators' tool: some seconds after `make run`.
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
 
 compiled:
@@ -92,9 +92,9 @@ fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIM
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzEnvelope -fuzztime $(FUZZTIME)
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZTIME)
 
-bench: ## Measure the write beside its rivals and the statements of runs and reports with a million rows (writes docs/bench.md), then the benchmarks of reading and writing.
-	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
-	$(GO) test ./internal/store/sqlite -run '^TestMillion$$' -count=1 -timeout 20m -v -million $(CURDIR)/docs/bench.md
+bench: ## Measure the write beside its rivals and the statements of runs and reports with a million rows (writes docs/figures.md), then the benchmarks of reading and writing.
+	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/figures.md
+	$(GO) test ./internal/store/sqlite -run '^TestMillion$$' -count=1 -timeout 20m -v -million $(CURDIR)/docs/figures.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/store/sqlite ./handlers
 
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
@@ -107,7 +107,7 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 	$(GO) run ./cmd/published -app $(APP)
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/cli.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json

@@ -36,7 +36,7 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 		require.True(t, ok, r.Adapter)
 		section, _, _ = strings.Cut(section, "\n## ")
 		require.Contains(t, section, "`"+r.Code+"`")
-		require.Contains(t, section, cell(r.Reason))
+		require.Contains(t, section, r.Reason)
 	}
 }
 
@@ -62,7 +62,8 @@ func chargedTo(s fault.Scope) string {
 	return ""
 }
 
-// samples returns the most frequent codes of a kind.
+// samples returns the most frequent codes of a kind. What happens next is the kind's for each of their rows: a code of
+// another service than SQL, or with a condition, has its own.
 func samples(all []fault.Row, k fault.Kind) string {
 	var codes []string
 	for _, known := range []string{
@@ -71,24 +72,44 @@ func samples(all []fault.Row, k fault.Kind) string {
 		"1205", "1222", "3960", "2627", "row_count", "449/*", "412/*",
 		"2628", "547", "515", "245", "missing_detail_row", "validation.too_long", "fails_alone", "panic", "answer",
 	} {
-		if slices.ContainsFunc(all, func(r fault.Row) bool { return r.Code == known && r.Kind == k }) {
+		if rows := rowsOf(all, known, k); len(rows) > 0 && !slices.ContainsFunc(rows, differs) {
 			codes = append(codes, "`"+known+"`")
 		}
 	}
 	return strings.Join(codes, ", ")
 }
 
+// rowsOf returns a code's rows of one kind.
+func rowsOf(all []fault.Row, code string, k fault.Kind) []fault.Row {
+	return slices.DeleteFunc(slices.Clone(all), func(r fault.Row) bool { return r.Code != code || r.Kind != k })
+}
+
+// differs reports whether something else than what the kind says follows from a row.
+func differs(r fault.Row) bool {
+	return r.Consequence().Next != fault.Row{Kind: r.Kind}.Consequence().Next
+}
+
+// The table of kinds has the times of the breaker, which is in front of SQL alone. So each row of another service that
+// concerns a dependency says itself what follows, and the table of kinds does not name its code.
+func TestOnlyCodesOfSQLOpenTheBreaker(t *testing.T) {
+	others := []string{"cosmos", "blob", "servicebus", "run"}
+	for _, r := range open.Faults() {
+		if slices.Contains(others, r.Adapter) && fault.ScopeOf(r.Kind) == fault.ScopeDependency {
+			require.NotEmpty(t, r.Own.Next, "%s %s", r.Adapter, r.Code)
+			require.NotContains(t, r.Own.Next, "the breaker opens", "%s %s", r.Adapter, r.Code)
+		}
+	}
+	kinds := kindsTable(open.Faults())
+	require.Contains(t, kinds, "`40501`")
+	require.NotContains(t, kinds, "`429/*`")
+}
+
 const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
 # Errors: what a code means, what it costs and what happens next
 
-Everything that goes wrong is of one of six kinds. The kind decides what a failure is charged to, and a condition may refine it
-(` + "`internal/fault`" + `). Each adapter has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `). This page and
-` + "`sqlwriterctl explain CODE`" + ` are made of these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in
-` + "`sql_writer.attempts`" + ` and in what Health says.
-
-Sources: [requirements.md](requirements.md) has the rules and [facts.md](facts.md) the facts of the platform with their pages; of
-SQL Server's numbers it cites "Troubleshoot common errors in Azure SQL", SqlConfigurableRetryFactory and Entity Framework
-Core's SqlServerTransientExceptionDetector.
+Everything that goes wrong is of one of six kinds. The kind says what a failure is charged to; a condition may refine it. A code stands in the
+log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in Health. ` + "`sqlwriterctl explain CODE`" + ` says the same as this page, with the row's source. Both are
+made from the adapters' tables (` + "`Faults()`" + `), and each row is a test.
 
 `
 
@@ -96,12 +117,12 @@ Core's SqlServerTransientExceptionDetector.
 func errorsPage(all []fault.Row) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	b.WriteString("## Kinds\n\n" + kindsTable(all))
+	b.WriteString("## Kinds\n\nThe times are those of the breaker, which is in front of SQL alone. Codes of other services say below what happens next.\n\n" + kindsTable(all))
 	b.WriteString("\nA condition, where a code has one, says it more exactly:\n\n| condition | means | spends | what happens next |\n|---|---|---|---|\n")
 	for _, c := range fault.ConditionRules() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))
 	}
-	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands with the code.\n")
+	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter of the section.\n")
 	for _, section := range []struct{ adapter, about string }{
 		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, a heartbeat) " +
 			"is infrastructure whatever its number: a document's number then blames nobody."},
@@ -112,8 +133,15 @@ func errorsPage(all []fault.Row) string {
 		{"run", "What runs say by themselves; what the tables of runs say is under writer."},
 		{"writer", "Codes of our own: validation, the breaker, the process, operators' commands."},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| codes | kind | meaning | next, where it is special | source |\n|---|---|---|---|---|\n", section.adapter, section.about)
-		for _, group := range grouped(all, section.adapter) {
+		groups := grouped(all, section.adapter)
+		letters, says := repeated(groups)
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s\n", section.adapter, section.about, says)
+		var last string
+		for _, group := range groups {
+			if head := headOf(group[0], letters); head != last {
+				fmt.Fprintf(&b, "\n%s\n\n", head)
+				last = head
+			}
 			writeGroup(&b, group)
 		}
 	}
@@ -139,27 +167,50 @@ func grouped(all []fault.Row, adapter string) [][]fault.Row {
 	return groups
 }
 
+// repeated gives a letter to each consequence that more than two groups have, and says what the letters stand for.
+func repeated(groups [][]fault.Row) (letters map[string]string, says string) {
+	letters, times := map[string]string{}, map[string]int{}
+	for _, group := range groups {
+		next := group[0].Own.Next
+		if times[next]++; next == "" || times[next] != 3 {
+			continue
+		}
+		letter := string(rune('a' + len(letters)))
+		letters[next] = letter
+		says += fmt.Sprintf("\n- **%s**: %s.", letter, next)
+	}
+	if says != "" {
+		says = " Next:\n" + says
+	}
+	return letters, says
+}
+
+// headOf says the kind of the rows below it, and what happens next where that is special.
+func headOf(r fault.Row, letters map[string]string) string {
+	head := "**" + string(r.Kind) + "**"
+	if r.Condition != fault.NoCondition {
+		head += ", " + string(r.Condition)
+	}
+	if r.Own.Next != "" {
+		head += "; next: " + cmp.Or(letters[r.Own.Next], r.Own.Next)
+	}
+	return head
+}
+
 func writeGroup(b *strings.Builder, group []fault.Row) {
-	first := group[0]
-	var codes, sources []string
+	var codes []string
 	for _, r := range group {
 		code := "`" + r.Code + "`"
 		if r.Name != "" {
 			code += " " + r.Name
 		}
 		codes = append(codes, code)
-		if !slices.Contains(sources, r.Source) {
-			sources = append(sources, r.Source)
-		}
 	}
-	kind, meaning := string(first.Kind), first.Reason
-	if first.Condition != fault.NoCondition {
-		kind += ", " + string(first.Condition)
+	meaning := group[0].Reason
+	if group[0].About != "" {
+		meaning += " (about: " + group[0].About + ")"
 	}
-	if first.About != "" {
-		meaning += " (about: " + first.About + ")"
-	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(codes, ", "), kind, cell(meaning), cell(cmp.Or(first.Own.Next, "-")), cell(strings.Join(sources, "; ")))
+	fmt.Fprintf(b, "- %s: %s\n", strings.Join(codes, ", "), meaning)
 }
 
 // cell escapes a text for a Markdown table.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,14 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
+
+// grammar is the tool's grammar.
+func grammar(t *testing.T) *kong.Kong {
+	t.Helper()
+	parser, err := newParser(&cli{}, environment{stdout: io.Discard, stderr: io.Discard}, func(int) {})
+	require.NoError(t, err)
+	return parser
+}
 
 const root = "../.."
 

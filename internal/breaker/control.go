@@ -36,7 +36,7 @@ type Control struct {
 	// Stops are the latest stops that have ended, oldest first.
 	Stops []Stop `json:"stops,omitempty"`
 	// Committed counts the documents that became committed since the document was made. Each instance adds its own late, and what one
-	// that is killed had not added is missing: about a minute of its work at most (docs/adr/0047-samples-for-the-page.md).
+	// that is killed had not added is missing: about a minute of its work at most (docs/adr/0034-what-every-instance-sees.md).
 	Committed int64 `json:"committed,omitempty"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`

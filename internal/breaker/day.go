@@ -7,7 +7,7 @@ import (
 )
 
 // What operators read of a day beside the transitions of the audit log, which is in the database that was down
-// (docs/adr/0047-samples-for-the-page.md).
+// (docs/adr/0034-what-every-instance-sees.md).
 
 // maxStops bounds Control.Stops.
 const maxStops = 20

@@ -394,7 +394,7 @@ func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	}, s)
 }
 
-// ADR 0003: the document names its outcome even when the invocation's time is over.
+// ADR 0002: the document names its outcome even when the invocation's time is over.
 func TestRecordingOutlivesTheInvocation(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "ACME", "")

@@ -99,7 +99,7 @@ func processRows() []fault.Row {
 		{Code: "settings", Kind: infra, Reason: "the settings cannot be used; Health lists every one", Source: ours, Own: start},
 		{Code: "starting", Kind: infra, Reason: "the dependencies are not open yet; Health says which", Source: ours, Own: start},
 		{
-			Code: "shadow", Kind: infra, Reason: "a shadow takes no messages of runs", Source: "ADR 0027",
+			Code: "shadow", Kind: infra, Reason: "a shadow takes no messages of runs", Source: "ADR 0025",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the message is put off, or held as long as its lock is renewed"},
 		},
 		{Code: "ledger_not_adopted", Kind: infra, Reason: "the ledger does not know what was written before: docs/cutover.md", Source: "docs/requirements.md R59", Own: start},

@@ -84,7 +84,7 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 	}
 }
 
-// ADR 0005 also holds after a 412.
+// ADR 0004 also holds after a 412.
 func TestAfterA412AStatusThatNobodyKnowsIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "OLD", "")

@@ -35,7 +35,7 @@ func (r *Recover) tickEnds(err error) {
 	}
 }
 
-// missing is what a tick learns about documents that the feed did not bring (ADR 0033).
+// missing is what a tick learns about documents that the feed did not bring (ADR 0022).
 type missing struct {
 	// since is the _ts from which on the feed had no excuse; never says that it has one now.
 	since time.Time

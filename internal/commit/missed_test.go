@@ -53,7 +53,7 @@ func (t *timer) tick() commit.Recovered {
 
 func (w *world) missed() breaker.Missed { return w.breaker.View(w.t.Context()).Control.Missed }
 
-// What waited for ten minutes is missed only if the feed had no excuse from then on (ADR 0033). Each case is what happens in a
+// What waited for ten minutes is missed only if the feed had no excuse from then on (ADR 0022). Each case is what happens in a
 // quarter of an hour with a document that is on no feed.
 func TestWhatTheFeedMissedAndWhatItHasAnExcuseFor(t *testing.T) {
 	doc := result(1, 1, "ACME", "")

@@ -362,7 +362,7 @@ func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 	require.Len(t, w.evidence.Files(), 6*3)
 }
 
-// The second example of the requirements, with an own error of the document in place of the time-out (ADR 0020).
+// The second example of the requirements, with an own error of the document in place of the time-out (ADR 0002).
 func TestSeedExample2ErrorWithRetry(t *testing.T) {
 	w := newWorld(t)
 	doc := result(30, 1421549, "THOMAS & BETTS", "")
@@ -383,7 +383,7 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 }
 
 // The third example of the requirements, as promise G5 states it: five failures in a row open the breaker for 60 s, one
-// probe closes it again, and no document has spent a retry (ADR 0020).
+// probe closes it again, and no document has spent a retry (ADR 0002).
 func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5, 6)
 	var docs []string

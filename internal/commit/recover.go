@@ -57,7 +57,7 @@ type Recovered struct {
 	Report
 	// Found counts the documents of each window that were taken.
 	Found map[Window]int
-	// Missed counts the orphans that the feed should have brought (ADR 0033).
+	// Missed counts the orphans that the feed should have brought (ADR 0022).
 	Missed int
 	// More names the windows that the tick did not finish.
 	More []Window

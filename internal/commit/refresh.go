@@ -145,7 +145,7 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Snapsho
 	}
 	outdated := w.done && supersededByItself(w.result)
 	eligibility := f.eligibility(now)
-	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0005
+	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0004
 	if !w.done && f.leavesAlone(now, f.tally) {                                                                             // marked since the snapshot
 		return false, nil
 	}

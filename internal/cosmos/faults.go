@@ -119,7 +119,7 @@ func (r statusRule) own() fault.Consequence {
 	case r.kind == fault.Throttled:
 		return fault.Consequence{
 			Spends: fault.Nothing,
-			Next:   "after the wait that the account asks for, 3 times, each at most 2 s; then the host offers the batch again every 10 s",
+			Next:   "after the wait that the account asks for, 3 times, each at most 2 s; then the host offers the batch again every 10 s, 20 times at most, and the recovery timer takes what is left; the breaker does not count it",
 		}
 	}
 	return offeredAgain()
@@ -127,7 +127,7 @@ func (r statusRule) own() fault.Consequence {
 
 // offeredAgain is the consequence of an error of the service. The breaker ignores it, because it protects SQL only.
 func offeredAgain() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, until the service answers; the breaker does not count it"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, 20 times at most, and the recovery timer takes what is left; the breaker does not count it"}
 }
 
 // left is the consequence when an outcome cannot be recorded.

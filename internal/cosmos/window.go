@@ -13,7 +13,7 @@ import (
 // that invoice.Read uses, because a document may have 2 MB.
 //
 // The query only filters on indexed members and projects, because the gateway serves no more over partitions (docs/facts.md
-// F63). It does not filter by status: that ignores case (ADR 0005), and nearly every document of an old container is
+// F63). It does not filter by status: that ignores case (ADR 0004), and nearly every document of an old container is
 // finished.
 func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error {
 	_, err := c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{

@@ -28,17 +28,24 @@ func Tables() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s: [%s](%s) | %s |\n", c.Code, c.Severity, c.Means, c.Do, c.Page, strings.TrimPrefix(c.Link(), "docs/"), orDash(told))
 	}
 	b.WriteString("\n## The events\n\n| event | level | meaning | what to do | its fields |\n|---|---|---|---|---|\n")
+	first := map[string]string{} // the event that has a long list of fields first
 	for _, r := range Table() {
+		fields := strings.Join(r.Fields, ", ")
+		if event := first[fields]; event != "" {
+			fields = "as `" + event + "`"
+		} else if len(r.Fields) > 10 {
+			first[fields] = string(r.Name)
+		}
 		do := r.Do
 		if c, tells := condition.ToldBy(string(r.Name)); tells && do == "" {
 			do = fmt.Sprintf("see `%s`", c.Code)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Level, r.Says, orDash(do), orDash(strings.Join(r.Fields, ", ")))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Level, r.Says, orDash(do), orDash(fields))
 	}
-	b.WriteString("\n## The fields\n\n| field | JSON | meaning |\n|---|---|---|\n")
+	b.WriteString("\n## The fields\n\n")
 	for i := range fieldTypes.NumField() {
 		f := fieldTypes.Field(i)
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Tag.Get("log"), jsonTypeOf(f.Type), f.Tag.Get("says"))
+		fmt.Fprintf(&b, "- `%s` (%s): %s\n", f.Tag.Get("log"), jsonTypeOf(f.Type), f.Tag.Get("says"))
 	}
 	b.WriteString("\n## The original's lines\n\nThe original wrote \"SQL Writer: \" and a sentence (docs/requirements.md R93). Here the same is said by:\n\n| its line | ours |\n|---|---|\n")
 	for _, o := range Originals() {

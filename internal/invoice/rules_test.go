@@ -267,7 +267,7 @@ func TestDocsRulesIsProducedFromTheTable(t *testing.T) {
 
 func renderColumns() string {
 	var b strings.Builder
-	b.WriteString("| Table | Column | From | Kind | Limits | Required | Meaning | Assumed |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Table | Column | From | Holds | Meaning | Assumed |\n|---|---|---|---|---|---|\n")
 	for _, c := range invoice.Columns() {
 		from := "`" + c.Path + "`"
 		switch c.Source {
@@ -279,25 +279,25 @@ func renderColumns() string {
 			from = "the front of `id`"
 		case invoice.FromDocument:
 		}
-		var limits []string
+		holds := []string{string(c.Kind)}
 		if c.Max > 0 && c.Kind == invoice.Text {
-			limits = append(limits, fmt.Sprintf("%d characters", c.Max))
+			holds = append(holds, fmt.Sprintf("%d characters", c.Max))
 		}
 		if c.Precision > 0 {
-			limits = append(limits, fmt.Sprintf("decimal(%d,%d)", c.Precision, c.Scale))
+			holds[0] = fmt.Sprintf("decimal(%d,%d)", c.Precision, c.Scale)
 		}
 		if c.Min != "" || c.Limit != "" {
-			limits = append(limits, c.Min+" to "+c.Limit)
+			holds = append(holds, c.Min+" to "+c.Limit)
 		}
 		if len(c.Values) > 0 {
-			limits = append(limits, "one of "+strings.Join(c.Values, ", "))
+			holds = append(holds, "one of "+strings.Join(c.Values, ", "))
 		}
-		required := ""
 		if c.Required {
-			required = "yes"
+			holds = append(holds, "required")
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s | %s | %s |\n", c.Table, c.Name, from, c.Kind,
-			strings.Join(limits, "; "), required, cell(c.Meaning), cell(c.Assumed))
+		assumed := strings.NewReplacer("no document names the member; the path is ours", "path", "no document names this column; the name is ours", "name",
+			"no document names the column or the member; both are ours", "name, path").Replace(c.Assumed)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", c.Table, c.Name, from, strings.Join(holds, ", "), cell(c.Meaning), assumed)
 	}
 	return b.String()
 }
@@ -308,9 +308,12 @@ func renderRules(id string) (string, error) {
 			continue
 		}
 		var b strings.Builder
-		b.WriteString("| Case | In the document | What happens | Result | Why |\n|---|---|---|---|---|\n")
+		b.WriteString("| Case | In the document | What happens | Why |\n|---|---|---|---|\n")
 		for _, r := range g.rules {
 			in := "`` " + cell(r.in) + " ``"
+			if text := byPath(r.in); !strings.Contains(text, "`") {
+				in = "`" + cell(text) + "`"
+			}
 			switch {
 			case r.without != "":
 				in = "no `" + r.without + "`"
@@ -319,11 +322,34 @@ func renderRules(id string) (string, error) {
 			case r.in == "":
 				in = "(nothing at all)"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(r.name), in, cell(r.then), cell(r.sql), cell(r.why))
+			becomes := r.then
+			if r.sql != "" {
+				becomes += ": " + r.sql
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(r.name), in, cell(becomes), cell(r.why))
 		}
 		return b.String(), nil
 	}
 	return "", fmt.Errorf("the page asks for unknown rules %q", id)
+}
+
+// byPath writes {"a": {"b": 1}} as a.b: 1. Objects with several members stay as they are.
+func byPath(in string) string {
+	value := in
+	var path []string
+	for {
+		var members map[string]json.RawMessage
+		if json.Unmarshal([]byte(value), &members) != nil || len(members) != 1 {
+			break
+		}
+		for name, inner := range members {
+			path, value = append(path, name), string(inner)
+		}
+	}
+	if len(path) == 0 {
+		return in
+	}
+	return strings.Join(path, ".") + ": " + value
 }
 
 // cell escapes a text for a Markdown table.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -72,9 +73,9 @@ func sections() []section {
 	}
 }
 
+// rulesTable leaves out a column that says "any" in every row.
 func rulesTable(s Subject) string {
-	var b strings.Builder
-	b.WriteString("| document | ledger | rows | evidence | result | by itself | because |\n|---|---|---|---|---|---|---|\n")
+	rows := [][]string{{"document", "ledger", "rows", "evidence", "result", "by itself", "because"}}
 	for _, r := range Rules() {
 		if r.Subject != s {
 			continue
@@ -86,8 +87,20 @@ func rulesTable(s Subject) string {
 		if r.Settled {
 			class += " " + settledMark
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
-			anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), anyOf(r.Evidence), class, orDash(string(r.Mend)), r.Because)
+		rows = append(rows, []string{anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), anyOf(r.Evidence), class, orDash(string(r.Mend)), r.Because})
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		var cells []string
+		for column, cell := range row {
+			if slices.ContainsFunc(rows[1:], func(r []string) bool { return r[column] != "any" && r[column] != "-" }) {
+				cells = append(cells, cell)
+			}
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(cells)) + "|\n")
+		}
 	}
 	return b.String()
 }
@@ -109,7 +122,6 @@ func orDash(s string) string {
 // statesTable has each state with its meaning.
 func statesTable() string {
 	var b strings.Builder
-	b.WriteString("| of | state | means |\n|---|---|---|\n")
 	for _, s := range []struct {
 		of    string
 		names []string
@@ -136,12 +148,14 @@ func statesTable() string {
 			"none": "there is none, and a failed document has some", "not_looked": "nobody looked, or none is to be expected",
 		}},
 	} {
+		fmt.Fprintf(&b, "Of the %s:\n\n", s.of)
 		for _, name := range s.names {
 			if s.means[name] == "" {
 				panic("no words for the state " + name)
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.of, name, s.means[name])
+			fmt.Fprintf(&b, "- %s: %s\n", name, s.means[name])
 		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

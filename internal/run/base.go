@@ -86,7 +86,7 @@ type Options struct {
 }
 
 // maxOutstanding is what four instances work on at once, with the four concurrent calls of host.json. More batches would only wait in the
-// queue, and each message that waits is sent again while SQL is away (docs/adr/0027-messages-are-put-off.md).
+// queue, and each message that waits is sent again while SQL is away (docs/adr/0025-runs-in-rows-and-messages.md).
 const maxOutstanding = 16
 
 func (o Options) withDefaults() Options {

@@ -8,7 +8,7 @@
 // that cannot be used as evidence. Deferral defers messages until the process has opened SQL.
 //
 // An Executor does a run in its process, without any message: it is manager and worker in one, over the same rows. Managers and workers
-// continue what it left, and it continues what they left (ADR 0030). The timer uses it while the queue is away.
+// continue what it left, and it continues what they left (ADR 0025). The timer uses it while the queue is away.
 //
 // Kinds is the table of the kinds of runs. A kind may have passes instead of documents: its run has no batches and no messages, but a
 // watermark and counts. The timer executes it a few minutes at a time (Recovery.CarryOn).
@@ -36,7 +36,7 @@
 // A second claim succeeds in two cases:
 //   - Its message shows the row's epoch. The owner wrote it there when it deferred the message, so that owner is not lost.
 //   - The owner has been silent for 10 minutes (a worker) or 2 minutes (a manager), with the breaker closed for as long. That
-//     owner counts as lost. Ten lost workers fail the batch; ten lost managers in a row fail the run (ADR 0026).
+//     owner counts as lost. Ten lost workers fail the batch; ten lost managers in a row fail the run (ADR 0025).
 //
 // The attempt of a batch grows with every message that is meant to be sent for it. A message with an older attempt is dropped.
 //
@@ -55,7 +55,7 @@
 //   - An Executor dies: what a manager and a worker leave behind. Another Executor takes the run over after 2 minutes, or Recovery sends
 //     its message after 7.
 //   - A step of a pass dies before its progress is stored: the next tick repeats it.
-//   - SQL or Cosmos DB fails: the owner releases its lease and defers the message. No delivery and no retry is counted (ADR 0027).
+//   - SQL or Cosmos DB fails: the owner releases its lease and defers the message. No delivery and no retry is counted (ADR 0025).
 //
 // The package knows no SDK. Its ports are in ports.go; their comments are the contract of the adapters, which test/conformance
 // checks.

@@ -1,7 +1,10 @@
 package arch_test
 
 import (
+	"maps"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -37,6 +40,29 @@ func TestTheWhereTableIsTrue(t *testing.T) {
 		}
 	}
 	require.Greater(t, rows, 20)
+}
+
+// The table of packages in docs/architecture.md names each package of the product once, and no other.
+func TestTheTableOfPackagesIsComplete(t *testing.T) {
+	files := tracked(t)
+	_, table, found := strings.Cut(string(files["docs/architecture.md"]), "\n## Packages and directions\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+	var named []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				named = append(named, name[1])
+			}
+		}
+	}
+	there := map[string]bool{}
+	for file := range files {
+		if regexp.MustCompile(`^(cmd|handlers|internal)/`).MatchString(file) && strings.HasSuffix(file, ".go") && product(file) {
+			there[path.Dir(file)] = true
+		}
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(there)), named)
 }
 
 // declared is the pattern of a declaration of the name.

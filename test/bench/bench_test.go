@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-var pageFlag = flag.String("page", "", "measure in earnest, and write the page to this file")
+var pageFlag = flag.String("page", "", "measure in earnest, and write the section of this page")
 
 // engine is a database that can be measured on.
 type engine struct {
@@ -72,8 +72,8 @@ type laneRun struct {
 	found map[cell]*figures
 }
 
-// TestBench shows what can be counted, however slow the machine is, and makes a page of a small run. With -page it
-// measures instead, and writes the page to the file.
+// TestBench shows what can be counted, however slow the machine is, and makes a section of a small run. With -page it
+// measures instead, and writes the section to the page.
 func TestBench(t *testing.T) {
 	began := time.Now()
 	if *pageFlag != "" {
@@ -88,7 +88,7 @@ func TestBench(t *testing.T) {
 		}
 		text := page(t, began, runs)
 		t.Log("\n" + text)
-		require.NoError(t, os.WriteFile(*pageFlag, []byte(text), 0o644)) //nolint:gosec // a page for everybody
+		writeSection(t, *pageFlag, text)
 		return
 	}
 	for _, e := range engines(t) {
@@ -105,6 +105,18 @@ func TestBench(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeSection puts the text between the two marks of the page.
+func writeSection(t *testing.T, page, text string) {
+	t.Helper()
+	const begin, end = "<!-- bench:begin -->\n", "<!-- bench:end -->"
+	old, err := os.ReadFile(page)
+	require.NoError(t, err)
+	before, rest, begins := strings.Cut(string(old), begin)
+	_, after, ends := strings.Cut(rest, end)
+	require.True(t, begins && ends, "%s has the marks", page)
+	require.NoError(t, os.WriteFile(page, []byte(before+begin+text+end+after), 0o644)) //nolint:gosec // a page for everybody
 }
 
 // requests asserts what a batch may cost: one request when nothing is wrong with it, few when one document is.

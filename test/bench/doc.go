@@ -2,6 +2,6 @@
 // alternatives are the row-by-row write of the original, bare set-based statements, and the MERGE of the Azure SQL output
 // binding. It has tests only.
 //
-// `make bench` measures and writes docs/bench.md. `go test ./test/bench` makes a small run and asserts only what can be
+// `make bench` measures and writes its section of docs/figures.md. `go test ./test/bench` makes a small run and asserts only what can be
 // counted, such as round trips.
 package bench

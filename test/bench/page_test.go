@@ -12,35 +12,29 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// page is docs/bench.md.
+// page is the section of docs/figures.md about the speed of a write.
 func page(t testing.TB, began time.Time, runs []run) string {
 	t.Helper()
 	p := &printer{}
-	p.line("# Bench")
+	p.line("## Speed of a write")
 	p.line("")
 	p.line("Written by `make bench` on %s, in one run of %.0f s on %s.",
 		began.UTC().Format("2006-01-02 15:04 UTC"), time.Since(began).Seconds(), machine())
-	p.line("The T-SQL server is the one that `%s` names, by a connection string whose login may create databases;", sqlservertest.Variable)
-	p.line("without it there are SQLite's figures only. Figures are for comparison with each other: other machines have others.")
 	p.line("")
 	d := makeDoc(t, firstLine, first.turn(), "")
-	p.line("A document has a main line and %d duplicates: %d rows in each of the user's two tables, with %d bytes of values", duplicates, linesOf, valueBytes(d))
-	p.line("each. Every figure is the median of rounds in which the ways take turns; the client waits for every answer. *First*")
-	p.line("results meet lines without a tracking row and a ledger row, *repeat* ones are newer results for the same lines.")
+	p.line("A document has a main line and %d duplicates: %d rows in each of the user's two tables, with %d bytes of values each. Figures are documents a",
+		duplicates, linesOf, valueBytes(d))
+	p.line("second, the median of rounds in which the ways take turns. *First* results meet lines without a tracking row and a ledger row, *repeat* ones are newer")
+	p.line("results for the same lines.")
 	p.line("")
-	p.line("- **(a) row at a time**, as the original does it: for each line UPDATE IVCE_DTL, UPDATE IVCE_TRKG_MSTR and, where that")
-	p.line("  found no row, INSERT; statements prepared once, a transaction for each document.")
-	p.line("- **(b) bare**: one request with one JSON parameter, UPDATE, UPDATE and INSERT. No ledger, no guard, no verdict, no")
-	p.line("  count: it is what cannot be done without, and not something that could be used. Its documents are read before.")
-	p.line("- **(c) MERGE**, as the Azure SQL output binding writes: for each table a transaction with OPENJSON and MERGE.")
-	p.line("- **(d) ours**, through the use case: it reads documents from their JSON, writes them and records their outcomes, to")
-	p.line("  nowhere. *One bad* is a document that a constraint of the user's refuses; the use case finds it by dividing.")
-	p.line("")
-	p.line("Statements of (b) and (c): test/bench/sql. Forms that were tried: [adr/0017](adr/0017-where-the-time-goes.md).")
+	p.line("- **(a) row at a time**, as the original does it: statements prepared once, a transaction for each document.")
+	p.line("- **(b) bare**: one request with one JSON parameter, without ledger, guard, verdict or count: what cannot be done without.")
+	p.line("- **(c) MERGE**, as the Azure SQL output binding writes.")
+	p.line("- **(d) ours**, through the use case: reads documents, writes them, records outcomes to nowhere. *One bad* is found by dividing.")
 	p.goals(runs)
 	for _, r := range runs {
 		p.line("")
-		p.line("## %s", r.name)
+		p.line("### %s", r.name)
 		p.line("")
 		p.line("%s", r.remark)
 		for _, l := range r.lanes {
@@ -66,17 +60,17 @@ func (r run) where(l laneRun) string {
 func (p *printer) table(r run, l laneRun) {
 	p.line("")
 	if !r.file {
-		p.line("### %s (the smallest request took %.2f ms)", r.where(l), float64(l.trip.Microseconds())/1000)
+		p.line("The smallest request took %.2f ms at %d ms.", float64(l.trip.Microseconds())/1000, l.distance.Milliseconds())
 		p.line("")
 	}
-	p.line("| %s | first, documents/s | times (a) | times (b) | repeat, documents/s | times (a) | times (b) | requests per 100 documents, first / repeat |", r.where(l))
-	p.line("|---|---|---|---|---|---|---|---|")
+	p.line("| %s | first | repeat | requests per 100 documents, first / repeat |", r.where(l))
+	p.line("|---|---|---|---|")
 	counted := r.lanes[len(r.lanes)-1].found // at a distance nothing is direct
 	for _, w := range l.ways {
 		row := "| " + w.name + " |"
 		var requests []string
 		for _, k := range []kind{first, repeat} {
-			row += fmt.Sprintf(" %s | %s | %s |", round(l.rate(w.name, k)), round(l.times(w.name, rowByRow, k)), round(l.times(w.name, r.base, k)))
+			row += fmt.Sprintf(" %s |", round(l.rate(w.name, k)))
 			if f := counted[cell{w.name, k}]; f != nil {
 				requests = append(requests, round(f.requests))
 			}
@@ -99,7 +93,7 @@ func (l laneRun) times(name, other string, k kind) float64 { return l.rate(name,
 // goals prints what was aimed at, and what came of it.
 func (p *printer) goals(runs []run) {
 	p.line("")
-	p.line("## Goals, at 100 documents a request")
+	p.line("### Goals, at 100 documents a request")
 	p.line("")
 	p.line("(b) is the procedure where there is one. Those against (a) are about the wire: SQLite has none.")
 	p.line("")

@@ -346,7 +346,7 @@ func TestADrainBesideAComparison(t *testing.T) {
 			median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
 			t.Logf("%s: %d rounds of %d documents, alone %.0f a second, beside a comparison %.0f, in which it made %d steps; median of the ratios of the times %.2f, from %.2f to %.2f",
 				name, rounds, drained, perSecond(alone), perSecond(both), b.steps.Load(), median, ratios[0], ratios[rounds-1])
-			const mistake = 4 // docs/evidence.md has what was measured
+			const mistake = 4 // docs/figures.md has what was measured
 			require.Less(t, median, float64(mistake))
 		})
 	}

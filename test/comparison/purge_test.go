@@ -26,7 +26,7 @@ func TestAPurge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	rows, rounds, slower := 20_000, 2, 4.0 // a mistake; docs/evidence.md has what was measured
+	rows, rounds, slower := 20_000, 2, 4.0 // a mistake; docs/figures.md has what was measured
 	if n, err := strconv.Atoi(os.Getenv(purgedVariable)); err == nil {
 		rows, rounds, slower = n, 16, 1.2
 	}

@@ -135,7 +135,7 @@ func (b *standstill) mend(line int) {
 
 // A document of 64 levels among 50 stops the only range. RecoverRetries commits what waited for more than ten minutes (by the
 // container's clock), names the document in log, Health, status and why. A flat version ends it. The feed has an excuse for the
-// other 49, because the process is young (ADR 0033); the campaign below waits until it has none.
+// other 49, because the process is young (ADR 0022); the campaign below waits until it has none.
 func TestADocumentTooDeepForTheFeed(t *testing.T) {
 	b := newStandstill(t)
 	b.stop()

@@ -60,7 +60,7 @@ func unencrypted(t *testing.T, dsn string) string {
 }
 
 // plainResults are results without a quotation mark: the T-SQL engine that is not SQL Server reads it otherwise (a listed
-// deviation, docs/evidence.md).
+// deviation, internal/store/sqlserver/deviations_test.go).
 func plainResults(seed uint64, count int) []sample.Document {
 	docs := sample.Generate(sample.Options{Seed: seed, Count: count, Clean: true})
 	for i := range docs {

@@ -12,7 +12,7 @@ import (
 //
 // What one batch costs beside its requests counts for the speed: the feed's page, the lease, and a patch for each document. The
 // model is 100 ms for a batch and 8 ms for a patch, 16 patches at once; requests take 2 ms. That makes 1,265 documents a second
-// of two ranges, and docs/evidence.md measured 1,312.
+// of two ranges, and docs/figures.md measured 1,312.
 func TestRow08(t *testing.T) {
 	const unlocked = 10 * time.Minute
 	variants := one(1)
