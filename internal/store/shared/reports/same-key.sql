@@ -1,6 +1,7 @@
 -- Lines with one manufacturer and part number and several UNSPSC codes, among the newest 100,000 lines by their number
 -- (docs/requirements.md R60). A line is sure if the confidence of each of the three values is 0.8 or more. Two codes of
 -- sure lines contradict each other. Texts are equal if the database's collation says so. NULL is no value.
+-- It answers no value of a row: a reader may ask for it.
 WITH newest AS (
     SELECT{{.TopLines}}
         l.detail_id
@@ -33,8 +34,6 @@ keyed AS (
 )
 
 SELECT{{.Top}}
-    k.manufacturer,
-    k.part_number,
     COUNT(*) AS line_count,
     COUNT(DISTINCT k.code) AS code_count,
     SUM(k.is_sure) AS sure_lines,
@@ -44,4 +43,4 @@ SELECT{{.Top}}
 FROM keyed AS k
 GROUP BY k.manufacturer, k.part_number
 HAVING COUNT(DISTINCT k.code) > 1
-ORDER BY sure_codes DESC, k.manufacturer ASC, k.part_number ASC{{.Limit}};
+ORDER BY sure_codes DESC, first_line ASC{{.Limit}};
