@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/breaker"
@@ -15,6 +16,8 @@ const (
 	// beforeCopy is how long before the time of a copy documents are written again: clocks differ, and a copy takes a while. What the database
 	// has stays untouched.
 	beforeCopy = 10 * time.Minute
+	// mostForced is how many forced resumes are looked at. One is rare; each costs a look at the runs since.
+	mostForced = 20
 	// behindFor is how long an accepted database is looked after. Runs that ended are kept at least as long.
 	behindFor = 30 * 24 * time.Hour
 )
@@ -30,19 +33,40 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
 	_ = o.withStores(ctx, func(ctx context.Context, s Stores) error {
-		forced, err := lastForced(ctx, s, view)
-		if err != nil || forced.Forced == "" || o.o.Now().Sub(forced.At) > behindFor {
+		all, err := forcedResumes(ctx, s, view)
+		if err != nil {
 			return err
 		}
-		kind, copied := o.o.Kinds.Reapplying().Kind, forced.Copied
+		// A database that was accepted later may be a copy of one that still lacked writes: the widest need is said first.
+		kind := o.o.Kinds.Reapplying().Kind
+		var forced breaker.Transition
+		var copied time.Time
+		running := ""
+		for _, f := range all {
+			if o.o.Now().Sub(f.At) > behindFor {
+				continue
+			}
+			from := f.Copied
+			if !from.IsZero() {
+				from = from.Add(-beforeCopy).Truncate(time.Minute)
+			}
+			if forced.Forced != "" && !from.Before(copied) {
+				continue
+			}
+			id, ended, err := broughtUpToDate(ctx, s, kind, f.At, from)
+			if err != nil {
+				return err
+			}
+			if !ended {
+				forced, copied, running = f, from, id
+			}
+		}
+		if forced.Forced == "" {
+			return nil
+		}
 		filter, lacks := "--all", "may lack everything that was written to the one before"
 		if !copied.IsZero() {
-			copied = copied.Add(-beforeCopy).Truncate(time.Minute)
 			filter, lacks = "--since "+copied.UTC().Format("2006-01-02T15:04Z07:00"), "lacks what was written since "+o.clock(forced.Copied)
-		}
-		running, ended, err := broughtUpToDate(ctx, s, kind, forced.At, copied)
-		if err != nil || ended {
-			return err
 		}
 		since = forced.At
 		says = fmt.Sprintf("the database that %s accepted at %s %s: ", forced.By, o.clock(forced.At), lacks)
@@ -56,22 +80,21 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since
 	return says, since
 }
 
-// lastForced is the latest forced resume that accepted a database: one that waits for the audit log, else one in it. The zero Transition
-// means none.
-func lastForced(ctx context.Context, s Stores, view breaker.View) (last breaker.Transition, err error) {
-	for _, t := range view.Control.Transitions {
+// forcedResumes are the latest forced resumes that accepted a database, newest first: those that wait for the audit log, then those in it.
+func forcedResumes(ctx context.Context, s Stores, view breaker.View) (all []breaker.Transition, err error) {
+	for _, t := range slices.Backward(view.Control.Transitions) {
 		if t.Forced != "" {
-			last = t
+			all = append(all, t)
 		}
 	}
-	if last.Forced != "" {
-		return last, nil
+	entries, err := s.Audit.Audits(ctx, AuditQuery{Action: FlowForced, Limit: mostForced})
+	for _, e := range entries {
+		var t breaker.Transition
+		if json.Unmarshal(e.Detail, &t) == nil && t.Forced != "" { // TellTransitions wrote it
+			all = append(all, t)
+		}
 	}
-	entries, err := s.Audit.Audits(ctx, AuditQuery{Action: FlowForced, Limit: 1})
-	if err == nil && len(entries) > 0 {
-		_ = json.Unmarshal(entries[0].Detail, &last) // TellTransitions wrote it
-	}
-	return last, err
+	return all, err
 }
 
 // broughtUpToDate looks for runs of a kind that began after a time and take every document that changed since another one. running is the id

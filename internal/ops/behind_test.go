@@ -239,6 +239,28 @@ func TestWhatIsBehindIsFoundWhereItIs(t *testing.T) {
 	}
 }
 
+// A database that may lack everything was replaced by its copy: what the first one lacked is not forgotten.
+func TestTheWidestNeedOfTwoAcceptedDatabasesIsSaid(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1)
+	r.commitAll(result(1, "a", ""))
+	at := r.clock
+	r.note(func(c *breaker.Control) {
+		c.Transitions = append(c.Transitions,
+			breaker.Transition{At: at, By: "kim", To: breaker.HalfOpen, Forced: "another database"},
+			breaker.Transition{At: at.Add(2 * time.Hour), By: "kim", To: breaker.HalfOpen, Forced: "a copy", Copied: at.Add(time.Hour)})
+	})
+	r.clock = at.Add(3 * time.Hour)
+	require.True(t, r.next().All)
+	require.NoError(t, r.ops.TellTransitions(t.Context()))
+	require.True(t, r.next().All, "from the audit log")
+	since := ops.StartRequest{Kind: run.Reapply, Why: "x", Since: at.Add(-time.Minute)}
+	r.execute(r.start(since))
+	require.True(t, r.next().All, "what was written before that time is still missing")
+	r.execute(r.start(r.next()))
+	require.Empty(t, r.behind())
+}
+
 // What was marked since the copy is tried again and fails anew, and its mark comes back with its status.
 func TestAFailureSinceTheCopyIsTriedAgain(t *testing.T) {
 	r := newRuns(t)
