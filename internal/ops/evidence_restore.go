@@ -152,7 +152,8 @@ func systemMembers() []string {
 	return []string{"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"}
 }
 
-// notAppliedSince refuses a document that SQL has as it was after a _ts: what is put back has a new _ts, and would be written over it. Lines
+// notAppliedSince refuses a document that SQL has as it was after a _ts: what is put back has a new _ts, and would be written over it. The
+// ledger is asked by the lines of the evidence, so a document whose line was corrected meanwhile is not noticed (ADR 0021). Lines
 // that another document holds are none of its concern, because newest wins.
 func (o *Ops) notAppliedSince(ctx context.Context, doc invoice.Document, ts int64) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {

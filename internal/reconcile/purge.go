@@ -27,6 +27,9 @@ const mostPurged = 2_000_000
 // noted is the position behind all parts: the entry of the audit log is a step of its own, so that a repetition purges nothing.
 const noted Part = "noted"
 
+// leastAudit is how many days who did what is kept at least, as long as evidence (deploy/storage/lifecycle.json).
+const leastAudit = 365
+
 // retention deletes the next old rows of a part, and in the end writes one entry of the audit log if any went. A step that is repeated
 // after its rows went deletes the next ones: the first are then not counted, at most MaxPurge of them.
 func (w *work) retention(ctx context.Context) (stepped, error) {
@@ -45,7 +48,11 @@ func (w *work) retention(ctx context.Context) (stepped, error) {
 	if i < 0 {
 		return stepped{}, nil
 	}
-	rows, err := w.p.Retention.Purge(ctx, at.Part, days, MaxPurge)
+	keep := days
+	if at.Part == AuditLog { // a shorter time is meant for details of errors, and takes nobody's trail away
+		keep = max(days, leastAudit)
+	}
+	rows, err := w.p.Retention.Purge(ctx, at.Part, keep, MaxPurge)
 	if err != nil {
 		return stepped{}, err
 	}

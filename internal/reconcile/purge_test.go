@@ -42,7 +42,7 @@ func TestANightEndsWithAPurge(t *testing.T) {
 	}
 	row = w.night(run.Filter{Mend: true, Whole: true})
 	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 0, reconcile.EndedRuns: 0, reconcile.GoneFindings: 0, reconcile.AuditLog: 0}, w.old)
-	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 90, reconcile.EndedRuns: 90, reconcile.GoneFindings: 90, reconcile.AuditLog: 90}, w.purged)
+	require.Equal(t, map[reconcile.Part]int{reconcile.ErrorDetails: 90, reconcile.EndedRuns: 90, reconcile.GoneFindings: 90, reconcile.AuditLog: 365}, w.purged, "days by part")
 	require.Equal(t, 4+2+2+2, w.calls["Purge"], "a part is over when nothing is left of it")
 	require.Equal(t, []int{3515, compared}, []int{row.Counts["purged"], row.Documents})
 	require.Len(t, w.purges(), 1)
