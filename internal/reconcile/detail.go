@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -75,17 +74,4 @@ func (e Episode) line() int64 {
 		return 0
 	}
 	return id
-}
-
-// idList writes at most 20 ids for people.
-func idList(ids []int64) string {
-	const most = 20
-	words := make([]string, 0, most+1)
-	for _, id := range ids[:min(most, len(ids))] {
-		words = append(words, strconv.FormatInt(id, 10))
-	}
-	if more := len(ids) - most; more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(slices.Compact(words), ", ")
 }
