@@ -89,5 +89,5 @@ func headings(page string) []string {
 func TestTheTimerTicksEveryFiveMinutes(t *testing.T) {
 	files := tracked(t)
 	require.Contains(t, string(files["functions/RecoverRetries/function.json"]), `"schedule": "0 */5 * * * *"`)
-	require.Contains(t, string(files["deploy/alerts/no-tick.kql"]), "// threshold: no line of RecoverRetries for 20 minutes, which are four ticks ")
+	require.Contains(t, string(files["deploy/alerts/no-tick.kql"]), "// threshold: no line of RecoverRetries for 20 minutes, which are four ticks,")
 }
