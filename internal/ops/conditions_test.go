@@ -48,6 +48,7 @@ func (t ticks) TellAttention(context.Context) error  { t.tells(); return nil }
 func (t ticks) Recover(context.Context, string) (commit.Recovered, error) {
 	return commit.Recovered{}, t.err
 }
+
 func (t ticks) RecoverRuns(context.Context) (run.Recovered, error)     { return run.Recovered{}, nil }
 func (t ticks) CarryOnRuns(context.Context, bool) (run.Carried, error) { return run.Carried{}, nil }
 func (t ticks) TellTransitions(context.Context) error                  { return nil }
