@@ -31,9 +31,6 @@ type HealthReport struct {
 	ForeignMessages int `json:"foreign_messages,omitempty"`
 	// Flow is the state of the breaker in front of SQL, as this instance sees it.
 	Flow FlowHealth `json:"flow"`
-	// MassFailures is the number of codes with which many documents began to fail. Other documents are processed, so
-	// Status stays ready.
-	MassFailures int `json:"mass_failures,omitempty"`
 }
 
 // FlowHealth is the flow: "running", "ramping up", "stopped" (no request passes to SQL) or "paused" (by an operator).

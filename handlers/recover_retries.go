@@ -17,10 +17,8 @@ type Recoverer interface {
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
 	// CarryOnRuns executes runs without documents, and while the queue is away the others too, for at most two minutes.
 	CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error)
-	// SaveCounts counts documents and messages for the operators' status.
+	// SaveCounts counts documents and messages for the operators' status, and tells what asks for a person.
 	SaveCounts(ctx context.Context) error
-	// TellAttention writes an event for each condition that asks for a person.
-	TellAttention(ctx context.Context) error
 	// TellTransitions writes the breaker's transitions into the audit log.
 	TellTransitions(ctx context.Context) error
 }
@@ -30,13 +28,12 @@ func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object, Event: events.TickDone,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			counted := r.SaveCounts(ctx) // first, so that nothing that follows can keep it from telling that the timer lives
-			asked := r.TellAttention(ctx)
+			counted := r.SaveCounts(ctx)        // first, so that nothing that follows can keep it from telling that the timer lives
 			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
 			carried, carriedErr := r.CarryOnRuns(ctx, runs.QueueAway) // last, because nobody waits for them
-			for _, other := range []error{runsErr, told, carriedErr, counted, asked} {
+			for _, other := range []error{runsErr, told, carriedErr, counted} {
 				if err == nil {
 					err = other
 				}

@@ -31,8 +31,6 @@ func (r recoverer) TellTransitions(context.Context) error { return nil }
 
 func (r recoverer) SaveCounts(context.Context) error { return nil }
 
-func (r recoverer) TellAttention(context.Context) error { return nil }
-
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
 // The evidence of a poison message has the host's invocation id, so that the host's log can be found.
@@ -88,11 +86,6 @@ func (a auditing) SaveCounts(context.Context) error {
 	return a.counts
 }
 
-func (a auditing) TellAttention(context.Context) error {
-	*a.parts = append(*a.parts, "attention")
-	return nil
-}
-
 func (a auditing) Recover(context.Context, string) (commit.Recovered, error) {
 	*a.parts = append(*a.parts, "documents")
 	return commit.Recovered{}, a.documents
@@ -118,7 +111,7 @@ func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	var parts []string
 	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, []string{"counts", "attention", "runs", "documents", "audit", "passes"}, parts)
+	require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
@@ -142,6 +135,6 @@ func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
 		c.of.parts = &parts
 		_, err := RecoverRetries(c.of).Run(t.Context(), Invocation{})
 		require.ErrorIs(t, err, c.want)
-		require.Equal(t, []string{"counts", "attention", "runs", "documents", "audit", "passes"}, parts)
+		require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
 	}
 }

@@ -44,11 +44,7 @@ func (c *statusCommand) print(a *app, s ops.Status) error {
 
 func attentionRows(a *app, s ops.Status) (rows [][]string) {
 	for _, at := range s.Attention {
-		text := a.says(at.Says)
-		if at.Page != "" {
-			text += " (runbook: " + at.Page + ")"
-		}
-		rows = append(rows, []string{"ATTENTION", text})
+		rows = append(rows, []string{"ATTENTION", a.says(at.Says) + " (runbook: " + at.Page + ")"})
 	}
 	if len(rows) == 0 {
 		rows = [][]string{{"attention", "nothing"}}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -81,7 +82,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
-		a.tellSettings(context.Background())
+		a.events(context.Background()).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
 		a.breaker = breaker.New(nil, breaker.Options{})
 		made.close()
 		return a
@@ -329,26 +330,13 @@ func (a *App) StartReconcile(ctx context.Context) (ops.Nightly, error) {
 	return a.ops.StartNightly(ctx)
 }
 
-// SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts, too.
+// SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and tells, too.
 func (a *App) SaveCounts(ctx context.Context) error {
 	if a.ops == nil {
+		a.events(ctx).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
 		return a.unusable()
 	}
-	return a.ops.SaveCounts(ctx)
-}
-
-// TellAttention implements handlers.Recoverer. Invalid settings are told, too. A shadow tells what it sees.
-func (a *App) TellAttention(ctx context.Context) error {
-	if a.ops == nil {
-		a.tellSettings(ctx)
-		return nil
-	}
-	return a.ops.TellAttention(ctx, a.events(ctx))
-}
-
-// tellSettings logs what is wrong with the settings.
-func (a *App) tellSettings(ctx context.Context) {
-	a.events(ctx).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
+	return cmp.Or(a.ops.SaveCounts(ctx), a.ops.TellAttention(ctx, a.events(ctx))) // what could not be counted is told
 }
 
 // TellTransitions implements handlers.Recoverer. While the breaker refuses, the transitions wait.

@@ -103,9 +103,12 @@ func (s *status) report() handlers.HealthReport {
 	if s.flow != nil {
 		view := s.flow()
 		r.Dependencies = dependencyHealth(view.Control.Dependencies)
-		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
+		r.Flow = flowHealth(view)
 		if view.Control.Missed.Documents > 0 {
 			r.Problems = append(r.Problems, problem(condition.FeedMissed))
+		}
+		if len(view.Control.MassFailures(s.now())) > 0 {
+			r.Problems = append(r.Problems, problem(condition.MassFailure))
 		}
 		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide
 			r.Status = statusLive

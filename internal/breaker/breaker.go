@@ -90,11 +90,9 @@ type Breaker struct {
 	heartbeatErr error
 	// lockedAt is when the last heartbeat found its row locked; zero after any other result.
 	lockedAt time.Time
-	// appliedAt and failing are not yet in the control document. notedAt is its last update. loggedMass has the codes
-	// already logged.
+	// appliedAt and failing are not yet in the control document. notedAt is its last update.
 	appliedAt, notedAt time.Time
 	failing            []Failing
-	loggedMass         map[string]time.Time
 	// committed counts documents that the control document does not count yet.
 	committed int64
 	// poisonCounted maps each counted poison message to its hour.
@@ -127,7 +125,7 @@ func New(store ControlStore, o Options) *Breaker {
 	}
 	return &Breaker{
 		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now, changed: map[string]time.Time{}}, o: o, answers: map[string]answer{},
-		serial: make(chan struct{}, 1), loggedMass: map[string]time.Time{}, loneFailures: map[string]loneFailure{}, poisonCounted: map[string]time.Time{},
+		serial: make(chan struct{}, 1), loneFailures: map[string]loneFailure{}, poisonCounted: map[string]time.Time{},
 	}
 }
 

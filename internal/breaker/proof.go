@@ -63,7 +63,7 @@ func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
 }
 
 // BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of it is
-// written into the control document at once; the others go with the next Note.
+// written into the control document and told at once; the others go with the next Note.
 func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 	now := b.o.Now()
 	c, _ := b.shared.cached()
@@ -84,7 +84,11 @@ func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 		c.noteFailing(found, now)
 		return true
 	})
-	b.logMassFailures(ctx, now)
+	for _, f := range c.MassFailures(now) {
+		if f.Code == code {
+			events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
+		}
+	}
 }
 
 // addFailing counts one document.
@@ -137,21 +141,6 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		b.noteAnswers(c, "")
 		return true
 	})
-	b.logMassFailures(ctx, now)
-}
-
-// logMassFailures logs each mass failure once.
-func (b *Breaker) logMassFailures(ctx context.Context, now time.Time) {
-	c, _ := b.shared.cached()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, f := range c.MassFailures(now) {
-		if b.loggedMass[f.Code].Equal(f.Since) {
-			continue
-		}
-		b.loggedMass[f.Code] = f.Since
-		events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
-	}
 }
 
 // NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it.

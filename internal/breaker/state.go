@@ -141,17 +141,12 @@ func (s State) due(now time.Time, instance string) bool {
 // RefusesDatabase reports whether it is open because the database is not the one last written to.
 func (s State) RefusesDatabase() bool { return s.Name == Open && refusedCode(s.Code) }
 
-// Condition is the one that asks for a person while it is not closed; empty while it lets documents through.
+// Condition is what asks for a person while it is open or paused; empty otherwise.
 func (s State) Condition() string {
-	switch {
-	case s.RefusesDatabase():
+	if s.RefusesDatabase() {
 		return condition.DatabaseRefused
-	case s.Name == Open:
-		return condition.FlowStopped
-	case s.Name == Paused:
-		return condition.FlowPaused
 	}
-	return ""
+	return map[Name]string{Open: condition.FlowStopped, Paused: condition.FlowPaused}[s.Name]
 }
 
 // NextProbe is when the next probe may be claimed.

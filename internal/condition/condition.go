@@ -49,7 +49,7 @@ const (
 type Row struct {
 	Code     string
 	Severity Severity
-	// After is how long it lasts before the log tells it. The status shows it from its beginning.
+	// After is how long it lasts before the log tells it: what often ends by itself has two ticks. The status shows it at once.
 	After time.Duration
 	// Events are those whose lines tell it at once. The recovery timer tells at each tick what the status shows.
 	Events []string
@@ -59,12 +59,6 @@ type Row struct {
 	Page string
 }
 
-// The waits before the log tells of what often ends by itself: two ticks of the timer, and a working day's pause.
-const (
-	twoTicks = 10 * time.Minute
-	aDay     = 24 * time.Hour
-)
-
 // Table has every condition, most urgent first.
 func Table() []Row {
 	return []Row{
@@ -72,7 +66,7 @@ func Table() []Row {
 		{DatabaseBehind, Tell, 0, nil, "an operator accepted a database that lacks writes; documents say that it has them", "give the command that it names, and look again; then `sqlwriterctl run start reconcile --all --why TEXT`", "Restored from a backup"},
 		{FlowStopped, Wake, 0, nil, "failures of SQL stopped the flow of all instances", "mend what the cause names; it goes on by itself", "The flow"},
 		{SettingsInvalid, Wake, 0, []string{"settings_invalid"}, "the settings are invalid: batches are refused until they are corrected", "correct the settings that Health and `problems` of the event name", "CommitResults answers 5xx"},
-		{DependencyFailing, Wake, twoTicks, nil, "a dependency fails, from its first failure on; the flow may run still", "mend it; `sqlwriterctl explain CODE` says what its code means", "A dependency fails"},
+		{DependencyFailing, Wake, 10 * time.Minute, nil, "a dependency fails, from its first failure on; the flow may run still", "mend it; `sqlwriterctl explain CODE` says what its code means", "A dependency fails"},
 		{TimerSilent, Wake, 0, nil, "RecoverRetries has not counted for two ticks, or never: retries, postponed documents and what the feed missed wait for it", "find out why the timer does not run: disabled, missing, or failing", "The timer is silent"},
 		{HandlerRestarts, Wake, 0, nil, "the handler ends and is started again; the host gives up at the third end in 30 minutes", "read the reason of `handler_failed`, or the lines before the end", "The handler restarts"},
 		{FeedMissed, Wake, 0, []string{"feed_missed"}, "the change feed did not bring documents that were due; the timer commits them, late", "look for a document of 64 levels or more, else restart the app", "The feed stands still"},
@@ -80,13 +74,13 @@ func Table() []Row {
 		{ManualReview, Tell, 0, []string{"document_too_large", "poison_unmarked"}, "MANUAL REVIEW: the lines of a document could not be marked, or its outcome could not be recorded", "compare the lines that the event names by hand; then mark the document as committed, or mend the cause and retry it", "A document was repaired by hand"},
 		{Mistake, Tell, 0, []string{"panic", "invocation_left", "invocation_failed", "document_error", "function_unknown", "comparison_impossible"}, "the app made a mistake; its other work goes on", "keep the log line with its stack and report it: it is a bug of the SQL Writer", "Mistakes of the app"},
 		{CutOff, Tell, 0, []string{"instance_cut_off"}, "this instance alone cannot reach SQL and leaves its documents to the others", "restart the instance if it lasts", "The flow"},
-		{FlowPaused, Tell, aDay, nil, "an operator paused the flow; documents wait and are counted nothing", "`sqlwriterctl flow resume --why TEXT` once the reason for the pause is gone", "Hold everything"},
+		{FlowPaused, Tell, 24 * time.Hour, nil, "an operator paused the flow; documents wait and are counted nothing", "`sqlwriterctl flow resume --why TEXT` once the reason for the pause is gone", "Hold everything"},
 		{PoisonLimit, Tell, 0, []string{"poison_limit"}, "this hour's limit of poison messages is reached: such documents stay retry_scheduled", "mend the cause, or raise MAX_POISON_PER_HOUR; nothing is lost", "Poison messages pile up"},
 		{Poison, Tell, 0, nil, "documents failed for good in the last 60 minutes", "`sqlwriterctl document list --status failed` lists them; mend the cause, then `sqlwriterctl document retry`", "Try failed documents again"},
 		{FindingsOpen, Tell, 0, nil, "a comparison found rows, documents or evidence that do not fit; of what it mends itself only what the second night found again", "`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what to do about one", "Numbers do not match"},
 		{ComparisonStands, Tell, 0, nil, "a comparison has not moved for 26 hours", "`sqlwriterctl run show RUN` says why; the next night starts none while it runs", "Numbers do not match"},
 		{DeadLetters, Tell, 0, []string{"message_dead_lettered"}, "a message of a run is a dead letter, or a queue has dead letters that no function has taken", "see whether BatchManager and BatchWorker run; read `message.json` in its evidence", "Runs"},
-		{RunWithoutManager, Tell, twoTicks, nil, "a run does not go on: its manager is silent, or none has it for long", "nothing: the timer sends its message again, and executes it itself while Service Bus is away; `sqlwriterctl run resume RUN --why TEXT` does it at once", "Runs"},
+		{RunWithoutManager, Tell, 10 * time.Minute, nil, "a run does not go on: its manager is silent, or none has it for long", "nothing: the timer sends its message again, and executes it itself while Service Bus is away; `sqlwriterctl run resume RUN --why TEXT` does it at once", "Runs"},
 		{WorkWaits, Tell, 0, nil, "messages of the queues, or batches of a run, wait for an hour or more", "see whether BatchManager and BatchWorker run", "Runs"},
 		{WaitsLong, Tell, 0, nil, "a document waits for four hours or more; all its retries take about two", "`sqlwriterctl document why ID` says why", "Why is this document where it is"},
 		{FeedLag, Tell, 0, nil, "the change feed is five minutes or more behind", "see whether SQL or Cosmos DB is slow; a run of kind drain works off a backlog", "The feed is behind"},
@@ -114,9 +108,6 @@ func find(is func(Row) bool) (Row, bool) {
 }
 
 // Link is the section of docs/runbook.md that says more.
-func (r Row) Link() string { return "docs/runbook.md#" + Anchor(r.Page) }
-
-// Anchor is how a link names a heading.
-func Anchor(heading string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-")
+func (r Row) Link() string {
+	return "docs/runbook.md#" + strings.ReplaceAll(strings.ToLower(r.Page), " ", "-")
 }

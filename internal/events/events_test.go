@@ -100,7 +100,7 @@ func TestTheTableIsWhole(t *testing.T) {
 		require.NotEmpty(t, says, name)
 		fields = append(fields, name)
 	}
-	used := []string{"function", "invocation", "run", "batch"}
+	used := []string{"function", "invocation", "run", "batch", "condition", "severity"}
 	for _, r := range Table() {
 		require.Regexp(t, `^[a-z_]+$`, string(r.Name))
 		require.NotContains(t, names, string(r.Name))

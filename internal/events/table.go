@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/rs/zerolog"
-
-	"sqlwriter/internal/condition"
 )
 
 // The events. Table says what each means.
@@ -87,7 +85,7 @@ type Row struct {
 	Says string
 	// Do says what a person does; empty for nothing, and where the condition that it tells says it. Links are relative to docs.
 	Do string
-	// Fields are the members that its lines may have, besides level, event, time, message and ids.
+	// Fields are the members that its lines may have, besides level, event, time, message, ids, and the condition with its severity.
 	Fields []string
 }
 
@@ -106,7 +104,7 @@ func Table() []Row {
 	flow := slices.Concat(failure, []string{"state", "held_by", "limit", "next_probe"})
 	handOff := slices.Concat(failure, []string{"pattern", "documents", "batches", "sent", "unsent", "insert_ms", "send_ms", "update_ms"})
 	const errorCode = "`sqlwriterctl explain CODE` says what the code means"
-	all := []Row{
+	return []Row{
 		{HandlerStarted, info, "the process listens", "", []string{"version"}},
 		{HandlerReady, info, "every dependency is open", "", []string{"version", "sys_name", "mode"}},
 		{HandlerEnded, info, "the process ends", "", []string{"reason", "drained"}},
@@ -163,7 +161,7 @@ func Table() []Row {
 		{MassFailure, problem, "many documents began to fail with one code: the others are still processed", "", []string{"code", "documents", "since"}},
 		{FeedMissed, problem, "the feed did not bring documents that were due: the recovery timer took them up", "", slices.Concat(document, []string{"documents", "oldest_s"})},
 
-		{Attention, warn, "a person must look at this", "[The conditions](#the-conditions)", []string{"condition", "severity", "since", "reason"}},
+		{Attention, warn, "a person must look at this", "[The conditions](#the-conditions)", []string{"since", "reason"}},
 
 		{HandOffDone, info, "a manager's hand-off is over", "", handOff},
 		{HandOffBroken, warn, "a manager's hand-off was interrupted: a later message continues it", errorCode, handOff},
@@ -175,12 +173,6 @@ func Table() []Row {
 		{CompareImpossible, problem, "a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "", slices.Concat(document, []string{"line"})},
 		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "", []string{"reason", "evidence", "changed"}},
 	}
-	for i, r := range all {
-		if _, tells := condition.ToldBy(string(r.Name)); tells {
-			all[i].Fields = slices.Concat(r.Fields, []string{"condition", "severity"})
-		}
-	}
-	return all
 }
 
 // rows is Table by name.

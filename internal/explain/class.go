@@ -1,14 +1,22 @@
 package explain
 
 import (
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/reconcile"
 )
 
-// These stand for the adapter of a class of a comparison.
+// These stand for the adapter of a condition, and of a class of a comparison.
 const (
-	ofFindings = "finding"
-	ofCounted  = "counted"
+	ofAttention = "attention"
+	ofFindings  = "finding"
+	ofCounted   = "counted"
 )
+
+// explainCondition explains a condition; false when it is none.
+func explainCondition(asked string) (Entry, bool) {
+	c, known := condition.Of(asked)
+	return Entry{Asked: asked, Adapter: ofAttention, Code: c.Code, Severity: c.Severity, Reason: c.Means, Do: c.Do, Page: c.Link()}, known
+}
 
 // explainClass explains a class of a comparison; false when it is none.
 func explainClass(asked string) (Entry, bool) {

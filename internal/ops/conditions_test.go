@@ -44,7 +44,6 @@ type ticks struct {
 }
 
 func (t ticks) SaveCounts(ctx context.Context) error { return t.ops.SaveCounts(ctx) }
-func (t ticks) TellAttention(context.Context) error  { t.tells(); return nil }
 func (t ticks) Recover(context.Context, string) (commit.Recovered, error) {
 	return commit.Recovered{}, t.err
 }

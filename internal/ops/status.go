@@ -26,14 +26,10 @@ type Status struct {
 	Attention    []Attention      `json:"attention"`
 	Flow         FlowView         `json:"flow"`
 	Dependencies []DependencyView `json:"dependencies"`
-	// MassFailures are codes with which many documents recently began to fail.
-	MassFailures []MassFailure `json:"mass_failures,omitempty"`
 	// Skipped are documents of other environments that the change feed brought, newest first.
 	Skipped []Skipped `json:"skipped,omitempty"`
 	// Feed is the change feed's last reported lag; nil when it never reported.
 	Feed *Feed `json:"feed,omitempty"`
-	// FeedMissed are documents that the change feed did not bring; nil when the recovery timer's last tick found none.
-	FeedMissed *FeedMissed `json:"feed_missed,omitempty"`
 	// Behind says what brings a database up to date that an operator accepted although it lacks writes; empty when none does.
 	Behind string `json:"behind,omitempty"`
 	// Runs are the running ones, read from SQL, oldest first. RunsUnknown says why they could not be read.
@@ -130,24 +126,6 @@ type Feed struct {
 	At         time.Time `json:"at"`
 }
 
-// FeedMissed are documents that waited although nothing kept the change feed from bringing them.
-type FeedMissed struct {
-	Documents int `json:"documents"`
-	// Oldest is when the first of them was written, At when the recovery timer took them up.
-	Oldest time.Time `json:"oldest"`
-	At     time.Time `json:"at"`
-	// Sample is the id of one. Code is document.too_deep when the feed stops at it.
-	Sample string `json:"sample"`
-	Code   string `json:"code,omitempty"`
-}
-
-// MassFailure is a code with which many documents began to fail within a short time, while others succeed.
-type MassFailure struct {
-	Code      string    `json:"code"`
-	Documents int       `json:"documents"`
-	Since     time.Time `json:"since"`
-}
-
 const (
 	// statusWithin bounds each read of Status: of the runs and of the counts. The control document has its own bound of the same length.
 	statusWithin = 5 * time.Second
@@ -185,17 +163,11 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 		s.CountsUnknown = "unknown: " + timer.Reason
 	}
 	s.Dependencies = append(o.dependencies(view, countsErr), timer)
-	for _, m := range view.Control.MassFailures(now) {
-		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})
-	}
 	for _, k := range view.Control.Skipped {
 		s.Skipped = append(s.Skipped, Skipped{SysName: k.SysName, Documents: k.Documents, Since: o.in(k.Since), LastAt: o.in(k.LastAt), Sample: k.Sample})
 	}
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
-	}
-	if m := view.Control.Missed; m.Documents > 0 {
-		s.FeedMissed = &FeedMissed{Documents: m.Documents, Oldest: o.in(m.Oldest), At: o.in(m.At), Sample: m.Sample, Code: m.Code}
 	}
 	s.Attention = o.attention(s, view, accepted)
 	return s, nil

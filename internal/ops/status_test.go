@@ -45,9 +45,6 @@ func TestStatus(t *testing.T) {
 	}
 	require.Equal(t, []string{"failed document 547 2", "retry_scheduled document 2628 2", "failed internal panic 1"}, groups)
 	require.EqualValues(t, 7, s.Feed.LagSeconds)
-	require.Equal(t, ops.FeedMissed{
-		Documents: 26, Oldest: start().Add(-time.Hour).In(s.At.Location()), At: start().In(s.At.Location()), Sample: "x", Code: "document.too_deep",
-	}, *s.FeedMissed)
 	require.Equal(t, []any{"v0", "v1", breaker.Running}, []any{s.AppVersion, s.Version, s.Flow.State})
 	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
 
@@ -76,13 +73,12 @@ func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 		result(31, "x", `{"status":"retry_scheduled","retry_count":0,"retry_after":1766074800,"last_error_kind":"contention"}`))
 	s := w.tick()
 	require.Equal(t, breaker.Running, s.Flow.State)
-	require.Len(t, s.MassFailures, 1)
-	require.Equal(t, []any{"missing_detail_row", 25}, []any{s.MassFailures[0].Code, s.MassFailures[0].Documents})
+	require.Contains(t, alarms(s)["mass_failure"], "25 documents began to fail with missing_detail_row")
 	require.Equal(t, []int{1, 1}, []int{s.Counts.PutOff, s.Counts.Postponed})
 
 	w.clock = w.clock.Add(2 * time.Hour)
 	s = w.tick()
-	require.Empty(t, s.MassFailures, "nothing new fails so any more")
+	require.NotContains(t, alarms(s), "mass_failure", "nothing new fails so any more")
 }
 
 // floodedBacklog has many failed documents and one pending one, in pages of 1,000.

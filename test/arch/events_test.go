@@ -48,7 +48,7 @@ func TestTheTableOfEventsHasEveryLogLine(t *testing.T) {
 					require.False(t, bypasses(n), "%s: only package events writes lines", files.Position(n.Pos()))
 					event, members := eventOf(n)
 					for _, m := range members {
-						require.Contains(t, append(rows[event].Fields, "run", "batch", "function", "invocation"), fields[m], "%s: the table does not list it for %s", files.Position(n.Pos()), event)
+						require.Contains(t, append(rows[event].Fields, "run", "batch", "function", "invocation", "condition"), fields[m], "%s: the table does not list it for %s", files.Position(n.Pos()), event)
 					}
 				}
 				return true

@@ -17,7 +17,7 @@ import (
 
 // everywhere are the members that the table does not list for each event.
 func everywhere() []string {
-	return []string{"level", "time", "event", "message", "function", "invocation", "run", "batch"}
+	return []string{"level", "time", "event", "message", "function", "invocation", "run", "batch", "condition", "severity"}
 }
 
 // Line says how a line differs from the table: nil for an event of the table with its level, its message and no other members than its own.

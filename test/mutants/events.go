@@ -14,6 +14,6 @@ func eventsTable() []mutant {
 		{"a batch's lines have no ids", "internal/commit/commit.go", "newTally(b, events.For(ctx, c.o.Log))", "newTally(b, events.For(context.Background(), c.o.Log))", "internal/commit", "TestEachDocumentHasALineWithTheIDsOfItsWork"},
 		{"the text of an unclassified error is logged", pkg + "/fields.go", "	if e := fault.As(err); e != nil {\n		f.Reason = e.Reason\n", "	if err != nil {\n		f.Reason = err.Error()\n", pkg, "TestAReasonIsOursOrNone"},
 		{"a stack is lost", file, "	f.Stack = string(debug.Stack())\n", "	_ = debug.Stack\n", "internal/run", "TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack"},
-		{"an alert asks for an event that nobody writes", "internal/events/table.go", `MassFailure        Name = "mass_failure"`, `MassFailure        Name = "mass_failures"`, "test/arch", "TestEachAlertAsksForWhatIsLogged"},
+		{"an alert asks for an event that nobody writes", "internal/events/table.go", `TickDone            Name = "tick_done"`, `TickDone            Name = "tick_ended"`, "internal/ops", "TestGoldenEachConditionHasItsLine"},
 	}
 }
