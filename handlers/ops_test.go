@@ -402,3 +402,4 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 type noLedger struct{}
 
 func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
+func (noLedger) LedgerOf(context.Context, string) ([]ops.LedgerLine, error)     { return nil, nil }

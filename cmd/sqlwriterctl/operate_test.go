@@ -278,6 +278,7 @@ func storesOf(store *inmem.RunStore, executor ops.Executor, sink commit.Sink) fu
 type noLedger struct{}
 
 func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
+func (noLedger) LedgerOf(context.Context, string) ([]ops.LedgerLine, error)     { return nil, nil }
 
 func TestOperatingOverTheApp(t *testing.T) {
 	o, id := inMemory(t)

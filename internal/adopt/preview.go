@@ -7,6 +7,9 @@ type Reader interface {
 	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
 	// infrastructure, throttled.
 	Rows(ctx context.Context, lines []int64) ([]Row, error)
+	// RowsOf returns the ledger rows that a document has, in no order. Rows of a document whose id differs only in case may be among them. It
+	// reads the whole ledger. Errors by kind: infrastructure, throttled.
+	RowsOf(ctx context.Context, document string) ([]Row, error)
 }
 
 // Scratch is an empty temporary ledger for a dry run.

@@ -188,9 +188,10 @@ func adoptCancelled(s *ledgerTest) {
 	_, begin := s.a.Adoption.Begin(ctx, state, "x")
 	_, finish := s.a.Adoption.Finish(ctx, state.Run, 0)
 	_, rows := s.a.Adoption.Rows(ctx, []int64{1})
+	_, rowsOf := s.a.Adoption.RowsOf(ctx, "a")
 	_, adopted := s.a.Adoption.Adopted(ctx)
 	for name, err := range map[string]error{
-		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "adopted": adopted, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
+		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf, "adopted": adopted, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
 	} {
 		requireFault(s, err, fault.Infrastructure, fault.NoCondition, name)
 	}
@@ -214,6 +215,15 @@ func adoptRows(s *ledgerTest) {
 	}
 	require.Equal(s, map[int64]adopt.Row{1: want[0], 2: rows[0], 3: rows[1]}, byLine)
 	found, err = s.a.Adoption.Rows(s.Context(), nil)
+	require.NoError(s, err)
+	require.Empty(s, found)
+
+	for document, line := range map[string]int64{"applied": 1, "a": 2, "m": 3} {
+		found, err = s.a.Adoption.RowsOf(s.Context(), document)
+		require.NoError(s, err)
+		require.Equal(s, []adopt.Row{byLine[line]}, found)
+	}
+	found, err = s.a.Adoption.RowsOf(s.Context(), "none")
 	require.NoError(s, err)
 	require.Empty(s, found)
 }

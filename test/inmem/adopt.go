@@ -121,6 +121,14 @@ func (s *Sink) Finish(ctx context.Context, run string, watermark int64) (adopt.S
 	return *state, nil
 }
 
+// row is an entry as a row of its line.
+func (e Entry) row(line int64) adopt.Row {
+	return adopt.Row{
+		Line: line, Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
+		HashVersion: e.HashVersion, SysName: e.SysName, Outcome: adopt.Outcome(e.Outcome),
+	}
+}
+
 // Rows implements adopt.Reader.
 func (s *Sink) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if err := ended(ctx, "inmem: read ledger"); err != nil {
@@ -131,10 +139,23 @@ func (s *Sink) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	var rows []adopt.Row
 	for _, line := range lines {
 		if e, ok := s.ledger[line]; ok {
-			rows = append(rows, adopt.Row{
-				Line: line, Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-				HashVersion: e.HashVersion, SysName: e.SysName, Outcome: adopt.Outcome(e.Outcome),
-			})
+			rows = append(rows, e.row(line))
+		}
+	}
+	return rows, nil
+}
+
+// RowsOf implements adopt.Reader.
+func (s *Sink) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	if err := ended(ctx, "inmem: read ledger"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []adopt.Row
+	for line, e := range s.ledger {
+		if e.DocumentID == document {
+			rows = append(rows, e.row(line))
 		}
 	}
 	return rows, nil

@@ -106,12 +106,22 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 type ledger struct{ rows adopt.Reader }
 
 // LedgerLines implements ops.Ledger.
-func (l ledger) LedgerLines(ctx context.Context, lines []int64) (all []ops.LedgerLine, err error) {
+func (l ledger) LedgerLines(ctx context.Context, lines []int64) ([]ops.LedgerLine, error) {
 	rows, err := l.rows.Rows(ctx, lines)
+	return ledgerLines(rows), err
+}
+
+// LedgerOf implements ops.Ledger.
+func (l ledger) LedgerOf(ctx context.Context, document string) ([]ops.LedgerLine, error) {
+	rows, err := l.rows.RowsOf(ctx, document)
+	return ledgerLines(rows), err
+}
+
+func ledgerLines(rows []adopt.Row) (all []ops.LedgerLine) {
 	for _, r := range rows {
 		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
 	}
-	return all, err
+	return all
 }
 
 // CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one

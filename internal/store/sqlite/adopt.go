@@ -33,6 +33,7 @@ const (
 	adFinish = "finish"
 	adEmpty  = "empty"
 	adRows   = "rows"
+	adRowsOf = "rows_of"
 	adCopy   = "copy"
 )
 
@@ -142,7 +143,17 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
 	}
-	found, err := s.reader.QueryContext(ctx, adoptionText(adRows), string(wanted))
+	return s.ledgerRows(ctx, op, adoptionText(adRows), string(wanted))
+}
+
+// RowsOf implements adopt.Reader.
+func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), document)
+}
+
+// ledgerRows reads rows of the ledger.
+func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]adopt.Row, error) {
+	found, err := s.reader.QueryContext(ctx, text, arg)
 	if err != nil {
 		return nil, s.classifyAdoption(ctx, op, err)
 	}

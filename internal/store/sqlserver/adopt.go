@@ -147,7 +147,17 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	found, err := s.db.QueryContext(ctx, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
+	return s.ledgerRows(ctx, op, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
+}
+
+// RowsOf implements adopt.Reader.
+func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), sql.Named("document", document))
+}
+
+// ledgerRows reads rows of the ledger.
+func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]adopt.Row, error) {
+	found, err := s.db.QueryContext(ctx, text, arg)
 	if err != nil {
 		return nil, s.closeIdleIfBroken(classifyDependency(op, err))
 	}
