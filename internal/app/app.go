@@ -205,14 +205,10 @@ func (a *App) useCases() {
 }
 
 func (a *App) commitOptions() commit.Options {
-	o := commit.Options{
+	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
 		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
-	if a.db != nil {
-		o.Failures = run.Failures{Store: a.db.RunStore(a.config.SysName)}
-	}
-	return o
 }
 
 func (a *App) runOptions() run.Options {

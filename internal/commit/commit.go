@@ -44,8 +44,6 @@ type Options struct {
 	Breaker *breaker.Breaker
 	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
-	// Failures stores own failures of documents for reports; nil stores none.
-	Failures Failures
 	// Container and AppVersion go into a poison pill's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
@@ -69,8 +67,7 @@ type Commit struct {
 	// capLogged is the last hour in which the bound on poison pills was logged.
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
-	ranOut   atomic.Int64
-	failures failureStore
+	ranOut atomic.Int64
 }
 
 // NewCommit makes a Commit over the two ports.
@@ -117,9 +114,6 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	c.breaker.Committed(s.tally.committed)
 	c.breaker.Note(ctx, s.feedLag(oldest))
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
-	if b.Purpose != ForRun { // a run stores them with its batch
-		c.storeFailures(ctx, s.tally.failures)
-	}
 	switch {
 	case err == nil:
 		s.tally.rest("waiting") // documents that lost a race or were not sent

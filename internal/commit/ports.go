@@ -78,12 +78,6 @@ type Evidence interface {
 	Keep(ctx context.Context, name string, content []byte) error
 }
 
-// Failures stores own failures of documents for reports (table error_detail).
-type Failures interface {
-	// Add stores failures, at most 100, in one request. Errors by kind: infrastructure, throttled, quota, contention.
-	Add(ctx context.Context, failures []DocumentResult) error
-}
-
 // MaxEvidenceName is the longest name of a file: Azure's limit for blobs, less the environment's name.
 const MaxEvidenceName = 960
 

@@ -25,8 +25,6 @@ type tally struct {
 	foreign    map[string]breaker.Skipped
 	// committed counts documents that were not committed before.
 	committed int
-	// failures are the own failures of documents.
-	failures []DocumentResult
 	// offerAgain is the error of notFinal.
 	offerAgain error
 }
@@ -51,9 +49,6 @@ func (t *tally) add(r DocumentResult) {
 	t.counted++
 	if r.Kind != "" {
 		t.report.Kinds[string(r.Kind)]++
-	}
-	if r.ID != "" && r.Code != "" && r.Kind != "" && fault.ScopeOf(r.Kind) == fault.ScopeDocument {
-		t.failures = append(t.failures, r)
 	}
 	t.mu.Unlock()
 	if t.onResult != nil && r.ID != "" {

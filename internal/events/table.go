@@ -49,11 +49,9 @@ const (
 	PoisonWaits    Name = "poison_waits"
 	PoisonLimit    Name = "poison_limit"
 
-	RewriteLeftAlone  Name = "rewrite_left_alone"
-	FailuresLeftOut   Name = "failures_left_out"
-	FailuresNotStored Name = "failures_not_stored"
-	RewriteFailed     Name = "rewrite_failed"
-	ShadowDiffers     Name = "shadow_differs"
+	RewriteLeftAlone Name = "rewrite_left_alone"
+	RewriteFailed    Name = "rewrite_failed"
+	ShadowDiffers    Name = "shadow_differs"
 
 	FlowChanged        Name = "flow_changed"
 	FlowStopped        Name = "flow_stopped"
@@ -146,8 +144,6 @@ func Table() []Row {
 		{PoisonWaits, problem, "the document's retries are spent, and it stays retry_scheduled", "read the reason; nothing is lost, it is tried again", document},
 		{PoisonLimit, problem, "this hour's limit of poison messages is reached: such documents stay retry_scheduled", "", document},
 
-		{FailuresLeftOut, debug, "failures of documents are not stored while SQL is unwell or too many come: reports lack them", "", []string{"documents"}},
-		{FailuresNotStored, warn, "failures of documents could not be stored: reports lack them", "nothing: the documents themselves have them", slices.Concat(failure, []string{"documents"})},
 		{RewriteLeftAlone, info, "a rewrite left lines alone", "", []string{"document", "outcome", "reason"}},
 		{RewriteFailed, warn, "a committed document could not be written again: it stays committed", errorCode, document},
 		{ShadowDiffers, warn, "shadow: the old writer's rows are not what this app would write", "[cutover.md](cutover.md)", slices.Concat(document, []string{"outcome", "differs_in"})},

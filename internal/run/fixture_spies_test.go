@@ -223,10 +223,6 @@ func (d spyStore) SaveOutcomes(ctx context.Context, l run.BatchLease, outcomes [
 	return d.withStore(ctx, "SaveOutcomes", func(ctx context.Context) error { return d.i.w.store.SaveOutcomes(ctx, l, outcomes, details) })
 }
 
-func (d spyStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	return d.withStore(ctx, "AddErrors", func(ctx context.Context) error { return d.i.w.store.AddErrors(ctx, details) })
-}
-
 func (d spyStore) FinishBatch(ctx context.Context, l run.BatchLease, audit func(run.BatchStats) run.Audit) (r0 run.BatchStats, err error) {
 	err = d.withStore(ctx, "FinishBatch", func(ctx context.Context) error { r0, err = d.i.w.store.FinishBatch(ctx, l, audit); return err })
 	return r0, err

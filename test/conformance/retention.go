@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,9 +118,15 @@ func (f *retentionTest) all() (n int) {
 // endedRun makes a run with a batch that failed, its error detail and two documents. It ends by a cancellation.
 func (f *retentionTest) endedRun(id string) {
 	f.Helper()
-	f.batches(id, 1)
-	h := f.leaseBatch(batchID(id, 1))
-	f.detail(h)
+	f.endedRunOf(runSys, id, 1)
+}
+
+// endedRunOf is endedRun of an environment and with n error details, at most 100.
+func (f *retentionTest) endedRunOf(sysName, id string, n int) {
+	f.Helper()
+	f.batchesIn(sysName, id, 1)
+	h := f.leaseBatch(run.BatchID(sysName, id, 1))
+	f.details(h, n)
 	require.NoError(f, f.Store.FailBatch(f.Context(), h, "x", entry("BATCH_FAIL")))
 	f.cancel(id)
 }
@@ -134,10 +141,11 @@ func (f *retentionTest) cancel(id string) {
 	require.True(f, ok)
 }
 
-// detail adds an error detail to a batch.
-func (f *retentionTest) detail(h run.BatchLease) {
+// details adds error details to a batch.
+func (f *retentionTest) details(h run.BatchLease, n int) {
 	f.Helper()
-	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, []run.ErrorDetail{{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}}))
+	one := run.ErrorDetail{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}
+	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, slices.Repeat([]run.ErrorDetail{one}, n)))
 }
 
 // compares begins a run of the kind that compares, and ends it unless it is to run.
@@ -155,18 +163,6 @@ func (f *retentionTest) there(id string) bool {
 	return ok
 }
 
-// addErrors adds error details that no run was for.
-func (f *retentionTest) addErrors(s run.Store, n int) {
-	f.Helper()
-	for part := range (n + 99) / 100 {
-		list := make([]run.ErrorDetail, min(100, n-100*part))
-		for i := range list {
-			list[i] = run.ErrorDetail{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}
-		}
-		require.NoError(f, s.AddErrors(f.Context(), list))
-	}
-}
-
 // gone saves findings and makes them gone.
 func (f *retentionTest) gone(s reconcile.Findings, lines ...int64) {
 	f.Helper()
@@ -181,8 +177,7 @@ func (f *retentionTest) gone(s reconcile.Findings, lines ...int64) {
 }
 
 func retentionParts(f *retentionTest) {
-	f.endedRun("r")
-	f.addErrors(f.Store, 3)
+	f.endedRunOf(runSys, "r", 4)
 	f.gone(f.Findings, 1, 2)
 	audits := f.rows("audit_log")
 	f.Age(f, old)
@@ -235,16 +230,18 @@ func retentionEnds(f *retentionTest) {
 }
 
 func retentionLimit(f *retentionTest) {
-	add := func(from, n int64) {
-		f.addErrors(f.Store, int(n))
+	add := func(id string, from, n, entries int64) {
+		f.endedRunOf(runSys, id, int(n))
 		for line := range n {
 			f.gone(f.Findings, from+line)
+		}
+		for int64(f.rows("audit_log")) < entries {
 			require.NoError(f, f.Store.Write(f.Context(), entry("X")))
 		}
 	}
-	add(0, 25)
+	add("older", 0, 25, 25)
 	f.Age(f, 48*time.Hour)
-	add(100, 5)
+	add("younger", 100, 5, 30)
 	f.Age(f, reconcile.LeastRetention*24*time.Hour+time.Hour)
 	for _, part := range []reconcile.Part{reconcile.ErrorDetails, reconcile.GoneFindings, reconcile.AuditLog} {
 		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
@@ -382,7 +379,6 @@ func retentionWhole(f *retentionTest) {
 
 func retentionYounger(f *retentionTest) {
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.gone(f.Findings, 1)
 	f.Age(f, reconcile.LeastRetention*24*time.Hour-time.Hour)
 	was := f.all()
@@ -398,7 +394,7 @@ func retentionYounger(f *retentionTest) {
 
 func retentionRunning(f *retentionTest) {
 	f.batches("running", 1)
-	f.detail(f.leaseBatch(batchID("running", 1)))
+	f.details(f.leaseBatch(batchID("running", 1)), 1)
 	f.endedRun("cancelled")
 	f.Age(f, old)
 	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X")))
@@ -464,7 +460,6 @@ func retentionKept(f *retentionTest) {
 		f.Skip("they are not kept beside")
 	}
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.gone(f.Findings, 1)
 	f.Age(f, old)
 	was := f.Kept(f)
@@ -478,11 +473,12 @@ func retentionEnvironments(f *retentionTest) {
 	theirs := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.OtherRuns}}
 	theirs.beginIn(f.OtherRuns, "dev", "theirs", run.Drain, "")
 	theirs.complete(f.OtherRuns, "theirs", 0)
-	f.addErrors(f.OtherRuns, 2)
+	others := *f
+	others.Store, others.names = f.OtherRuns, 100
+	others.endedRunOf("dev", "theirs-too", 2)
 	f.gone(f.OtherFindings, 1)
 	before := f.Rows(f)
 	f.endedRun("ours")
-	f.addErrors(f.Store, 1)
 	f.gone(f.Findings, 1)
 	f.Age(f, old)
 	f.purgeAll(f.Retention)
@@ -493,7 +489,6 @@ func retentionEnvironments(f *retentionTest) {
 
 func retentionRefused(f *retentionTest) {
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.gone(f.Findings, 1)
 	f.Age(f, old)
 	was := f.all()
@@ -515,7 +510,7 @@ func retentionRefused(f *retentionTest) {
 }
 
 func retentionCancelled(f *retentionTest) {
-	f.addErrors(f.Store, 1)
+	f.endedRun("r")
 	f.Age(f, old)
 	for _, part := range reconcile.Parts() {
 		_, err := f.Retention.Purge(lateContext(f), part, reconcile.LeastRetention, 1000)

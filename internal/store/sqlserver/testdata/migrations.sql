@@ -242,13 +242,12 @@ CREATE TABLE sqlwriter.worker (
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
--- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line''s id, NULL
--- when the document names none.
+-- entity_id is the main line''s id, NULL when the document names none.
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
-    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
-    job_id char(64) COLLATE Latin1_General_BIN2 NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_id nvarchar(1023) NOT NULL,
     entity_id bigint NULL,
     error_code nvarchar(256) NOT NULL,
@@ -278,7 +277,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', 'eb8a959f63557eb4aeaf63bb1a5c86cbb2a9fdfb5be390da633b32d699064405');
+        VALUES (4, N'0004_runs', '54b5f9266ecb20710b5dcd0f661f2810605f1cfbc6118e0b8eff809469820d3a');
     END;
 GO
 -- 0005_heartbeat
