@@ -17,7 +17,7 @@ type Control struct {
 	Breaker State `json:"breaker"`
 	// Transitions are the breaker's changes that are not yet in the audit log, which is in the database that was down.
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Applied has the time of the last write of content for each of the latest builds, newest first.
+	// Applied has the time of the last write of content for each of the latest builds, the one that changed last first.
 	Applied []Applied `json:"applied,omitempty"`
 	// Heartbeat is the heartbeat row of the database that was last written to. Each request compares it.
 	Heartbeat Heartbeat `json:"heartbeat,omitzero"`
@@ -58,8 +58,11 @@ type ControlStore interface {
 // Applied is when a build last wrote content.
 type Applied struct {
 	// Build is the version and the settings file. What another build can write proves nothing about this one.
-	Build string    `json:"build"`
-	At    time.Time `json:"at"`
+	Build string `json:"build"`
+	// At is zero for a build that never wrote any.
+	At time.Time `json:"at,omitzero"`
+	// Unproven counts the documents that the build gave up without proof since then.
+	Unproven int `json:"unproven,omitempty"`
 }
 
 // Failing counts documents that failed for the first time, by code.
@@ -166,13 +169,16 @@ const (
 )
 
 // AppliedBy is when a build last wrote content; zero when unknown.
-func (c Control) AppliedBy(build string) time.Time {
+func (c Control) AppliedBy(build string) time.Time { return c.of(build).At }
+
+// of is the entry of a build.
+func (c Control) of(build string) Applied {
 	for _, a := range c.Applied {
 		if a.Build == build {
-			return a.At
+			return a
 		}
 	}
-	return time.Time{}
+	return Applied{Build: build}
 }
 
 // LastApplied is when any build last wrote content; zero when unknown.
@@ -198,11 +204,15 @@ func (c Control) lastReachedByOthers(instance string) time.Time {
 
 // noteApplied moves a build's time forward, never back.
 func (c *Control) noteApplied(build string, at time.Time) {
-	if !at.After(c.AppliedBy(build)) {
-		return
+	if at.After(c.AppliedBy(build)) {
+		c.putFirst(Applied{Build: build, At: at})
 	}
-	others := slices.DeleteFunc(slices.Clone(c.Applied), func(a Applied) bool { return a.Build == build })
-	c.Applied = append([]Applied{{build, at}}, others...)
+}
+
+// putFirst replaces the entry of a build. The one that was left alone for longest makes room.
+func (c *Control) putFirst(entry Applied) {
+	others := slices.DeleteFunc(slices.Clone(c.Applied), func(a Applied) bool { return a.Build == entry.Build })
+	c.Applied = append([]Applied{entry}, others...)
 	c.Applied = c.Applied[:min(len(c.Applied), maxBuilds)]
 }
 

@@ -8,8 +8,8 @@ import (
 	"sqlwriter/internal/events"
 )
 
-// A document's failure is its own only if others got through after it (docs/requirements.md R40). The control document
-// has the time of the last written content for each build; everything else is in the document.
+// A document is given up only if others got through after it failed (docs/requirements.md R40). The control document has the time of
+// the last written content for each build, and how many that build gave up without proof; everything else is in the document.
 
 const (
 	// noteEvery is the shortest time between two updates of success and lag in the control document.
@@ -17,6 +17,9 @@ const (
 	// provenAfter is how long after a failure others must have been written. It exceeds the clock differences of
 	// instances.
 	provenAfter = 60 * time.Second
+	// maxUnproven is how many documents a build may give up without proof since it last wrote content. A document that is alone then
+	// ends, and a build that breaks every document costs no more.
+	maxUnproven = 3
 	// behindEvery is the shortest time between two updates of FeedLag.BehindAt.
 	behindEvery = time.Minute
 )
@@ -37,15 +40,21 @@ func (b *Breaker) Proven(ctx context.Context, failedAt time.Time) bool {
 	return !last.IsZero() && !last.Before(failedAt.Add(provenAfter))
 }
 
-// DueBefore is a time: a postponed document is due if it last changed before it. Others got through since, or up to a
-// minute earlier because of clock differences. This is sooner than Proven, so the first success after an outage makes
-// all postponed documents due. It is zero when nothing got through.
-func (b *Breaker) DueBefore(ctx context.Context) time.Time {
+// EarlyBefore is a time: a postponed document that last changed before it is due early, because its next failure would be proven.
+// It is zero when nothing was written, and while no more documents may be given up in this hour: coming early would then end none.
+func (b *Breaker) EarlyBefore(ctx context.Context) time.Time {
 	last := b.AppliedAt(ctx)
-	if last.IsZero() {
-		return last
+	if last.IsZero() || !b.MayPoison(ctx) {
+		return time.Time{}
 	}
-	return last.Add(provenAfter)
+	return last.Add(-provenAfter)
+}
+
+// MayEndUnproven reports whether this build may give up another document without proof. It is false while the control document is
+// not available.
+func (b *Breaker) MayEndUnproven(ctx context.Context) bool {
+	c, available := b.shared.get(ctx)
+	return available && c.of(b.o.Build).Unproven < maxUnproven
 }
 
 // AppliedAt is when this build last wrote content; zero when unknown.
@@ -160,30 +169,37 @@ func (b *Breaker) MayPoison(ctx context.Context) bool {
 	return c.PoisonSince(b.o.Now()) < b.o.MaxPoisonPerHour
 }
 
-// TakePoison counts a poison message of this hour; false when the limit is reached. A message whose mark failed because
-// of a dependency is not counted again.
-func (b *Breaker) TakePoison(ctx context.Context, pill string) bool {
+// TakePoison counts a poison message of this hour, and one without proof for this build; false when a limit is reached. A message whose
+// mark failed because of a dependency is not counted again. Errors by kind: infrastructure, throttled, contention (the control document
+// could not be changed: nothing is counted).
+func (b *Breaker) TakePoison(ctx context.Context, pill string, proven bool) (taken bool, err error) {
 	now := b.o.Now()
 	hour := now.Truncate(time.Hour)
 	b.mu.Lock()
 	counted := b.poisonCounted[pill].Equal(hour)
 	b.mu.Unlock()
 	if counted {
-		return true
+		return true, nil
 	}
-	taken := b.shared.change(ctx, func(c *Control) bool {
-		n := c.PoisonSince(now)
-		if n >= b.o.MaxPoisonPerHour {
+	err = b.shared.command(ctx, func(c *Control) bool {
+		n, build := c.PoisonSince(now), c.of(b.o.Build)
+		taken = n < b.o.MaxPoisonPerHour && (proven || build.Unproven < maxUnproven)
+		if !taken {
 			return false
 		}
 		c.Poison = PoisonCount{Hour: hour, Count: n + 1}
+		if !proven {
+			build.Unproven++
+			c.putFirst(build)
+		}
 		return true
 	})
-	if taken {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
-		b.poisonCounted[pill] = hour
+	if err != nil || !taken {
+		return false, err
 	}
-	return taken
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
+	b.poisonCounted[pill] = hour
+	return true, nil
 }

@@ -113,7 +113,7 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 	return false
 }
 
-// command makes an operator's change, for all instances or not at all. Errors by kind: infrastructure (code "control"),
+// command makes a change for all instances or not at all. Errors by kind: infrastructure (code "control"),
 // throttled, contention.
 func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	for range storeTries {

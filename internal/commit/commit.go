@@ -145,7 +145,7 @@ type stages struct {
 func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log))
 	docs := measured{c.docs, t, o.Now}
-	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, dueBefore: c.dueBefore(ctx)}
+	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}
 	patch := patcher{docs, t}
 	request := &requester{
@@ -293,10 +293,10 @@ func (s *stages) feedLag(oldest int64) breaker.FeedLag {
 	return breaker.FeedLag{Seconds: int64(age(oldest, now) / time.Second), At: now}
 }
 
-// dueBefore is the _ts up to which postponed documents are due; zero before the first success.
-func (c *Commit) dueBefore(ctx context.Context) int64 {
-	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
-		return due.Unix()
+// appliedBefore is the _ts before which postponed documents are due early; zero when none is.
+func (c *Commit) appliedBefore(ctx context.Context) int64 {
+	if before := c.breaker.EarlyBefore(ctx); !before.IsZero() {
+		return before.Unix()
 	}
 	return 0
 }

@@ -108,17 +108,15 @@ type Window string
 const (
 	// PutOff: retry_scheduled, due, and put off.
 	PutOff Window = "put_off"
-	// Due: retry_scheduled, due, neither put off nor postponed.
-	Due Window = "due"
-	// Postponed: retry_scheduled and postponed, not put off; due, or with a _ts before AppliedBefore.
-	Postponed Window = "postponed"
 	// Orphans: pending with a _ts before LeftBefore, or processing with a _ts before OldWriterBefore.
 	Orphans Window = "orphans"
+	// Blamed: retry_scheduled and not put off, so the last failure was the document's own; due, or postponed with a _ts before
+	// AppliedBefore.
+	Blamed Window = "blamed"
 )
 
-// Windows are all windows in the order of a tick. A window may use the time and failures that earlier ones left, and most
-// documents wait in the last two.
-func Windows() []Window { return []Window{PutOff, Orphans, Due, Postponed} }
+// Windows are all windows in the order of a tick: documents that nobody blames come first.
+func Windows() []Window { return []Window{PutOff, Orphans, Blamed} }
 
 // WindowQuery asks for the documents of one window. The times are epoch seconds. Now must be set; no document qualifies by
 // another time that is 0.

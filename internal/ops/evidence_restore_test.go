@@ -43,7 +43,7 @@ func (w *world) keepPill(folder, original string, m commit.PillMetadata) {
 
 // waiting is sql_writer before a document is marked as failed.
 func waiting() string {
-	return `{"status":"retry_scheduled","retry_count":6,"retry_after":1,"last_error_kind":"document","last_error_code":"2628","attempts":[]}`
+	return `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"last_error_kind":"document","last_error_code":"2628","attempts":[]}`
 }
 
 // digits is a document with numbers and texts that a careless writer changes, and with the container's own members.
@@ -62,7 +62,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	r.sink.AddLines(1)
 	r.pill(result(1, "older", waiting()), 0)
 	r.clock = r.clock.Add(time.Hour)
-	newest := r.pill(digits(1, "newest", `{"status":"retry_scheduled","retry_count":6,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
+	newest := r.pill(digits(1, "newest", `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
 	stored := r.clock
 	r.clock = r.clock.Add(time.Hour)
 

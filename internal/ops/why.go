@@ -231,7 +231,7 @@ func (w why) failed(e *Explanation) {
 
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
-	e.Summary = used(w.doc.State) + " used" + w.uncounted()
+	e.Summary = used(w.doc.State) + " used" + w.waits()
 	for _, m := range w.control.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
 			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
@@ -265,7 +265,7 @@ func (w why) scheduled(e *Explanation) {
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due)
 	e.Next = w.timerTakesUp("at its first tick after " + w.o.clock(due))
-	if w.doc.State.Postponed {
+	if w.doc.State.Postponed && w.mayPoison {
 		e.Next += ", or when another document was applied at least 60 s after the failure"
 	}
 	if w.flow.Name == breaker.Paused {
@@ -273,18 +273,20 @@ func (w why) scheduled(e *Explanation) {
 	}
 }
 
-// uncounted says why a waiting document's failure did not count, or not yet.
-func (w why) uncounted() string {
+// waits says what else a waiting document waits for.
+func (w why) waits() string {
 	s := w.doc.State
 	switch {
 	case deferred(s.LastErrorKind):
 		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
+	case s.Postponed && !w.mayPoison:
+		return ", and it failed again: it may become a poison message, but this hour's number of them is reached"
 	case s.Postponed:
-		return "; postponed: nothing was applied since it failed, so that failure is not counted yet"
-	case s.RetryCount > commit.MaxRetries && !w.mayPoison:
-		return ", and it failed again: it would be a poison message, but this hour's number of them is reached"
-	case s.RetryCount > commit.MaxRetries:
-		return ", and it failed again: it becomes a poison message at its next failure, once its evidence can be kept"
+		text := ", and it failed again: it becomes a poison message at its next failure, if another document was applied at least 60 s after the one before"
+		if first := w.o.stamp(s.FirstFailedAt); !first.IsZero() {
+			text += ", or after " + w.o.clock(first.Add(commit.EndsAlone)) + ", which is a day after its first failure"
+		}
+		return text
 	}
 	return ""
 }

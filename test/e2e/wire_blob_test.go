@@ -32,7 +32,7 @@ func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
 			"manufacturer_name": "ACME", "part_number": strings.Repeat("0123456789", 10) + "X", "unspsc": "39131711", "invoice_line_status": "RC-AI",
 		},
 		"sql_writer": map[string]any{
-			"status": "retry_scheduled", "retry_count": 6, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
+			"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
 			"last_error": "too long", "last_error_kind": "document", "last_error_code": "validation.too_long",
 		},
 	})

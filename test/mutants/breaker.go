@@ -108,11 +108,7 @@ func breakerTable() []mutant {
 		{"another build's success is proof", proof, "last := c.AppliedBy(b.o.Build);", "last := c.LastApplied();", pkg, "TestProofIsPerBuild"},
 		{"proof needs no minute", proof, "!last.Before(failedAt.Add(provenAfter))", "!last.Before(failedAt)", pkg, "TestWithoutTheControlDocumentNothingIsProvenAndTheBreakerWorks"},
 		{"an own copy is proof", proof, "	if !available {\n", "	if !available && c.Applied == nil {\n", pkg, "TestWithoutTheControlDocumentNothingIsProvenAndTheBreakerWorks"},
-		{
-			"postponed documents wait for clocks that agree", proof,
-			"	return last.Add(provenAfter)\n", "	return last\n", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough",
-		},
-		{"the app makes as many poison messages as there are", proof, "		if n >= b.o.MaxPoisonPerHour {\n", "		if n < 0 {\n", pkg, "TestTheHoursPoisonMessagesAreTheWholeApps"},
+		{"the app makes as many poison messages as there are", proof, "taken = n < b.o.MaxPoisonPerHour &&", "taken = n >= 0 &&", pkg, "TestTheHoursPoisonMessagesAreTheWholeApps"},
 		{"nobody asks how many poison messages were made", proof, "b.o.Now()) < b.o.MaxPoisonPerHour\n", "b.o.Now()) < 1<<30\n", pkg, "TestTheHoursPoisonMessagesAreTheWholeApps"},
 		{"an hour's poison messages count for ever", control, "!c.Poison.Hour.Equal(now.Truncate(time.Hour))", "c.Poison.Hour.IsZero()", writer, "TestNoMorePoisonPillsAnHourThanMayBe"},
 		{"a poison message is counted at each try of its mark", proof, "	if counted {\n", "	if counted && hour.IsZero() {\n", writer, "TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried"},
