@@ -197,7 +197,7 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 			r := operated(t)
 			connection := r.env["SQL_CONNECTION"]
 			_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour),
+				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Minute),
 			}}, "")
 			require.NoError(t, err)
 			r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"

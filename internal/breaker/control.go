@@ -164,6 +164,8 @@ const (
 	// alerts the operators.
 	failingExpiry   = time.Hour
 	massFailureSize = 20
+	// mostAhead is how much later than now a noted time may be. It exceeds the time that a request takes.
+	mostAhead = 5 * time.Second
 	// lagIsBehind is the lag from which the feed counts as behind: half the age of an orphan.
 	lagIsBehind = 5 * time.Minute
 )
@@ -253,11 +255,37 @@ func (c Control) MassFailures(now time.Time) []Failing {
 }
 
 // PoisonSince is the number of poison messages in the hour of now.
-func (c Control) PoisonSince(now time.Time) int {
-	if !c.Poison.Hour.Equal(now.Truncate(time.Hour)) {
-		return 0
+func (c Control) PoisonSince(now time.Time) int { return c.poisonIn(now).Count }
+
+// poisonIn is the count that goes on now. Around a full hour the clocks of two instances may name different hours: only a later one begins
+// a new count. An hour that no clock can have reached is not there.
+func (c Control) poisonIn(now time.Time) PoisonCount {
+	hour := now.UTC().Truncate(time.Hour)
+	if c.Poison.Hour.Before(hour) || c.Poison.Hour.After(hour.Add(time.Hour)) {
+		return PoisonCount{Hour: hour}
 	}
-	return c.Poison.Count
+	return c.Poison
+}
+
+// until leaves out the times that are later than now, because the clock that noted them is wrong: they must decide nothing. The next change
+// of this instance replaces them.
+func (c Control) until(now time.Time) Control {
+	later := func(at time.Time) bool { return at.After(now.Add(mostAhead)) }
+	c = c.clone()
+	for i, a := range c.Applied {
+		if later(a.At) {
+			c.Applied[i].At = time.Time{}
+		}
+	}
+	if later(c.Feed.At) {
+		c.Feed = FeedLag{BehindAt: c.Feed.BehindAt}
+	}
+	if later(c.Feed.BehindAt) {
+		c.Feed.BehindAt = time.Time{}
+	}
+	c.Failing = slices.DeleteFunc(c.Failing, func(f Failing) bool { return later(f.LastAt) })
+	c.Breaker = c.Breaker.asOf(now, later)
+	return c
 }
 
 // apply applies an event to the breaker and reports whether the state changed.

@@ -182,12 +182,12 @@ func (b *Breaker) TakePoison(ctx context.Context, pill string, proven bool) (tak
 		return true, nil
 	}
 	err = b.shared.command(ctx, func(c *Control) bool {
-		n, build := c.PoisonSince(now), c.of(b.o.Build)
-		taken = n < b.o.MaxPoisonPerHour && (proven || build.Unproven < maxUnproven)
+		poison, build := c.poisonIn(now), c.of(b.o.Build)
+		taken = poison.Count < b.o.MaxPoisonPerHour && (proven || build.Unproven < maxUnproven)
 		if !taken {
 			return false
 		}
-		c.Poison = PoisonCount{Hour: hour, Count: n + 1}
+		c.Poison = PoisonCount{Hour: poison.Hour, Count: poison.Count + 1}
 		if !proven {
 			build.Unproven++
 			c.putFirst(build)

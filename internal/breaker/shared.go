@@ -161,6 +161,7 @@ func (s *shared) refresh(ctx context.Context) {
 		return
 	}
 	c, etag, err := s.store.Load(ctx)
+	c = c.until(s.now())
 	s.mu.Lock()
 	if s.unread = err != nil; !s.unread && mute { // a database that went back is refused all the same
 		s.control.Heartbeat = c.Heartbeat

@@ -126,7 +126,9 @@ func conditions() map[string]func(r *runs) time.Time {
 			return time.Time{}
 		},
 		condition.CutOff: func(r *runs) time.Time {
-			r.known(func(c *breaker.Control) { c.Applied = []breaker.Applied{{Build: "v2", At: r.clock.Add(time.Hour)}} })
+			r.known(func(c *breaker.Control) {
+				c.Applied = []breaker.Applied{{Build: "v2", At: r.clock.Add(20 * time.Second)}}
+			})
 			r.sink.fails = down()
 			require.Error(r.t, r.breaker.Tick(r.t.Context()))
 			return time.Time{}
