@@ -42,23 +42,33 @@ func TestAnOutageStopsTheFlowBesideAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// It proves nothing, brings nothing early, and is replaced by the next write.
+// It proves nothing, brings nothing early, and is replaced by the next write. A clock that comes back, ahead as before, changes nothing of that.
 func TestAWriteInTheFutureProvesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{}, &server{}
-		wrong, right := skewed(st, sv, "wrong", 10*time.Minute, 100), open(st, sv, "right")
-		wrong.Applied(time.Now().Add(10 * time.Minute))
-		wrong.Note(t.Context(), breaker.FeedLag{Seconds: 400, At: time.Now().Add(10 * time.Minute)})
-		time.Sleep(6 * time.Second)
-		require.False(t, right.Proven(t.Context(), time.Now()))
-		require.Zero(t, right.EarlyBefore(t.Context()))
-		require.Zero(t, right.View(t.Context()).Control.Feed)
-		right.Applied(time.Now())
-		right.Note(t.Context(), breaker.FeedLag{Seconds: 1, At: time.Now()})
-		require.Equal(t, time.Now(), st.control.AppliedBy("build 1"))
-		require.EqualValues(t, 1, st.control.Feed.Seconds)
-		require.True(t, right.Proven(t.Context(), time.Now().Add(-time.Minute)))
-	})
+	for _, ahead := range []time.Duration{5 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			st, sv := &store{}, &server{}
+			wrong, right := skewed(st, sv, "wrong", ahead, 100), open(st, sv, "right")
+			for range 2 {
+				began := time.Now()
+				wrong.Applied(began.Add(ahead))
+				wrong.Note(t.Context(), breaker.FeedLag{Seconds: 400, At: began.Add(ahead)})
+				time.Sleep(6 * time.Second)
+				require.False(t, right.Proven(t.Context(), began))
+				require.False(t, right.EarlyBefore(t.Context()).After(began))
+				if ahead > 5*time.Second {
+					require.True(t, right.EarlyBefore(t.Context()).Before(began.Add(-50*time.Minute)))
+					require.NotEqualValues(t, 400, right.View(t.Context()).Control.Feed.Seconds)
+				}
+				time.Sleep(5 * time.Second)
+				right.Applied(time.Now())
+				right.Note(t.Context(), breaker.FeedLag{Seconds: 1, At: time.Now()})
+				require.Equal(t, time.Now(), st.control.AppliedBy("build 1"))
+				require.EqualValues(t, 1, st.control.Feed.Seconds)
+				require.True(t, right.Proven(t.Context(), time.Now().Add(-time.Minute)))
+				time.Sleep(time.Hour)
+			}
+		})
+	}
 }
 
 // A breaker that it opened, or a probe that it claimed and did not make, keeps nobody waiting for the difference.

@@ -1,9 +1,12 @@
 package commit_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +23,8 @@ type arrival struct {
 	n        int
 	from, to time.Duration
 	bad      bool
+	// unreadable documents are bad, and cannot be read as a result.
+	unreadable bool
 	// lines is when the lines of a good document come; zero if they are there.
 	lines time.Duration
 }
@@ -33,7 +38,11 @@ type blamed struct {
 	arrivals []arrival
 	broken   breakage
 	build    func(at time.Duration) string
-	until    time.Duration
+	// away says when SQL does not answer.
+	away func(at time.Duration) bool
+	// retried is when an operator retries all failed documents.
+	retried time.Duration
+	until   time.Duration
 
 	// wrong is how many good documents are given up, at most. late is the longest wait of a good one after the mend, or its arrival.
 	wrong int
@@ -76,19 +85,30 @@ func builds(names []string, ends ...time.Duration) func(time.Duration) string {
 	}
 }
 
+// mixed is one of two builds by chance until a time, of which one is bad.
+func mixed(until time.Duration) func(time.Duration) string {
+	return func(at time.Duration) string {
+		if at < until && rand.New(rand.NewPCG(uint64(at), 1)).IntN(2) == 0 {
+			return "bad"
+		}
+		return "v1"
+	}
+}
+
 func good(n int, from, to time.Duration) arrival { return arrival{n: n, from: from, to: to} }
 
-// blames are the plays of the simulation from which the rule of blame comes (docs/adr/0019-proof-comes-later.md), and what it allows.
-func blames(most func(n int) int) []blamed {
-	schema := func(length time.Duration, wrong int) blamed {
+// blames are the plays of the simulation from which the rule of blame comes (docs/adr/0019-proof-comes-later.md), and what it allows. most and few say how
+// many documents a play has in the size of the test.
+func blames(most, few func(n int) int) []blamed {
+	schema := func(n int, length time.Duration, wrong int) blamed {
 		end := hour + length
 		return blamed{
 			name: "schema refuses all for " + length.String(), broken: from(hour, end, 100), mend: end, until: end + 12*hour, wrong: wrong, late: 36 * time.Minute,
-			arrivals: []arrival{good(60, 0, hour), good(most(10_000), hour, end), good(60, end, end+10*hour)},
+			arrivals: []arrival{good(60, 0, hour), good(most(n), hour, end), good(60, end, end+10*hour)},
 		}
 	}
 	allBad := func(length time.Duration, wrong int) blamed {
-		p := schema(length, wrong)
+		p := schema(10_000, length, wrong)
 		p.name, p.broken, p.build = "build breaks all for "+length.String(), bad, builds([]string{"v1", "bad", "v2"}, hour, hour+length)
 		return p
 	}
@@ -101,6 +121,13 @@ func blames(most func(n int) int) []blamed {
 			p.broken = bad
 		}
 		return p
+	}
+	third := func(name string, length time.Duration, wrong int) blamed {
+		return blamed{
+			name: name, mend: hour + length, until: 30 * hour, wrong: wrong, late: 36 * time.Minute, arrivals: []arrival{good(most(6000), 0, 20*hour)},
+			broken: func(at time.Duration, build string, number int) bool { return bad(at, build, number) && number < 33 },
+			build:  builds([]string{"v1", "bad", "v2"}, hour, hour+length),
+		}
 	}
 	waiting := func(n int, from time.Duration) arrival {
 		return arrival{n: n, from: from, to: from + time.Minute, lines: from + 45*time.Minute}
@@ -121,7 +148,7 @@ func blames(most func(n int) int) []blamed {
 			name: "ten bad, a good one an hour", arrivals: []arrival{good(48, 0, 2*day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 2 * day,
 			ended: 10, soonest: 70 * time.Minute, latest: 150 * time.Minute,
 		},
-		schema(10*time.Minute, 0), schema(8*hour, 0), schema(72*hour, 3), allBad(10*time.Minute, 0), allBad(8*hour, 0), allBad(72*hour, 3),
+		schema(1000, 10*time.Minute, 0), schema(1000, 8*hour, 0), schema(1000, 72*hour, 3), allBad(10*time.Minute, 0), allBad(8*hour, 0), allBad(72*hour, 3),
 		{
 			name: "thirty bad in an evening, traffic in the morning", until: 40 * hour, ended: 30, soonest: 10 * hour, latest: 13 * hour,
 			arrivals: []arrival{good(120, 0, 2*hour), {n: 30, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1), good(120, 15*hour, 25*hour)},
@@ -129,6 +156,54 @@ func blames(most func(n int) int) []blamed {
 		{
 			name: "thirty bad in an evening, one good one in the morning", until: 3 * day, ended: 30, soonest: 10 * hour, latest: 25 * hour,
 			arrivals: []arrival{good(60, 0, hour), {n: 30, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1)},
+		},
+		{
+			name: "ten unreadable among good ones", arrivals: []arrival{good(300, 0, 5*hour), {n: 10, from: hour, to: 2 * hour, bad: true, unreadable: true}},
+			until: 5 * hour, ended: 10, soonest: 2 * time.Minute, latest: 9 * time.Minute,
+		},
+		{
+			name: "all at once, schema refuses for 8 h", mend: 9 * hour, until: 23 * hour, late: 6 * time.Minute, broken: from(hour, 9*hour, 100),
+			arrivals: []arrival{good(60, 0, hour), good(most(10_000), hour, hour+time.Minute), good(few(600), 9*hour, 19*hour)},
+		},
+		{
+			name: "ten bad while the schema refuses all", mend: 9 * hour, until: 23 * hour, late: 36 * time.Minute, broken: from(hour, 9*hour, 100),
+			ended: 10, soonest: 70 * time.Minute, latest: 9 * hour,
+			arrivals: []arrival{good(60, 0, hour), good(most(1000), hour, 9*hour), {n: 10, from: hour, to: 9 * hour, bad: true}, good(few(600), 9*hour, 19*hour)},
+		},
+		third("a build breaks a third for 8 h", 8*hour, 700), third("a build breaks a third for 50 min", 50*time.Minute, 0),
+		third("a build breaks a third for 100 min", 100*time.Minute, 0),
+		{
+			name: "outage for 6 h amid ten bad ones", arrivals: []arrival{good(few(1440), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: day,
+			away: func(at time.Duration) bool { return at >= 90*time.Minute && at < 450*time.Minute }, mend: 450 * time.Minute,
+			ended: 10, soonest: 6 * hour, latest: 8 * hour,
+		},
+		{
+			name: "SQL away every other minute", arrivals: []arrival{good(600, 0, 10*hour), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 14 * hour,
+			away: func(at time.Duration) bool {
+				return at < 10*hour && int(at/time.Minute)%2 == 1 && at%(5*time.Minute) != 0
+			},
+			ended: 10, soonest: 70 * time.Minute, latest: 4 * hour,
+		},
+		{
+			name: "130 bad in an evening, one good one in the morning", until: 3 * day, ended: 108, soonest: 10 * hour, latest: 25 * hour,
+			arrivals: []arrival{good(60, 0, hour), {n: 130, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1)},
+		},
+		{
+			name: "two builds, one refuses all", until: 30 * hour, late: 2 * hour, broken: bad, build: mixed(day),
+			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10, soonest: 70 * time.Minute, latest: 3 * hour,
+		},
+		{
+			name: "two builds, one refuses a third", until: 30 * hour, late: 2 * hour, wrong: 6, build: mixed(day),
+			broken:   func(at time.Duration, build string, number int) bool { return bad(at, build, number) && number < 33 },
+			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10, soonest: 70 * time.Minute, latest: 3 * hour,
+		},
+		{
+			name: "an operator retries all at once", until: 6 * day, retried: 3 * day, ended: most(5000), soonest: 69 * hour, latest: 6 * day,
+			arrivals: []arrival{good(most(8640), 0, 6*day), {n: most(5000), from: hour, to: 3 * hour, bad: true}},
+		},
+		{
+			name: "99 of 100 refused for 8 h", mend: 9 * hour, until: 23 * hour, wrong: 700, late: 75 * time.Minute, broken: from(hour, 9*hour, 99),
+			arrivals: []arrival{good(60, 0, hour), good(most(5000), hour, 9*hour), good(few(600), 9*hour, 19*hour)},
 		},
 		twice("two bad builds", 0, builds([]string{"v1", "bad", "v2", "bad2", "v3"}, hour, 9*hour, 10*hour, 18*hour)),
 		twice("the same bad build twice", 0, builds([]string{"v1", "bad", "v1", "bad", "v1"}, hour, 9*hour, 10*hour, 18*hour)),
@@ -158,11 +233,11 @@ func blames(most func(n int) int) []blamed {
 		},
 		{
 			name: "lines late, schema from 60 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute, broken: from(hour, 9*hour, 100),
-			arrivals: []arrival{good(720, 0, 12*hour), waiting(120, 0)},
+			arrivals: []arrival{good(few(720), 0, 12*hour), waiting(few(120), 0)},
 		},
 		{
 			name: "lines late, schema from 73 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute, broken: from(73*time.Minute, 9*hour, 100),
-			arrivals: []arrival{good(720, 0, 12*hour), waiting(120, 0)},
+			arrivals: []arrival{good(few(720), 0, 12*hour), waiting(few(120), 0)},
 		},
 		{
 			name: "lines late one after the other, schema from 5 h", mend: 12 * hour, until: 20 * hour, late: 75 * time.Minute, broken: from(5*hour, 12*hour, 100),
@@ -182,21 +257,24 @@ func blames(most func(n int) int) []blamed {
 // Who is given up, and when, in each play of the simulation.
 func TestWhoIsGivenUp(t *testing.T) {
 	most := func(n int) int { return n }
+	few := most
 	if testing.Short() {
-		most = func(n int) int { return n / 50 }
+		most, few = func(n int) int { return n / 100 }, func(n int) int { return n / 4 }
 	}
-	for _, p := range blames(most) {
+	for _, p := range blames(most, few) {
 		t.Run(p.name, func(t *testing.T) { p.play(t) })
 	}
 }
 
 // played is a document of a play.
 type played struct {
-	id     string
-	at     time.Duration
-	bad    bool
-	lines  time.Duration
-	number int
+	id  string
+	at  time.Duration
+	bad bool
+	// unreadable is arrival.unreadable.
+	unreadable bool
+	lines      time.Duration
+	number     int
 }
 
 func (p blamed) play(t *testing.T) {
@@ -208,7 +286,17 @@ func (p blamed) play(t *testing.T) {
 		build = func(time.Duration) string { return "v1" }
 	}
 	ofLine := map[int64]*played{}
+	lost := func(int) error {
+		if p.away != nil && p.away(now()) {
+			return fault.New(fault.Infrastructure, "test", "refused", "away")
+		}
+		return nil
+	}
+	w.faulty.onHeartbeat = lost
 	sink := sinkHook{w.faulty, func(items []commit.Item) error {
+		if err := lost(0); err != nil {
+			return err
+		}
 		for _, it := range items {
 			d := ofLine[it.Main]
 			if !it.FailureMark && (d.bad || now() < d.lines || p.broken != nil && p.broken(now(), build(now()), d.number)) {
@@ -217,6 +305,7 @@ func (p blamed) play(t *testing.T) {
 		}
 		return nil
 	}}
+	wait := func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil }
 	// instance makes that of the present build the world's, and gives its timer.
 	commits, timers := map[string]*commit.Commit{}, map[string]*commit.Recover{}
 	instance := func() *commit.Recover {
@@ -224,7 +313,7 @@ func (p blamed) play(t *testing.T) {
 		if commits[name] == nil {
 			_, c := w.instance("a", name, sink, func(o *commit.Options) {
 				o.Draw = rng.Float64
-				o.Breaker = breaker.New(w.control, breaker.Options{Build: name, SysName: "web", Heartbeat: sink.Heartbeat, Now: o.Now, Draw: o.Draw, MaxPoisonPerHour: 100})
+				o.Breaker = breaker.New(w.control, breaker.Options{Build: name, SysName: "web", Heartbeat: sink.Heartbeat, Now: o.Now, Draw: o.Draw, MaxPoisonPerHour: 100, Wait: wait})
 			})
 			commits[name], timers[name] = c, commit.NewRecover(c, w.docs)
 		}
@@ -235,7 +324,7 @@ func (p blamed) play(t *testing.T) {
 	for _, a := range p.arrivals {
 		for i := range a.n {
 			at := a.from + (a.to-a.from)*time.Duration(i)/time.Duration(a.n)
-			docs = append(docs, &played{at: at, bad: a.bad, lines: a.lines, number: rng.IntN(100)})
+			docs = append(docs, &played{at: at, bad: a.bad, unreadable: a.unreadable, lines: a.lines, number: rng.IntN(100)})
 		}
 	}
 	slices.SortStableFunc(docs, func(a, b *played) int { return int(a.at - b.at) })
@@ -249,14 +338,38 @@ func (p blamed) play(t *testing.T) {
 			w.sink.AddLines(line)
 			ofLine[line] = d
 			raw := result(1, line, "ACME", "")
+			if d.unreadable {
+				raw = strings.Replace(raw, `"process_output":{`, `"process_output":7,"else":{`, 1)
+			}
 			d.id = idOf(t, raw)
-			w.run(w.put(raw)...)
+			if _, err := w.offer(0, w.put(raw)...); p.away == nil { // what an outage keeps from the feed is an orphan
+				require.NoError(t, err)
+			}
 		}
 		w.clock = start().Add(max(tick+5*time.Minute, now()))
-		_, err := instance().Run(t.Context())
-		require.NoError(t, err)
+		if _, err := instance().Run(t.Context()); p.away == nil {
+			require.NoError(t, err)
+		}
+		if p.retried > tick && p.retried <= tick+5*time.Minute {
+			w.replay(docs)
+		}
 	}
 	p.judge(t, w, docs)
+}
+
+// replay tries the documents again that were given up.
+func (w *world) replay(docs []*played) {
+	w.t.Helper()
+	var failed []json.RawMessage
+	for _, d := range docs {
+		if d.id != "" && w.state(d.id)["status"] == "failed" {
+			failed = append(failed, w.snapshots(d.id)...)
+		}
+	}
+	require.NotEmpty(w.t, failed)
+	for batch := range slices.Chunk(failed, 100) {
+		w.runFor(false, replayed(), batch...)
+	}
 }
 
 func (p blamed) judge(t *testing.T, w *world, docs []*played) {
@@ -278,6 +391,10 @@ func (p blamed) judge(t *testing.T, w *world, docs []*played) {
 				soonest = took
 			}
 			latest = max(latest, took)
+			if d.unreadable {
+				require.Contains(t, s["error"], "the document cannot be read as a result")
+				break
+			}
 			require.Contains(t, s["error"], "Failed to process document after 5 retries:")
 			require.Equal(t, 5.0, s["retry_count"])
 		case s["status"] == "failed":
