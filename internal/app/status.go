@@ -104,7 +104,7 @@ func (s *status) report() handlers.HealthReport {
 		view := s.flow()
 		r.Dependencies = dependencyHealth(view.Control.Dependencies)
 		r.Flow = flowHealth(view)
-		if view.Control.Missed.Documents > 0 {
+		if view.Control.Missed.Holds() {
 			r.Problems = append(r.Problems, problem(condition.FeedMissed))
 		}
 		if len(view.Control.MassFailures(s.now())) > 0 {

@@ -103,15 +103,14 @@ type PoisonCount struct {
 type FeedLag struct {
 	Seconds int64     `json:"lag_seconds,omitempty"`
 	At      time.Time `json:"at,omitzero"`
-	// BehindAt is when a batch last was more than lagIsBehind behind, of whatever range. Seconds is of the range that noted
-	// it last.
-	BehindAt time.Time `json:"behind_at,omitzero"`
 }
 
 // Missed are documents that the feed should have brought and did not, by the last tick that could tell. The zero Missed
 // means that there are none.
 type Missed struct {
 	Documents int `json:"documents"`
+	// Ticks counts the ticks in a row that found some.
+	Ticks int `json:"ticks"`
 	// Oldest is the oldest _ts of them, At the time of the tick.
 	Oldest time.Time `json:"oldest"`
 	At     time.Time `json:"at"`
@@ -119,6 +118,9 @@ type Missed struct {
 	Sample string `json:"sample"`
 	Code   string `json:"code,omitempty"`
 }
+
+// Holds reports whether it is no coincidence: an instance that starts, or a feed that catches up, may leave some to a tick or two.
+func (m Missed) Holds() bool { return m.Ticks >= missedTicks || m.Code != "" }
 
 // The states of a Dependency.
 const (
@@ -166,8 +168,10 @@ const (
 	massFailureSize = 20
 	// mostAhead is how much later than now a noted time may be. It exceeds the time that a request takes.
 	mostAhead = 5 * time.Second
-	// lagIsBehind is the lag from which the feed counts as behind: half the age of an orphan.
-	lagIsBehind = 5 * time.Minute
+	// slowestFor is how long the slowest range's lag stays noted.
+	slowestFor = 5 * time.Minute
+	// missedTicks is how many ticks in a row must find documents that the feed did not bring.
+	missedTicks = 3
 )
 
 // AppliedBy is when a build last wrote content; zero when unknown.
@@ -278,10 +282,7 @@ func (c Control) until(now time.Time) Control {
 		}
 	}
 	if later(c.Feed.At) {
-		c.Feed = FeedLag{BehindAt: c.Feed.BehindAt}
-	}
-	if later(c.Feed.BehindAt) {
-		c.Feed.BehindAt = time.Time{}
+		c.Feed = FeedLag{}
 	}
 	c.Failing = slices.DeleteFunc(c.Failing, func(f Failing) bool { return later(f.LastAt) })
 	c.Breaker = c.Breaker.asOf(now, later)
@@ -322,17 +323,15 @@ func (c *Control) recordTransition(was State, in input, now time.Time) {
 
 // noteFeed notes a measurement of the feed.
 func (c *Control) noteFeed(lag FeedLag) {
-	behindAt := c.Feed.BehindAt
-	if lag.isBehind() && lag.At.After(behindAt) {
-		behindAt = lag.At
-	}
-	if lag.At.After(c.Feed.At) {
+	if lag.replaces(c.Feed) {
 		c.Feed = lag
 	}
-	c.Feed.BehindAt = behindAt
 }
 
-func (l FeedLag) isBehind() bool { return time.Duration(l.Seconds)*time.Second > lagIsBehind }
+// replaces reports whether a measurement replaces a noted one: a slow range counts before quick ones, until it says nothing any more.
+func (l FeedLag) replaces(noted FeedLag) bool {
+	return l.At.After(noted.At) && (l.Seconds > noted.Seconds || l.At.Sub(noted.At) >= slowestFor)
+}
 
 // clone is a copy whose slices and maps can be changed.
 func (c Control) clone() Control {

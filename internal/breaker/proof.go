@@ -20,8 +20,6 @@ const (
 	// maxUnproven is how many documents a build may give up without proof since it last wrote content. A document that is alone then
 	// ends, and a build that breaks every document costs no more.
 	maxUnproven = 3
-	// behindEvery is the shortest time between two updates of FeedLag.BehindAt.
-	behindEvery = time.Minute
 )
 
 // Applied records that a request that began at begin wrote content; marks, rewrites and previews do not count. The
@@ -124,8 +122,7 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
 	success := waited && applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery
 	due := success || (waited && len(failing) > 0) ||
-		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds) ||
-		(lag.isBehind() && lag.At.Sub(c.Feed.BehindAt) >= behindEvery)
+		(lag.replaces(c.Feed) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
 	if due {
 		b.failing, b.notedAt = nil, now
 	}
@@ -152,15 +149,22 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	})
 }
 
-// NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it.
-func (b *Breaker) NoteMissed(ctx context.Context, m Missed) {
+// NoteMissed records what a tick of the recovery timer found that the feed did not bring, and gives it with the number of ticks. A tick
+// without documents ends it.
+func (b *Breaker) NoteMissed(ctx context.Context, m Missed) Missed {
 	b.shared.change(ctx, func(c *Control) bool {
-		if m.Documents == 0 && c.Missed.Documents == 0 {
-			return false
+		was := c.Missed
+		if m.Documents == 0 {
+			c.Missed, m = Missed{}, Missed{}
+			return was.Documents > 0
+		}
+		if m.Ticks = was.Ticks + 1; m.Code == "" && was.Code != "" { // an earlier tick committed the document at which the feed stops
+			m.Sample, m.Code = was.Sample, was.Code
 		}
 		c.Missed = m
 		return true
 	})
+	return m
 }
 
 // MayPoison reports whether the app may make another poison message in this hour.

@@ -305,3 +305,19 @@ func TestWhatIsPostponedComesEarlyWhenItCouldEnd(t *testing.T) {
 		require.Equal(t, applied.Add(-time.Minute), b.EarlyBefore(t.Context()))
 	})
 }
+
+// The lag of a slow range stays noted beside quick ones, until it has said nothing for five minutes.
+func TestTheLagOfTheSlowestRangeIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := open(st, sv, "a")
+		for _, c := range []struct {
+			after         time.Duration
+			seconds, want int64
+		}{{0, 10, 10}, {time.Minute, 700, 700}, {time.Minute, 0, 700}, {3 * time.Minute, 1, 700}, {time.Minute, 2, 2}, {time.Minute, 3, 3}} {
+			time.Sleep(c.after)
+			b.Note(t.Context(), breaker.FeedLag{Seconds: c.seconds, At: time.Now()})
+			require.Equal(t, c.want, st.control.Feed.Seconds)
+		}
+	})
+}

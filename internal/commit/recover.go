@@ -35,8 +35,6 @@ type Recover struct {
 	mu sync.Mutex
 	// stopped is the page at which each window stopped in the last tick.
 	stopped map[Window]string
-	// well is the present succession of ticks without an error.
-	well succession
 }
 
 // NewRecover makes a Recover over a Commit and a Backlog.
@@ -71,15 +69,13 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(c
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
 func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) {
 	t := &tick{r: r, batchID: batchID, now: r.commit.o.Now(), seen: map[string]bool{}}
-	wellSince := r.tickBegins(t.now)
+	t.missed.At = t.now.UTC()
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
-		t.missing = r.missingSince(ctx, wellSince, t.now)
 		err = t.windows(ctx)
-		t.tellMissing(ctx, err)
+		t.tellMissed(ctx, err)
 	}
-	r.tickEnds(err)
 	r.commit.breaker.Note(ctx, breaker.FeedLag{})
 	state := r.commit.breaker.Seen().Control.Breaker
 	t.found.State = cmp.Or(state.Name, breaker.Closed)
@@ -100,7 +96,8 @@ type tick struct {
 	seen map[string]bool
 	// failing counts the documents that failed in this tick.
 	failing int
-	missing missing
+	// missed are the orphans that the feed should have brought.
+	missed breaker.Missed
 }
 
 // quarters says how much of a tick is over when a window ends: half is for documents that nobody blames. What a window leaves, the
@@ -235,7 +232,7 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 		OneByOne: w == PutOff, OnResult: finished,
 	})
 	if w == Orphans {
-		t.missing.look(raws, late, t.now)
+		t.look(raws, late)
 	}
 	t.found.add(report)
 	t.found.Reads++

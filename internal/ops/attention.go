@@ -81,7 +81,7 @@ func (o *Ops) conditions(s Status, v breaker.View) map[string][]holding {
 			fmt.Sprintf("%s fails%s (%s %s): %s", d.Name, since, d.Kind, d.Code, d.Reason), d.Since))
 		add(condition.TimerSilent, when(d.State == DepSilent, d.Reason+": retries, postponed documents and what the feed missed wait for it", d.Since))
 	}
-	if m := v.Control.Missed; m.Documents > 0 {
+	if m := v.Control.Missed; m.Holds() {
 		sample := m.Sample
 		if m.Code != "" {
 			sample += " (" + m.Code + ")"

@@ -325,7 +325,7 @@ func (w why) pending(e *Explanation) {
 	case failing != "":
 		e.Next = failing
 		return
-	case missed.Documents > 0:
+	case missed.Holds():
 		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %s that %s due; ", documents(missed.Documents), Plural(missed.Documents, "was", "were")) + w.timerTakesUp("after 10 min")
 		return
 	}

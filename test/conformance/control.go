@@ -228,7 +228,7 @@ func control(version string) breaker.Control {
 		Failing:     []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
 		Poison:      breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
 		Missed:      breaker.Missed{Documents: 26, Oldest: at, At: at.Add(time.Hour), Sample: "2025-12-17 ü", Code: "document.too_deep"},
-		Feed:        breaker.FeedLag{Seconds: 86_400, At: at, BehindAt: at.Add(time.Second)}, AppVersion: version,
+		Feed:        breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
 		Dependencies: map[string]breaker.Dependency{
 			"sql":    {State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`, Since: at, SeenAt: at.Add(time.Minute), By: "ü"},
 			"cosmos": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "another"},
