@@ -28,7 +28,7 @@ func statusTable() []mutant {
 		{"the flow does not name SQL at its first failure", pkg + "/flow.go", "sql.State == DepFailing {", "false {", pkg, planted},
 		{"a document is not told that SQL fails", pkg + "/why.go", "	if sql.State != DepFailing {\n", "	if true {\n", pkg, planted},
 		{"a document is not told that the timer is silent", pkg + "/why.go", "w.timer.State == DepSilent {", "false {", pkg, planted},
-		{"a document is not told that the feed stands still", pkg + "/why.go", "case missed.Documents > 0:", "case false:", pkg, planted},
+		{"a document is not told that the feed stands still", pkg + "/why.go", "case missed.Holds():", "case false:", pkg, planted},
 		{"another environment asks for attention for ever", pkg + "/attention.go", "s.At.Sub(k.Since) < skippedNew", "true", pkg, planted},
 		{"a reader who sees Cosmos DB fail does not say so", status, "case name == DepCosmos && fault", "case false && fault", pkg, planted},
 		{"Cosmos DB is unknown although it does not answer", "internal/breaker/dependencies.go", "is := b.shared.whyLost(); is && ", "is := b.shared.whyLost(); false && is && ", "internal/breaker", "TestAnUnreadableControlDocumentIsAFailureOfCosmos"},
