@@ -52,26 +52,27 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	documents, err := s.documents()
+	container, err := s.documents()
 	if err != nil {
 		return err
 	}
-	defer documents.Close()
+	defer container.Close()
 	db, err := s.database(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	sysName := s.config().SysName
+	documents := container.Reconcile(sysName)
 	a.notef("environment: %s (%s)", sysName, config.SysName)
 	if c.Empty {
-		return c.empty(ctx, a, documents, db, sysName)
+		return c.empty(ctx, a, documents, db)
 	}
-	return c.adopt(ctx, a, documents, db, sysName)
+	return c.adopt(ctx, a, documents, db)
 }
 
 // adopt runs the adoption, or the dry run of one.
-func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, ledger, adopt.Options{
-		SysName: sysName, By: operatorName(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		By: operatorName(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 }
 
 // empty records that the database has no history, unless the container shows one.
-func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	case before.Phase == adopt.Running:
 		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
-	id, err := committed(ctx, documents, sysName)
+	id, err := committed(ctx, documents)
 	if err != nil {
 		return err
 	}
@@ -135,18 +136,21 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 }
 
 // committed returns the id of a committed document of the environment, or "".
-func committed(ctx context.Context, documents adopt.Documents, sysName string) (id string, err error) {
+func committed(ctx context.Context, documents adopt.Documents) (id string, err error) {
 	const always = 1 << 53
-	err = documents.Window(ctx, sysName, 0, always, func(page []invoice.Projection) (bool, error) {
+	for continuation, more := "", true; more; more = continuation != "" {
+		page, next, _, err := documents.Changed(ctx, 0, always, 1000, continuation)
+		if err != nil {
+			return "", err
+		}
 		for _, raw := range page {
 			if d, err := invoice.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
-				id = d.ID
-				return false, nil
+				return d.ID, nil
 			}
 		}
-		return true, nil
-	})
-	return id, err
+		continuation = next
+	}
+	return "", nil
 }
 
 func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {

@@ -7,15 +7,11 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Documents is the container.
+// Documents is the container's documents of the environment.
 type Documents interface {
-	// Window passes the documents of one environment to page, in no order and whatever their status. Their _ts is in
-	// [from, to), in seconds since 1970. It stops after the last page, or when page returns more = false or an error,
-	// which is returned unchanged.
-	//
-	// A document has at least the members that invoice.Read uses. A document that changes meanwhile may come twice.
-	// Errors by kind: infrastructure, throttled.
-	Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error
+	// Changed is that of reconcile.Documents: a page of the documents with a _ts in [from, to), and the continuation of the
+	// next page.
+	Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error)
 }
 
 // Ledger has the ledger's rows and the progress of the adoption.

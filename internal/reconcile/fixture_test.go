@@ -401,7 +401,7 @@ func (p rowsOf) Names(ctx context.Context, after int64, limit int) (page reconci
 	return page, err
 }
 
-func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
 	err = p.w.call("Changed", func() error {
 		docs, next, charge, err = p.documents.Changed(ctx, from, to, size, continuation)
 		return err
