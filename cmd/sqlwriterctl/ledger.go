@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/store/sqlite"
 )
 
 // ledgerCommands groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
@@ -28,7 +26,7 @@ type ledgerCommands struct {
 }
 
 type ledgerAdoptCommand struct {
-	DryRun bool `help:"Write nothing, and count what a full run would do now."`
+	DryRun bool `help:"Write nothing, and count what a full run would read now."`
 	Empty  bool `help:"Record that no other program has written results. Refused if the container has committed documents."`
 	Rate   int  `help:"Read at most N documents a second." placeholder:"N"`
 	Yes    bool `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
@@ -81,21 +79,14 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		a.notef("adopted already: %s; --yes adopts again", a.describeAdoption(before))
 		return c.print(a, before)
 	}
-	ledger := adopt.Ledger(db)
 	if c.DryRun {
-		scratch, err := newScratch(ctx)
-		if err != nil {
-			return err
-		}
-		defer scratch.remove(a)
-		ledger = adopt.Preview(db, scratch)
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
 		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started), a.readUpTo(before.Watermark))
 	}
 	w := adoptProgress{a: a, began: time.Now()}
-	after, err := adopt.New(documents, ledger, adopt.Options{
-		By: operatorName(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+	after, err := adopt.New(documents, db, adopt.Options{
+		By: operatorName(), Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -164,11 +155,11 @@ type receipt struct {
 	Started  *time.Time  `json:"started"`
 	Finished *time.Time  `json:"finished"`
 	adopt.Counts
-	Older int `json:"older"`
+	Kept int `json:"kept"`
 }
 
 func receiptOf(s adopt.State) receipt {
-	r := receipt{State: s.Phase, By: s.By, Counts: s.Counts, Older: s.Counts.Older()}
+	r := receipt{State: s.Phase, By: s.By, Counts: s.Counts, Kept: s.Counts.Kept()}
 	if !s.Started.IsZero() {
 		r.Started = &s.Started
 	}
@@ -191,8 +182,7 @@ func (r receipt) print(a *app) error {
 	if r.State == adopt.Done {
 		add(r.Adopted, "  adopted", "the newest result of the line")
 		add(r.Marked, "  marked", "the newest result of the line failed")
-		add(r.Known, "  known", "the ledger had the document already")
-		add(r.Older, "  older", "the ledger has a newer document for the line")
+		add(r.Kept, "  kept", "the ledger had the document already, or has a newer one for the line")
 	}
 	add(r.Unproven, "unproven", "documents that changed after the commit: a later snapshot of them is written")
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
@@ -321,31 +311,4 @@ func operatorName() string {
 		host = h
 	}
 	return name + "@" + host
-}
-
-// scratch is a ledger in a temporary SQLite file, for a dry run.
-type scratch struct {
-	*sqlite.Store
-	dir string
-}
-
-func newScratch(ctx context.Context) (*scratch, error) {
-	dir, err := os.MkdirTemp("", "sqlwriterctl-")
-	if err != nil {
-		return nil, fmt.Errorf("dry run: %w", err)
-	}
-	store, err := sqlite.Open(ctx, filepath.Join(dir, "scratch.db"), sqlite.Options{})
-	if err == nil {
-		err = store.Migrate(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("dry run: %w", err), os.RemoveAll(dir))
-	}
-	return &scratch{Store: store, dir: dir}, nil
-}
-
-func (s *scratch) remove(a *app) {
-	if err := errors.Join(s.Close(), os.RemoveAll(s.dir)); err != nil {
-		a.notef("dry run: %v", err)
-	}
 }

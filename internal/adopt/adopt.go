@@ -41,9 +41,8 @@ type Options struct {
 	By string
 	// Rate is the most documents read per second; 0 means unlimited.
 	Rate int
-	// WriterMayWork accepts that another program finishes documents meanwhile, as in a dry run before the old writer
-	// stops.
-	WriterMayWork bool
+	// DryRun counts the documents from the beginning, and uses no ledger. Another program may finish documents meanwhile.
+	DryRun bool
 	// Now is the clock. Wait sleeps until d has passed or the context ends.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
@@ -72,7 +71,7 @@ type Adoption struct {
 	read  int
 }
 
-// New makes an Adoption over its two ports.
+// New makes an Adoption over its two ports. A dry run needs no ledger.
 func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,21 +88,17 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	return &Adoption{docs: docs, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
 }
 
-// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue.
+// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue. A dry
+// run returns its counts, in no phase.
 //
 // Errors by kind: infrastructure, throttled, quota; contention, condition Changed, if another adoption runs at the same
 // time. The same kind with code "still_written" means that another program finishes documents. The run then stays open,
 // because the ledger would lack those documents.
 func (a *Adoption) Run(ctx context.Context) (State, error) {
 	a.began = a.o.Now()
-	s, err := a.ledger.State(ctx)
+	s, err := a.begin(ctx)
 	if err != nil {
 		return s, err
-	}
-	if s.Phase != Running {
-		if s, err = a.ledger.Begin(ctx, s, a.o.By); err != nil {
-			return s, err
-		}
 	}
 	length := int64(longest)
 	for s.Watermark < forever {
@@ -119,7 +114,22 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 		}
 		s.Watermark, s.Counts = w.to, w.counts
 	}
+	if a.o.DryRun {
+		return s, nil
+	}
 	return a.ledger.Finish(ctx, s.Run, s.Watermark)
+}
+
+// begin returns the state of the unfinished run, or of a new one.
+func (a *Adoption) begin(ctx context.Context) (State, error) {
+	if a.o.DryRun {
+		return State{}, nil
+	}
+	s, err := a.ledger.State(ctx)
+	if err != nil || s.Phase == Running {
+		return s, err
+	}
+	return a.ledger.Begin(ctx, s, a.o.By)
 }
 
 // end is the end of the window that begins at from. The container's clock and ours differ, so the last minutes are one
@@ -205,7 +215,7 @@ func (w *window) process(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.during > 0 && !w.a.o.WriterMayWork {
+	if w.during > 0 && !w.a.o.DryRun {
 		return errors.Join(w.write(ctx, nil), w.stillWritten())
 	}
 	return w.write(ctx, &Advance{Watermark: w.to, Counts: w.counts})
@@ -268,11 +278,10 @@ func (w *window) write(ctx context.Context, advance *Advance) error {
 		p.Rows[i] = w.rows[line]
 		delete(w.rows, line)
 	}
-	return w.a.repeat(ctx, func() error {
-		written, err := w.a.ledger.Page(ctx, p)
-		w.counts.Known += written.Known
-		return err
-	})
+	if w.a.o.DryRun {
+		return nil
+	}
+	return w.a.repeat(ctx, func() error { return w.a.ledger.Page(ctx, p) })
 }
 
 // pace waits to keep to the rate.

@@ -5,7 +5,6 @@
 //	Adoption.Run   processes window after window until all are done; continues an unfinished run
 //	window         one range of _ts: read, converted into ledger rows, written; its last page moves the watermark
 //	RowsOf         the ledger rows of one document, or the reason why it has none
-//	Preview        the same run against a copy: a dry run
 //
 // # Crashes
 //

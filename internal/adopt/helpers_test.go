@@ -85,19 +85,19 @@ type ledger struct {
 	after func(n int) error
 }
 
-func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (l *ledger) Page(ctx context.Context, p adopt.Page) error {
 	l.pages++
 	l.largest = max(l.largest, len(p.Rows))
 	if l.onPage != nil {
 		if err := l.onPage(l.pages); err != nil {
-			return adopt.Written{}, err
+			return err
 		}
 	}
-	w, err := l.Sink.Page(ctx, p)
+	err := l.Sink.Page(ctx, p)
 	if err == nil && l.after != nil {
 		err = l.after(l.pages)
 	}
-	return w, err
+	return err
 }
 
 // options have a fixed clock and a Wait that returns at once.

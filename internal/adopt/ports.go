@@ -30,10 +30,20 @@ type Ledger interface {
 	//   - a failure mark meets a row that is not one;
 	//   - content meets a failure mark;
 	//   - content meets content with another hash, if the hashes are comparable or the ledger's is Unproven.
-	Page(ctx context.Context, p Page) (Written, error)
+	Page(ctx context.Context, p Page) error
 	// Finish ends the run and adds the ledger's counts of it. If the run is not at watermark: contention, condition
 	// Changed. Errors by kind: infrastructure, throttled, quota, contention.
 	Finish(ctx context.Context, run string, watermark int64) (State, error)
+}
+
+// Reader reads the ledger's rows.
+type Reader interface {
+	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
+	// infrastructure, throttled.
+	Rows(ctx context.Context, lines []int64) ([]Row, error)
+	// RowsOf returns the ledger rows that a document has, in no order. Rows of a document whose id differs only in case may be among them. It
+	// reads the whole ledger. Errors by kind: infrastructure, throttled.
+	RowsOf(ctx context.Context, document string) ([]Row, error)
 }
 
 // Phase is the phase of a database's adoption.
@@ -76,8 +86,6 @@ type Counts struct {
 	// end of the run.
 	Adopted int `json:"adopted"`
 	Marked  int `json:"marked"`
-	// Known are lines whose ledger row had the document before this run.
-	Known int `json:"known"`
 	// Unproven are documents that changed after their commit; see the constant.
 	Unproven int `json:"unproven"`
 	// Skipped counts documents without ledger rows, by reason.
@@ -87,13 +95,13 @@ type Counts struct {
 	Processing int `json:"processing"`
 }
 
-// Older are lines with a ledger row of a newer document.
-func (c Counts) Older() int { return max(0, c.Lines-c.Adopted-c.Marked-c.Known) }
+// Kept is how often a line was left alone: the ledger had the document already, or has a newer one.
+func (c Counts) Kept() int { return max(0, c.Lines-c.Adopted-c.Marked) }
 
 func (c Counts) plus(o Counts) Counts {
 	sum := Counts{
 		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted, Marked: c.Marked + o.Marked,
-		Known: c.Known + o.Known, Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
+		Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
 		Skipped: map[Reason]int{},
 	}
 	for _, skipped := range []map[Reason]int{c.Skipped, o.Skipped} {
@@ -149,13 +157,6 @@ type Page struct {
 // Advance moves the watermark.
 type Advance struct {
 	Watermark int64
-	// Counts are those of the run so far; the ledger adds the Known of this page.
+	// Counts are those of the run so far.
 	Counts Counts
-}
-
-// Written is the result of a page.
-type Written struct {
-	// Taken are rows now in the ledger. Known are rows whose line had the document before this run. The others met a
-	// newer version or were written by the same run.
-	Taken, Known int
 }

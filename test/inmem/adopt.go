@@ -64,36 +64,29 @@ func (s *Sink) Begin(ctx context.Context, was adopt.State, who string) (adopt.St
 }
 
 // Page implements adopt.Ledger.
-func (s *Sink) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (s *Sink) Page(ctx context.Context, p adopt.Page) error {
 	const op = "inmem: adopt"
 	if err := ended(ctx, op); err != nil {
-		return adopt.Written{}, err
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.adoption.at(p.Run, p.From) {
-		return adopt.Written{}, moved(op)
+		return moved(op)
 	}
-	var w adopt.Written
 	for _, r := range p.Rows {
-		e, known := s.ledger[r.Line]
-		switch {
-		case !known || mayAdopt(e, r):
+		if e, known := s.ledger[r.Line]; !known || mayAdopt(e, r) {
 			s.ledger[r.Line] = Entry{
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
 				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
 			s.written[r.Line] = time.Now()
-			w.Taken++
-		case e.Version == r.Version && e.Run != p.Run:
-			w.Known++
 		}
 	}
 	if p.Advance != nil {
 		s.adoption.state.Watermark, s.adoption.state.Counts = p.Advance.Watermark, p.Advance.Counts
-		s.adoption.state.Counts.Known += w.Known
 	}
-	return w, nil
+	return nil
 }
 
 // Finish implements adopt.Ledger.
@@ -159,24 +152,6 @@ func (s *Sink) RowsOf(ctx context.Context, document string) ([]adopt.Row, error)
 		}
 	}
 	return rows, nil
-}
-
-// Copy implements adopt.Scratch.
-func (s *Sink) Copy(ctx context.Context, rows []adopt.Row) error {
-	if err := ended(ctx, "inmem: copy ledger"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range rows {
-		if _, known := s.ledger[r.Line]; !known {
-			s.ledger[r.Line] = Entry{
-				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-				SysName: r.SysName, Outcome: string(r.Outcome),
-			}
-		}
-	}
-	return nil
 }
 
 // at reports whether a run stands at a watermark.

@@ -67,14 +67,13 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 2)
     BEGIN
         EXEC (N'
 -- The state of the adoption of a database with history (internal/adopt), in at most one row. counts has the counts of
--- the run as JSON; known, adopted and marked are counted here. A ledger from a build without adoption needs no row.
+-- the run as JSON; adopted and marked are counted here.
 CREATE TABLE sqlwriter.adoption (
     id int NOT NULL,
     phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     run_id varchar(36) COLLATE Latin1_General_BIN2 NOT NULL,
     watermark bigint NOT NULL,
     counts nvarchar(max) NOT NULL,
-    known bigint NOT NULL,
     adopted bigint NOT NULL,
     marked bigint NOT NULL,
     who nvarchar(256) NOT NULL,
@@ -84,15 +83,9 @@ CREATE TABLE sqlwriter.adoption (
     CONSTRAINT ck_adoption_one CHECK (id = 1),
     CONSTRAINT ck_adoption_phase CHECK (phase IN (''running'', ''done'', ''empty''))
 );
-INSERT INTO sqlwriter.adoption (
-    id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at
-)
-SELECT
-    1, ''empty'', '''', 0, N''{}'', 0, 0, 0, N''migration 0002: the ledger was in use'', SYSUTCDATETIME(), SYSUTCDATETIME()
-WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (2, N'0002_adoption', '6517cf54b84dc8bbfda03812f2f2ed0608008b0f33a494e541141ddc54b9f129');
+        VALUES (2, N'0002_adoption', '82f8aa62051b2afc6d4e9b53a6eeac573cf1ab7d20d58ebb4bd1cfaa7a6ad4c7');
     END;
 GO
 -- 0003_operations
