@@ -19,7 +19,7 @@ func (r *real) put(t *testing.T, minute int, line int64, status string) string {
 	id := fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", minute, line)
 	doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":"ACME","invoice_line_status":"RC-AI"},
-		"sql_writer":{"status":%q,"committed_at":"2025-12-17 10:59:00.000000-06:00","failed_at":"2025-12-17 10:59:00.000000-06:00"}}`, id, line, status)
+		"sql_writer":{"status":%q,"%[3]s_at":"2025-12-17 10:59:00.000000-06:00"}}`, id, line, status)
 	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(doc), false))
 	return id
 }

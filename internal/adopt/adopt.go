@@ -229,15 +229,18 @@ func (w *window) add(raw invoice.Projection) {
 	case err != nil:
 		w.skip("", NoID)
 		return
-	case !finished(d):
+	case !isEnded(d):
 		w.counts.Open++
 		if d.State.Status == invoice.Processing {
 			w.counts.Processing++
 		}
+	}
+	end, at := lastEnd(d)
+	if end == "" {
 		return
 	}
 	w.counts.Documents++
-	if finishedAt(d).After(w.a.began) {
+	if at.After(w.a.began) {
 		w.during++
 		w.example = d.ID
 	}

@@ -29,8 +29,9 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-8`))
 	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-9`))
 	for i, status := range []string{"pending", "retry_scheduled", "processing", "odd"} {
-		c.put(finished(`"status":"committed"`, `"status":"`+status+`"`, `:7`, fmt.Sprintf(":%d", 100+i)))
+		c.put(finished(`"status":"committed"`, `"status":"`+status+`"`, `:7`, fmt.Sprintf(":%d", 100+i), `committed_at`, `created_at`))
 	}
+	c.put(finished(`"status":"committed"`, `"status":"pending"`, `:7`, `:60`, `[8,9]`, `[]`, `-0001-7`, `-0001-60`))
 	c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+7), `:7`, `:50`, `[8,9]`, `[]`, `-0001-7`, `-0001-50`))
 
 	var skipped []string
@@ -42,7 +43,7 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	state, err := adopt.New(c, sink, o).Run(t.Context())
 	require.NoError(t, err)
 	want := adopt.Counts{
-		Documents: 8, Lines: 2 + 1 + 2 + 1 + 3 + 1, Adopted: 2 + 1 + 1 + 1, Marked: 3, Unproven: 2, Open: 4, Processing: 1,
+		Documents: 9, Lines: 2 + 1 + 2 + 1 + 3 + 1 + 1, Adopted: 2 + 1 + 1 + 1 + 1, Marked: 3, Unproven: 3, Open: 5, Processing: 1,
 		Skipped: map[adopt.Reason]int{adopt.NoID: 1, adopt.NoLine: 2},
 	}
 	require.Equal(t, want, state.Counts)

@@ -79,7 +79,8 @@ func (s State) Adopted() bool { return s.Phase == Done || s.Phase == Empty }
 
 // Counts are the numbers of a run.
 type Counts struct {
-	// Documents are the finished ones (committed or failed) of the environment. Lines are the lines that they name.
+	// Documents are those of the environment that were committed or failed, also if they were reset since. Lines are the
+	// lines that they name.
 	Documents int `json:"documents"`
 	Lines     int `json:"lines"`
 	// Adopted and Marked are the lines with a ledger row of this run: content, and failure marks. They are known at the
@@ -90,7 +91,7 @@ type Counts struct {
 	Unproven int `json:"unproven"`
 	// Skipped counts documents without ledger rows, by reason.
 	Skipped map[Reason]int `json:"skipped,omitempty"`
-	// Open are unfinished documents. Processing are those of them with the old writer's status processing.
+	// Open are documents that wait, those that were reset included. Processing are those of them with the old writer's status processing.
 	Open       int `json:"open"`
 	Processing int `json:"processing"`
 }
@@ -124,7 +125,7 @@ const (
 	Failed Outcome = "failed"
 )
 
-// Unproven is the hash version of a document that changed after its commit: its line may have other content. No content
+// Unproven is the hash version of a document that changed after its commit, or was reset: its line may have other content. No content
 // has this version, so a later snapshot of the document is written (docs/requirements.md R16).
 const Unproven = 0
 

@@ -105,6 +105,39 @@ func TestADocumentThatWasChangedAfterItsCommitProvesNothing(t *testing.T) {
 	}
 }
 
+// A document that waits again was written before, with a content that nobody knows: its lines keep older results out, and its
+// present content is written.
+func TestADocumentThatWasResetIsAWitness(t *testing.T) {
+	later := "2025-12-18 10:30:15.123456-06:00"
+	for name, c := range map[string]struct {
+		raw  string
+		want adopt.Outcome
+	}{
+		"committed, and pending again":                 {finished(`"committed"`, `"pending"`), adopt.Adopted},
+		"committed, and in work again":                 {finished(`"committed"`, `"processing"`), adopt.Adopted},
+		"committed, and with a retry":                  {finished(`"committed"`, `"retry_scheduled"`), adopt.Adopted},
+		"committed, and of a status that nobody knows": {finished(`"committed"`, `"redo"`), adopt.Adopted},
+		"failed, and pending again":                    {strings.Replace(failed(""), `"failed"`, `"pending"`, 1), adopt.Failed},
+		"failed, then committed":                       {finished(`"committed",`, `"pending","failed_at":"`+committedAt+`",`, `"committed_at":"`+committedAt, `"committed_at":"`+later), adopt.Adopted},
+		"committed, then failed":                       {finished(`"committed",`, `"pending","failed_at":"`+later+`",`), adopt.Failed},
+		"at a time that cannot be read":                {finished(`"committed"`, `"pending"`, committedAt, "noon"), ""},
+		"failed by us":                                 {strings.Replace(failed(`,"last_error_kind":"document"`), `"failed"`, `"pending"`, 1), ""},
+		"never":                                        {finished(`"committed"`, `"pending"`, `committed_at`, `created_at`), ""},
+	} {
+		d := read(t, c.raw)
+		rows, reason := adopt.RowsOf(d, now())
+		if c.want == "" {
+			require.Empty(t, rows, name)
+			continue
+		}
+		require.Empty(t, reason, name)
+		require.Len(t, rows, 3, name)
+		require.Equal(t, c.want, rows[0].Outcome, name)
+		require.Equal(t, adopt.Unproven, rows[0].HashVersion, name)
+		require.Less(t, rows[0].SourceTS, d.TS, name)
+	}
+}
+
 func TestWhatSaysNothingHasAReason(t *testing.T) {
 	ahead := "2026-01-05 13:00:00.000001+00:00"
 	for name, c := range map[string]struct {
