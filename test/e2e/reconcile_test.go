@@ -53,8 +53,8 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 	s.edit("UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'ST-OK' WHERE IVCE_DTL_UID = ?", reviewed) // a steward's work
 
 	old := func() {
-		s.edit(`INSERT INTO sqlwriter_error_detail (sys_name, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at)
-			VALUES ('web', 'x', '2628', 'x', 'MIGRATION', 0, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-366 days'))`)
+		s.edit(`INSERT INTO sqlwriter_error_detail (sys_name, run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at)
+			VALUES ('web', 'r', 'r/1', 'x', '2628', 'x', 'MIGRATION', 0, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-366 days'))`)
 	}
 	old()
 	s.tickOf("Reconcile", "reconcile_started")

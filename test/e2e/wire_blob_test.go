@@ -135,7 +135,7 @@ func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]s
 			return at != "" && at != seen[id] && after > float64(time.Now().Unix())
 		}, patience, 20*time.Millisecond, "%s was not tried: %v", id, s.state(id))
 		state := s.state(id)
-		require.Equal(s.t, []any{"retry_scheduled", 6.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
+		require.Equal(s.t, []any{"retry_scheduled", 5.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
 		require.NotContains(s.t, state, "failed_at")
 	}
 	for n := range int64(pills) {
