@@ -26,10 +26,11 @@ type ledgerCommands struct {
 }
 
 type ledgerAdoptCommand struct {
-	DryRun bool `help:"Write nothing, and count what a full run would read now."`
-	Empty  bool `help:"Record that no other program has written results. Refused if the container has committed documents."`
-	Rate   int  `help:"Read at most N documents a second." placeholder:"N"`
-	Yes    bool `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
+	DryRun bool   `help:"Write nothing, and count what a full run would read now."`
+	Before string `help:"For a copy from before the adoption: leave out what ended after the time of the copy. 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	Empty  bool   `help:"Record that no other program has written results. Refused if the container has committed documents."`
+	Rate   int    `help:"Read at most N documents a second." placeholder:"N"`
+	Yes    bool   `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
 }
 
 // maxSkipped is how many skipped documents are named.
@@ -40,7 +41,7 @@ const progressEvery = 2 * time.Second
 
 // Run adopts the database, previews that, or records that there is nothing to adopt.
 func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
-	if c.Empty && (c.DryRun || c.Rate > 0) {
+	if c.Empty && (c.DryRun || c.Rate > 0 || c.Before != "") {
 		return &usageError{errors.New("--empty reads nothing: it can be combined with --yes only")}
 	}
 	if c.Rate < 0 {
@@ -71,6 +72,10 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 
 // adopt runs the adoption, or the dry run of one.
 func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
+	bound, err := a.moment("--before", c.Before)
+	if err != nil {
+		return err
+	}
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -82,11 +87,14 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 	if c.DryRun {
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
+		if found := before.Counts.Before; !bound.Equal(found) {
+			return &usageError{fmt.Errorf("--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes", a.time(found), a.time(bound))}
+		}
 		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started), a.readUpTo(before.Watermark))
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, db, adopt.Options{
-		By: operatorName(), Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {

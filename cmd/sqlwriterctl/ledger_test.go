@@ -94,6 +94,16 @@ func TestLedgerAdopt(t *testing.T) {
 	require.Regexp(t, `  kept +3 `, r.out)
 }
 
+func TestLedgerAdoptBeforeATime(t *testing.T) {
+	r := newReal(t)
+	id := r.put(t, 1, 1, "committed")
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--before", "2025-12-17T10:58-06:00"))
+	require.Contains(t, r.errors, fmt.Sprintf("skipped %q: it ended after the time of --before", id))
+	require.Empty(t, r.ledgerOf(t, 1))
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--yes", "--before", "2025-12-17T11:00-06:00"))
+	require.Equal(t, "adopted "+id, r.ledgerOf(t, 1))
+}
+
 func TestLedgerAdoptOfAnotherEnvironment(t *testing.T) {
 	r := newReal(t)
 	r.put(t, 1, 1, "committed")
@@ -184,6 +194,8 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 	r.server.RemoveFault(hold)
 	require.Positive(t, r.state(t).Watermark)
 
+	require.Equal(t, exitUsage, r.run(t, "ledger", "adopt", "--before=1d"))
+	require.Contains(t, r.errors, "expected that of the unfinished adoption (-), found 20")
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt"), r.errors)
 	require.Contains(t, r.errors, "continuing the adoption that")
 	require.Equal(t, 30, r.state(t).Counts.Documents)
@@ -193,7 +205,7 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 func TestLedgerUsage(t *testing.T) {
 	r := newReal(t)
 	for _, args := range [][]string{
-		{"ledger", "reopen"}, {"ledger", "adopt", "--empty", "--dry-run"}, {"ledger", "adopt", "--empty", "--rate=1"}, {"ledger", "adopt", "--rate=-1"}, {"ledger", "adopt", "x"},
+		{"ledger", "reopen"}, {"ledger", "adopt", "--empty", "--dry-run"}, {"ledger", "adopt", "--empty", "--rate=1"}, {"ledger", "adopt", "--empty", "--before=1d"}, {"ledger", "adopt", "--before=noon"}, {"ledger", "adopt", "--rate=-1"}, {"ledger", "adopt", "x"},
 	} {
 		require.Equal(t, exitUsage, r.run(t, args...), args)
 	}

@@ -39,6 +39,9 @@ const (
 type Options struct {
 	// By is stored with the run.
 	By string
+	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have no
+	// ledger rows. A run that is continued keeps the one that it has.
+	Before time.Time
 	// Rate is the most documents read per second; 0 means unlimited.
 	Rate int
 	// DryRun counts the documents from the beginning, and uses no ledger. Another program may finish documents meanwhile.
@@ -99,6 +102,9 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 	s, err := a.begin(ctx)
 	if err != nil {
 		return s, err
+	}
+	if s.Watermark == 0 {
+		s.Counts.Before = a.o.Before
 	}
 	length := int64(longest)
 	for s.Watermark < forever {
@@ -244,7 +250,7 @@ func (w *window) add(raw invoice.Projection) {
 		w.during++
 		w.example = d.ID
 	}
-	rows, reason := RowsOf(d, w.a.o.Now())
+	rows, reason := RowsOf(d, w.a.o.Now(), w.counts.Before)
 	if reason != "" {
 		w.skip(d.ID, reason)
 		return

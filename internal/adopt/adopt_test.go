@@ -344,6 +344,31 @@ func TestTwoAtOnceDoNotMix(t *testing.T) {
 	require.Equal(t, 1, state.Counts.Adopted)
 }
 
+// A copy from before the adoption has no ledger, and lacks what this product wrote since: it must not be adopted, else a
+// reapply finds it unchanged. A run that was stopped keeps its bound.
+func TestACopyLacksWhatWasWrittenAfterIt(t *testing.T) {
+	c, sink := &container{}, inmem.NewSink()
+	sink.AddLines(10, 11)
+	c.put(committedDocument(1, 1, 1000, 10, 11))
+	c.put(strings.NewReplacer(`"status":"committed"`, `"status":"committed","outcome":"applied"`, committedAt, "2025-12-20 10:30:15.123456-06:00").
+		Replace(committedDocument(2, 2, now().Unix()-9_000, 11)))
+	o := options()
+	o.Before = time.Date(2025, 12, 18, 0, 0, 0, 0, time.UTC)
+	stopped := errors.New("stopped")
+	_, err := adopt.New(c, &ledger{Sink: sink, onPage: func(n int) error {
+		if n == 3 {
+			return stopped
+		}
+		return nil
+	}}, o).Run(t.Context())
+	require.ErrorIs(t, err, stopped)
+	state := run(t, c, sink)
+	require.Equal(t, o.Before, state.Counts.Before)
+	require.Equal(t, map[adopt.Reason]int{adopt.Later: 1}, state.Counts.Skipped)
+	e, _ := sink.Entry(11)
+	require.Contains(t, e.DocumentID, "000001", "not that of the document that the copy lacks")
+}
+
 // A dry run counts what a run reads, from the beginning, whatever the ledger has. It has no ledger to write to.
 func TestADryRunCountsAsTheRun(t *testing.T) {
 	c, sink := &container{pageSize: 3}, inmem.NewSink()

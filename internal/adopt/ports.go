@@ -79,6 +79,8 @@ func (s State) Adopted() bool { return s.Phase == Done || s.Phase == Empty }
 
 // Counts are the numbers of a run.
 type Counts struct {
+	// Before is Options.Before.
+	Before time.Time `json:"before,omitzero"`
 	// Documents are those of the environment that were committed or failed, also if they were reset since. Lines are the
 	// lines that they name.
 	Documents int `json:"documents"`
@@ -101,6 +103,7 @@ func (c Counts) Kept() int { return max(0, c.Lines-c.Adopted-c.Marked) }
 
 func (c Counts) plus(o Counts) Counts {
 	sum := Counts{
+		Before:    c.Before,
 		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted, Marked: c.Marked + o.Marked,
 		Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
 		Skipped: map[Reason]int{},

@@ -23,6 +23,8 @@ const (
 	MarkNotMade Reason = "mark_not_made"
 	// FailedHere: this product failed it; the ledger already has its failure mark, if any.
 	FailedHere Reason = "failed_here"
+	// Later: it ended after Options.Before, so the database may not have its lines.
+	Later Reason = "later"
 )
 
 // Meaning returns the reason in words.
@@ -40,6 +42,8 @@ func (r Reason) Meaning() string {
 		return "it failed and its lines were not marked (sql_writer.final_error): review them by hand"
 	case FailedHere:
 		return "this product failed it, so it needs no adoption"
+	case Later:
+		return "it ended after the time of --before: a reapply writes it"
 	}
 	return string(r)
 }
@@ -82,13 +86,18 @@ func timeOf(stamp string) time.Time {
 // RowsOf returns the ledger rows of a document, one per line, or the reason why it has no rows; neither if it never ended. A
 // document with refused values also has rows: another writer wrote it by other rules. One that was reset has rows of an
 // earlier snapshot, so that the present one is written.
-func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
-	end, _ := lastEnd(d)
+//
+// A before that is not zero is the time of the database's copy: what ended later has no rows.
+func RowsOf(d invoice.Document, now, before time.Time) ([]Row, Reason) {
+	end, at := lastEnd(d)
 	if end == "" {
 		return nil, ""
 	}
 	if reason := skipReason(d, end, now); reason != "" {
 		return nil, reason
+	}
+	if !before.IsZero() && at.After(before) {
+		return nil, Later
 	}
 	row := Row{Version: d.Version, DocumentID: d.ID, SysName: d.SysName, SourceTS: d.TS, Outcome: Failed}
 	if !isEnded(d) {
