@@ -135,9 +135,9 @@ func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	require.Equal(t, "still_written", fault.CodeOf(err))
 	require.ErrorContains(t, err, "1 documents")
 	require.ErrorContains(t, err, "-000002 among them")
-	adopted, err := sink.Adopted(t.Context())
+	open, err := sink.State(t.Context())
 	require.NoError(t, err)
-	require.False(t, adopted)
+	require.False(t, open.Adopted())
 
 	windows := c.windows
 	later := options()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,7 +51,9 @@ type App struct {
 	db       *open.Database
 	sql      *open.Checked // db, checked before its first request
 	breaker  *breaker.Breaker
-	deps     []dependency
+	// adoptedAt is the time at which the ledger was adopted, once SQL was checked.
+	adoptedAt atomic.Value
+	deps      []dependency
 
 	// commit, recover and ops are nil when the settings are invalid. recover is also nil in shadow mode, which writes nothing.
 	commit  handlers.Committer
@@ -207,7 +210,8 @@ func (a *App) useCases() {
 func (a *App) commitOptions() commit.Options {
 	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
-		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
+		AdoptedAt: func() time.Time { at, _ := a.adoptedAt.Load().(time.Time); return at },
+		Evidence:  a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 }
 

@@ -44,6 +44,8 @@ type Options struct {
 	Breaker *breaker.Breaker
 	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
+	// AdoptedAt returns when the ledger was adopted, or the zero time. Documents that another program finished later are told.
+	AdoptedAt func() time.Time
 	// Container and AppVersion go into a poison pill's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
@@ -90,6 +92,9 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	if o.Wait == nil {
 		o.Wait = timer.Wait
 	}
+	if o.AdoptedAt == nil {
+		o.AdoptedAt = func() time.Time { return time.Time{} }
+	}
 	if o.Breaker == nil {
 		o.Breaker = breaker.New(nil, breaker.Options{
 			Log: o.Log, Now: o.Now, Draw: o.Draw, Wait: o.Wait,
@@ -113,6 +118,9 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	report := s.tally.done(oldest, c.o.Now())
 	c.breaker.Committed(s.tally.committed)
 	c.breaker.Note(ctx, s.feedLag(oldest))
+	if n := s.tally.others; n > 0 {
+		s.tally.log.Write(events.SecondWriter, events.Fields{Documents: n, Document: s.tally.other})
+	}
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	switch {
 	case err == nil:
@@ -143,7 +151,7 @@ type stages struct {
 }
 
 func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
-	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log))
+	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log), c.o.AdoptedAt())
 	docs := measured{c.docs, t, o.Now}
 	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}

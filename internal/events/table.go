@@ -42,6 +42,7 @@ const (
 	DocumentTooLarge       Name = "document_too_large"
 	DocumentDeleted        Name = "document_deleted"
 	DocumentHealed         Name = "document_healed"
+	SecondWriter           Name = "second_writer"
 	BatchLeft              Name = "batch_left"
 
 	PoisonKept     Name = "poison_kept"
@@ -137,6 +138,7 @@ func Table() []Row {
 		{DocumentTooLarge, problem, "MANUAL REVIEW: the document is too large even for the minimal outcome", "shrink the document; compare its rows by hand", slices.Concat(document, []string{"status", "outcome"})},
 		{DocumentDeleted, warn, "the document was deleted while it was written: its lines keep its content", "compare its lines by hand, if it was deleted because it was wrong", []string{"document", "outcome"}},
 		{DocumentHealed, warn, "another writer committed the document: its lines had older content and were written again", "find the other writer", []string{"document"}},
+		{SecondWriter, problem, "another program finished documents after the ledger was adopted", "", []string{"document", "documents"}},
 		{BatchLeft, problem, "this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", "read the code: it says which dependency it is", slices.Concat(failure, []string{"retry_count"})},
 
 		{PoisonKept, problem, "a poison message: its evidence is kept", "mend the cause, then [replay](runbook.md#try-failed-documents-again)", slices.Concat(document, []string{"line", "evidence", "marked"})},

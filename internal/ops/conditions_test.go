@@ -24,6 +24,7 @@ import (
 	"sqlwriter/internal/condition"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -114,6 +115,15 @@ func conditions() map[string]func(r *runs) time.Time {
 			return r.clock.Add(-time.Hour - 6*time.Second)
 		},
 		condition.MassFailure: planted("missing row", 0),
+		condition.SecondWriter: func(r *runs) time.Time {
+			r.adoptedAt = r.clock.Add(-time.Hour)
+			r.put(result(1, "x", `{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
+			raw, err := r.docs.Read(r.t.Context(), id(1))
+			require.NoError(r.t, err)
+			_, err = r.commit.Run(r.t.Context(), commit.Batch{Documents: []json.RawMessage{raw}, Received: r.clock})
+			require.NoError(r.t, err)
+			return time.Time{}
+		},
 		condition.ManualReview: func(r *runs) time.Time {
 			r.sink.AddLines(1)
 			r.put(result(1, tooLong(), ""))

@@ -38,6 +38,8 @@ type world struct {
 	control  *inmem.Control
 	counts   ops.CountsStore
 	evidence *inmem.Evidence
+	// adoptedAt is when the ledger was adopted.
+	adoptedAt time.Time
 	// store and audit share their tables.
 	store   *inmem.RunStore
 	queue   *inmem.Queue
@@ -92,6 +94,7 @@ func (w *world) newCommit() *commit.Commit {
 		SysName: "web", Location: zone, Now: func() time.Time { return w.clock }, Draw: func() float64 { return 0 }, Parallel: 1,
 		Wait: func(context.Context, time.Duration) error { return nil }, Log: zerolog.New(&w.log),
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+		AdoptedAt: func() time.Time { return w.adoptedAt },
 	})
 }
 

@@ -16,8 +16,6 @@ type Adoption interface {
 	adopt.Reader
 	// MarkEmpty records that there is no history to adopt. It does nothing after that, or after an adoption began.
 	MarkEmpty(ctx context.Context, who string) error
-	// Adopted reports whether the app may commit.
-	Adopted(ctx context.Context) (bool, error)
 }
 
 // LedgerHarness has a sink's harness, and the adoption of the same database.
@@ -96,9 +94,7 @@ func (s *ledgerTest) now() adopt.State {
 
 func (s *ledgerTest) adopted(want bool) {
 	s.Helper()
-	adopted, err := s.a.Adoption.Adopted(s.Context())
-	require.NoError(s, err)
-	require.Equal(s, want, adopted)
+	require.Equal(s, want, s.now().Adopted())
 }
 
 func (s *ledgerTest) page(state adopt.State, from int64, advance *adopt.Advance, rows ...adopt.Row) {

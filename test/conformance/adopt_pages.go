@@ -180,9 +180,8 @@ func adoptCancelled(s *ledgerTest) {
 	_, finish := s.a.Adoption.Finish(ctx, state.Run, 0)
 	_, rows := s.a.Adoption.Rows(ctx, []int64{1})
 	_, rowsOf := s.a.Adoption.RowsOf(ctx, "a")
-	_, adopted := s.a.Adoption.Adopted(ctx)
 	for name, err := range map[string]error{
-		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf, "adopted": adopted, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
+		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
 	} {
 		requireFault(s, err, fault.Infrastructure, fault.NoCondition, name)
 	}

@@ -25,12 +25,6 @@ func (s *Sink) State(ctx context.Context) (adopt.State, error) {
 	return s.adoption.state, nil
 }
 
-// Adopted reports whether the ledger can be relied on.
-func (s *Sink) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
-}
-
 // MarkEmpty records that there is no history to adopt. It does nothing after that, or after an adoption began.
 func (s *Sink) MarkEmpty(ctx context.Context, who string) error {
 	if err := ended(ctx, "inmem: mark empty"); err != nil {

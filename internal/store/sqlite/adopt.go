@@ -53,12 +53,6 @@ func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	return state, s.classifyAdoption(ctx, "sqlite: adoption", err)
 }
 
-// Adopted reports whether the ledger is complete. Errors by kind: infrastructure.
-func (s *Store) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
-}
-
 // MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
 // record or a started adoption. Errors by kind: infrastructure, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {

@@ -42,12 +42,6 @@ func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	return state, nil
 }
 
-// Adopted reports whether the ledger is complete. Errors by kind: infrastructure, throttled.
-func (s *Store) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
-}
-
 // MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
 // record or a started adoption. Errors by kind: infrastructure, throttled, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
