@@ -35,9 +35,9 @@ const (
 	// firstBackoff and lastBackoff are the first and the longest wait between two attempts; the wait doubles.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
-	// noteEvery is how often an instance writes the count of committed documents, and noteTimeout bounds that at its end.
-	noteEvery   = time.Minute
-	noteTimeout = 2 * time.Second
+	// tellEvery is how often an instance writes its status, and tellTimeout bounds that at its end.
+	tellEvery   = time.Minute
+	tellTimeout = 2 * time.Second
 )
 
 // App holds the functions, and the use cases behind them once they are ready.
@@ -161,7 +161,7 @@ func (a *App) open(ctx context.Context) {
 		if a.clients.leases != nil {
 			opened.Go(func() { a.watchLeases(ctx) })
 		}
-		a.noteCommitted(ctx)
+		a.tell(ctx)
 		opened.Wait()
 	}
 	for _, d := range a.deps {
@@ -174,14 +174,14 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
-// noteCommitted makes the breaker write what it counted, once a minute until ctx ends, and then.
-func (a *App) noteCommitted(ctx context.Context) {
-	for timer.Wait(ctx, noteEvery) == nil {
-		a.breaker.NoteCommitted(ctx)
+// tell makes the breaker write this instance's status once a minute until ctx ends, and then.
+func (a *App) tell(ctx context.Context) {
+	for timer.Wait(ctx, tellEvery) == nil {
+		a.breaker.Tell(ctx)
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
-	a.breaker.NoteCommitted(ending)
+	a.breaker.Tell(ending)
 }
 
 // useBreaker makes the app use b, which then knows how the dependencies answer.

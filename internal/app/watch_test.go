@@ -65,15 +65,18 @@ func TestAnInstanceSaysWhatItCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		control, a, _ := sharing(t)
 		counted := func() int64 {
-			c, _, err := control.Load(t.Context())
+			all, err := control.LoadStatuses(t.Context(), time.Time{})
 			require.NoError(t, err)
-			return c.Committed
+			if len(all) == 0 {
+				return 0
+			}
+			return all[0].Committed
 		}
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			a.noteCommitted(ctx)
+			a.tell(ctx)
 		}()
 		a.breaker.Committed(3)
 		time.Sleep(61 * time.Second)

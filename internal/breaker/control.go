@@ -21,23 +21,13 @@ type Control struct {
 	Applied []Applied `json:"applied,omitempty"`
 	// Heartbeat is the heartbeat row of the database that was last written to. Each request compares it.
 	Heartbeat Heartbeat `json:"heartbeat,omitzero"`
-	// Failing counts documents that began to fail, by code.
-	Failing []Failing `json:"failing,omitempty"`
 	// Poison counts the poison messages of the current hour.
 	Poison PoisonCount `json:"poison"`
 	Feed   FeedLag     `json:"feed"`
 	// Missed are documents that the feed did not bring.
 	Missed Missed `json:"missed,omitzero"`
-	// Dependencies has the last noted answer of each dependency, by name: cosmos, sql, servicebus, blob. One without an
-	// entry was not asked yet.
-	Dependencies map[string]Dependency `json:"dependencies,omitempty"`
 	// Skipped are documents that the feed brought for another sys_name, newest first.
 	Skipped []Skipped `json:"skipped,omitempty"`
-	// Stops are the latest stops that have ended, oldest first.
-	Stops []Stop `json:"stops,omitempty"`
-	// Committed counts the documents that became committed since the document was made. Each instance adds its own late, and what one
-	// that is killed had not added is missing: about a minute of its work at most (docs/adr/0034-what-every-instance-sees.md).
-	Committed int64 `json:"committed,omitempty"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`
 	// Extra has the members that this build does not know, unchanged.
@@ -53,6 +43,11 @@ type ControlStore interface {
 	// that the document must not exist yet. Errors by kind: condition Changed when it has another etag (nothing was
 	// written); infrastructure (it may have been written); throttled.
 	Store(ctx context.Context, c Control, etag string) (string, error)
+	// LoadStatuses returns the statuses of all instances that were written since a time, in no order. Errors by kind: infrastructure,
+	// throttled.
+	LoadStatuses(ctx context.Context, since time.Time) ([]Status, error)
+	// StoreStatus replaces the status of an instance, without a condition. Errors as LoadStatuses.
+	StoreStatus(ctx context.Context, s Status) error
 }
 
 // Applied is when a build last wrote content.
@@ -63,15 +58,6 @@ type Applied struct {
 	At time.Time `json:"at,omitzero"`
 	// Unproven counts the documents that the build gave up without proof since then.
 	Unproven int `json:"unproven,omitempty"`
-}
-
-// Failing counts documents that failed for the first time, by code.
-type Failing struct {
-	Code string `json:"code"`
-	// Documents is their number since Since; LastAt is the latest.
-	Documents int       `json:"documents"`
-	Since     time.Time `json:"since"`
-	LastAt    time.Time `json:"last_at"`
 }
 
 // Transition is a change of the breaker for the audit log.
@@ -122,27 +108,6 @@ type Missed struct {
 // Holds reports whether it is no coincidence: an instance that starts, or a feed that catches up, may leave some to a tick or two.
 func (m Missed) Holds() bool { return m.Ticks >= missedTicks || m.Code != "" }
 
-// The states of a Dependency.
-const (
-	DependencyOK      = "ok"
-	DependencyFailing = "failing"
-)
-
-// Dependency is how a dependency last answered an instance.
-type Dependency struct {
-	// State is DependencyOK or DependencyFailing.
-	State string `json:"state"`
-	// Kind, Code and Reason are those of the failure. Reason has no address and no secret.
-	Kind   fault.Kind `json:"kind,omitempty"`
-	Code   string     `json:"code,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	// Since is the first answer of this State, SeenAt the last noted one. The same failure is noted again once a minute.
-	Since  time.Time `json:"since"`
-	SeenAt time.Time `json:"seen_at"`
-	// By is the instance that noted it.
-	By string `json:"by"`
-}
-
 // Skipped counts documents of another sys_name, which this app leaves alone.
 type Skipped struct {
 	// SysName is theirs; empty when they name none.
@@ -156,16 +121,11 @@ type Skipped struct {
 }
 
 const (
-	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all),
-	// codes, and names of other environments.
+	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all), and
+	// names of other environments.
 	maxBuilds      = 5
 	maxTransitions = 20
-	maxCodes       = 8
 	maxNames       = 8
-	// failingExpiry is when a code without new failures is dropped; massFailureSize is the number of documents that
-	// alerts the operators.
-	failingExpiry   = time.Hour
-	massFailureSize = 20
 	// mostAhead is how much later than now a noted time may be. It exceeds the time that a request takes.
 	mostAhead = 5 * time.Second
 	// slowestFor is how long the slowest range's lag stays noted.
@@ -229,35 +189,6 @@ func (c *Control) noteHeartbeat(row Heartbeat) {
 	}
 }
 
-// noteFailing adds documents that failed for the first time and drops codes without failures for an hour.
-func (c *Control) noteFailing(found []Failing, now time.Time) {
-	all := slices.DeleteFunc(slices.Clone(c.Failing), func(f Failing) bool { return now.Sub(f.LastAt) > failingExpiry })
-	for _, f := range found {
-		at := slices.IndexFunc(all, func(a Failing) bool { return a.Code == f.Code })
-		if at < 0 {
-			all = append(all, f)
-			continue
-		}
-		if all[at].Documents < massFailureSize && now.Sub(all[at].Since) > failingExpiry {
-			all[at] = f // so few in an hour are not a mass failure
-			continue
-		}
-		all[at].Documents += f.Documents
-		if f.LastAt.After(all[at].LastAt) {
-			all[at].LastAt = f.LastAt
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Failing) int { return b.LastAt.Compare(a.LastAt) })
-	c.Failing = all[:min(len(all), maxCodes)]
-}
-
-// MassFailures are the codes with enough new failures that an operator should act.
-func (c Control) MassFailures(now time.Time) []Failing {
-	return slices.DeleteFunc(slices.Clone(c.Failing), func(f Failing) bool {
-		return f.Documents < massFailureSize || now.Sub(f.LastAt) > failingExpiry
-	})
-}
-
 // PoisonSince is the number of poison messages in the hour of now.
 func (c Control) PoisonSince(now time.Time) int { return c.poisonIn(now).Count }
 
@@ -284,7 +215,6 @@ func (c Control) until(now time.Time) Control {
 	if later(c.Feed.At) {
 		c.Feed = FeedLag{}
 	}
-	c.Failing = slices.DeleteFunc(c.Failing, func(f Failing) bool { return later(f.LastAt) })
 	c.Breaker = c.Breaker.asOf(now, later)
 	return c
 }
@@ -297,7 +227,6 @@ func (c *Control) apply(in input, now time.Time) bool {
 		return false
 	}
 	c.recordTransition(was, in, now)
-	c.noteStop(was, now)
 	return true
 }
 
@@ -335,8 +264,7 @@ func (l FeedLag) replaces(noted FeedLag) bool {
 
 // clone is a copy whose slices and maps can be changed.
 func (c Control) clone() Control {
-	c.Applied, c.Failing, c.Transitions = slices.Clone(c.Applied), slices.Clone(c.Failing), slices.Clone(c.Transitions)
-	c.Dependencies, c.Skipped, c.Stops = maps.Clone(c.Dependencies), slices.Clone(c.Skipped), slices.Clone(c.Stops)
+	c.Applied, c.Transitions, c.Skipped = slices.Clone(c.Applied), slices.Clone(c.Transitions), slices.Clone(c.Skipped)
 	return c
 }
 
@@ -346,8 +274,7 @@ type controlMembers Control
 // controlNames are the members that this build knows.
 func controlNames() []string {
 	return []string{
-		"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "dependencies", "skipped",
-		"stops", "committed", "app_version",
+		"breaker", "transitions", "applied", "heartbeat", "poison", "feed", "missed", "skipped", "app_version",
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"maps"
 	"time"
-
-	"sqlwriter/internal/events"
 )
 
 // A document is given up only if others got through after it failed (docs/requirements.md R40). The control document has the time of
@@ -69,48 +67,8 @@ func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
 	return b.appliedAt
 }
 
-// BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of it is
-// written into the control document and told at once; the others go with the next Note.
-func (b *Breaker) BeganToFail(ctx context.Context, code string) {
-	now := b.o.Now()
-	c, _ := b.shared.cached()
-	b.mu.Lock()
-	was := c
-	was.noteFailing(b.failing, now)
-	b.failing = addFailing(b.failing, code, now)
-	c.noteFailing(b.failing, now)
-	var found []Failing
-	if len(c.MassFailures(now)) > len(was.MassFailures(now)) {
-		found, b.failing = b.failing, nil
-	}
-	b.mu.Unlock()
-	if found == nil {
-		return
-	}
-	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
-		c.noteFailing(found, now)
-		return true
-	})
-	for _, f := range c.MassFailures(now) {
-		if f.Code == code {
-			events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
-		}
-	}
-}
-
-// addFailing counts one document.
-func addFailing(all []Failing, code string, now time.Time) []Failing {
-	for i, f := range all {
-		if f.Code == code {
-			all[i].Documents, all[i].LastAt = f.Documents+1, now
-			return all
-		}
-	}
-	return append(all, Failing{Code: code, Documents: 1, Since: now, LastAt: now})
-}
-
-// Note writes successes, failures and the lag of the feed into the control document, at most every five seconds and
-// only when something changed.
+// Note writes successes and the lag of the feed into the control document, at most every five seconds and only when
+// something changed.
 //
 // It raises the heartbeat before it records a success, so that a database that goes back behind that success is
 // refused. If the heartbeat does not commit, the success is recorded later. While the heartbeat's row is locked,
@@ -119,12 +77,12 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	c, _ := b.shared.cached()
 	now := b.o.Now()
 	b.mu.Lock()
-	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
+	applied, waited := b.appliedAt, now.Sub(b.notedAt) >= noteEvery
 	success := waited && applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery
-	due := success || (waited && len(failing) > 0) ||
+	due := success ||
 		(lag.replaces(c.Feed) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
 	if due {
-		b.failing, b.notedAt = nil, now
+		b.notedAt = now
 	}
 	b.mu.Unlock()
 	if !due {
@@ -137,14 +95,12 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		row, err = b.raise(ctx, false)
 		success = err == nil
 	}
-	b.changeAndCount(ctx, func(c *Control) bool {
+	b.shared.change(ctx, func(c *Control) bool {
 		if success {
 			c.noteHeartbeat(row)
 			c.noteApplied(b.o.Build, applied)
 		}
-		c.noteFailing(failing, now)
 		c.noteFeed(lag)
-		b.noteAnswers(c, "")
 		return true
 	})
 }

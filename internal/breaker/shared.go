@@ -31,8 +31,8 @@ type shared struct {
 	control Control
 	etag    string
 	loaded  time.Time
-	// changed is when this instance saw each dependency's note change.
-	changed map[string]time.Time
+	// stops are the stops whose end this instance saw.
+	stops []Stop
 	// unavailable: it could not be read or written. readOnly: it could be read but not written. unread: the last read
 	// failed.
 	unavailable, readOnly, unread bool
@@ -60,11 +60,10 @@ func (s *shared) isUnread() bool {
 	return s.unread
 }
 
-// notedAt is when this instance saw a dependency's note change.
-func (s *shared) notedAt(dependency string) time.Time {
+func (s *shared) stopped() []Stop {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changed[dependency]
+	return s.stops
 }
 
 // get returns the document, at most controlAge old if it is available.
@@ -209,16 +208,8 @@ func (s *shared) markUnavailable(ctx context.Context, err error) {
 func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
-	for name, d := range c.Dependencies {
-		old, known := s.control.Dependencies[name]
-		if !known && d.State == DependencyOK {
-			continue // the first good answer ends no failure
-		}
-		if !d.sameNote(old) {
-			s.changed[name] = s.now()
-		}
-	}
 	s.control, s.etag, s.loaded = c, etag, s.now()
+	s.stops = withStop(s.stops, was, c.Breaker)
 	s.mu.Unlock()
 	is := c.Breaker
 	if is.name() == was.name() && is.Code == was.Code && is.Kind == was.Kind || (first && is.name() == Closed) {

@@ -63,7 +63,7 @@ func (t *tick) tellMissed(ctx context.Context, err error) {
 
 // stopsStill reports whether the document at which the feed stopped in an earlier tick is as deep as before, or cannot be read.
 func (t *tick) stopsStill(ctx context.Context) bool {
-	m := t.r.commit.breaker.View(ctx).Control.Missed
+	m := t.r.commit.breaker.Seen().Control.Missed
 	if m.Code == "" {
 		return false
 	}

@@ -182,7 +182,7 @@ func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 		AppliedBefore: t.r.commit.appliedBefore(ctx),
 	}
 	age := invoice.OrphanAge
-	if feed := t.r.commit.breaker.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {
+	if feed := t.r.commit.breaker.Seen().Control.Feed; now.Sub(feed.At) < lagIsOld {
 		age = max(age, 2*time.Duration(feed.Seconds)*time.Second)
 	}
 	q.LeftBefore = now.Add(-age).Unix()

@@ -108,7 +108,12 @@ func conditions() map[string]func(r *runs) time.Time {
 			r.process("FUNCTIONS_CUSTOMHANDLER_PORT", "0")
 			return time.Time{}
 		},
-		condition.DependencyFailing: planted("SQL fails for the first time", 10*time.Minute),
+		condition.DependencyFailing: func(r *runs) time.Time {
+			began, now := r.clock, r.clock.Add(10*time.Minute)
+			r.hears(sqlFails(began, now))
+			r.clock = now
+			return began
+		},
 		condition.TimerSilent:       planted("timer off", 0),
 		condition.FeedMissed: func(r *runs) time.Time {
 			faults["stuck range"].plant(r)

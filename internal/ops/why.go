@@ -91,7 +91,7 @@ func (o *Ops) explaining(ctx context.Context) why {
 	now, view := o.o.Now(), o.p.Breaker.View(ctx)
 	counts, err := o.loadCounts(ctx)(view)
 	return why{
-		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control,
+		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control, told: view.Status,
 		timer: o.timerView(counts.Counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
 }
@@ -151,8 +151,9 @@ type why struct {
 	now      time.Time
 	flow     breaker.State
 	flowSays string
-	// control is what the instances know of the dependencies and the feed.
+	// control is what the instances know of the feed, and told what they tell of the dependencies.
 	control breaker.Control
+	told    breaker.Status
 	timer   DependencyView
 	// mayPoison says that the limit of poison messages per hour is not reached.
 	mayPoison bool
@@ -232,7 +233,7 @@ func (w why) failed(e *Explanation) {
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
 	e.Summary = used(w.doc.State) + " used" + w.waits()
-	for _, m := range w.control.MassFailures(w.now) {
+	for _, m := range w.told.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
 			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
 		}
@@ -341,7 +342,7 @@ func (w why) pending(e *Explanation) {
 
 // sqlFails says that SQL fails although the breaker is closed; empty when it does not.
 func (w why) sqlFails() string {
-	sql := w.control.Dependencies[DepSQL]
+	sql := w.told.Dependencies[DepSQL]
 	if sql.State != DepFailing {
 		return ""
 	}

@@ -113,6 +113,14 @@ func (d spyControl) Store(ctx context.Context, c breaker.Control, etag string) (
 	return next, err
 }
 
+func (d spyControl) LoadStatuses(ctx context.Context, since time.Time) ([]breaker.Status, error) {
+	return d.i.w.control.LoadStatuses(ctx, since)
+}
+
+func (d spyControl) StoreStatus(ctx context.Context, s breaker.Status) error {
+	return d.i.w.control.StoreStatus(ctx, s)
+}
+
 func (d spyEvidence) Keep(ctx context.Context, name string, content []byte) error {
 	return d.i.use(ctx, "Keep", false, func() error { return d.i.w.evidence.Keep(ctx, name, content) })
 }

@@ -114,8 +114,6 @@ func breakerTable() []mutant {
 		{"a write in the future is believed", control, "	for i, a := range c.Applied {\n		if later(a.At) {", "	for i, a := range c.Applied {\n		if false && later(a.At) {", pkg, "TestAWriteInTheFutureProvesNothing"},
 		{"an hour's poison messages count for ever", control, "c.Poison.Hour.Before(hour) || ", "c.Poison.Hour.IsZero() || ", writer, "TestNoMorePoisonPillsAnHourThanMayBe"},
 		{"a poison message is counted at each try of its mark", proof, "	if counted {\n", "	if counted && hour.IsZero() {\n", writer, "TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried"},
-		{"a mass failure is not told", control, "massFailureSize = 20", "massFailureSize = 2000", pkg, "TestAMassFailureIsToldAndForgotten"},
-		{"a mass failure is never forgotten", control, "f.Documents < massFailureSize || now.Sub(f.LastAt) > failingExpiry", "f.Documents < massFailureSize", pkg, "TestAMassFailureIsToldAndForgotten"},
 		{"instances look at what they share once a minute", shared, "controlAge = 5 * time.Second", "controlAge = time.Minute", pkg, "TestEveryInstanceKnowsWithinFiveSeconds"},
 		{
 			"an instance that cannot write goes by what it reads", shared,

@@ -31,7 +31,7 @@ func statusTable() []mutant {
 		{"a document is not told that the feed stands still", pkg + "/why.go", "case missed.Holds():", "case false:", pkg, planted},
 		{"another environment asks for attention for ever", pkg + "/attention.go", "s.At.Sub(k.Since) < skippedNew", "true", pkg, planted},
 		{"a reader who sees Cosmos DB fail does not say so", status, "case name == DepCosmos && fault", "case false && fault", pkg, planted},
-		{"Cosmos DB is unknown although it does not answer", "internal/breaker/dependencies.go", "is := b.shared.whyLost(); is && ", "is := b.shared.whyLost(); false && is && ", "internal/breaker", "TestAnUnreadableControlDocumentIsAFailureOfCosmos"},
+		{"Cosmos DB is unknown although it does not answer", "internal/breaker/operator.go", "is := b.shared.whyLost(); is && ", "is := b.shared.whyLost(); false && is && ", "internal/breaker", "TestWithoutTheControlDocumentAnInstanceShowsWhatItSees"},
 		{"a status waits for Cosmos DB and SQL in turn", status, "statusWithin + time.Second", "statusWithin + statusWithin", pkg, "TestAStatusWaitsShortlyForBoth"},
 		{"what ends by itself is told at once", pkg + "/attention.go", ">= c.After", ">= min(0, c.After)", pkg, "TestTheLogTellsWhatLasts"},
 		{"a new poison message has no beginning", pkg + "/attention.go", "g.Last.After(latest)", "latest.IsZero()", pkg, "TestEachNewPoisonMessageHasABeginning"},
