@@ -114,7 +114,7 @@ func conditions() map[string]func(r *runs) time.Time {
 			r.clock = now
 			return began
 		},
-		condition.TimerSilent:       planted("timer off", 0),
+		condition.TimerSilent: planted("timer off", 0),
 		condition.FeedMissed: func(r *runs) time.Time {
 			faults["stuck range"].plant(r)
 			return r.clock.Add(-time.Hour - 6*time.Second)

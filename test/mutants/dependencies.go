@@ -17,7 +17,7 @@ func dependenciesTable() []mutant {
 		once    = "TestDocumentsOfAnotherEnvironmentAreCountedOnce"
 	)
 	return []mutant{
-		{"the first failure waits for the minute", deps, "	if due {\n", "	if false {\n", pkg, "TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens"},
+		{"the first failure waits for the minute", deps, "	if due {\n", "	if due && false {\n", pkg, "TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens"},
 		{"a good answer is written", deps, "due := is.State == DependencyFailing &&", "due :=", pkg, "TestGoodAnswersCostNoRequest"},
 		{"each failure is written", deps, "		wait = tellEvery\n", "		wait = 0\n", pkg, goesOn},
 		{"a failure is believed for ever", deps, " && (d.State != DependencyFailing || now.Sub(d.SeenAt) < silentAfter)", "", pkg, goesOn},
