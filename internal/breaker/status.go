@@ -11,7 +11,7 @@ import (
 )
 
 // Status is what one instance tells operators. Nothing is decided by it: each instance writes its own once a minute, without a condition,
-// and readers add and merge them (docs/adr/0053-a-status-for-each-instance.md).
+// and readers add and merge them (docs/adr/0034-what-every-instance-sees.md).
 type Status struct {
 	// Instance wrote it, At the time.
 	Instance string    `json:"instance"`
