@@ -198,8 +198,8 @@ func blames(most, few func(n int) int) []blamed {
 			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10, soonest: 70 * time.Minute, latest: 3 * hour,
 		},
 		{
-			name: "an operator retries all at once", until: 6 * day, retried: 3 * day, ended: most(5000), soonest: 69 * hour, latest: 6 * day,
-			arrivals: []arrival{good(most(8640), 0, 6*day), {n: most(5000), from: hour, to: 3 * hour, bad: true}},
+			name: "an operator retries all at once", until: 6 * day, retried: 3 * day, ended: most(2000), soonest: 69 * hour, latest: 6 * day,
+			arrivals: []arrival{good(most(8640), 0, 6*day), {n: most(2000), from: hour, to: 3 * hour, bad: true}},
 		},
 		{
 			name: "99 of 100 refused for 8 h", mend: 9 * hour, until: 23 * hour, wrong: 700, late: 75 * time.Minute, broken: from(hour, 9*hour, 99),
