@@ -211,8 +211,7 @@ func nobodyThere(t *testing.T, how silence, extra, code string, window time.Dura
 	}, 4*time.Minute, 50*time.Millisecond, "the flow does not stop")
 	n.watch(t)
 	require.Equal(t, []string{"infrastructure", code}, []string{flow.Kind, flow.Code})
-	tries := s.handler.log(isOpening)
-	require.NotEmpty(t, tries, "the log says why")
+	require.Eventually(t, func() bool { return len(s.handler.log(isOpening)) > 0 }, patience, 20*time.Millisecond, "the log does not say why")
 
 	settled := flow.Since.Add(settleTime)
 	select {
