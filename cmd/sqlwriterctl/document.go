@@ -252,7 +252,7 @@ func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
 			}
 			r.DryRun = false
 			if r.Limit == 0 && len(c.IDs) == 0 && !counted.AtLeast {
-				r.Limit = counted.Matched // what failed since the question is not what was agreed to
+				r.Limit = counted.Matched // no more than was counted and agreed to; which ones is decided when it runs
 			}
 		}
 		started, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)

@@ -490,11 +490,11 @@ func TestAnActionThatFailedOnItsWay(t *testing.T) {
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
 	for told, args := range map[bool][]string{true: {"document", "retry", "a", "--why", "x"}, false: {"document", "retry", "a", "--dry-run"}} {
 		require.Equal(t, exitFailed, b.run(t, args...))
-		require.Equal(t, told, strings.Contains(b.errors, "the app answers 503, and `audit list` shows whether the action was begun: no answer"), b.errors)
+		require.Equal(t, told, strings.Contains(b.errors, "the app answers 503, and an entry in `audit list` would say that the action was begun: no answer"), b.errors)
 	}
 }
 
-// What fails between the question and its answer was not shown to who agreed.
+// A person agreed to a number of documents.
 func TestARetryTakesNoMoreThanWasShown(t *testing.T) {
 	b := newBench(t)
 	var asked []ops.RetryRequest

@@ -105,6 +105,7 @@ const documentExists = "409"
 
 // original makes a document of its evidence, with the state in which it failed and without what belongs to the container. Numbers keep their
 // digits. Whoever may write to the storage account could plant evidence, so it is compared with what does not come from there.
+// Whoever computes the hash and dates the metadata anew is not stopped: an immutability policy of the container does (ADR 0021).
 func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.RawMessage, invoice.State, error) {
 	refused := func(format string, args ...any) error {
 		return refuse(Conflict, "%s is not put back: %s", e.Folder, fmt.Sprintf(format, args...))

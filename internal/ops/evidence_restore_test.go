@@ -141,7 +141,7 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 			r.keepPill(folder, result(1, "EVIL CORP", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
 			return "a build with another recipe for the hash of contents stored it"
 		},
-		"a _ts that hides what was applied since": func(r *runs, folder string) string {
+		"a _ts after the blob": func(r *runs, folder string) string {
 			r.keepPill(folder, result(1, "good", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion})
 			return "expected the _ts of the document before"
 		},

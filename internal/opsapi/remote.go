@@ -169,7 +169,7 @@ func refusal(status int, body []byte, changes bool) error {
 		}
 		err, front := &fault.Error{Kind: fault.Kind(p.Kind), Code: p.Code, Reason: p.Detail}, ""
 		if changes { // it failed on the way: the entry in the audit log comes before the work
-			front = ", and `audit list` shows whether the action was begun"
+			front = ", and an entry in `audit list` would say that the action was begun"
 		}
 		return fmt.Errorf("the app answers %d%s: %w", status, front, err)
 	}
