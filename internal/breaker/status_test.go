@@ -85,6 +85,7 @@ func TestAMassFailureOfAllInstancesIsSeen(t *testing.T) {
 		require.Equal(t, 32, a.View(t.Context()).Status.MassFailures(time.Now())[0].Documents)
 		time.Sleep(time.Hour + time.Second)
 		require.Empty(t, a.View(t.Context()).Status.MassFailures(time.Now()))
+		require.Empty(t, breaker.Status{Failing: []breaker.Failing{want}}.MassFailures(time.Now()), "also of one instance alone")
 	})
 }
 

@@ -145,7 +145,7 @@ func table() []mutant {
 		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
 		{
 			"a place that is no longer valid stops a window", recovery,
-			"fault.KindOf(err) == fault.Document && page != \"\":", "false:", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
+			"fault.KindOf(err) == fault.Document && page != \"\":", "fault.KindOf(err) == fault.Document && false:", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
 		},
 		{"a window begins again for ever", recovery, "			if page = \"\"; wrapped {\n", "			if page = \"\"; false {\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
 		{"a window keeps an invalid place", recovery, "			if page = \"\"; wrapped {\n", "			if wrapped {\n", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain"},
