@@ -41,8 +41,8 @@ type Reader interface {
 	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
 	// infrastructure, throttled.
 	Rows(ctx context.Context, lines []int64) ([]Row, error)
-	// RowsOf returns the ledger rows that a document has, in no order. Rows of a document whose id differs only in case may be among them. It
-	// reads the whole ledger. Errors by kind: infrastructure, throttled.
+	// RowsOf returns the ledger rows that a document has, in no order. It reads the whole ledger. Errors by kind: infrastructure,
+	// throttled.
 	RowsOf(ctx context.Context, document string) ([]Row, error)
 }
 

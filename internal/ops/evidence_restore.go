@@ -163,12 +163,15 @@ func systemMembers() []string {
 func (o *Ops) notAppliedSince(ctx context.Context, id string, ts int64) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		rows, err := s.Ledger.LedgerOf(ctx, id)
+		if err != nil {
+			return because(err, "nothing was put back, because what SQL has of the document is not known")
+		}
 		for _, row := range rows {
-			if row.Document == id && row.Outcome != "failed" && row.SourceTS >= ts {
+			if row.Outcome != "failed" && row.SourceTS >= ts {
 				return refuse(Conflict, "the document %q is not put back: line %d has content of it of %s, and its evidence is of %s",
 					id, row.Line, o.clock(time.Unix(row.SourceTS, 0)), o.clock(time.Unix(ts, 0)))
 			}
 		}
-		return err
+		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -125,7 +126,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), document)
+	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), invoice.Key(document))
 }
 
 // ledgerRows reads rows of the ledger.

@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -141,7 +142,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), sql.Named("document", document))
+	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), sql.Named("key", mssql.VarChar(invoice.Key(document))))
 }
 
 // ledgerRows reads rows of the ledger.
