@@ -1,7 +1,7 @@
 // Package scenario tests how operators experience hours of trouble: bad documents, an outage of SQL, a wrong build.
 // It has tests only, and they run on a fake clock.
 //
-// Each scenario of docs/figures.md, Hours on a fake clock, is one test: TestRow01 and so on. The test plays the Functions
+// Each scenario is one test: TestRow01 and so on. The test plays the Functions
 // host: feed ranges, instances and the recovery timer. Spies stand in front of the product's ports (spies_test.go,
 // store_spy_test.go). They count requests, let each take time, and fail it where a rule of the scenario says so. The test then
 // asserts what an operator would see: how long good documents waited, how many became poison, how often SQL was called.
