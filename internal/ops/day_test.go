@@ -89,6 +89,7 @@ func TestTheLastHourIsWhatTheSamplesOfAnHourSay(t *testing.T) {
 		return w.day().LastHour
 	}
 	require.Nil(t, tick(0), "one sample says nothing of the time before it")
+	require.Zero(t, w.day().Samples[0].Committed, "nobody knows since when")
 	for i := range int64(30) {
 		h := tick(5*time.Minute + time.Second)
 		require.Equal(t, min(i+1, 12), h.Documents)

@@ -24,6 +24,7 @@ func dayTable() []mutant {
 		{"at least is stored as exactly", day, "			more = \"+\"\n", "", pkg, bounded},
 		{"failed documents wait", day, "status != invoice.Failed", "status != invoice.Processing", pkg, sampled},
 		{"a stop that goes on has ended", day, "			stop.To = time.Time{}\n", "", pkg, sampled},
+		{"the first sample says what was committed before it", day, "		s.Committed = 0 // nobody", "		_ = 0 // nobody", pkg, hour},
 		{"an instance that began anew uncommits", day, "			n = is.Committed\n", "", pkg, hour},
 		{"the last hour has thirteen ticks", day, "<= time.Hour+hourSlack", "<= time.Hour+10*hourSlack+10*hourSlack", pkg, hour},
 		{"a long silence has no last hour", day, "(i == last || ", "(false || ", pkg, hour},
