@@ -5,9 +5,10 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
-# Not with the race detector: reconcile, crashtest and comparison run one goroutine at a time, scenario on a fake clock, arch reads source,
-# and e2e, sdkchecks and browser test processes.
-NORACE := /(internal/reconcile|test/(arch|browser|comparison|crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
+# The packages that start goroutines or guard something from them (test/arch holds the list and names those that are left out).
+RACED := ./cmd/local/internal/proc ./internal/app ./internal/breaker ./internal/commit ./internal/cosmos ./internal/invoice ./internal/ops ./internal/run ./internal/servicebus ./internal/store/sqlite ./internal/store/sqlserver ./internal/ui ./test/emulators/cosmosdb ./test/emulators/cosmosdb/cosmosdbtest ./test/emulators/funchost ./test/emulators/loopback ./test/emulators/servicebus
+# Tests with a daily size in packages that `make e2e` does not run whole.
+DAILY := ^(TestWhoIsGivenUp|TestBadDocumentsDoNotHoldThoseThatALockPutOff|TestFiftyLargeDocumentsInOneBatch|TestReadNeedsLittleMemoryForALargeDocument|TestCompletionInBash|TestNoRequestBreaksTheAPI)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -45,11 +46,12 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 
 check: sqllint lint vuln race e2e pages sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, an eighth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
-race: azurite servicebus ## All tests in their daily size with the race detector, but for those of cmd/local, e2e, crashtest and scenario. Needs a C compiler.
-	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
+race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for one that runs one goroutine at a time). Needs a C compiler.
+	$(GO) test -short $(RACE) $(WAITING) -skip '^TestWhoIsGivenUp$$' -timeout 15m $(TESTFLAGS) $(RACED)
 
-e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests and scenarios in their daily size.
+e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests, scenarios and others in their daily size.
 	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
+	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTFLAGS) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
 	$(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./test/browser
@@ -86,6 +88,7 @@ faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTI
 	$(GO) test ./test/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
 	$(GO) test ./test/crashtest -run '^TestInterleavedRuns$$' -runseeds 2000 -count=1 -timeout 0 -v
 	SQLWRITER_FAULTS=1 $(GO) test ./test/e2e -run '^TestCampaign' -count=1 -timeout 30m -v
+	SQLWRITER_FAULTS=1 $(GO) test ./internal/commit -run '^TestWhoIsGivenUp$$' -count=1 -timeout 30m -v
 
 fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)

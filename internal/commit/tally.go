@@ -27,7 +27,7 @@ type tally struct {
 	adoptedAt time.Time
 	others    int
 	other     string
-	// committed counts documents that were not committed before.
+	// committed counts verdicts committed: a document that was committed already has none.
 	committed int
 	// offerAgain is the error of notFinal.
 	offerAgain error
@@ -111,7 +111,7 @@ func (t *tally) leave(d invoice.Snapshot, err error) {
 // recorded counts and logs a recorded state. cause is its error; nil for a verdict.
 func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 	if cause == nil {
-		if s.Status == invoice.Committed && d.State.Status != invoice.Committed {
+		if s.Status == invoice.Committed {
 			t.mu.Lock()
 			t.committed++
 			t.mu.Unlock()

@@ -30,7 +30,6 @@ func dayTable() []mutant {
 		{"a long silence has no last hour", day, "(i == last || ", "(false || ", pkg, hour},
 		{"a tick that cannot read the day stores another", pkg + "/counts.go", "	if err != nil && fault.CodeOf(err) != \"unreadable\" {\n", "	if false {\n", pkg, "TestATickKeepsTheDay"},
 		{"a day that cannot be read stays so", pkg + "/counts.go", " && fault.CodeOf(err) != \"unreadable\"", "", pkg, "TestATickKeepsTheDay"},
-		{"what is rewritten is committed again", "internal/commit/tally.go", " && d.State.Status != invoice.Committed {", " {", "internal/commit", "TestADocumentBecomesCommittedOnce"},
 		{"an orderly end loses the count", "internal/app/app.go", "	a.breaker.Tell(ending)\n", "	_ = ending\n", "internal/app", "TestAnInstanceSaysWhatItCommitted"},
 		{"stops have no bound", status, "	return all[max(0, len(all)-maxStops):]\n", "	return all\n", flow, "TestAShortStopIsRemembered"},
 		{"a pause hides the stop before it", status, "was.name() == Closed || !is.Since.After(was.Since)", "was.name() == Closed || is.name() != Closed", flow, stops},
