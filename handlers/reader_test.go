@@ -83,7 +83,7 @@ func plant(t *testing.T) planted {
 	ports := run.Ports{Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow, Commit: committer, Passes: map[run.Kind]run.Step{
 		run.Reconcile: reconcile.New(reconcile.Ports{
 			Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Documents: docs.Reconcile("web"), Evidence: evidence, Leases: &inmem.Leases{},
-			Retention: store.Retention(), Audits: ops.OncePerRun{Log: store.AuditLog(), Runs: store}, Breaker: flow,
+			Breaker: flow,
 		}, reconcile.Options{SysName: "web", Now: at}).Step,
 	}}
 	executor := run.NewExecutor(ports, run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }})

@@ -15,6 +15,8 @@ type Recoverer interface {
 	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
+	// PurgeRows deletes old rows for half a second, and counts them.
+	PurgeRows(ctx context.Context) (int, error)
 	// CarryOnRuns executes runs without documents, and while the queue is away the others too, for at most two minutes.
 	CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error)
 	// SaveCounts counts documents and messages for the operators' status, and tells what asks for a person.
@@ -32,13 +34,14 @@ func RecoverRetries(r Recoverer) Mounted {
 			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
+			purged, purgeErr := r.PurgeRows(ctx)
 			carried, carriedErr := r.CarryOnRuns(ctx, runs.QueueAway) // last, because nobody waits for them
-			for _, other := range []error{runsErr, told, carriedErr, counted} {
+			for _, other := range []error{runsErr, told, purgeErr, carriedErr, counted} {
 				if err == nil {
 					err = other
 				}
 			}
-			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, carried)}, err
+			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, purged, carried)}, err
 		},
 	}
 }
@@ -71,9 +74,10 @@ func runsSummary(r run.Recovered) string {
 }
 
 // tickFields are a tick as fields of an event.
-func tickFields(r commit.Recovered, runs run.Recovered, carried run.Carried) events.Fields {
+func tickFields(r commit.Recovered, runs run.Recovered, purged int, carried run.Carried) events.Fields {
 	f := batchFields(r.Report, 0)
 	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
+	f.Purged = purged
 	f.Off, f.Flow, f.State, f.RunsOff = r.Off, r.Flow, string(r.State), runs.Off
 	for w, count := range r.Found {
 		f.Found[string(w)] = count

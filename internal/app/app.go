@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
@@ -223,7 +224,6 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
-		PurgeDays: a.config.Reconcile.RetentionDays,
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
@@ -309,6 +309,17 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 		return run.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
 	return a.work.recovery.Run(ctx)
+}
+
+// PurgeRows implements handlers.Recoverer. In shadow mode, and while the breaker refuses, it does nothing.
+func (a *App) PurgeRows(ctx context.Context) (int, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return 0, err
+	}
+	if a.work == nil || a.breaker.Permit(ctx) != nil {
+		return 0, nil
+	}
+	return retention.Tick(ctx, a.db.Retention(a.config.SysName), a.config.RetentionDays, time.Now)
 }
 
 // CarryOnRuns implements handlers.Recoverer. In shadow mode it does nothing.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/internal/retention"
 )
 
 var update = flag.Bool("update", false, "rewrite what is produced from the table of settings")
@@ -212,13 +212,13 @@ func TestSchedules(t *testing.T) {
 }
 
 func TestWhatIsKeptForHowLong(t *testing.T) {
-	require.Equal(t, reconcile.LeastRetention, leastKept, "the database refuses less")
+	require.Equal(t, retention.LeastDays, leastKept, "the database refuses less")
 	for days, want := range map[string]int{"": 365, "0": 0, "30": 30, "3650": 3650} {
 		values := good(t)
 		values[RetentionDays] = days
 		c, err := load(values)
 		require.NoError(t, err, days)
-		require.Equal(t, want, c.Reconcile.RetentionDays)
+		require.Equal(t, want, c.RetentionDays)
 	}
 }
 

@@ -236,9 +236,9 @@ func Settings() []Setting {
 		},
 		{
 			Name: RetentionDays, Default: "365", Sample: "365", check: daysKept,
-			field: func(c *Config) any { return &c.Reconcile.RetentionDays },
+			field: func(c *Config) any { return &c.RetentionDays },
 			Meaning: "for how many days runs that ended, their batches, error details, findings that are gone and the audit log are kept, 30 or more, the audit log 365 or more; 0 keeps all. " +
-				"The nightly comparison ends with the purge (docs/rules.md, How long rows are kept)",
+				"Each tick of the recovery timer deletes some (docs/rules.md, How long rows are kept)",
 		},
 	}
 }
@@ -394,7 +394,7 @@ func wholeNumber(least, most int) func(string, lookup) (string, string) {
 	}
 }
 
-// daysKept accepts 0, which keeps all, and else what the database accepts (reconcile.LeastRetention).
+// daysKept accepts 0, which keeps all, and else what the database accepts (retention.LeastDays).
 func daysKept(value string, s lookup) (string, string) {
 	expected, found := wholeNumber(leastKept, mostKept)(value, s)
 	if expected == "" || value == "0" {

@@ -54,6 +54,7 @@ type Fields struct {
 	OldestS int64          `log:"oldest_s" says:"age of the oldest document found, in seconds"`
 	Runs    map[string]int `log:"runs" says:"what the tick did for runs, by action"`
 	RunsOff string         `log:"runs_off" says:"why the tick did nothing for runs"`
+	Purged  int            `log:"purged" says:"old rows that the tick deleted"`
 	Off     string         `log:"off" says:"why the tick did not run"`
 	Flow    string         `log:"flow" says:"the flow in words, where it ended the tick"`
 

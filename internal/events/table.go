@@ -97,7 +97,7 @@ func Table() []Row {
 	batch := []string{
 		"http_status", "ms", "documents", "outcomes", "kinds", "retry_count", "lag_ms", "sql_requests", "sql_ms", "cosmos_reads", "cosmos_writes", "cosmos_ms", "mode", "columns",
 	}
-	tick := slices.Concat(batch, []string{"found", "more", "missed", "oldest_s", "runs", "runs_off", "off", "flow", "state"})
+	tick := slices.Concat(batch, []string{"found", "more", "missed", "oldest_s", "runs", "runs_off", "purged", "off", "flow", "state"})
 	message := []string{"http_status", "ms", "did", "reason", "counts", "delivery_count"}
 	call := slices.Concat(failure, []string{"http_status", "ms", "method", "call"})
 	invocation := slices.Concat(failure, tick, []string{"did", "counts", "delivery_count", "method", "call", "stack"})

@@ -49,6 +49,8 @@ func (t ticks) Recover(context.Context, string) (commit.Recovered, error) {
 }
 
 func (t ticks) RecoverRuns(context.Context) (run.Recovered, error)     { return run.Recovered{}, nil }
+func (t ticks) PurgeRows(context.Context) (int, error) { return 0, nil }
+
 func (t ticks) CarryOnRuns(context.Context, bool) (run.Carried, error) { return run.Carried{}, nil }
 func (t ticks) TellTransitions(context.Context) error                  { return nil }
 

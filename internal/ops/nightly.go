@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -33,15 +32,14 @@ type Nightly struct {
 	Off string
 }
 
-// StartNightly starts the comparison of the day in the deployment's time zone, which also mends, and purges what is older
-// than Options.PurgeDays. If it was started before, or the one of
+// StartNightly starts the comparison of the day in the deployment's time zone, which also mends. If it was started before, or the one of
 // an earlier day still runs, nothing changes. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 func (o *Ops) StartNightly(ctx context.Context) (Nightly, error) {
 	if o.o.ReadOnly != "" {
 		return Nightly{Off: o.o.ReadOnly}, nil
 	}
 	kind := o.o.Kinds.Comparing()
-	filter, err := json.Marshal(reconcile.Filter{Filter: run.Filter{Mend: true}, PurgeDays: o.o.PurgeDays})
+	filter, err := json.Marshal(run.Filter{Mend: true})
 	if err != nil {
 		return Nightly{}, fault.Wrap(fault.Internal, "ops: reconcile", "encode", "the filter cannot be written as JSON", err)
 	}

@@ -64,32 +64,9 @@ func TestANightlyRunThatAnotherInstanceStartedIsFound(t *testing.T) {
 	require.True(t, fault.IsDependency(err), "the tick fails")
 }
 
-// How long rows are kept is in the filter: whoever carries the run on keeps them as long.
-func TestTheNightlyRunKeepsRowsByTheSettings(t *testing.T) {
-	r := newRuns(t)
-	for _, c := range []struct {
-		purge int
-		want  string
-	}{
-		{0, `{"mend":true}`},
-		{90, `{"mend":true,"purge_days":90}`},
-	} {
-		r.purge = c.purge
-		r.renew()
-		n, err := r.ops.StartNightly(t.Context())
-		require.NoError(t, err)
-		row, _, err := r.store.Run(t.Context(), n.Run)
-		require.NoError(t, err)
-		require.JSONEq(t, c.want, string(row.Filter))
-		_, err = r.store.FailRun(t.Context(), n.Run, "x", time.Minute, run.Audit{})
-		require.NoError(t, err)
-		r.clock = r.clock.Add(24 * time.Hour)
-	}
-}
-
 func TestAShadowComparesNothing(t *testing.T) {
 	r := newRuns(t)
-	r.readOnly, r.purge = "MODE=shadow: nothing is written", 90
+	r.readOnly = "MODE=shadow: nothing is written"
 	r.renew()
 	n, err := r.ops.StartNightly(t.Context())
 	require.NoError(t, err)

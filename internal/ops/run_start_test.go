@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/retention"
 )
 
 func TestInvalidRunRequestsAreRefused(t *testing.T) {
@@ -286,7 +287,7 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Code: run.CodeRunDone} })
 	require.NoError(t, err)
 	r.clock = r.clock.Add(31 * 24 * time.Hour)
-	n, err := r.runStore.Retention().Purge(t.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1)
+	n, err := r.runStore.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	for says, ask := range map[string]func() error{

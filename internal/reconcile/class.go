@@ -2,8 +2,6 @@ package reconcile
 
 import (
 	"slices"
-
-	"sqlwriter/internal/run"
 )
 
 // Class says how something that was compared is: a finding, or one of the classes that are only counted.
@@ -50,8 +48,6 @@ const (
 	Impossible Class = "impossible"
 	// GoneNow: a finding of an earlier run that is no longer true.
 	GoneNow Class = "gone"
-	// Purged: a row of an earlier run, of a finding that is gone, or of the audit log, that was old and is deleted (Retention).
-	Purged = Class(run.RowsPurged)
 )
 
 // FindingClasses returns the classes of findings in alphabetical order.

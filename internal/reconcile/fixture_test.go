@@ -21,7 +21,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/fill"
@@ -62,11 +61,7 @@ type world struct {
 	calls         map[string]int
 	waited        time.Duration
 	runs          int
-	// purge is that of the runs that begin. old is how many rows of a part are old, purged with how many days each part was.
-	purge  int
-	old    map[reconcile.Part]int
-	purged map[reconcile.Part]int
-	kept   map[int64]kept
+	kept          map[int64]kept
 }
 
 type mended struct {
@@ -79,7 +74,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		t: t, clock: start(), sink: inmem.NewSink(), mended: map[string]mended{},
-		writtenAt: map[int64]time.Time{}, calls: map[string]int{}, kept: map[int64]kept{}, purged: map[reconcile.Part]int{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
+		writtenAt: map[int64]time.Time{}, calls: map[string]int{}, kept: map[int64]kept{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
 	}
 	now := w.now
 	w.evidence, w.docs, w.store = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
@@ -259,7 +254,7 @@ func (w *world) call(name string, do func() error) error {
 
 func (w *world) reconciler() *reconcile.Reconcile {
 	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
-	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Evidence: p, Leases: p, Mender: p, Retention: p, Audits: p, Breaker: p}, w.options)
+	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Evidence: p, Leases: p, Mender: p, Breaker: p}, w.options)
 }
 
 // killed ends a call before or after it was done: the process is gone. The step is repeated, as a later tick does.
@@ -271,7 +266,7 @@ func killed() error {
 func (w *world) begin(filter run.Filter) run.Run {
 	w.t.Helper()
 	w.runs++
-	text, err := json.Marshal(reconcile.Filter{Filter: filter, PurgeDays: w.purge})
+	text, err := json.Marshal(filter)
 	require.NoError(w.t, err)
 	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, Pattern: run.InPasses, RequestedBy: "ann"}
 	require.NoError(w.t, w.store.StartRun(w.t.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: row.ID}))
@@ -453,20 +448,6 @@ func (p ports) Mend(_ context.Context, id string, mend reconcile.Mend, documents
 		}
 		return nil
 	})
-}
-
-func (p ports) Purge(_ context.Context, part reconcile.Part, days, limit int) (rows int, err error) {
-	err = p.w.call("Purge", func() error {
-		rows = min(limit, p.w.old[part])
-		p.w.old[part] -= rows
-		p.w.purged[part] = days
-		return nil
-	})
-	return rows, err
-}
-
-func (p ports) WriteOnce(ctx context.Context, a run.Audit) error {
-	return p.w.call("WriteOnce", func() error { return ops.OncePerRun{Log: p.w.store.AuditLog(), Runs: p.w.store}.WriteOnce(ctx, a) })
 }
 
 func (p findingsOf) Save(ctx context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {

@@ -98,10 +98,6 @@ func Meanings() []Meaning {
 			Do: "report it with the event's line; the other lines and documents were compared",
 		},
 		{Class: GoneNow, Means: "a finding of an earlier run is no longer true", Do: leave},
-		{
-			Class: Purged, Means: "a row of a run that ended, of a finding that is gone, or of the audit log was older than RETENTION_DAYS, and was deleted",
-			Do: leave,
-		},
 	}
 }
 

@@ -139,49 +139,6 @@ type Accepter interface {
 	Accept(ctx context.Context, keys []Key, a run.Audit) error
 }
 
-// Retention deletes the environment's old rows. Nothing else of ours deletes any. Errors by kind: infrastructure, throttled, quota, contention;
-// internal for invalid arguments, code "retention_days" for fewer days than LeastRetention.
-type Retention interface {
-	// Purge deletes rows of a part that are older than days, by the database's clock: at most limit of them (1 to MaxPurge), in one
-	// transaction. It returns how many; 0 means that none is left. Fewer than limit does not mean so. After an error, and after any
-	// crash, a repeated call goes on.
-	//
-	// ErrorDetails go by when they were added; those of a running run stay. GoneFindings go by LastSeen, the audit log by when an entry
-	// was written.
-	//
-	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing continues it. Its
-	// batches go first, then documents and workers, and its own row last. Runs stay that are running, that a running run names
-	// (run.Filter.Run), or that Findings.LastCompleted returns for the kind that compares.
-	Purge(ctx context.Context, part Part, days, limit int) (rows int, err error)
-}
-
-// Audits writes the audit log. Errors by kind: infrastructure, throttled, quota, contention; internal for an invalid entry.
-type Audits interface {
-	// WriteOnce adds an entry about a run, unless there is one with its code.
-	WriteOnce(ctx context.Context, a run.Audit) error
-}
-
-// MaxPurge is the most rows of one Retention.Purge: SQL Server may lock a whole table for a statement that locks 5,000 rows.
-const MaxPurge = 1000
-
-// LeastRetention is the least days of Retention.Purge. The database refuses fewer, whoever asks.
-const LeastRetention = 30
-
-// Part names what one Retention.Purge deletes.
-type Part string
-
-// The parts.
-const (
-	ErrorDetails Part = "error_details"
-	// EndedRuns have their batches, documents and workers with them.
-	EndedRuns    Part = "runs"
-	GoneFindings Part = "findings"
-	AuditLog     Part = "audit_log"
-)
-
-// Parts returns the parts in the order of a purge.
-func Parts() []Part { return []Part{ErrorDetails, EndedRuns, GoneFindings, AuditLog} }
-
 // Documents reads the container. Charge is request units. Errors by kind: infrastructure, throttled.
 type Documents interface {
 	// Changed returns a page of whole documents of the environment with a _ts in [from, to), at most size, and the continuation of the

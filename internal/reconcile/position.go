@@ -26,9 +26,6 @@ type position struct {
 	Mending int  `json:"mending,omitempty"`
 	UpTo    *Key `json:"up_to,omitempty"`
 	Queued  int  `json:"queued,omitempty"`
-	// Part is what is purged, Purged how many rows of each part were.
-	Part   Part         `json:"part,omitempty"`
-	Purged map[Part]int `json:"purged,omitempty"`
 }
 
 func readPosition(text string) (position, error) {

@@ -46,8 +46,6 @@ type Ports struct {
 	Evidence  Evidence
 	Leases    Leases
 	Mender    Mender
-	Retention Retention
-	Audits    Audits
 	// Breaker guards the database of Rows and Findings.
 	Breaker run.Breaker
 }
@@ -88,7 +86,7 @@ func New(p Ports, o Options) *Reconcile {
 }
 
 // Step does the next part of a pass: run.Step. A repeated step saves the same findings. What it counts is stored with its position, so it
-// counts once; only GoneNow and Purged may lack what a step counted that was repeated.
+// counts once; only GoneNow may lack what a step counted that was repeated.
 //
 // While a run is to wait (Findings.Waits), its step does nothing and asks for a pause. Errors by kind: infrastructure, throttled, quota,
 // contention; internal for an unknown pass.
@@ -148,7 +146,6 @@ func passes() []passOf {
 		{"ledger", (*work).ledger},
 		{"mend", (*work).mend},
 		{"report", (*work).report},
-		{"retention", (*work).retention},
 	}
 }
 
@@ -157,7 +154,7 @@ type work struct {
 	*Reconcile
 
 	run    run.Run
-	filter Filter
+	filter run.Filter
 	at     position
 }
 

@@ -79,7 +79,7 @@ func texts[S ~string](list []S) (all []string) {
 
 // A class is of the table, or of a pass that has no cells.
 func TestEveryClassIsReachedAndExplained(t *testing.T) {
-	reached := map[Class]bool{LeftBehind: true, Impossible: true, GoneNow: true, Purged: true}
+	reached := map[Class]bool{LeftBehind: true, Impossible: true, GoneNow: true}
 	for _, s := range subjects() {
 		cells(func(c Cell) {
 			for _, c.Fresh = range []bool{false, true} {

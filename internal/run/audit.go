@@ -24,7 +24,6 @@ const (
 	CodeBatchRecovered = "BATCH_RECOVERED"
 	CodeDeadLetter     = "DEAD_LETTER"
 	CodeFindingAccept  = "FINDING_ACCEPT"
-	CodeRetentionPurge = "RETENTION_PURGE"
 )
 
 // Codes maps each code of the audit log to its meaning, for documents and operators.
@@ -36,7 +35,6 @@ func Codes() map[string]string {
 		CodeBatchDone: "every document of the batch has an outcome", CodeBatchFail: "the batch failed", CodeBatchReleased: "a worker released the batch for a later one",
 		CodeBatchRequeue: "an operator requeued the batch", CodeBatchRecovered: "the timer found batches without a live worker or message",
 		CodeDeadLetter: "a message was dead-lettered and stored as evidence", CodeFindingAccept: "an operator accepted findings",
-		CodeRetentionPurge: "the nightly comparison deleted old rows; its detail counts them",
 	}
 }
 

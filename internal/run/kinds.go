@@ -84,11 +84,11 @@ func Kinds() KindTable {
 		},
 		{
 			Kind: Reconcile, Meaning: "compares documents, ledger, rows and evidence", Unfiltered: true, Compares: true,
-			Passes: []string{"findings", "rows", "documents", "evidence", "leases", "ledger", "mend", "report", "retention"},
+			Passes: []string{"findings", "rows", "documents", "evidence", "leases", "ledger", "mend", "report"},
 			Outcomes: []Outcome{
 				"consistent", "reviewed", DocNotComparable, "document_gone", "changing", "impossible", DocGone,
 				"row_missing", "tracking_missing", DocEdited, "stale", "not_in_ledger", "failed_unmarked", "failed_but_written",
-				"failed_without_evidence", "evidence_without_failed", "pending_too_long", "left_behind", RowsPurged,
+				"failed_without_evidence", "evidence_without_failed", "pending_too_long", "left_behind",
 			},
 		},
 	}

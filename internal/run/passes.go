@@ -37,19 +37,17 @@ func (h *handOff) pass(ctx context.Context) error {
 			mark.Done = true
 		}
 	}
-	counts, documents, all := maps.Clone(h.run.Counts), 0, 0
+	counts, documents := maps.Clone(h.run.Counts), 0
 	if counts == nil {
 		counts = map[string]int{}
 	}
 	for o, n := range done.Counts {
 		counts[string(o)] += n
-		if all += n; o != RowsPurged {
-			documents += n
-		}
+		documents += n
 	}
 	p := Progress{Watermark: mark.String(), Counts: counts, Documents: h.run.Documents + documents, Wait: done.Wait}
 	if h.run.Rate > 0 {
-		p.Wait = max(p.Wait, time.Duration(all)*time.Minute/time.Duration(h.run.Rate))
+		p.Wait = max(p.Wait, time.Duration(documents)*time.Minute/time.Duration(h.run.Rate))
 	}
 	if err := h.withStore(ctx, func(ctx context.Context) error { return h.p.Store.SavePass(ctx, h.lease, p) }); err != nil {
 		return err

@@ -287,25 +287,3 @@ func TestARunOfPassesIsExecutedHereAtItsRate(t *testing.T) {
 		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 6}, w.stats("run-1").Outcomes, "a step that was under way does not count")
 	})
 }
-
-// Purged rows are no documents that a run compared, and the rate holds for them too.
-func TestPurgedRowsAreNoDocuments(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		c := w.census(false)
-		c.changes = func(step string, done *run.Stepped) {
-			if step[:5] == "lines" {
-				done.Counts = map[run.Outcome]int{run.RowsPurged: 3}
-			}
-		}
-		require.NoError(t, w.store.StartRun(t.Context(), run.Run{ID: "slow", SysName: sysName, Kind: census, Pattern: run.InPasses, Rate: 6},
-			run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "slow"}))
-		begin := time.Now()
-		_, err := w.instance("x").executor.Execute(w.ctx, "slow")
-		require.NoError(t, err)
-		require.InDelta(t, 7*30*time.Second, time.Since(begin), float64(time.Minute), "three rows in half a minute")
-		require.Equal(t, 12, w.run("slow").Documents)
-		require.Equal(t, map[run.Outcome]int{run.DocCommitted: 12, run.RowsPurged: 12}, w.stats("slow").Outcomes)
-		require.Equal(t, 12, w.stats("slow").Done())
-	})
-}

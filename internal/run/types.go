@@ -236,7 +236,7 @@ type Chunk struct {
 
 // Progress is what one step adds to a run without documents.
 type Progress struct {
-	// Watermark and Counts replace the run's; Documents is the sum of the counts without RowsPurged.
+	// Watermark and Counts replace the run's; Documents is the sum of the counts.
 	Watermark string
 	Counts    map[string]int
 	Documents int
@@ -346,7 +346,7 @@ func (s Stats) Failed() bool {
 func (s Stats) Done() int {
 	n := 0
 	for o, count := range s.Outcomes {
-		if o != "" && o != RowsPurged {
+		if o != "" {
 			n += count
 		}
 	}

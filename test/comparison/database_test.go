@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
@@ -30,7 +31,7 @@ type database struct {
 	rows reconcile.Rows
 	runs run.Store
 	// retention deletes old rows, and audit has the entries of the audit log.
-	retention reconcile.Retention
+	retention retention.Store
 	audit     ops.AuditLog
 	findings
 	direct

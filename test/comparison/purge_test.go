@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -64,7 +64,7 @@ func TestAPurge(t *testing.T) {
 			}
 			require.NotEmpty(t, ratios, "the old run was over in the first round")
 			slices.Sort(ratios)
-			for _, part := range reconcile.Parts() {
+			for _, part := range retention.Parts() {
 				for p.chunk(t.Context(), part, string(part)) > 0 { //nolint:revive // until nothing is left
 				}
 			}
@@ -166,9 +166,9 @@ func (p *purged) end(id string) {
 }
 
 // chunk deletes a chunk, and notes how long that took if rows went.
-func (p *purged) chunk(ctx context.Context, part reconcile.Part, of string) int {
+func (p *purged) chunk(ctx context.Context, part retention.Part, of string) int {
 	began := time.Now()
-	n, err := p.db.retention.Purge(ctx, part, reconcile.LeastRetention, reconcile.MaxPurge)
+	n, err := p.db.retention.Purge(ctx, part, retention.LeastDays, retention.MaxPurge)
 	if ctx.Err() == nil {
 		require.NoError(p, err)
 	}
@@ -184,10 +184,10 @@ func (p *purged) purgeBeside() (stop func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		tick := time.NewTicker(time.Second * reconcile.MaxPurge * 60 / linesAMinute)
+		tick := time.NewTicker(time.Second * retention.MaxPurge * 60 / linesAMinute)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			if p.chunk(ctx, reconcile.EndedRuns, "beside a drain") == 0 && ctx.Err() == nil {
+			if p.chunk(ctx, retention.EndedRuns, "beside a drain") == 0 && ctx.Err() == nil {
 				p.over = true
 			}
 			select {

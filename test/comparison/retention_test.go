@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -73,7 +74,6 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 		if testing.Short() || w.db.name == "server" { // 220 nights on Babelfish take some minutes, and end the same
 			nights, same = 110, 15
 		}
-		w.keepFor(90)
 		ids := w.consistent(1, int64(nights)+10)
 		w.offer(ids...)
 		lines := len(w.links)
@@ -93,6 +93,7 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 			require.Equal(w, last, is)
 			require.WithinDuration(w, w.now().Add(-day), began, 3*time.Hour)
 			n := w.compare(false)
+			w.purge(90)
 			require.Len(w, n.mended, 1, "night %d", night)
 			require.Less(w, n.compared.Documents, lines+20, "only what changed since the last night is compared")
 			last, rows[night] = n.compared.ID, w.db.rowsOf(w)
@@ -118,9 +119,11 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 		aNight := (rows[nights]["audit_log"] - rows[nights-same]["audit_log"]) / same
 		w.days(364 - nights)
 		w.compare(false)
+		w.purge(90)
 		require.GreaterOrEqual(w, w.db.rowsOf(w)["audit_log"], rows[nights]["audit_log"], "nothing of the audit log goes within a year")
 		w.days(nights + 1)
 		w.compare(false)
+		w.purge(90)
 		require.LessOrEqual(w, w.db.rowsOf(w)["audit_log"], 3*aNight, "after it all of it goes but the last two comparisons' entries")
 	})
 }
@@ -136,18 +139,17 @@ func TestNoDaysKeepAll(t *testing.T) {
 		}
 		before := w.db.rowsOf(w)
 		w.days(1000)
-		n := w.compare(false)
-		require.NotContains(w, n.compared.Counts, string(reconcile.Purged))
+		w.compare(false)
+		require.Zero(w, w.purge(0))
 		for table, rows := range w.db.rowsOf(w) {
 			require.GreaterOrEqual(w, rows, before[table], table)
 		}
 	})
 }
 
-// No night for 100 days, and then one that is purging: the last comparison is as old as what goes, and stays, because the next one begins there.
+// No night for 100 days, and then a purge: the last comparison is as old as what goes, and stays, because the next one begins there.
 func TestTheLastComparisonOutlivesItsAge(t *testing.T) {
 	forEach(t, func(w *world) {
-		w.keepFor(30)
 		w.offer(w.consistent(1, 10)...)
 		for range 3 {
 			w.days(1)
@@ -155,40 +157,26 @@ func TestTheLastComparisonOutlivesItsAge(t *testing.T) {
 		}
 		id, began := w.lastCompleted()
 		w.days(100)
-		row := w.started()
-		w.purge(row, nil)
+		require.NotZero(w, w.purge(30))
 		is, at := w.lastCompleted()
 		require.Equal(w, id, is)
 		require.Equal(w, began, at)
-		require.Equal(w, 2, w.db.rowsOf(w)["run"], "that one, and the one that purges")
+		require.Equal(w, 1, w.db.rowsOf(w)["run"])
 	})
 }
 
-// started is the night's run, which nobody executes.
-func (w *world) started() run.Run {
+// purge deletes what is older than days, tick by tick until none is left. After an error of SQL the next tick goes on.
+func (w *world) purge(days int) (rows int) {
 	w.Helper()
-	id := w.begin(false)
-	row, there, err := w.db.runs.Run(w.Context(), id)
-	require.NoError(w, err)
-	require.True(w, there)
-	return row
-}
-
-// purge does the steps of a purge. between is called after each; after an error of SQL the step is repeated, as a later tick does.
-func (w *world) purge(row run.Run, between func()) (rows int) {
-	w.Helper()
-	for at := ""; ; {
-		done, err := w.reconciler().Step(w.Context(), row, "retention", at)
+	for {
+		n, err := retention.Tick(w.Context(), w.db.retention, days, w.now)
+		rows += n
 		if fault.IsDependency(err) || fault.KindOf(err) == fault.Contention {
 			continue
 		}
 		require.NoError(w, err)
-		rows += done.Counts[run.RowsPurged]
-		if at = done.Next; done.Done {
+		if n == 0 {
 			return rows
-		}
-		if between != nil {
-			between()
 		}
 	}
 }
@@ -196,13 +184,11 @@ func (w *world) purge(row run.Run, between func()) (rows int) {
 // A drain beside a purge commits every document, and the purge every old row.
 func TestADrainBesideAPurge(t *testing.T) {
 	forEach(t, func(w *world) {
-		w.keepFor(90)
 		const old = 5000
 		w.failures(old)
 		w.days(91)
 		w.failures(7)
 		ids := w.consistent(1, 300)
-		row := w.started()
 		n, err := w.ops.StartRun(w.operator(), ops.StartRequest{Kind: run.Drain, Why: "a test"})
 		require.NoError(w, err)
 		w.db.began(w, n.Run, w.now())
@@ -211,7 +197,7 @@ func TestADrainBesideAPurge(t *testing.T) {
 			_, err := w.executor().Execute(w.Context(), n.Run)
 			drained <- err
 		}()
-		require.Equal(w, old, w.purge(row, nil))
+		require.Equal(w, old, w.purge(90))
 		require.NoError(w, <-drained)
 		for _, id := range ids {
 			d, _ := w.read(id)

@@ -67,13 +67,13 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
-	w.keepFor(0)
+	w.opens()
 	require.NoError(t, w.db.empty(t.Context(), "a test"))
 	return w
 }
 
-// keepFor lets the nights purge what is older; 0 days keep all.
-func (w *world) keepFor(days int) {
+// opens makes what operators use.
+func (w *world) opens() {
 	w.ops = ops.New(ops.Ports{
 		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
@@ -84,7 +84,7 @@ func (w *world) keepFor(days int) {
 				},
 			}, nil
 		},
-	}, ops.Options{SysName: sysName, Now: w.now, PurgeDays: days})
+	}, ops.Options{SysName: sysName, Now: w.now})
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
@@ -251,7 +251,6 @@ func value(l reconcile.Line, table invoice.Table, column string) string {
 func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
 		Rows: w.db.rows, Findings: w.db.findings, Documents: w.container.compared, Evidence: w.evidence, Leases: w.leases, Mender: w.ops, Breaker: w.breaker,
-		Retention: w.db.retention, Audits: ops.OncePerRun{Log: w.db.audit, Runs: w.db.runs},
 	}, w.options)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -21,7 +22,7 @@ type RetentionFixture struct {
 	// audit log too.
 	RunStore RunStoreFixture
 	// Retention is under test, of the environment "web". OtherRetention is that of "dev" in the same database.
-	Retention, OtherRetention reconcile.Retention
+	Retention, OtherRetention retention.Store
 	OtherRuns                 run.Store
 	Findings, OtherFindings   reconcile.Findings
 	// Rows counts the rows of each table that a purge is about, of all environments.
@@ -38,7 +39,7 @@ type retentionTest struct {
 	RetentionFixture
 }
 
-// TestRetention checks an implementation of reconcile.Retention against the port's contract. open makes a new, empty one per case.
+// TestRetention checks an implementation of retention.Store against the port's contract. open makes a new, empty one per case.
 func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	for _, c := range []struct {
 		name string
@@ -68,20 +69,20 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	}
 }
 
-// old is an age that a purge for reconcile.LeastRetention days takes.
+// old is an age that a purge for retention.LeastDays days takes.
 const old = 31 * 24 * time.Hour
 
 // purge makes one call, and returns how many rows went.
-func (f *retentionTest) purge(part reconcile.Part, limit int) int {
+func (f *retentionTest) purge(part retention.Part, limit int) int {
 	f.Helper()
 	return f.purgeBy(f.Retention, part, limit)
 }
 
 // purgeBy requires that so many rows are gone as the answer says.
-func (f *retentionTest) purgeBy(r reconcile.Retention, part reconcile.Part, limit int) int {
+func (f *retentionTest) purgeBy(r retention.Store, part retention.Part, limit int) int {
 	f.Helper()
 	before := f.all()
-	n, err := r.Purge(f.Context(), part, reconcile.LeastRetention, limit)
+	n, err := r.Purge(f.Context(), part, retention.LeastDays, limit)
 	require.NoError(f, err)
 	require.LessOrEqual(f, n, limit)
 	require.Equal(f, n, before-f.all(), "rows that went")
@@ -89,10 +90,10 @@ func (f *retentionTest) purgeBy(r reconcile.Retention, part reconcile.Part, limi
 }
 
 // purgeAll purges all parts until none is left.
-func (f *retentionTest) purgeAll(r reconcile.Retention) {
+func (f *retentionTest) purgeAll(r retention.Store) {
 	f.Helper()
-	for _, part := range reconcile.Parts() {
-		for f.purgeBy(r, part, reconcile.MaxPurge) > 0 { //nolint:revive // until nothing is left
+	for _, part := range retention.Parts() {
+		for f.purgeBy(r, part, retention.MaxPurge) > 0 { //nolint:revive // until nothing is left
 		}
 	}
 }
@@ -186,11 +187,11 @@ func retentionParts(f *retentionTest) {
 	f.gone(f.Findings, 1, 2)
 	audits := f.rows("audit_log")
 	f.Age(f, old)
-	for part, want := range map[reconcile.Part]map[string]int{
-		reconcile.ErrorDetails: {"error_detail": 4},
-		reconcile.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
-		reconcile.GoneFindings: {"finding": 2},
-		reconcile.AuditLog:     {"audit_log": audits},
+	for part, want := range map[retention.Part]map[string]int{
+		retention.ErrorDetails: {"error_detail": 4},
+		retention.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
+		retention.GoneFindings: {"finding": 2},
+		retention.AuditLog:     {"audit_log": audits},
 	} {
 		left := f.Rows(f)
 		sum := 0
@@ -198,9 +199,9 @@ func retentionParts(f *retentionTest) {
 			require.Equal(f, n, left[table], "%s has them", table)
 			left[table], sum = 0, sum+n
 		}
-		require.Equal(f, sum, f.purge(part, reconcile.MaxPurge), part)
+		require.Equal(f, sum, f.purge(part, retention.MaxPurge), part)
 		require.Equal(f, left, f.Rows(f), part)
-		require.Zero(f, f.purge(part, reconcile.MaxPurge), part)
+		require.Zero(f, f.purge(part, retention.MaxPurge), part)
 	}
 	require.Zero(f, f.all())
 }
@@ -245,10 +246,10 @@ func retentionLimit(f *retentionTest) {
 	add(0, 25)
 	f.Age(f, 48*time.Hour)
 	add(100, 5)
-	f.Age(f, reconcile.LeastRetention*24*time.Hour+time.Hour)
-	for _, part := range []reconcile.Part{reconcile.ErrorDetails, reconcile.GoneFindings, reconcile.AuditLog} {
+	f.Age(f, retention.LeastDays*24*time.Hour+time.Hour)
+	for _, part := range []retention.Part{retention.ErrorDetails, retention.GoneFindings, retention.AuditLog} {
 		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
-		n, err := f.Retention.Purge(f.Context(), part, reconcile.LeastRetention+1, 1000)
+		n, err := f.Retention.Purge(f.Context(), part, retention.LeastDays+1, 1000)
 		require.NoError(f, err)
 		require.Zero(f, n, "%s: the oldest went", part)
 		require.Equal(f, []int{5, 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
@@ -272,18 +273,18 @@ func retentionChunks(f *retentionTest) {
 	f.cancel("big")
 	f.Age(f, old)
 	const all = 2_500 + 25 + 1 + 1 // a manager, and the run
-	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
 	require.Equal(f, run.RunPurged, f.read("big").Status)
-	_, err := f.Retention.Purge(lateContext(f), reconcile.EndedRuns, reconcile.LeastRetention, 1000) // the process dies
+	_, err := f.Retention.Purge(lateContext(f), retention.EndedRuns, retention.LeastDays, 1000) // the process dies
 	require.Error(f, err)
-	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
-	require.Equal(f, all-2001, f.purge(reconcile.EndedRuns, all-2001))
+	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
+	require.Equal(f, all-2001, f.purge(retention.EndedRuns, all-2001))
 	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0}, without(f.Rows(f), "audit_log"),
 		"its row goes last")
 	require.Equal(f, run.RunPurged, f.read("big").Status)
-	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
 	require.False(f, f.there("big"))
-	require.Zero(f, f.purge(reconcile.EndedRuns, 1000))
+	require.Zero(f, f.purge(retention.EndedRuns, 1000))
 }
 
 // lateContext is a context that has ended.
@@ -306,9 +307,9 @@ func retentionOrder(f *retentionTest) {
 	f.Age(f, time.Minute)
 	f.cancel("ends-last")
 	f.Age(f, old)
-	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000), "one run a call")
+	require.Equal(f, rowsOfEnded, f.purge(retention.EndedRuns, 1000), "one run a call")
 	require.Equal(f, []bool{false, true}, []bool{f.there("ends-first"), f.there("ends-last")})
-	require.NotZero(f, f.purge(reconcile.EndedRuns, 1000))
+	require.NotZero(f, f.purge(retention.EndedRuns, 1000))
 	require.False(f, f.there("ends-last"))
 }
 
@@ -320,7 +321,7 @@ func retentionPurged(f *retentionTest) {
 	f.must(f.Store.FailRun(f.Context(), "failed", "x", 0, entry("RUN_FAIL")))
 	f.endedRun("cancelled")
 	f.Age(f, old)
-	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1), "one of four batches")
+	require.Equal(f, 1, f.purge(retention.EndedRuns, 1), "one of four batches")
 	require.Equal(f, run.RunPurged, f.read("failed").Status)
 	f.changesNothing("the run is purged", func() {
 		for name, change := range map[string]func() (bool, error){
@@ -358,7 +359,7 @@ func retentionPurged(f *retentionTest) {
 		require.Empty(f, send)
 	})
 	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X"))) // its rows had not begun to go
-	require.Equal(f, 3+8+3+1, f.purge(reconcile.EndedRuns, 1000), "batches, documents, workers, the run")
+	require.Equal(f, 3+8+3+1, f.purge(retention.EndedRuns, 1000), "batches, documents, workers, the run")
 	_, err := f.Store.BeatBatch(f.Context(), silent)
 	f.lost(err)
 	require.Equal(f, run.Unknown, f.claim(batchID("failed", 2)).Answer)
@@ -373,23 +374,23 @@ func retentionWhole(f *retentionTest) {
 	f.Age(f, old)
 	was := f.stateOf("r")
 	restore := f.HideWorkers(f)
-	_, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1000)
+	_, err := f.Retention.Purge(f.Context(), retention.EndedRuns, retention.LeastDays, 1000)
 	restore()
 	require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(f, was, f.stateOf("r"))
-	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, rowsOfEnded, f.purge(retention.EndedRuns, 1000))
 }
 
 func retentionYounger(f *retentionTest) {
 	f.endedRun("r")
 	f.addErrors(f.Store, 1)
 	f.gone(f.Findings, 1)
-	f.Age(f, reconcile.LeastRetention*24*time.Hour-time.Hour)
+	f.Age(f, retention.LeastDays*24*time.Hour-time.Hour)
 	was := f.all()
 	f.purgeAll(f.Retention)
 	require.Equal(f, was, f.all())
 	f.Age(f, 2*time.Hour)
-	n, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention+1, 1000)
+	n, err := f.Retention.Purge(f.Context(), retention.EndedRuns, retention.LeastDays+1, 1000)
 	require.NoError(f, err)
 	require.Zero(f, n, "as many days as asked")
 	f.purgeAll(f.Retention)
@@ -453,7 +454,7 @@ func retentionFindings(f *retentionTest) {
 	require.NoError(f, f.Findings.(reconcile.Accepter).Accept(f.Context(), []reconcile.Key{accepted.Key}, accepts()))
 	f.gone(f.Findings, 3)
 	f.Age(f, old)
-	require.Equal(f, []int{1, 0}, []int{f.purge(reconcile.GoneFindings, 1000), f.purge(reconcile.GoneFindings, 1000)})
+	require.Equal(f, []int{1, 0}, []int{f.purge(retention.GoneFindings, 1000), f.purge(retention.GoneFindings, 1000)})
 	list, err := f.Findings.List(f.Context(), reconcile.Query{}, nil, 10)
 	require.NoError(f, err)
 	require.Equal(f, []reconcile.State{reconcile.Accepted, reconcile.Open}, []reconcile.State{list[0].State, list[1].State})
@@ -497,28 +498,28 @@ func retentionRefused(f *retentionTest) {
 	f.gone(f.Findings, 1)
 	f.Age(f, old)
 	was := f.all()
-	refused := func(part reconcile.Part, days, limit int, code string) {
+	refused := func(part retention.Part, days, limit int, code string) {
 		f.Helper()
 		_, err := f.Retention.Purge(f.Context(), part, days, limit)
 		f.refused(err, code, part, days, limit)
 	}
-	for _, part := range reconcile.Parts() {
-		for _, days := range []int{reconcile.LeastRetention - 1, 1, 0, -1, -100} {
-			refused(part, days, 1000, reconcile.CodeRetentionDays)
+	for _, part := range retention.Parts() {
+		for _, days := range []int{retention.LeastDays - 1, 1, 0, -1, -100} {
+			refused(part, days, 1000, retention.CodeDays)
 		}
-		refused(part, reconcile.LeastRetention, 0, "limit")
-		refused(part, reconcile.LeastRetention, reconcile.MaxPurge+1, "limit")
+		refused(part, retention.LeastDays, 0, "limit")
+		refused(part, retention.LeastDays, retention.MaxPurge+1, "limit")
 	}
-	refused("ledger", reconcile.LeastRetention, 1000, "part")
-	refused("", reconcile.LeastRetention, 1000, "part")
+	refused("ledger", retention.LeastDays, 1000, "part")
+	refused("", retention.LeastDays, 1000, "part")
 	require.Equal(f, was, f.all())
 }
 
 func retentionCancelled(f *retentionTest) {
 	f.addErrors(f.Store, 1)
 	f.Age(f, old)
-	for _, part := range reconcile.Parts() {
-		_, err := f.Retention.Purge(lateContext(f), part, reconcile.LeastRetention, 1000)
+	for _, part := range retention.Parts() {
+		_, err := f.Retention.Purge(lateContext(f), part, retention.LeastDays, 1000)
 		require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%s: %v", part, err)
 	}
 	require.Equal(f, 1, f.rows("error_detail"))

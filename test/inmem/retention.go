@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
 // Retention deletes the old rows of the store's environment.
-func (s *RunStore) Retention() reconcile.Retention { return retention{s} }
+func (s *RunStore) Retention() retention.Store { return purger{s} }
 
-type retention struct{ s *RunStore }
+type purger struct{ s *RunStore }
 
-// Purge implements reconcile.Retention.
-func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit int) (int, error) {
+// Purge implements retention.Store.
+func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int) (int, error) {
 	const op = "inmem: purge"
-	if err := reconcile.CheckPurge(op, part, limit); err != nil {
+	if err := retention.Check(op, part, limit); err != nil {
 		return 0, err
 	}
-	if err := reconcile.CheckDays(op, days); err != nil {
+	if err := retention.CheckDays(op, days); err != nil {
 		return 0, err
 	}
 	if err := ended(ctx, op); err != nil {
@@ -32,16 +33,16 @@ func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit i
 	defer s.mu.Unlock()
 	before := s.at().AddDate(0, 0, -days)
 	switch part {
-	case reconcile.ErrorDetails:
+	case retention.ErrorDetails:
 		return dropFirst(&s.details, limit, func(d storedDetail) bool {
 			of := s.runOf[d.run]
 			return s.ours(d.sysName) && d.of.At.Before(before) && (of == nil || of.Status != run.RunRunning)
 		}), nil
-	case reconcile.EndedRuns:
+	case retention.EndedRuns:
 		return s.purgeRun(before, limit), nil
-	case reconcile.GoneFindings:
+	case retention.GoneFindings:
 		return s.purgeFindings(before, limit), nil
-	case reconcile.AuditLog:
+	case retention.AuditLog:
 		return dropFirst(&s.audits, limit, func(e entry) bool { return s.ours(e.sysName) && e.of.At.Before(before) }), nil
 	}
 	return 0, nil

@@ -8,7 +8,6 @@ func nightlyTable() []mutant {
 	return []mutant{
 		{"the night is UTC's", nightly, "o.o.Now().In(o.o.Location)", "o.o.Now()", ops, "TestTheNightlyRunIsStartedOnceADay"},
 		{"the night mends nothing", nightly, "run.Filter{Mend: true}", "run.Filter{}", ops, "TestTheNightlyRunIsStartedOnceADay"},
-		{"a night purges nothing", nightly, "PurgeDays: o.o.PurgeDays}", "PurgeDays: 0}", ops, "TestTheNightlyRunKeepsRowsByTheSettings"},
 		{"a run that another instance started fails the tick", nightly, `fault.CodeOf(err) == "run_exists"`, "false", ops, "TestANightlyRunThatAnotherInstanceStartedIsFound"},
 		{"a shadow compares", nightly, `if o.o.ReadOnly != "" {`, "if false {", ops, "TestAShadowComparesNothing"},
 		{"counting findings asks SQL while the flow is stopped", found, "flow.Name == breaker.Open || ", "", ops, "TestFindingsThatCannotBeCountedKeepTheirLastNumbers"},

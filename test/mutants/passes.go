@@ -9,7 +9,6 @@ func passesTable() []mutant {
 		steps  = pkg + "/steps.go"
 		mend   = pkg + "/mend.go"
 		report = pkg + "/report.go"
-		purge  = pkg + "/purge.go"
 	)
 	const (
 		exact    = "TestEachCorruptionIsFoundAndGone"
@@ -24,7 +23,6 @@ func passesTable() []mutant {
 		changing = "TestWhatChangesEachTimeIsCounted"
 		thousand = "TestANightQueuesAThousand"
 		waits    = "TestAFindingThatWaitsIsKeptWhileTheFlowIsNew"
-		purged   = "TestANightEndsWithAPurge"
 	)
 	return []mutant{
 		{"a document that changed while it was looked at is judged", look, "	return there == s.there && head.ETag == s.doc.ETag", "	return there == s.there || head.ETag == s.doc.ETag", pkg, changes},
@@ -55,18 +53,6 @@ func passesTable() []mutant {
 		{"a person's run mends", mend, "	if !w.filter.Mend || at", "	if at", pkg, nights},
 		{"a report lists every finding", report, "State: Open}, nil, listed)", "State: Open}, nil, 1000)", pkg, "TestTheReport"},
 		{"request units are spent at once", pkg + "/pace.go", "	if p.PerSecond <= 0 || charge <= 0 {", "	if p.PerSecond >= 0 {", pkg, "TestThePaceOfRequestUnits"},
-		{"0 days purge", purge, "	if days == 0 {", "	if days < 0 {", pkg, purged},
-		{"a purge ends with its first chunk", purge, ">= mostPurged {", ">= 0 {", pkg, purged},
-		{"a purge forgets what it counted", purge, "maps.Copy(next.Purged, at.Purged)", "maps.Copy(next.Purged, map[Part]int{})", pkg, purged},
-		{"a night purges without a bound", purge, ">= mostPurged {", "< 0 {", pkg, "TestANightPurgesSoManyRows"},
-		{"a purge comes before the report", steps, `		{"report", (*work).report},
-		{"retention", (*work).retention},
-`, `		{"report", (*work).retention},
-		{"retention", (*work).report},
-`, pkg, purged},
-		{"a purge has two entries after a crash", "internal/ops/audits.go", "len(found) > 0 {", "len(found) > 1 {", pkg, "TestAKillInAPurge"},
-		{"purged rows are documents that were compared", "internal/run/passes.go", "o != RowsPurged {", "true {", "internal/run", "TestPurgedRowsAreNoDocuments"},
-		{"a purge has no rate", "internal/run/passes.go", "time.Duration(all)*time.Minute", "time.Duration(documents)*time.Minute", "internal/run", "TestPurgedRowsAreNoDocuments"},
 		{"29 days are long enough", "internal/config/setting.go", "leastKept, mostKept  = 30, 3650", "leastKept, mostKept  = 29, 3650", "internal/config", "TestEachSettingIsChecked"},
 		{"a step's pause is forgotten", "internal/run/passes.go", ", Wait: done.Wait}", "}", "internal/run", "TestAStepWaitsAndTakesCountsBack"},
 	}

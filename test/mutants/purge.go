@@ -4,6 +4,7 @@ package main
 func purgeTable() []mutant {
 	const (
 		sqlite   = "internal/store/sqlite"
+		tick     = "internal/retention/retention.go"
 		code     = sqlite + "/retention.go"
 		files    = sqlite + "/sql/purge_"
 		younger  = "TestRetention/never:_what_is_younger"
@@ -24,8 +25,12 @@ func purgeTable() []mutant {
 		ops      = "TestARunThatRetentionDeletesIsLeftAlone"
 	)
 	return []mutant{
-		{"purge: fewer than 30 days are taken", code, "	if err := reconcile.CheckDays(opPurge, days); err != nil {\n		return 0, err\n	}\n", "", sqlite, refused},
-		{"purge: any limit is taken", "internal/reconcile/retention.go", "limit < 1 || limit > MaxPurge", "false", sqlite, refused},
+		{"purge: 0 days keep nothing", tick, "	if days == 0 {", "	if days < 0 {", "internal/retention", "TestNoDaysKeepAll"},
+		{"purge: a tick has no end", tick, "now().Sub(began) < within", "true", "internal/retention", "TestATickPurgesForHalfASecond"},
+		{"purge: a part waits for another", tick, "			i++\n", "			i += 0\n", "internal/retention", "TestATickPurgesForHalfASecond"},
+		{"purge: the audit log goes with the rest", tick, "max(days, leastAudit)", "days", "internal/retention", "TestTheAuditLogIsKeptAYear"},
+		{"purge: fewer than 30 days are taken", code, "	if err := retention.CheckDays(opPurge, days); err != nil {\n		return 0, err\n	}\n", "", sqlite, refused},
+		{"purge: any limit is taken", tick, "limit < 1 || limit > MaxPurge", "false", sqlite, refused},
 		{"purge: the days are hours", sqlite + "/sql/shared.sql", "@days || ' days'", "@days || ' hours'", sqlite, younger},
 		{"purge: error details of a running run go", files + "error_details.sql", "\n        AND NOT EXISTS (SELECT 1 FROM sqlwriter_run AS r WHERE r.run_id = e.run_id AND r.status = 'running')", "", sqlite, running},
 		{"purge: error details of all environments go", files + "error_details.sql", "e.sys_name = @sys_name AND ", "", sqlite, others},

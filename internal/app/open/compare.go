@@ -5,7 +5,6 @@ import (
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -29,8 +28,7 @@ func (d *Database) Passes(c config.Config, p Comparison) map[run.Kind]run.Step {
 	}
 	compares := reconcile.New(reconcile.Ports{
 		Rows: d.ReconcileRows(c.SysName), Findings: d.Findings(c.SysName), Documents: p.Results.Reconcile(c.SysName), Evidence: p.Evidence, Leases: p.Leases,
-		Mender: p.Mender, Retention: d.Retention(c.SysName), Breaker: p.Breaker,
-		Audits: ops.OncePerRun{Log: d.AuditLog(c.SysName), Runs: d.RunStore(c.SysName)},
+		Mender: p.Mender, Breaker: p.Breaker,
 	}, o)
 	return map[run.Kind]run.Step{run.Kinds().Comparing().Kind: compares.Step}
 }

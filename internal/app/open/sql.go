@@ -18,6 +18,7 @@ import (
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/internal/retention"
 )
 
 // Store is the interface of both engines, SQL Server and SQLite.
@@ -39,7 +40,7 @@ type Store interface {
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Findings(sysName string) *shared.Findings
-	Retention(sysName string) reconcile.Retention
+	Retention(sysName string) retention.Store
 	// ReconcileRows compares the rows of one environment's ledger.
 	ReconcileRows(sysName string) reconcile.Rows
 	Close() error

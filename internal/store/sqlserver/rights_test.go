@@ -14,11 +14,11 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/internal/retention"
 )
 
 // as is the connection string of a new login with the rights of a script. The login replaces the script's user.
@@ -126,8 +126,8 @@ func TestTheAppsRights(t *testing.T) {
 	for _, table := range conformance.PurgedTables() { // last: without a chain of owners it needs rights that the app must not have
 		d.chained(t, `GRANT SELECT, UPDATE, DELETE ON OBJECT::sqlwriter.`+table+` TO sqlwriter_writers`)
 	}
-	for _, part := range reconcile.Parts() {
-		_, err := s.Retention("web").Purge(ctx, part, reconcile.LeastRetention, 10)
+	for _, part := range retention.Parts() {
+		_, err := s.Retention("web").Purge(ctx, part, retention.LeastDays, 10)
 		require.NoError(t, err, part)
 	}
 }

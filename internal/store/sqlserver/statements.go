@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/internal/retention"
 )
 
 //go:embed sql/*.sql
@@ -29,7 +29,7 @@ const (
 	// throwWentBack and throwOtherDatabase: the heartbeat differs from the one in the control document.
 	throwWentBack      = 52745
 	throwOtherDatabase = 52746
-	// throwRetention: a purge was asked to keep fewer days than reconcile.LeastRetention.
+	// throwRetention: a purge was asked to keep fewer days than retention.LeastDays.
 	throwRetention = 52747
 )
 
@@ -152,7 +152,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
-		LeastRetention: reconcile.LeastRetention, RetentionDays: throwRetention, Comparing: run.Kinds().Comparing().Kind,
+		LeastRetention: retention.LeastDays, RetentionDays: throwRetention, Comparing: run.Kinds().Comparing().Kind,
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
 	var err error
