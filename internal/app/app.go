@@ -109,7 +109,6 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
-		handlers.Reconcile(a),
 		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
 		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
 		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
@@ -323,22 +322,22 @@ func (a *App) PurgeRows(ctx context.Context) (int, error) {
 }
 
 // CarryOnRuns implements handlers.Recoverer. In shadow mode it does nothing.
-func (a *App) CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error) {
+func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return run.Carried{Off: "not ready: nothing is carried on"}, err
 	}
 	if a.work == nil {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
-	return a.work.recovery.CarryOn(ctx, queueAway)
+	return a.work.recovery.CarryOn(ctx)
 }
 
-// StartReconcile implements handlers.Reconciler. In shadow mode it does nothing.
-func (a *App) StartReconcile(ctx context.Context) (ops.Nightly, error) {
-	if err := a.becomesReady(ctx); err != nil {
-		return ops.Nightly{Off: "not ready: nothing is compared"}, err
+// Compare implements handlers.Recoverer. In shadow mode it does nothing.
+func (a *App) Compare(ctx context.Context) (int, error) {
+	if err := a.becomesReady(ctx); err != nil || a.work == nil {
+		return 0, err
 	}
-	return a.ops.StartNightly(ctx)
+	return a.work.compares.Tick(ctx)
 }
 
 // SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and tells, too.

@@ -71,6 +71,8 @@ type SQL struct {
 type Reconcile struct {
 	// RU is the most request units a second.
 	RU int
+	// At is the time of day at which a night begins, since midnight.
+	At time.Duration
 }
 
 // Engine is the kind of a SQL database.
@@ -206,6 +208,8 @@ func Of(get func(name string) string) Config {
 			*to = Secret(v)
 		case *int:
 			*to, _ = strconv.Atoi(v)
+		case *time.Duration:
+			*to, _ = sinceMidnight(v)
 		}
 	}
 	c.Location, _ = time.LoadLocation(values[TimeZone])

@@ -6,7 +6,7 @@ import (
 
 // Faults is the table of this package's codes, for operators.
 func Faults() []fault.Row {
-	given := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; the next night begins anew"}
+	given := fault.Consequence{Spends: fault.Nothing, Next: "the comparison ends, and its error says why; the next night begins anew"}
 	return fault.Of("writer", []fault.Row{
 		{
 			Code: "impossible_cell", Kind: fault.Internal, Source: "docs/findings.md",
@@ -14,8 +14,7 @@ func Faults() []fault.Row {
 			Reason: "a comparison met documents and rows in states that exclude each other: a mistake of the app",
 		},
 		{Code: "answer", Kind: fault.Internal, Reason: "a row that the database gave for a comparison cannot be read", Source: "internal/store/shared/reconcile.go", Own: given},
-		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/position.go", Own: given},
-		{Code: "filter", Kind: fault.Internal, Reason: "the filter of a comparison cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
-		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
+		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/comparison.go", Own: given},
+		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "internal/reconcile/steps.go", Own: given},
 	})
 }

@@ -1,4 +1,4 @@
-// Package retention deletes our own rows that are old: runs that ended, error details, findings that are gone, and the audit log.
+// Package retention deletes our own rows that are old: runs and comparisons that ended, error details and the audit log.
 package retention
 
 import (
@@ -17,12 +17,11 @@ type Store interface {
 	// transaction. It returns how many; 0 means that none is left. Fewer than limit does not mean so. After an error, and after any
 	// crash, a repeated call goes on.
 	//
-	// ErrorDetails go by when they were added; those of a running run stay. GoneFindings go by LastSeen, the audit log by when an entry
-	// was written.
+	// ErrorDetails go by when they were added; those of a running run stay. The audit log goes by when an entry was written.
 	//
 	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing continues it. Its
-	// batches go first, then documents and workers, and its own row last. Runs stay that are running, that a running run names
-	// (run.Filter.Run), or that reconcile.Findings.LastCompleted returns for the kind that compares.
+	// batches go first, then documents and workers, and its own row last. Runs stay that are running, or that a running run names
+	// (run.Filter.Run). Comparisons go by their end; the one of reconcile.Findings.Last stays.
 	Purge(ctx context.Context, part Part, days, limit int) (rows int, err error)
 }
 
@@ -33,8 +32,8 @@ const (
 	LeastDays = 30
 	// CodeDays is the code of a purge for fewer days.
 	CodeDays = "retention_days"
-	// leastAudit is how many days the audit log is kept at least, as long as evidence (deploy/storage/lifecycle.json).
-	leastAudit = 365
+	// LeastAudit is how many days the audit log is kept at least, as long as evidence (deploy/storage/lifecycle.json).
+	LeastAudit = 365
 	// within bounds the purges of one tick. A chunk that has begun ends.
 	within = 500 * time.Millisecond
 )
@@ -46,13 +45,13 @@ type Part string
 const (
 	ErrorDetails Part = "error_details"
 	// EndedRuns have their batches, documents and workers with them.
-	EndedRuns    Part = "runs"
-	GoneFindings Part = "findings"
-	AuditLog     Part = "audit_log"
+	EndedRuns   Part = "runs"
+	Comparisons Part = "comparisons"
+	AuditLog    Part = "audit_log"
 )
 
 // Parts returns all parts.
-func Parts() []Part { return []Part{ErrorDetails, EndedRuns, GoneFindings, AuditLog} }
+func Parts() []Part { return []Part{ErrorDetails, EndedRuns, Comparisons, AuditLog} }
 
 // Tick deletes rows that are older than days, for half a second, a chunk of each part in turn: so no part waits for another. 0 days delete
 // none. The next tick goes on. Errors are those of Store.Purge; rows counts what was deleted before.
@@ -79,7 +78,7 @@ func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows in
 // daysOf is how many days a part is kept: a short time is meant for details of errors, and takes nobody's trail away.
 func daysOf(part Part, days int) int {
 	if part == AuditLog {
-		return max(days, leastAudit)
+		return max(days, LeastAudit)
 	}
 	return days
 }

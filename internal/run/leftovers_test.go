@@ -8,8 +8,8 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 	"sqlwriter/internal/retention"
+	"sqlwriter/internal/run"
 )
 
 // A replay of another run takes its failed and deferred documents before they are due, of one code if given.

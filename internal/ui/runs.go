@@ -82,8 +82,7 @@ func (v *visit) run() (content, error) {
 	p.Meaning = kind.Meaning
 	p.Known, p.More = progress.Known()
 	p.Outcomes = outcomesOf(kind, progress.Stats.Outcomes)
-	hasDocuments := len(kind.Passes) == 0
-	if hasDocuments && progress.Stats.Failed() {
+	if progress.Stats.Failed() {
 		q.Outcomes, q.Limit = []run.Outcome{run.DocFailed, run.DocDeferred}, shownOnPage
 		items, err := do(v, opsapi.RunItems, q)
 		if err != nil {
@@ -101,7 +100,7 @@ func (v *visit) run() (content, error) {
 	}
 	p.Audit = "sqlwriterctl audit list --all --run " + shellWord(q.Run)
 	if v.Who.May() {
-		p.Commands = commandsOf(p, hasDocuments && !kind.Rewrite)
+		p.Commands = commandsOf(p, !kind.Rewrite)
 	}
 	return content{Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == ""}, nil
 }
@@ -134,8 +133,6 @@ func outcomesOf(kind run.KindRow, counts map[run.Outcome]int) []outcomeCount {
 		seen[o] = true
 		state := "good"
 		switch {
-		case len(kind.Passes) > 0:
-			state = "off"
 		case o == run.DocFailed:
 			state = "bad"
 		case o == run.DocDeferred:

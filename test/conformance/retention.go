@@ -55,8 +55,7 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 		{"never: what is younger", retentionYounger},
 		{"never: a running run and its error details", retentionRunning},
 		{"never: a run that a running run names", retentionNamed},
-		{"never: the last comparison that completed", retentionLastCompared},
-		{"never: open and accepted findings", retentionFindings},
+		{"never: the last comparison that ended well, and one that goes on", retentionLastCompared},
 		{"never: the ledger, the adoption, the heartbeats", retentionKept},
 		{"never: another environment's rows", retentionEnvironments},
 		{"never: rows of the last 30 days, whoever asks", retentionRefused},
@@ -141,14 +140,6 @@ func (f *retentionTest) detail(h run.BatchLease) {
 	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, []run.ErrorDetail{{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}}))
 }
 
-// compares begins a run of the kind that compares, and ends it unless it is to run.
-func (f *retentionTest) compares(id, filter string, failed int) {
-	f.Helper()
-	compared := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.Store}}
-	compared.begin(id, run.Kinds().Comparing().Kind, filter)
-	compared.complete(f.Store, id, failed)
-}
-
 func (f *retentionTest) there(id string) bool {
 	f.Helper()
 	_, ok, err := f.Store.Run(f.Context(), id)
@@ -168,29 +159,25 @@ func (f *retentionTest) addErrors(s run.Store, n int) {
 	}
 }
 
-// gone saves findings and makes them gone.
-func (f *retentionTest) gone(s reconcile.Findings, lines ...int64) {
+// compared begins and ends comparisons that name documents, each with its entry of the audit log.
+func (f *retentionTest) compared(s reconcile.Findings, ids ...int64) {
 	f.Helper()
-	for _, line := range lines {
-		seen := seenAt(reconcile.Stale, line, "a", "h")
-		_, _, err := s.Save(f.Context(), "r1", []reconcile.Seen{seen}, nil)
-		require.NoError(f, err)
-		_, closed, err := s.Save(f.Context(), "r2", nil, []reconcile.Key{seen.Key})
-		require.NoError(f, err)
-		require.Equal(f, 1, closed)
+	for _, id := range ids {
+		begun(f, s, reconcile.Comparison{ID: fmt.Sprint(id), IDs: []string{"a"}})
+		end(f, s, "")
 	}
 }
 
 func retentionParts(f *retentionTest) {
 	f.endedRun("r")
 	f.addErrors(f.Store, 3)
-	f.gone(f.Findings, 1, 2)
+	f.compared(f.Findings, 1, 2)
 	audits := f.rows("audit_log")
 	f.Age(f, old)
 	for part, want := range map[retention.Part]map[string]int{
 		retention.ErrorDetails: {"error_detail": 4},
 		retention.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
-		retention.GoneFindings: {"finding": 2},
+		retention.Comparisons:  {"comparison": 2},
 		retention.AuditLog:     {"audit_log": audits},
 	} {
 		left := f.Rows(f)
@@ -239,15 +226,14 @@ func retentionLimit(f *retentionTest) {
 	add := func(from, n int64) {
 		f.addErrors(f.Store, int(n))
 		for line := range n {
-			f.gone(f.Findings, from+line)
-			require.NoError(f, f.Store.Write(f.Context(), entry("X")))
+			f.compared(f.Findings, from+line)
 		}
 	}
 	add(0, 25)
 	f.Age(f, 48*time.Hour)
 	add(100, 5)
 	f.Age(f, retention.LeastDays*24*time.Hour+time.Hour)
-	for _, part := range []retention.Part{retention.ErrorDetails, retention.GoneFindings, retention.AuditLog} {
+	for _, part := range []retention.Part{retention.ErrorDetails, retention.Comparisons, retention.AuditLog} {
 		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
 		n, err := f.Retention.Purge(f.Context(), part, retention.LeastDays+1, 1000)
 		require.NoError(f, err)
@@ -279,7 +265,7 @@ func retentionChunks(f *retentionTest) {
 	require.Error(f, err)
 	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
 	require.Equal(f, all-2001, f.purge(retention.EndedRuns, all-2001))
-	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0}, without(f.Rows(f), "audit_log"),
+	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0}, without(f.Rows(f), "audit_log"),
 		"its row goes last")
 	require.Equal(f, run.RunPurged, f.read("big").Status)
 	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
@@ -384,7 +370,7 @@ func retentionWhole(f *retentionTest) {
 func retentionYounger(f *retentionTest) {
 	f.endedRun("r")
 	f.addErrors(f.Store, 1)
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, retention.LeastDays*24*time.Hour-time.Hour)
 	was := f.all()
 	f.purgeAll(f.Retention)
@@ -427,37 +413,24 @@ func retentionNamed(f *retentionTest) {
 }
 
 func retentionLastCompared(f *retentionTest) {
-	last := func() string {
-		id, _, _, err := f.Findings.LastCompleted(f.Context(), run.Kinds().Comparing().Kind)
-		require.NoError(f, err)
-		return id
+	for _, c := range []struct {
+		id, failed string
+		ids        []string
+	}{{"before", "", nil}, {"last", "", nil}, {"failed", "x", nil}, {"named", "", []string{"a"}}} {
+		begun(f, f.Findings, reconcile.Comparison{ID: c.id, IDs: c.ids})
+		f.Age(f, time.Minute)
+		end(f, f.Findings, c.failed)
 	}
-	f.compares("before", "", 0)
-	f.compares("last", "", 0)
-	f.compares("with-failures", "", 1)
-	f.compares("named", `{"ids":["a"]}`, 0)
-	f.endedRun("drain")
+	begun(f, f.Findings, reconcile.Comparison{ID: "open"})
 	f.Age(f, old)
-	f.purgeAll(f.Retention)
-	require.Equal(f, 1, f.rows("run"))
-	require.Equal(f, "last", last())
-	require.Equal(f, run.RunCompleted, f.read("last").Status)
-	f.compares("next", "", 0)
-	f.purgeAll(f.Retention)
-	require.Equal(f, []any{"next", false}, []any{last(), f.there("last")})
-}
-
-func retentionFindings(f *retentionTest) {
-	open, accepted := seenAt(reconcile.Stale, 1, "a", "h"), seenAt(reconcile.Edited, 2, "a", "h")
-	_, _, err := f.Findings.Save(f.Context(), "r1", []reconcile.Seen{open, accepted}, nil)
+	require.Equal(f, []int{1, 2, 0}, []int{f.purge(retention.Comparisons, 1), f.purge(retention.Comparisons, 1000), f.purge(retention.Comparisons, 1000)})
+	last, _, err := f.Findings.Last(f.Context())
 	require.NoError(f, err)
-	require.NoError(f, f.Findings.(reconcile.Accepter).Accept(f.Context(), []reconcile.Key{accepted.Key}, accepts()))
-	f.gone(f.Findings, 3)
-	f.Age(f, old)
-	require.Equal(f, []int{1, 0}, []int{f.purge(retention.GoneFindings, 1000), f.purge(retention.GoneFindings, 1000)})
-	list, err := f.Findings.List(f.Context(), reconcile.Query{}, nil, 10)
+	open, _, err := f.Findings.Next(f.Context())
 	require.NoError(f, err)
-	require.Equal(f, []reconcile.State{reconcile.Accepted, reconcile.Open}, []reconcile.State{list[0].State, list[1].State})
+	require.Equal(f, []string{"last", "open"}, []string{last.ID, open.ID})
+	end(f, f.Findings, "")
+	require.Equal(f, 1, f.purge(retention.Comparisons, 1000), "another one is the last")
 }
 
 func retentionKept(f *retentionTest) {
@@ -466,7 +439,7 @@ func retentionKept(f *retentionTest) {
 	}
 	f.endedRun("r")
 	f.addErrors(f.Store, 1)
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.Kept(f)
 	require.NotEmpty(f, was)
@@ -476,15 +449,14 @@ func retentionKept(f *retentionTest) {
 }
 
 func retentionEnvironments(f *retentionTest) {
-	theirs := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.OtherRuns}}
-	theirs.beginIn(f.OtherRuns, "dev", "theirs", run.Drain, "")
-	theirs.complete(f.OtherRuns, "theirs", 0)
+	require.NoError(f, f.OtherRuns.StartRun(f.Context(), run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase}, entry(run.CodeRunStart)))
+	f.must(f.OtherRuns.FailRun(f.Context(), "theirs", "x", 0, entry("RUN_FAIL")))
 	f.addErrors(f.OtherRuns, 2)
-	f.gone(f.OtherFindings, 1)
+	f.compared(f.OtherFindings, 1)
 	before := f.Rows(f)
 	f.endedRun("ours")
 	f.addErrors(f.Store, 1)
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	f.purgeAll(f.Retention)
 	require.Equal(f, before, f.Rows(f))
@@ -495,7 +467,7 @@ func retentionEnvironments(f *retentionTest) {
 func retentionRefused(f *retentionTest) {
 	f.endedRun("r")
 	f.addErrors(f.Store, 1)
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.all()
 	refused := func(part retention.Part, days, limit int, code string) {
@@ -527,5 +499,5 @@ func retentionCancelled(f *retentionTest) {
 
 // PurgedTables are the tables that a purge is about.
 func PurgedTables() []string {
-	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "audit_log"}
+	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "comparison", "audit_log"}
 }

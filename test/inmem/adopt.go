@@ -83,7 +83,6 @@ func (s *Sink) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
 				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
-			s.written[r.Line] = time.Now()
 			w.Taken++
 		case e.Version == r.Version && e.Run != p.Run:
 			w.Known++

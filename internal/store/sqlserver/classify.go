@@ -13,8 +13,8 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/retention"
+	"sqlwriter/internal/store/shared"
 )
 
 // rule is one row of the table of errors.

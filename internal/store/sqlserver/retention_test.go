@@ -11,9 +11,9 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
-	"sqlwriter/internal/retention"
 )
 
 func TestRetention(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
-	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/retention"
+	"sqlwriter/internal/store/shared"
 )
 
 //go:embed sql/*.sql
@@ -102,9 +101,8 @@ type templateData struct {
 	Unwritten               int
 	WentBack, OtherDatabase int
 	LockTimeout             int64 // milliseconds
-	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal. Comparing is the kind of run that compares.
+	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal.
 	LeastRetention, RetentionDays int
-	Comparing                     run.Kind
 
 	Columns, Detail, Tracking []stagedColumn
 	ItemSlots, LineSlots      []stagedSlot
@@ -152,7 +150,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
-		LeastRetention: retention.LeastDays, RetentionDays: throwRetention, Comparing: run.Kinds().Comparing().Kind,
+		LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
 	var err error
