@@ -27,7 +27,7 @@ func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 	settings := map[string]string{
 		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c",
 		"LEASE_CONTAINER": "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
-		"AzureWebJobsStorage": "UseDevelopmentStorage=true",
+		"AzureWebJobsStorage":   "UseDevelopmentStorage=true",
 		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), "RUNS_QUEUE": "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 	}
 	const limit = 100 * time.Millisecond

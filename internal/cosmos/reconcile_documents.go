@@ -3,11 +3,8 @@ package cosmos
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
-	"strings"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
@@ -39,17 +36,4 @@ func (d ReconcileDocuments) Changed(ctx context.Context, from, to int64, size in
 // ReadMany implements reconcile.Documents.
 func (d ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
 	return d.c.readMany(ctx, operation{"cosmos: read many", onContainer}, "SELECT *", ids, readManyChunk)
-}
-
-// namesLine is the condition that a document names one of lines, as main line or duplicate.
-func (c *condition) namesLine(lines []int64) string {
-	var names []string
-	for _, line := range lines {
-		names = append(names, c.addAll(fmt.Sprintf("@line%d_", len(names)), ops.Search{Line: line}.Lines())...)
-	}
-	text := "(" + mainLine + " IN (" + strings.Join(names, ", ") + ")"
-	for _, name := range names {
-		text += " OR ARRAY_CONTAINS(" + duplicates + ", " + name + ")"
-	}
-	return text + ")"
 }

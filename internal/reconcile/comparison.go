@@ -76,7 +76,7 @@ func readPosition(text string) (position, error) {
 }
 
 func (p position) String() string {
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(p) //nolint:gosec // a pass is not a secret
 	if err != nil {
 		panic("reconcile: a position cannot be written as JSON: " + err.Error()) // cannot happen: it is texts and numbers
 	}

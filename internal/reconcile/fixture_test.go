@@ -49,7 +49,6 @@ type world struct {
 	// mended are the comparisons that asked for a run that mends.
 	mended  []string
 	flowOff bool
-	log     io.Writer
 	// spoil changes a line that was read.
 	spoil func(line *reconcile.Line)
 	// before and after are called around each call of a port of Reconcile. An error is the call's.

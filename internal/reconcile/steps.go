@@ -90,7 +90,7 @@ const ByTimer = "RecoverRetries"
 // tick goes on. While the breaker refuses, it does nothing.
 func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
 	if r.p.Breaker.Permit(ctx) != nil {
-		return 0, nil
+		return 0, nil //nolint:nilerr // the breaker tells itself why
 	}
 	if err := r.beginNight(ctx); err != nil {
 		return 0, err

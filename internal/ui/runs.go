@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -131,13 +132,7 @@ func outcomesOf(kind run.KindRow, counts map[run.Outcome]int) []outcomeCount {
 			continue
 		}
 		seen[o] = true
-		state := "good"
-		switch {
-		case o == run.DocFailed:
-			state = "bad"
-		case o == run.DocDeferred:
-			state = "wait"
-		}
+		state := cmp.Or(map[run.Outcome]string{run.DocFailed: "bad", run.DocDeferred: "wait"}[o], "good")
 		all = append(all, outcomeCount{Outcome: strings.ReplaceAll(string(o), "_", " "), Kind: state, Count: counts[o]})
 	}
 	return all

@@ -492,6 +492,7 @@ func findingsCancelled(f *findingsTest) {
 	seen := seenAt(reconcile.Edited, 7, "a", "h1")
 	f.save([]reconcile.Seen{seen})
 	ctx, cancel := context.WithCancel(f.Context())
+	going := f.next()
 	cancel()
 	for name, call := range map[string]func() error{
 		"begin": func() error {
@@ -500,7 +501,7 @@ func findingsCancelled(f *findingsTest) {
 		},
 		"next":   func() error { _, _, err := f.Findings.Next(ctx); return err },
 		"last":   func() error { _, _, err := f.Findings.Last(ctx); return err },
-		"save":   func() error { return f.Findings.Save(ctx, f.next(), nil, []reconcile.Key{seen.Key}) },
+		"save":   func() error { return f.Findings.Save(ctx, going, nil, []reconcile.Key{seen.Key}) },
 		"list":   func() error { _, err := f.Findings.List(ctx, reconcile.Query{}, nil, 1); return err },
 		"counts": func() error { _, err := f.Findings.Counts(ctx); return err },
 		"adopt":  func() error { _, err := f.Findings.AdoptedAt(ctx); return err },
