@@ -26,6 +26,8 @@ type own struct {
 	state invoice.State
 	// content is its manufacturer's name.
 	content string
+	// applied: the line has that content, even if the document failed since.
+	applied bool
 }
 
 func (h *history) own() (all []own) {
@@ -36,7 +38,7 @@ func (h *history) own() (all []own) {
 		}
 		d := h.read(raw)
 		if e, ok := h.sink.Entry(d.Main); ok && e.DocumentID == d.ID && d.State.Outcome != commit.Manual {
-			all = append(all, own{n, d.ID, d.Main, d.State, d.Values[0].Text})
+			all = append(all, own{n, d.ID, d.Main, d.State, d.Values[0].Text, e.Hash == d.Hash})
 		}
 	}
 	return all
