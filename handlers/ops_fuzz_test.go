@@ -64,6 +64,8 @@ func request(t *rapid.T, r opsapi.Row, whole bool) opsCall {
 		switch {
 		case whole && p.Name == "ids" && (r.Name == "document.retry" || r.Name == "document.diff"): // the first takes ids or a filter
 			values[p.Name] = there["id"]
+		case whole && p.Name == "id" && r.Name == "evidence.restore":
+			values[p.Name] = deletedID
 		case whole && p.Name == "findings" && r.Name == "finding.accept":
 			values[p.Name] = there[p.Name]
 		case whole && (p.Required || p.Name == "why" || (p.Name == "id" && r.Name == "document.why")): // which takes an id or a line

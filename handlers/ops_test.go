@@ -26,8 +26,11 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// failedID is the document of operated, which has failed.
-const failedID = "2025-12-17 10:30:00.000000-06:00-0001-1"
+// failedID is the document of operated, which has failed. deletedID is one that failed and was deleted.
+const (
+	failedID  = "2025-12-17 10:30:00.000000-06:00-0001-1"
+	deletedID = "2025-12-17 10:30:00.000000-06:00-0002-1"
+)
 
 // operated returns the use cases over adapters in memory, and their run store.
 func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
@@ -45,8 +48,9 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 	for _, name := range []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata} {
 		require.NoError(t, evidence.Keep(t.Context(), folder+"/"+name, []byte("{}")))
 	}
+	keepEvidence(t, evidence, `{"id":"`+deletedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2}}`)
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
+		Creator: docs, Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
@@ -58,6 +62,20 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 			}, nil
 		},
 	}, ops.Options{SysName: "web", Now: clock}), store
+}
+
+// keepEvidence keeps the evidence of a document that failed and is not in the container.
+func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
+	t.Helper()
+	doc, err := invoice.Read(json.RawMessage(original), clock())
+	require.NoError(t, err)
+	failed, err := json.Marshal(commit.PillError{DocumentID: doc.ID, Kind: "document", Code: "2628"})
+	require.NoError(t, err)
+	metadata, err := json.Marshal(commit.PillMetadata{DocumentID: doc.ID, HashVersion: invoice.HashVersion})
+	require.NoError(t, err)
+	for name, content := range map[string]string{commit.EvidenceOriginal: original, commit.EvidenceError: string(failed), commit.EvidenceMetadata: string(metadata)} {
+		require.NoError(t, evidence.Keep(t.Context(), commit.EvidenceFolder(doc, 0)+"/"+name, []byte(content)))
+	}
 }
 
 type oneTable struct{}
@@ -402,3 +420,4 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 type noLedger struct{}
 
 func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
+func (noLedger) LedgerOf(context.Context, string) ([]ops.LedgerLine, error)     { return nil, nil }

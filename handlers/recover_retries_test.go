@@ -69,12 +69,12 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
 		return commit.Recovered{
 			Report: commit.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
-			Found: map[commit.Window]int{commit.Due: 2, commit.Orphans: 1}, More: []commit.Window{commit.Due},
+			Found: map[commit.Window]int{commit.Blamed: 2, commit.Orphans: 1}, More: []commit.Window{commit.Blamed},
 			Missed: 1, Flow: "stopped since then",
 		}, nil
 	})), Options{}, strings.NewReader(timerBody))
-	require.Contains(t, w.Body.String(), "took up 3 documents: 3 applied; there are more in [due]; the feed did not bring 1 of them; the flow is stopped since then")
-	require.Contains(t, log, `"found":{"due":2,"orphans":1},"more":["due"],"missed":1,"oldest_s":3600`)
+	require.Contains(t, w.Body.String(), "took up 3 documents: 3 applied; there are more in [blamed]; the feed did not bring 1 of them; the flow is stopped since then")
+	require.Contains(t, log, `"found":{"blamed":2,"orphans":1},"more":["blamed"],"missed":1,"oldest_s":3600`)
 	require.Contains(t, log, `"flow":"stopped since then"`)
 }
 

@@ -148,7 +148,7 @@ func TestAuditsOverTheApp(t *testing.T) {
 func TestAStoppedFlowIsSeenBeforeSQLIsRead(t *testing.T) {
 	r := operated(t)
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-		Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour),
+		Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Minute),
 	}}, "")
 	require.NoError(t, err)
 	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"

@@ -251,6 +251,9 @@ func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
 				return err
 			}
 			r.DryRun = false
+			if r.Limit == 0 && len(c.IDs) == 0 && !counted.AtLeast {
+				r.Limit = counted.Matched // what failed since the question is not what was agreed to
+			}
 		}
 		started, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
 		if err = printExecution(a, started, err); err == nil && len(c.IDs) > 0 {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/store/sqlite"
 )
 
 // ledgerCommands groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
@@ -28,10 +26,11 @@ type ledgerCommands struct {
 }
 
 type ledgerAdoptCommand struct {
-	DryRun bool `help:"Write nothing, and count what a full run would do now."`
-	Empty  bool `help:"Record that no other program has written results. Refused if the container has committed documents."`
-	Rate   int  `help:"Read at most N documents a second." placeholder:"N"`
-	Yes    bool `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
+	DryRun bool   `help:"Write nothing, and count what a full run would read now."`
+	Before string `help:"For a copy from before the adoption: leave out what ended after the time of the copy. 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	Empty  bool   `help:"Record that no other program has written results. Refused if the container has committed documents."`
+	Rate   int    `help:"Read at most N documents a second." placeholder:"N"`
+	Yes    bool   `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
 }
 
 // maxSkipped is how many skipped documents are named.
@@ -42,7 +41,7 @@ const progressEvery = 2 * time.Second
 
 // Run adopts the database, previews that, or records that there is nothing to adopt.
 func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
-	if c.Empty && (c.DryRun || c.Rate > 0) {
+	if c.Empty && (c.DryRun || c.Rate > 0 || c.Before != "") {
 		return &usageError{errors.New("--empty reads nothing: it can be combined with --yes only")}
 	}
 	if c.Rate < 0 {
@@ -52,26 +51,31 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	documents, err := s.documents()
+	container, err := s.documents()
 	if err != nil {
 		return err
 	}
-	defer documents.Close()
+	defer container.Close()
 	db, err := s.database(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	sysName := s.config().SysName
+	documents := container.Reconcile(sysName)
 	a.notef("environment: %s (%s)", sysName, config.SysName)
 	if c.Empty {
-		return c.empty(ctx, a, documents, db, sysName)
+		return c.empty(ctx, a, documents, db)
 	}
-	return c.adopt(ctx, a, documents, db, sysName)
+	return c.adopt(ctx, a, documents, db)
 }
 
 // adopt runs the adoption, or the dry run of one.
-func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
+	bound, err := a.moment("--before", c.Before)
+	if err != nil {
+		return err
+	}
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -80,21 +84,17 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		a.notef("adopted already: %s; --yes adopts again", a.describeAdoption(before))
 		return c.print(a, before)
 	}
-	ledger := adopt.Ledger(db)
 	if c.DryRun {
-		scratch, err := newScratch(ctx)
-		if err != nil {
-			return err
-		}
-		defer scratch.remove(a)
-		ledger = adopt.Preview(db, scratch)
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
+		if found := before.Counts.Before; !bound.Equal(found) {
+			return &usageError{fmt.Errorf("--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes", a.time(found), a.time(bound))}
+		}
 		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started), a.readUpTo(before.Watermark))
 	}
 	w := adoptProgress{a: a, began: time.Now()}
-	after, err := adopt.New(documents, ledger, adopt.Options{
-		SysName: sysName, By: operatorName(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+	after, err := adopt.New(documents, db, adopt.Options{
+		By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 }
 
 // empty records that the database has no history, unless the container shows one.
-func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	case before.Phase == adopt.Running:
 		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
-	id, err := committed(ctx, documents, sysName)
+	id, err := committed(ctx, documents)
 	if err != nil {
 		return err
 	}
@@ -135,18 +135,21 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 }
 
 // committed returns the id of a committed document of the environment, or "".
-func committed(ctx context.Context, documents adopt.Documents, sysName string) (id string, err error) {
+func committed(ctx context.Context, documents adopt.Documents) (id string, err error) {
 	const always = 1 << 53
-	err = documents.Window(ctx, sysName, 0, always, func(page []invoice.Projection) (bool, error) {
+	for continuation, more := "", true; more; more = continuation != "" {
+		page, next, _, err := documents.Changed(ctx, 0, always, 1000, continuation)
+		if err != nil {
+			return "", err
+		}
 		for _, raw := range page {
 			if d, err := invoice.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
-				id = d.ID
-				return false, nil
+				return d.ID, nil
 			}
 		}
-		return true, nil
-	})
-	return id, err
+		continuation = next
+	}
+	return "", nil
 }
 
 func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {
@@ -160,11 +163,11 @@ type receipt struct {
 	Started  *time.Time  `json:"started"`
 	Finished *time.Time  `json:"finished"`
 	adopt.Counts
-	Older int `json:"older"`
+	Kept int `json:"kept"`
 }
 
 func receiptOf(s adopt.State) receipt {
-	r := receipt{State: s.Phase, By: s.By, Counts: s.Counts, Older: s.Counts.Older()}
+	r := receipt{State: s.Phase, By: s.By, Counts: s.Counts, Kept: s.Counts.Kept()}
 	if !s.Started.IsZero() {
 		r.Started = &s.Started
 	}
@@ -187,8 +190,7 @@ func (r receipt) print(a *app) error {
 	if r.State == adopt.Done {
 		add(r.Adopted, "  adopted", "the newest result of the line")
 		add(r.Marked, "  marked", "the newest result of the line failed")
-		add(r.Known, "  known", "the ledger had the document already")
-		add(r.Older, "  older", "the ledger has a newer document for the line")
+		add(r.Kept, "  kept", "the ledger had the document already, or has a newer one for the line")
 	}
 	add(r.Unproven, "unproven", "documents that changed after the commit: a later snapshot of them is written")
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
@@ -317,31 +319,4 @@ func operatorName() string {
 		host = h
 	}
 	return name + "@" + host
-}
-
-// scratch is a ledger in a temporary SQLite file, for a dry run.
-type scratch struct {
-	*sqlite.Store
-	dir string
-}
-
-func newScratch(ctx context.Context) (*scratch, error) {
-	dir, err := os.MkdirTemp("", "sqlwriterctl-")
-	if err != nil {
-		return nil, fmt.Errorf("dry run: %w", err)
-	}
-	store, err := sqlite.Open(ctx, filepath.Join(dir, "scratch.db"), sqlite.Options{})
-	if err == nil {
-		err = store.Migrate(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("dry run: %w", err), os.RemoveAll(dir))
-	}
-	return &scratch{Store: store, dir: dir}, nil
-}
-
-func (s *scratch) remove(a *app) {
-	if err := errors.Join(s.Close(), os.RemoveAll(s.dir)); err != nil {
-		a.notef("dry run: %v", err)
-	}
 }

@@ -197,7 +197,7 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 			r := operated(t)
 			connection := r.env["SQL_CONNECTION"]
 			_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour),
+				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Minute),
 			}}, "")
 			require.NoError(t, err)
 			r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
@@ -278,6 +278,7 @@ func storesOf(store *inmem.RunStore, executor ops.Executor, sink commit.Sink) fu
 type noLedger struct{}
 
 func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
+func (noLedger) LedgerOf(context.Context, string) ([]ops.LedgerLine, error)     { return nil, nil }
 
 func TestOperatingOverTheApp(t *testing.T) {
 	o, id := inMemory(t)

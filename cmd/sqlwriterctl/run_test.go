@@ -478,3 +478,38 @@ func TestAnActionWithoutAnAnswer(t *testing.T) {
 		require.NotContains(t, b.errors, "may have been done")
 	}
 }
+
+// An app that meets a failing dependency amid an action says so, and the operator looks before doing it again.
+func TestAnActionThatFailedOnItsWay(t *testing.T) {
+	b := newBench(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"detail":"no answer","kind":"infrastructure","code":"timeout"}`))
+	}))
+	t.Cleanup(server.Close)
+	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
+	for told, args := range map[bool][]string{true: {"document", "retry", "a", "--why", "x"}, false: {"document", "retry", "a", "--dry-run"}} {
+		require.Equal(t, exitFailed, b.run(t, args...))
+		require.Equal(t, told, strings.Contains(b.errors, "the app answers 503, and `audit list` shows whether the action was begun: no answer"), b.errors)
+	}
+}
+
+// What fails between the question and its answer was not shown to who agreed.
+func TestARetryTakesNoMoreThanWasShown(t *testing.T) {
+	b := newBench(t)
+	var asked []ops.RetryRequest
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request ops.RetryRequest
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&request))
+		asked = append(asked, request)
+		_, _ = w.Write([]byte(`{"kind":"replay","matched":3}`))
+	}))
+	t.Cleanup(server.Close)
+	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
+	b.shows, b.asks, b.stdin = true, true, "y\n"
+	require.Equal(t, exitOK, b.run(t, "document", "retry", "--status", "failed", "--why", "x"), b.errors)
+	require.Len(t, asked, 2)
+	require.Equal(t, []int{0, 3}, []int{asked[0].Limit, asked[1].Limit})
+	require.True(t, asked[0].DryRun)
+	require.False(t, asked[1].DryRun)
+}

@@ -111,7 +111,10 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 		n := c.Depth[status]
 		text := atLeast(n.Documents, n.AtLeast)
 		if status == invoice.RetryScheduled && n.Documents > 0 {
-			text += fmt.Sprintf(" (%d due, %d put off, %d postponed)", c.Due, c.PutOff, c.Postponed)
+			text += fmt.Sprintf(" (%d due, %d put off, %d with spent retries)", c.Due, c.PutOff, c.Postponed)
+			if c.Postponed > 0 {
+				text += "; spent ones are tried hourly, or when others are written: `document why`"
+			}
 		}
 		rows = append(rows, []string{string(status), text})
 	}

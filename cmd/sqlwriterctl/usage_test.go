@@ -148,8 +148,7 @@ func (r *real) counted(t *testing.T) {
 func TestStatusCheckIsForMonitors(t *testing.T) {
 	r := operated(t)
 	known := breaker.Dependency{State: breaker.DependencyOK, Since: time.Now().Add(-11 * time.Minute)}
-	_, err := r.control(t).Store(t.Context(), breaker.Control{Dependencies: map[string]breaker.Dependency{"sql": known}}, "")
-	require.NoError(t, err)
+	require.NoError(t, r.control(t).StoreStatus(t.Context(), breaker.Status{Instance: "a", Dependencies: map[string]breaker.Dependency{"sql": known}}))
 	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
 	require.Regexp(t, "hint: `sqlwriterctl explain [a-z_]+` says what it means and what to do", r.errors)
 	require.Regexp(t, `^ATTENTION\s+\S`, r.out)

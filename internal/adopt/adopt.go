@@ -16,14 +16,19 @@ import (
 const (
 	// maxRows is the number of rows of one page, far below the 5,000 locks at which SQL Server locks the whole table.
 	maxRows = 1000
-	// firstWindow is the length of the first window in seconds. After a window with less than fewDocuments the length
-	// doubles. A window with more than mostDocuments is abandoned and repeated with half of the documents that came.
-	firstWindow   = 24 * 60 * 60
+	// maxDocuments is the number of documents of one request to the container.
+	maxDocuments = 1000
+	// beginning is 2015-01-01 as a _ts. The service is not older, so the first window ends there.
+	beginning = 1_420_070_400
+	// longest and shortest bound the length of a window in seconds: 30 days, and an hour. After a window with more than
+	// mostDocuments the length is halved; after one with less than fewDocuments it doubles.
+	longest       = 30 * 24 * 60 * 60
+	shortest      = 60 * 60
 	fewDocuments  = 2500
 	mostDocuments = 10_000
 	// forever ends the last window: the year 10000. It includes documents that change during the run.
 	forever = 253_402_300_800
-	// maxRepeats is how often a window is repeated after a throttled request or contention.
+	// maxRepeats is how often a throttled request, or one that met contention, is repeated.
 	maxRepeats = 8
 	// firstRepeat and lastRepeat bound the doubling waits between repeats.
 	firstRepeat = time.Second
@@ -32,20 +37,19 @@ const (
 
 // Options configure an Adoption. Each zero value means the default that its comment names.
 type Options struct {
-	// SysName is the environment to adopt.
-	SysName string
 	// By is stored with the run.
 	By string
+	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have no
+	// ledger rows. A run that is continued keeps the one that it has.
+	Before time.Time
 	// Rate is the most documents read per second; 0 means unlimited.
 	Rate int
-	// WriterMayWork accepts that another program finishes documents meanwhile, as in a dry run before the old writer
-	// stops.
-	WriterMayWork bool
+	// DryRun counts the documents from the beginning, and uses no ledger. Another program may finish documents meanwhile.
+	DryRun bool
 	// Now is the clock. Wait sleeps until d has passed or the context ends.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
-	// OnPage is called for every page read, OnSkip for every document without ledger rows. A repeated window calls them
-	// again.
+	// OnPage is called for every page read, OnSkip for every document without ledger rows.
 	OnPage func(Progress)
 	OnSkip func(id string, reason Reason)
 }
@@ -63,14 +67,14 @@ type Adoption struct {
 	docs   Documents
 	ledger Ledger
 	o      Options
-	// minDocuments and maxDocuments are fewDocuments and mostDocuments; tests set smaller ones.
-	minDocuments, maxDocuments int
+	// few and most are fewDocuments and mostDocuments; tests set smaller ones.
+	few, most int
 	// began is when Run was called; read is the number of documents since.
 	began time.Time
 	read  int
 }
 
-// New makes an Adoption over its two ports.
+// New makes an Adoption over its two ports. A dry run needs no ledger.
 func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -84,58 +88,80 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.OnSkip == nil {
 		o.OnSkip = func(string, Reason) {}
 	}
-	return &Adoption{docs: docs, ledger: ledger, o: o, minDocuments: fewDocuments, maxDocuments: mostDocuments}
+	return &Adoption{docs: docs, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
 }
 
-// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue.
+// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue. A dry
+// run returns its counts, in no phase.
 //
 // Errors by kind: infrastructure, throttled, quota; contention, condition Changed, if another adoption runs at the same
 // time. The same kind with code "still_written" means that another program finishes documents. The run then stays open,
 // because the ledger would lack those documents.
 func (a *Adoption) Run(ctx context.Context) (State, error) {
 	a.began = a.o.Now()
-	s, err := a.ledger.State(ctx)
+	s, err := a.begin(ctx)
 	if err != nil {
 		return s, err
 	}
-	if s.Phase != Running {
-		if s, err = a.ledger.Begin(ctx, s, a.o.By); err != nil {
-			return s, err
-		}
+	if s.Watermark == 0 {
+		s.Counts.Before = a.o.Before
 	}
-	length, repeats := int64(firstWindow), 0
+	length := int64(longest)
 	for s.Watermark < forever {
-		w, err := a.window(ctx, s, a.end(s.Watermark, length))
-		switch {
-		case err != nil && repeats < maxRepeats && isTransient(err):
-			if err := a.o.Wait(ctx, repeatAfter(err, repeats)); err != nil {
-				return s, fault.Wrap(fault.Infrastructure, "adopt: run", "cancelled", "stopped while waiting for another try", err)
-			}
-			repeats++
-			continue
-		case err != nil:
+		w := &window{a: a, run: s.Run, from: s.Watermark, to: a.end(s.Watermark, length), counts: s.Counts.plus(Counts{}), rows: map[int64]Row{}}
+		if err := w.process(ctx); err != nil {
 			return s, err
-		case !w.complete:
-			length = w.half()
-		case w.documents < a.minDocuments:
-			length *= 2
 		}
-		repeats = 0
-		if w.complete {
-			s.Watermark, s.Counts = w.to, w.counts
+		switch {
+		case w.documents > a.most:
+			length = max(shortest, length/2)
+		case w.documents < a.few:
+			length = min(longest, 2*length)
 		}
+		s.Watermark, s.Counts = w.to, w.counts
+	}
+	if a.o.DryRun {
+		return s, nil
 	}
 	return a.ledger.Finish(ctx, s.Run, s.Watermark)
+}
+
+// begin returns the state of the unfinished run, or of a new one.
+func (a *Adoption) begin(ctx context.Context) (State, error) {
+	if a.o.DryRun {
+		return State{}, nil
+	}
+	s, err := a.ledger.State(ctx)
+	if err != nil || s.Phase == Running {
+		return s, err
+	}
+	return a.ledger.Begin(ctx, s, a.o.By)
 }
 
 // end is the end of the window that begins at from. The container's clock and ours differ, so the last minutes are one
 // window without an end.
 func (a *Adoption) end(from, length int64) int64 {
 	now := a.began.Add(-invoice.ClockSkew).Unix()
-	if from >= now {
+	switch {
+	case from < beginning:
+		return beginning
+	case from >= now:
 		return forever
 	}
 	return min(from+length, now)
+}
+
+// repeat makes a request again while it is throttled or meets contention.
+func (a *Adoption) repeat(ctx context.Context, request func() error) error {
+	for repeats := 0; ; repeats++ {
+		err := request()
+		if err == nil || repeats == maxRepeats || !isTransient(err) {
+			return err
+		}
+		if err := a.o.Wait(ctx, repeatAfter(err, repeats)); err != nil {
+			return fault.Wrap(fault.Infrastructure, "adopt: run", "cancelled", "stopped while waiting for another try", err)
+		}
+	}
 }
 
 // isTransient reports whether an error passes without a change: throttled, or contention that is not a changed state.
@@ -144,7 +170,7 @@ func isTransient(err error) bool {
 	return kind == fault.Throttled || kind == fault.Contention && !fault.Has(err, fault.Changed)
 }
 
-// repeatAfter is the wait before a window is repeated.
+// repeatAfter is the wait before a request is repeated.
 func repeatAfter(err error, repeats int) time.Duration {
 	if e := fault.As(err); e.RetryAfter > 0 {
 		return e.RetryAfter
@@ -159,78 +185,72 @@ type window struct {
 	from, to int64
 	// counts are those of the run including this window.
 	counts Counts
-	// documents is the number of documents, finished or not. complete is false if they were too many and the window was
-	// abandoned.
+	// documents is the number of documents, finished or not.
 	documents int
-	complete  bool
 	// during counts documents that were finished after Run was called; example is one of them.
 	during  int
 	example string
-	// seconds are the _ts of the documents.
-	seconds []int64
 	// rows are not yet written; only the newest of each line.
 	rows map[int64]Row
 }
 
-// window reads one window and writes its rows; the last rows move the watermark. Of two results for one line only the
+// process reads the window and writes its rows; the last rows move the watermark. Of two results for one line only the
 // newer one is sent (invoice.Version). The ledger's guard compares it with existing rows.
-func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, error) {
-	w := &window{a: a, run: s.Run, from: s.Watermark, to: to, counts: s.Counts.plus(Counts{}), complete: true, rows: map[int64]Row{}}
-	err := a.docs.Window(ctx, a.o.SysName, w.from, w.to, func(page []invoice.Projection) (bool, error) {
+func (w *window) process(ctx context.Context) error {
+	for continuation, more := "", true; more; more = continuation != "" {
+		var page []invoice.Projection
+		if err := w.a.repeat(ctx, func() error {
+			docs, next, _, err := w.a.docs.Changed(ctx, w.from, w.to, maxDocuments, continuation)
+			if err == nil {
+				page, continuation = docs, next
+			}
+			return err
+		}); err != nil {
+			return err
+		}
 		for _, raw := range page {
 			w.add(raw)
 		}
-		if w.documents > a.maxDocuments && w.to-w.from > 1 && w.to < forever {
-			w.complete = false
-			return false, nil
-		}
 		for len(w.rows) >= maxRows {
 			if err := w.write(ctx, nil); err != nil {
-				return false, err
+				return err
 			}
 		}
-		a.o.OnPage(Progress{Counts: w.counts, Until: time.Unix(min(w.to, a.o.Now().Unix()), 0).UTC()})
-		return true, a.pace(ctx, len(page))
-	})
-	if err != nil || !w.complete {
-		return w, err
+		w.a.o.OnPage(Progress{Counts: w.counts, Until: time.Unix(min(w.to, w.a.o.Now().Unix()), 0).UTC()})
+		if err := w.a.pace(ctx, len(page)); err != nil {
+			return err
+		}
 	}
-	if w.during > 0 && !a.o.WriterMayWork {
-		return w, errors.Join(w.write(ctx, nil), w.stillWritten())
+	if w.during > 0 && !w.a.o.DryRun {
+		return errors.Join(w.write(ctx, nil), w.stillWritten())
 	}
-	return w, w.write(ctx, &Advance{Watermark: w.to, Counts: w.counts})
-}
-
-// half is the length of a window with half of the documents that came.
-func (w *window) half() int64 {
-	slices.Sort(w.seconds)
-	return max(1, w.seconds[len(w.seconds)/2]-w.from)
+	return w.write(ctx, &Advance{Watermark: w.to, Counts: w.counts})
 }
 
 // add converts one document into rows.
 func (w *window) add(raw invoice.Projection) {
 	d, err := invoice.Read(raw, w.a.o.Now())
 	w.documents++
-	w.seconds = append(w.seconds, d.TS)
 	switch {
 	case err != nil:
 		w.skip("", NoID)
 		return
-	case d.SysName != w.a.o.SysName: // a service's filter may ignore the case
-		return
-	case !finished(d):
+	case !isEnded(d):
 		w.counts.Open++
 		if d.State.Status == invoice.Processing {
 			w.counts.Processing++
 		}
+	}
+	end, at := lastEnd(d)
+	if end == "" {
 		return
 	}
 	w.counts.Documents++
-	if finishedAt(d).After(w.a.began) {
+	if at.After(w.a.began) {
 		w.during++
 		w.example = d.ID
 	}
-	rows, reason := RowsOf(d, w.a.o.Now())
+	rows, reason := RowsOf(d, w.a.o.Now(), w.counts.Before)
 	if reason != "" {
 		w.skip(d.ID, reason)
 		return
@@ -267,12 +287,10 @@ func (w *window) write(ctx context.Context, advance *Advance) error {
 		p.Rows[i] = w.rows[line]
 		delete(w.rows, line)
 	}
-	written, err := w.a.ledger.Page(ctx, p)
-	if err != nil {
-		return err
+	if w.a.o.DryRun {
+		return nil
 	}
-	w.counts.Known += written.Known
-	return nil
+	return w.a.repeat(ctx, func() error { return w.a.ledger.Page(ctx, p) })
 }
 
 // pace waits to keep to the rate.

@@ -5,7 +5,6 @@
 //	Adoption.Run   processes window after window until all are done; continues an unfinished run
 //	window         one range of _ts: read, converted into ledger rows, written; its last page moves the watermark
 //	RowsOf         the ledger rows of one document, or the reason why it has none
-//	Preview        the same run against a copy: a dry run
 //
 // # Crashes
 //
@@ -22,5 +21,6 @@
 // # Why windows of _ts
 //
 // The gateway serves no ORDER BY over partitions (docs/facts.md F63), so progress must be a filter. _ts only grows: a
-// document that changes during the adoption moves into a later window, and the last window has no end.
+// document that changes during the adoption moves into a later window, and the last window has no end. Only within a window
+// the service's continuation is used; it is never stored.
 package adopt

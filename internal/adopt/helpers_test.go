@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,9 +17,12 @@ import (
 // container is a container in memory whose documents have any _ts.
 type container struct {
 	docs []stored
-	// pageSize is 100 when zero.
+	// pageSize is 1 when zero.
 	pageSize       int
 	windows, pages int
+	// found are the documents of the window that is being read, of which the first given are read.
+	found []invoice.Projection
+	given int
 	// most is the most documents of one window so far.
 	most int
 	// onPage is called with each page's number, from 1, before the page; its error replaces the page.
@@ -44,33 +46,33 @@ func (c *container) put(raw string) {
 	c.docs = append(c.docs, stored{head.TS, json.RawMessage(raw)})
 }
 
-// Window implements adopt.Documents. It ignores the environment.
-func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]invoice.Projection) (bool, error)) error {
-	c.windows++
-	var found []invoice.Projection
-	for _, d := range c.docs {
-		if d.ts >= from && d.ts < to {
-			found = append(found, invoice.Projection(d.raw))
-		}
-	}
-	if c.afterQuery != nil {
-		c.afterQuery(from, to)
-	}
-	given := 0
-	for part := range slices.Chunk(found, max(1, c.pageSize)) {
-		c.pages++
-		if c.onPage != nil {
-			if err := c.onPage(c.pages); err != nil {
-				return err
+// Changed implements adopt.Documents. It ignores the size that is asked for.
+func (c *container) Changed(_ context.Context, from, to int64, _ int, continuation string) ([]invoice.Projection, string, float64, error) {
+	if continuation == "" {
+		c.windows++
+		c.found, c.given = nil, 0
+		for _, d := range c.docs {
+			if d.ts >= from && d.ts < to {
+				c.found = append(c.found, invoice.Projection(d.raw))
 			}
 		}
-		given += len(part)
-		c.most = max(c.most, given)
-		if more, err := page(part); err != nil || !more {
-			return err
+		if c.afterQuery != nil {
+			c.afterQuery(from, to)
 		}
 	}
-	return nil
+	c.pages++
+	if c.onPage != nil {
+		if err := c.onPage(c.pages); err != nil {
+			return nil, "", 0, err
+		}
+	}
+	page := c.found[c.given:min(len(c.found), c.given+max(1, c.pageSize))]
+	c.given += len(page)
+	c.most = max(c.most, c.given)
+	if c.given == len(c.found) {
+		return page, "", 1, nil
+	}
+	return page, fmt.Sprint(c.given), 1, nil
 }
 
 type ledger struct {
@@ -83,24 +85,24 @@ type ledger struct {
 	after func(n int) error
 }
 
-func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (l *ledger) Page(ctx context.Context, p adopt.Page) error {
 	l.pages++
 	l.largest = max(l.largest, len(p.Rows))
 	if l.onPage != nil {
 		if err := l.onPage(l.pages); err != nil {
-			return adopt.Written{}, err
+			return err
 		}
 	}
-	w, err := l.Sink.Page(ctx, p)
+	err := l.Sink.Page(ctx, p)
 	if err == nil && l.after != nil {
 		err = l.after(l.pages)
 	}
-	return w, err
+	return err
 }
 
 // options have a fixed clock and a Wait that returns at once.
 func options() adopt.Options {
-	return adopt.Options{SysName: "web", By: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
+	return adopt.Options{By: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
 }
 
 func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {

@@ -7,15 +7,11 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Documents is the container.
+// Documents is the container's documents of the environment.
 type Documents interface {
-	// Window passes the documents of one environment to page, in no order and whatever their status. Their _ts is in
-	// [from, to), in seconds since 1970. It stops after the last page, or when page returns more = false or an error,
-	// which is returned unchanged.
-	//
-	// A document has at least the members that invoice.Read uses. A document that changes meanwhile may come twice.
-	// Errors by kind: infrastructure, throttled.
-	Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error
+	// Changed is that of reconcile.Documents: a page of the documents with a _ts in [from, to), and the continuation of the
+	// next page.
+	Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error)
 }
 
 // Ledger has the ledger's rows and the progress of the adoption.
@@ -34,10 +30,20 @@ type Ledger interface {
 	//   - a failure mark meets a row that is not one;
 	//   - content meets a failure mark;
 	//   - content meets content with another hash, if the hashes are comparable or the ledger's is Unproven.
-	Page(ctx context.Context, p Page) (Written, error)
+	Page(ctx context.Context, p Page) error
 	// Finish ends the run and adds the ledger's counts of it. If the run is not at watermark: contention, condition
 	// Changed. Errors by kind: infrastructure, throttled, quota, contention.
 	Finish(ctx context.Context, run string, watermark int64) (State, error)
+}
+
+// Reader reads the ledger's rows.
+type Reader interface {
+	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
+	// infrastructure, throttled.
+	Rows(ctx context.Context, lines []int64) ([]Row, error)
+	// RowsOf returns the ledger rows that a document has, in no order. Rows of a document whose id differs only in case may be among them. It
+	// reads the whole ledger. Errors by kind: infrastructure, throttled.
+	RowsOf(ctx context.Context, document string) ([]Row, error)
 }
 
 // Phase is the phase of a database's adoption.
@@ -73,31 +79,33 @@ func (s State) Adopted() bool { return s.Phase == Done || s.Phase == Empty }
 
 // Counts are the numbers of a run.
 type Counts struct {
-	// Documents are the finished ones (committed or failed) of the environment. Lines are the lines that they name.
+	// Before is Options.Before.
+	Before time.Time `json:"before,omitzero"`
+	// Documents are those of the environment that were committed or failed, also if they were reset since. Lines are the
+	// lines that they name.
 	Documents int `json:"documents"`
 	Lines     int `json:"lines"`
 	// Adopted and Marked are the lines with a ledger row of this run: content, and failure marks. They are known at the
 	// end of the run.
 	Adopted int `json:"adopted"`
 	Marked  int `json:"marked"`
-	// Known are lines whose ledger row had the document before this run.
-	Known int `json:"known"`
 	// Unproven are documents that changed after their commit; see the constant.
 	Unproven int `json:"unproven"`
 	// Skipped counts documents without ledger rows, by reason.
 	Skipped map[Reason]int `json:"skipped,omitempty"`
-	// Open are unfinished documents. Processing are those of them with the old writer's status processing.
+	// Open are documents that wait, those that were reset included. Processing are those of them with the old writer's status processing.
 	Open       int `json:"open"`
 	Processing int `json:"processing"`
 }
 
-// Older are lines with a ledger row of a newer document.
-func (c Counts) Older() int { return max(0, c.Lines-c.Adopted-c.Marked-c.Known) }
+// Kept is how often a line was left alone: the ledger had the document already, or has a newer one.
+func (c Counts) Kept() int { return max(0, c.Lines-c.Adopted-c.Marked) }
 
 func (c Counts) plus(o Counts) Counts {
 	sum := Counts{
+		Before:    c.Before,
 		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted, Marked: c.Marked + o.Marked,
-		Known: c.Known + o.Known, Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
+		Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
 		Skipped: map[Reason]int{},
 	}
 	for _, skipped := range []map[Reason]int{c.Skipped, o.Skipped} {
@@ -120,7 +128,7 @@ const (
 	Failed Outcome = "failed"
 )
 
-// Unproven is the hash version of a document that changed after its commit: its line may have other content. No content
+// Unproven is the hash version of a document that changed after its commit, or was reset: its line may have other content. No content
 // has this version, so a later snapshot of the document is written (docs/requirements.md R16).
 const Unproven = 0
 
@@ -153,13 +161,6 @@ type Page struct {
 // Advance moves the watermark.
 type Advance struct {
 	Watermark int64
-	// Counts are those of the run so far; the ledger adds the Known of this page.
+	// Counts are those of the run so far.
 	Counts Counts
-}
-
-// Written is the result of a page.
-type Written struct {
-	// Taken are rows now in the ledger. Known are rows whose line had the document before this run. The others met a
-	// newer version or were written by the same run.
-	Taken, Known int
 }

@@ -23,6 +23,8 @@ const (
 	MarkNotMade Reason = "mark_not_made"
 	// FailedHere: this product failed it; the ledger already has its failure mark, if any.
 	FailedHere Reason = "failed_here"
+	// Later: it ended after Options.Before, so the database may not have its lines.
+	Later Reason = "later"
 )
 
 // Meaning returns the reason in words.
@@ -40,37 +42,70 @@ func (r Reason) Meaning() string {
 		return "it failed and its lines were not marked (sql_writer.final_error): review them by hand"
 	case FailedHere:
 		return "this product failed it, so it needs no adoption"
+	case Later:
+		return "it ended after the time of --before: a reapply writes it"
 	}
 	return string(r)
 }
 
-// finished reports whether a document is at its end.
-func finished(d invoice.Document) bool {
-	return d.State.Present && (d.State.Status == invoice.Committed || d.State.Status == invoice.Failed)
+// isEnded reports whether a document is at its end.
+func isEnded(d invoice.Document) bool {
+	return d.State.Status == invoice.Committed || d.State.Status == invoice.Failed
 }
 
-// finishedAt is the time in a finished document, or its _ts.
-func finishedAt(d invoice.Document) time.Time {
-	stamp := d.State.CommittedAt
-	if d.State.Status == invoice.Failed {
-		stamp = d.State.FailedAt
+// lastEnd returns how a document last ended, committed or failed, and when; "" if it never did. One that was reset since has
+// only its times to tell.
+func lastEnd(d invoice.Document) (invoice.Status, time.Time) {
+	committed, failed := timeOf(d.State.CommittedAt), timeOf(d.State.FailedAt)
+	end, at := invoice.Committed, committed
+	switch {
+	case isEnded(d):
+		if end = d.State.Status; end == invoice.Failed {
+			at = failed
+		}
+		if at.IsZero() {
+			at = time.Unix(d.TS, 0)
+		}
+	case committed.IsZero() && failed.IsZero():
+		end = ""
+	case failed.After(committed):
+		end, at = invoice.Failed, failed
 	}
-	if us, ok := invoice.TimeOfID(stamp); ok {
-		return time.UnixMicro(us)
-	}
-	return time.Unix(d.TS, 0)
+	return end, at
 }
 
-// RowsOf returns the ledger rows of a finished document, one per line, or the reason why it has no rows. A document
-// with refused values also has rows: another writer wrote it by other rules.
-func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
-	if reason := skipReason(d, now); reason != "" {
+// timeOf is a time in a document; zero if it has none that can be read.
+func timeOf(stamp string) time.Time {
+	us, ok := invoice.TimeOfID(stamp)
+	if !ok {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
+
+// RowsOf returns the ledger rows of a document, one per line, or the reason why it has no rows; neither if it never ended. A
+// document with refused values also has rows: another writer wrote it by other rules. One that was reset has rows of an
+// earlier snapshot, so that the present one is written.
+//
+// A before that is not zero is the time of the database's copy: what ended later has no rows.
+func RowsOf(d invoice.Document, now, before time.Time) ([]Row, Reason) {
+	end, at := lastEnd(d)
+	if end == "" {
+		return nil, ""
+	}
+	if reason := skipReason(d, end, now); reason != "" {
 		return nil, reason
 	}
+	if !before.IsZero() && at.After(before) {
+		return nil, Later
+	}
 	row := Row{Version: d.Version, DocumentID: d.ID, SysName: d.SysName, SourceTS: d.TS, Outcome: Failed}
-	if d.State.Status == invoice.Committed {
+	if !isEnded(d) {
+		row.SourceTS--
+	}
+	if end == invoice.Committed {
 		row.Outcome, row.Hash, row.HashVersion = Adopted, d.Hash, invoice.HashVersion
-		if changedSince(d) {
+		if !isEnded(d) || changedSince(d) {
 			row.HashVersion = Unproven
 		}
 	}
@@ -83,7 +118,7 @@ func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
 }
 
 // skipReason returns the reason why a document has no rows; empty if it has.
-func skipReason(d invoice.Document, now time.Time) Reason {
+func skipReason(d invoice.Document, end invoice.Status, now time.Time) Reason {
 	switch {
 	case d.Main == 0:
 		return NoLine
@@ -91,7 +126,7 @@ func skipReason(d invoice.Document, now time.Time) Reason {
 		return NoVersion
 	case d.Version.Future(now):
 		return Future
-	case d.State.Status == invoice.Committed:
+	case end == invoice.Committed:
 		return ""
 	case d.State.LastErrorKind != "": // other writers write no kinds
 		return FailedHere
@@ -103,8 +138,8 @@ func skipReason(d invoice.Document, now time.Time) Reason {
 
 // changedSince reports whether a document changed after its commit, so that its lines may have other content.
 func changedSince(d invoice.Document) bool {
-	us, ok := invoice.TimeOfID(d.State.CommittedAt)
-	return ok && time.Unix(d.TS, 0).Sub(time.UnixMicro(us)) > invoice.ClockSkew
+	at := timeOf(d.State.CommittedAt)
+	return !at.IsZero() && time.Unix(d.TS, 0).Sub(at) > invoice.ClockSkew
 }
 
 // newer reports whether a is later than b in the order of results.

@@ -42,7 +42,7 @@ func read(t *testing.T, raw string) invoice.Document {
 
 func TestACommittedDocumentIsARowForEachLine(t *testing.T) {
 	d := read(t, finished())
-	rows, reason := adopt.RowsOf(d, now())
+	rows, reason := adopt.RowsOf(d, now(), time.Time{})
 	require.Empty(t, reason)
 	require.Len(t, rows, 3)
 	for i, line := range []int64{7, 8, 9} {
@@ -56,7 +56,7 @@ func TestACommittedDocumentIsARowForEachLine(t *testing.T) {
 
 func TestAFailedDocumentIsAMarkOnEachLine(t *testing.T) {
 	d := read(t, failed(""))
-	rows, reason := adopt.RowsOf(d, now())
+	rows, reason := adopt.RowsOf(d, now(), time.Time{})
 	require.Empty(t, reason)
 	require.Len(t, rows, 3)
 	require.Equal(t, adopt.Row{Line: 8, Version: d.Version, DocumentID: d.ID, SysName: d.SysName, SourceTS: committedTS, Outcome: adopt.Failed}, rows[1])
@@ -72,7 +72,7 @@ func TestARefusedDocumentIsAdoptedWithItsRefusedHash(t *testing.T) {
 	} {
 		d := read(t, raw)
 		require.Error(t, d.Problem, name)
-		rows, reason := adopt.RowsOf(d, now())
+		rows, reason := adopt.RowsOf(d, now(), time.Time{})
 		require.Empty(t, reason, name)
 		require.Len(t, rows, 3, name)
 		for _, r := range rows {
@@ -97,11 +97,55 @@ func TestADocumentThatWasChangedAfterItsCommitProvesNothing(t *testing.T) {
 		{committedTS + 90*86400, "", true},
 	} {
 		d := read(t, finished(fmt.Sprint(committedTS), fmt.Sprint(c.ts), committedAt, c.stamp))
-		rows, reason := adopt.RowsOf(d, now())
+		rows, reason := adopt.RowsOf(d, now(), time.Time{})
 		require.Empty(t, reason)
 		require.Equal(t, c.proven, rows[0].HashVersion == invoice.HashVersion, "%+v", c)
 		require.Equal(t, !c.proven, rows[0].HashVersion == adopt.Unproven)
 		require.Equal(t, d.Hash, rows[0].Hash)
+	}
+}
+
+// A document that waits again was written before, with a content that nobody knows: its lines keep older results out, and its
+// present content is written.
+func TestADocumentThatWasResetIsAWitness(t *testing.T) {
+	later := "2025-12-18 10:30:15.123456-06:00"
+	for name, c := range map[string]struct {
+		raw  string
+		want adopt.Outcome
+	}{
+		"committed, and pending again":                 {finished(`"committed"`, `"pending"`), adopt.Adopted},
+		"committed, and in work again":                 {finished(`"committed"`, `"processing"`), adopt.Adopted},
+		"committed, and with a retry":                  {finished(`"committed"`, `"retry_scheduled"`), adopt.Adopted},
+		"committed, and of a status that nobody knows": {finished(`"committed"`, `"redo"`), adopt.Adopted},
+		"failed, and pending again":                    {strings.Replace(failed(""), `"failed"`, `"pending"`, 1), adopt.Failed},
+		"failed, then committed":                       {finished(`"committed",`, `"pending","failed_at":"`+committedAt+`",`, `"committed_at":"`+committedAt, `"committed_at":"`+later), adopt.Adopted},
+		"committed, then failed":                       {finished(`"committed",`, `"pending","failed_at":"`+later+`",`), adopt.Failed},
+		"at a time that cannot be read":                {finished(`"committed"`, `"pending"`, committedAt, "noon"), ""},
+		"failed by us":                                 {strings.Replace(failed(`,"last_error_kind":"document"`), `"failed"`, `"pending"`, 1), ""},
+		"never":                                        {finished(`"committed"`, `"pending"`, `committed_at`, `created_at`), ""},
+	} {
+		d := read(t, c.raw)
+		rows, reason := adopt.RowsOf(d, now(), time.Time{})
+		if c.want == "" {
+			require.Empty(t, rows, name)
+			continue
+		}
+		require.Empty(t, reason, name)
+		require.Len(t, rows, 3, name)
+		require.Equal(t, c.want, rows[0].Outcome, name)
+		require.Equal(t, adopt.Unproven, rows[0].HashVersion, name)
+		require.Less(t, rows[0].SourceTS, d.TS, name)
+	}
+}
+
+func TestWhatEndedAfterTheCopyHasNoRows(t *testing.T) {
+	at := time.Date(2025, 12, 17, 16, 30, 15, 123_456_000, time.UTC) // committedAt
+	for _, raw := range []string{finished(), failed(""), finished(`"committed"`, `"pending"`), finished(`"retry_count":0`, `"outcome":"applied"`)} {
+		for before, want := range map[time.Time]adopt.Reason{{}: "", at: "", at.Add(time.Hour): "", at.Add(-time.Microsecond): adopt.Later} {
+			rows, reason := adopt.RowsOf(read(t, raw), now(), before)
+			require.Equal(t, want, reason, "%s: %s", before, raw)
+			require.Equal(t, want == "", len(rows) > 0)
+		}
 	}
 }
 
@@ -128,11 +172,11 @@ func TestWhatSaysNothingHasAReason(t *testing.T) {
 		"committed with nothing else":    {finished(`"retry_count":0,"committed_at":"`+committedAt+`"`, `"x":1`), ""},
 		"committed, its values all null": {finished(`"manufacturer_name":"ACME","unspsc_confidence":0.5,`, ``), ""},
 	} {
-		rows, reason := adopt.RowsOf(read(t, c.raw), now())
+		rows, reason := adopt.RowsOf(read(t, c.raw), now(), time.Time{})
 		require.Equal(t, c.want, reason, name)
 		require.Equal(t, c.want == "", len(rows) > 0, name)
 	}
-	for _, r := range []adopt.Reason{adopt.NoID, adopt.NoLine, adopt.NoVersion, adopt.Future, adopt.MarkNotMade, adopt.FailedHere} {
+	for _, r := range []adopt.Reason{adopt.NoID, adopt.NoLine, adopt.NoVersion, adopt.Future, adopt.MarkNotMade, adopt.FailedHere, adopt.Later} {
 		require.NotEqual(t, string(r), r.Meaning())
 	}
 }

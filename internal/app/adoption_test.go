@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 )
 
@@ -67,6 +69,16 @@ func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	require.Contains(t, <-answered, "2 applied")
 	p.waitReady()
 	require.Equal(t, "[]", problem())
+
+	told := func() int { return strings.Count(p.stdout.String(), `"event":"second_writer"`) }
+	for _, committedAt := range []string{"2025-12-17 10:30:15.123456-06:00", invoice.Stamp(time.Now().Add(time.Minute), time.UTC)} {
+		doc := fmt.Sprintf(`{"id":"2025-12-17 10:30:00.000000-06:00-9","_ts":1765989015,"_etag":"x","request_details":{"sys_name":"web"},
+			"invoice_details_from_rpa":{"IVCE_DTL_UID":9},"process_output":{},"sql_writer":{"status":"committed","committed_at":%q}}`, committedAt)
+		_, err := p.post("/CommitResults", envelope(t, []json.RawMessage{json.RawMessage(doc)}))
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return told() > 0 }, patience, 20*time.Millisecond, "what ended after the adoption is told")
+	require.Equal(t, 1, told(), "what ended before it is not")
 }
 
 // A shadow needs no adopted ledger, because it writes nothing.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -35,9 +36,9 @@ const (
 	// firstBackoff and lastBackoff are the first and the longest wait between two attempts; the wait doubles.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
-	// noteEvery is how often an instance writes the count of committed documents, and noteTimeout bounds that at its end.
-	noteEvery   = time.Minute
-	noteTimeout = 2 * time.Second
+	// tellEvery is how often an instance writes its status, and tellTimeout bounds that at its end.
+	tellEvery   = time.Minute
+	tellTimeout = 2 * time.Second
 )
 
 // App holds the functions, and the use cases behind them once they are ready.
@@ -51,7 +52,9 @@ type App struct {
 	db       *open.Database
 	sql      *open.Checked // db, checked before its first request
 	breaker  *breaker.Breaker
-	deps     []dependency
+	// adoptedAt is the time at which the ledger was adopted, once SQL was checked.
+	adoptedAt atomic.Value
+	deps      []dependency
 
 	// commit, recover and ops are nil when the settings are invalid. recover is also nil in shadow mode, which writes nothing.
 	commit  handlers.Committer
@@ -158,7 +161,7 @@ func (a *App) open(ctx context.Context) {
 		if a.clients.leases != nil {
 			opened.Go(func() { a.watchLeases(ctx) })
 		}
-		a.noteCommitted(ctx)
+		a.tell(ctx)
 		opened.Wait()
 	}
 	for _, d := range a.deps {
@@ -171,14 +174,14 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
-// noteCommitted makes the breaker write what it counted, once a minute until ctx ends, and then.
-func (a *App) noteCommitted(ctx context.Context) {
-	for timer.Wait(ctx, noteEvery) == nil {
-		a.breaker.NoteCommitted(ctx)
+// tell makes the breaker write this instance's status once a minute until ctx ends, and then.
+func (a *App) tell(ctx context.Context) {
+	for timer.Wait(ctx, tellEvery) == nil {
+		a.breaker.Tell(ctx)
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
-	a.breaker.NoteCommitted(ending)
+	a.breaker.Tell(ending)
 }
 
 // useBreaker makes the app use b, which then knows how the dependencies answer.
@@ -205,14 +208,11 @@ func (a *App) useCases() {
 }
 
 func (a *App) commitOptions() commit.Options {
-	o := commit.Options{
+	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
-		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
+		AdoptedAt: func() time.Time { at, _ := a.adoptedAt.Load().(time.Time); return at },
+		Evidence:  a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
-	if a.db != nil {
-		o.Failures = run.Failures{Store: a.db.RunStore(a.config.SysName)}
-	}
-	return o
 }
 
 func (a *App) runOptions() run.Options {

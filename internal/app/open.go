@@ -201,9 +201,11 @@ func (a *App) checkSQL(ctx context.Context) error {
 		return err
 	}
 	if a.config.Mode != config.ModeShadow { // a shadow writes nothing, so it cannot overwrite a newer result
-		if err := a.db.CheckAdopted(ctx, "app: open sql"); err != nil {
+		at, err := a.db.CheckAdopted(ctx, "app: open sql")
+		if err != nil {
 			return err
 		}
+		a.adoptedAt.Store(at)
 	}
 	if n, ok := a.db.Store.(interface{ Notes() []string }); ok {
 		for _, note := range n.Notes() { // triggers and columns that round: they affect every later write

@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -90,24 +89,6 @@ func TestTheTimerCountsBeforeTheAppIsReady(t *testing.T) {
 		counts, there := reply["counts"].(map[string]any)
 		return there && counts["depth"].(map[string]any)["pending"].(map[string]any)["documents"] == float64(3)
 	}, patience, 100*time.Millisecond)
-}
-
-// Failures of the change feed are in the reports: document by document, with a line to begin with.
-func TestAReportHasTheFailuresOfTheFeed(t *testing.T) {
-	s := newStack(t)
-	p := start(t, s.settings)
-	p.waitReady()
-	code, reply := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(19_996, 20_010, ""))) // nine lines have no row
-	require.Equal(t, http.StatusOK, code, reply)
-	require.Equal(t, map[string]int{`"committed"`: 5, `"retry_scheduled"`: 9}, s.statuses())
-	status, table := p.ask(http.MethodGet, "reports?name=error-codes", "")
-	require.Equal(t, "200", status, table)
-	require.Equal(t, []any{"error_code", "errors", "errors_percent", "documents", "retryable", "last_hour", "first_at", "last_at", "sample_id", "sample_line"}, table["columns"])
-	require.Len(t, table["rows"], 1)
-	row := table["rows"].([]any)[0].([]any)
-	require.Equal(t, []any{"missing_detail_row", 9., 100., 9., 9., 9.}, row[:6])
-	require.InDelta(t, 20_005, row[9], 5)
-	require.Equal(t, fmt.Sprintf("2025-12-17 10:30:15.%06d-06:00", int(row[9].(float64))), row[8])
 }
 
 // Service Bus is away, and operators' work goes on in the app: a run, a retry of documents, and a run that was left.

@@ -118,7 +118,7 @@ func TestTheTimerProcessesDueDocuments(t *testing.T) {
 	require.Contains(t, text, "took up 3 documents: 3 applied")
 	require.Equal(t, 3, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
 	require.Eventually(t, func() bool {
-		return strings.Contains(p.stdout.String(), `"function":"RecoverRetries"`) && strings.Contains(p.stdout.String(), `"found":{"due":3}`)
+		return strings.Contains(p.stdout.String(), `"function":"RecoverRetries"`) && strings.Contains(p.stdout.String(), `"found":{"blamed":3}`)
 	}, patience, 5*time.Millisecond)
 }
 

@@ -102,12 +102,12 @@ func (s *status) report() handlers.HealthReport {
 	}
 	if s.flow != nil {
 		view := s.flow()
-		r.Dependencies = dependencyHealth(view.Control.Dependencies)
+		r.Dependencies = dependencyHealth(view.Status.Dependencies)
 		r.Flow = flowHealth(view)
-		if view.Control.Missed.Documents > 0 {
+		if view.Control.Missed.Holds() {
 			r.Problems = append(r.Problems, problem(condition.FeedMissed))
 		}
-		if len(view.Control.MassFailures(s.now())) > 0 {
+		if len(view.Status.MassFailures(s.now())) > 0 {
 			r.Problems = append(r.Problems, problem(condition.MassFailure))
 		}
 		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide

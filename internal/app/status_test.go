@@ -39,10 +39,10 @@ func TestHealthTellsWhatTheFeedDidNotBring(t *testing.T) {
 	var view breaker.View
 	s.flow = func() breaker.View { return view }
 	require.Empty(t, s.report().Problems)
-	view.Control.Missed = breaker.Missed{Documents: 26, Sample: "2025-12-17 10:30:00.000000-06:00-0001-1"}
+	view.Control.Missed = breaker.Missed{Documents: 26, Ticks: 3, Sample: "2025-12-17 10:30:00.000000-06:00-0001-1"}
 	r := s.report()
 	require.Equal(t, handlers.StatusReady, r.Status)
 	require.Equal(t, []string{"feed_missed: the change feed did not bring documents that were due; the timer commits them, late (docs/runbook.md#the-feed-stands-still)"}, r.Problems)
-	view.Control = breaker.Control{Failing: []breaker.Failing{{Code: "547", Documents: 20, LastAt: time.Now()}}}
+	view.Control, view.Status.Failing = breaker.Control{}, []breaker.Failing{{Code: "547", Documents: 20, LastAt: time.Now()}}
 	require.Equal(t, []string{"mass_failure: 20 documents or more began to fail with one code; others go on (docs/runbook.md#the-flow)"}, s.report().Problems)
 }

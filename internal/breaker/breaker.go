@@ -90,20 +90,23 @@ type Breaker struct {
 	heartbeatErr error
 	// lockedAt is when the last heartbeat found its row locked; zero after any other result.
 	lockedAt time.Time
-	// appliedAt and failing are not yet in the control document. notedAt is its last update.
+	// appliedAt is not yet in the control document. notedAt is its last update.
 	appliedAt, notedAt time.Time
-	failing            []Failing
-	// committed counts documents that the control document does not count yet.
-	committed int64
+	// failing, committed and answers are this instance's status, told at toldAt. toldFailing has the dependencies that it then named as
+	// failing.
+	failing     []Failing
+	committed   int64
+	answers     map[string]Dependency
+	toldAt      time.Time
+	toldFailing map[string]bool
+	// heard are the statuses of all instances, as of heardAt; nil before they were read.
+	heard   []Status
+	heardAt time.Time
 	// poisonCounted maps each counted poison message to its hour.
 	poisonCounted map[string]time.Time
-	// answers has the latest answer of each dependency. skipped is not yet in the control document; skippedAt is its last update.
-	answers   map[string]answer
+	// skipped is not yet in the control document; skippedAt is its last update.
 	skipped   []Skipped
 	skippedAt time.Time
-
-	// noting makes NoteDependency write one note at a time.
-	noting sync.Mutex
 }
 
 // New makes the breaker of one instance. A nil store means that this is the only instance.
@@ -124,7 +127,7 @@ func New(store ControlStore, o Options) *Breaker {
 		o.Wait = timer.Wait
 	}
 	return &Breaker{
-		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now, changed: map[string]time.Time{}}, o: o, answers: map[string]answer{},
+		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o, answers: map[string]Dependency{}, toldFailing: map[string]bool{},
 		serial: make(chan struct{}, 1), loneFailures: map[string]loneFailure{}, poisonCounted: map[string]time.Time{},
 	}
 }

@@ -23,6 +23,38 @@ type store struct {
 	loads, puts    int
 	// fails is called by one Store, which then fails.
 	fails func()
+	// statuses has that of each instance; told counts their writes, heard their reads.
+	statuses    map[string]breaker.Status
+	told, heard int
+}
+
+func (s *store) LoadStatuses(_ context.Context, since time.Time) (all []breaker.Status, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard++
+	if s.away {
+		return nil, fault.New(fault.Infrastructure, "test", "503", "away")
+	}
+	for _, is := range s.statuses {
+		if !is.At.Before(since) {
+			all = append(all, is)
+		}
+	}
+	return all, nil
+}
+
+func (s *store) StoreStatus(ctx context.Context, is breaker.Status) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told++
+	if s.away || s.readOnly || ctx.Err() != nil {
+		return fault.New(fault.Infrastructure, "test", "503", "away")
+	}
+	if s.statuses == nil {
+		s.statuses = map[string]breaker.Status{}
+	}
+	s.statuses[is.Instance] = is
+	return nil
 }
 
 func (s *store) Load(context.Context) (breaker.Control, string, error) {
@@ -347,25 +379,6 @@ func TestProofIsPerBuild(t *testing.T) {
 	})
 }
 
-func TestAMassFailureIsToldAndForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{}, &server{}
-		a, b := open(st, sv, "a"), open(st, sv, "b")
-		for range 15 {
-			a.BeganToFail(t.Context(), "547")
-			b.BeganToFail(t.Context(), "547")
-			time.Sleep(time.Second)
-		}
-		time.Sleep(6 * time.Second)
-		a.Note(t.Context(), breaker.FeedLag{})
-		b.Note(t.Context(), breaker.FeedLag{})
-		mass := st.control.MassFailures(time.Now())
-		require.Len(t, mass, 1)
-		require.Equal(t, 30, mass[0].Documents)
-		require.Empty(t, st.control.MassFailures(time.Now().Add(2*time.Hour)))
-	})
-}
-
 func TestPauseAndResumeWorkInAFreshProcessWithSQLAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -446,18 +459,5 @@ func TestATickWhoseFirstHeartbeatIsAHiccupGoesOn(t *testing.T) {
 		}()
 		require.NoError(t, b.Tick(t.Context()))
 		require.NoError(t, b.Permit(t.Context()))
-	})
-}
-
-func TestFewFailuresInManyHoursAreNoMass(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{}, &server{}
-		b := open(st, sv, "a")
-		for range 40 {
-			b.BeganToFail(t.Context(), "547")
-			time.Sleep(50 * time.Minute)
-			b.Note(t.Context(), breaker.FeedLag{})
-			require.Empty(t, st.control.MassFailures(time.Now()))
-		}
 	})
 }

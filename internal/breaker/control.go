@@ -17,27 +17,17 @@ type Control struct {
 	Breaker State `json:"breaker"`
 	// Transitions are the breaker's changes that are not yet in the audit log, which is in the database that was down.
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Applied has the time of the last write of content for each of the latest builds, newest first.
+	// Applied has the time of the last write of content for each of the latest builds, the one that changed last first.
 	Applied []Applied `json:"applied,omitempty"`
 	// Heartbeat is the heartbeat row of the database that was last written to. Each request compares it.
 	Heartbeat Heartbeat `json:"heartbeat,omitzero"`
-	// Failing counts documents that began to fail, by code.
-	Failing []Failing `json:"failing,omitempty"`
 	// Poison counts the poison messages of the current hour.
 	Poison PoisonCount `json:"poison"`
 	Feed   FeedLag     `json:"feed"`
 	// Missed are documents that the feed did not bring.
 	Missed Missed `json:"missed,omitzero"`
-	// Dependencies has the last noted answer of each dependency, by name: cosmos, sql, servicebus, blob. One without an
-	// entry was not asked yet.
-	Dependencies map[string]Dependency `json:"dependencies,omitempty"`
 	// Skipped are documents that the feed brought for another sys_name, newest first.
 	Skipped []Skipped `json:"skipped,omitempty"`
-	// Stops are the latest stops that have ended, oldest first.
-	Stops []Stop `json:"stops,omitempty"`
-	// Committed counts the documents that became committed since the document was made. Each instance adds its own late, and what one
-	// that is killed had not added is missing: about a minute of its work at most (docs/adr/0034-what-every-instance-sees.md).
-	Committed int64 `json:"committed,omitempty"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`
 	// Extra has the members that this build does not know, unchanged.
@@ -53,22 +43,21 @@ type ControlStore interface {
 	// that the document must not exist yet. Errors by kind: condition Changed when it has another etag (nothing was
 	// written); infrastructure (it may have been written); throttled.
 	Store(ctx context.Context, c Control, etag string) (string, error)
+	// LoadStatuses returns the statuses of all instances that were written since a time, in no order. Errors by kind: infrastructure,
+	// throttled.
+	LoadStatuses(ctx context.Context, since time.Time) ([]Status, error)
+	// StoreStatus replaces the status of an instance, without a condition. Errors as LoadStatuses.
+	StoreStatus(ctx context.Context, s Status) error
 }
 
 // Applied is when a build last wrote content.
 type Applied struct {
 	// Build is the version and the settings file. What another build can write proves nothing about this one.
-	Build string    `json:"build"`
-	At    time.Time `json:"at"`
-}
-
-// Failing counts documents that failed for the first time, by code.
-type Failing struct {
-	Code string `json:"code"`
-	// Documents is their number since Since; LastAt is the latest.
-	Documents int       `json:"documents"`
-	Since     time.Time `json:"since"`
-	LastAt    time.Time `json:"last_at"`
+	Build string `json:"build"`
+	// At is zero for a build that never wrote any.
+	At time.Time `json:"at,omitzero"`
+	// Unproven counts the documents that the build gave up without proof since then.
+	Unproven int `json:"unproven,omitempty"`
 }
 
 // Transition is a change of the breaker for the audit log.
@@ -100,15 +89,14 @@ type PoisonCount struct {
 type FeedLag struct {
 	Seconds int64     `json:"lag_seconds,omitempty"`
 	At      time.Time `json:"at,omitzero"`
-	// BehindAt is when a batch last was more than lagIsBehind behind, of whatever range. Seconds is of the range that noted
-	// it last.
-	BehindAt time.Time `json:"behind_at,omitzero"`
 }
 
 // Missed are documents that the feed should have brought and did not, by the last tick that could tell. The zero Missed
 // means that there are none.
 type Missed struct {
 	Documents int `json:"documents"`
+	// Ticks counts the ticks in a row that found some.
+	Ticks int `json:"ticks"`
 	// Oldest is the oldest _ts of them, At the time of the tick.
 	Oldest time.Time `json:"oldest"`
 	At     time.Time `json:"at"`
@@ -117,26 +105,8 @@ type Missed struct {
 	Code   string `json:"code,omitempty"`
 }
 
-// The states of a Dependency.
-const (
-	DependencyOK      = "ok"
-	DependencyFailing = "failing"
-)
-
-// Dependency is how a dependency last answered an instance.
-type Dependency struct {
-	// State is DependencyOK or DependencyFailing.
-	State string `json:"state"`
-	// Kind, Code and Reason are those of the failure. Reason has no address and no secret.
-	Kind   fault.Kind `json:"kind,omitempty"`
-	Code   string     `json:"code,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	// Since is the first answer of this State, SeenAt the last noted one. The same failure is noted again once a minute.
-	Since  time.Time `json:"since"`
-	SeenAt time.Time `json:"seen_at"`
-	// By is the instance that noted it.
-	By string `json:"by"`
-}
+// Holds reports whether it is no coincidence: an instance that starts, or a feed that catches up, may leave some to a tick or two.
+func (m Missed) Holds() bool { return m.Ticks >= missedTicks || m.Code != "" }
 
 // Skipped counts documents of another sys_name, which this app leaves alone.
 type Skipped struct {
@@ -151,28 +121,30 @@ type Skipped struct {
 }
 
 const (
-	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all),
-	// codes, and names of other environments.
+	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all), and
+	// names of other environments.
 	maxBuilds      = 5
 	maxTransitions = 20
-	maxCodes       = 8
 	maxNames       = 8
-	// failingExpiry is when a code without new failures is dropped; massFailureSize is the number of documents that
-	// alerts the operators.
-	failingExpiry   = time.Hour
-	massFailureSize = 20
-	// lagIsBehind is the lag from which the feed counts as behind: half the age of an orphan.
-	lagIsBehind = 5 * time.Minute
+	// mostAhead is how much later than now a noted time may be. It exceeds the time that a request takes.
+	mostAhead = 5 * time.Second
+	// slowestFor is how long the slowest range's lag stays noted.
+	slowestFor = 5 * time.Minute
+	// missedTicks is how many ticks in a row must find documents that the feed did not bring.
+	missedTicks = 3
 )
 
 // AppliedBy is when a build last wrote content; zero when unknown.
-func (c Control) AppliedBy(build string) time.Time {
+func (c Control) AppliedBy(build string) time.Time { return c.of(build).At }
+
+// of is the entry of a build.
+func (c Control) of(build string) Applied {
 	for _, a := range c.Applied {
 		if a.Build == build {
-			return a.At
+			return a
 		}
 	}
-	return time.Time{}
+	return Applied{Build: build}
 }
 
 // LastApplied is when any build last wrote content; zero when unknown.
@@ -198,11 +170,15 @@ func (c Control) lastReachedByOthers(instance string) time.Time {
 
 // noteApplied moves a build's time forward, never back.
 func (c *Control) noteApplied(build string, at time.Time) {
-	if !at.After(c.AppliedBy(build)) {
-		return
+	if at.After(c.AppliedBy(build)) {
+		c.putFirst(Applied{Build: build, At: at})
 	}
-	others := slices.DeleteFunc(slices.Clone(c.Applied), func(a Applied) bool { return a.Build == build })
-	c.Applied = append([]Applied{{build, at}}, others...)
+}
+
+// putFirst replaces the entry of a build. The one that was left alone for longest makes room.
+func (c *Control) putFirst(entry Applied) {
+	others := slices.DeleteFunc(slices.Clone(c.Applied), func(a Applied) bool { return a.Build == entry.Build })
+	c.Applied = append([]Applied{entry}, others...)
 	c.Applied = c.Applied[:min(len(c.Applied), maxBuilds)]
 }
 
@@ -213,41 +189,34 @@ func (c *Control) noteHeartbeat(row Heartbeat) {
 	}
 }
 
-// noteFailing adds documents that failed for the first time and drops codes without failures for an hour.
-func (c *Control) noteFailing(found []Failing, now time.Time) {
-	all := slices.DeleteFunc(slices.Clone(c.Failing), func(f Failing) bool { return now.Sub(f.LastAt) > failingExpiry })
-	for _, f := range found {
-		at := slices.IndexFunc(all, func(a Failing) bool { return a.Code == f.Code })
-		if at < 0 {
-			all = append(all, f)
-			continue
-		}
-		if all[at].Documents < massFailureSize && now.Sub(all[at].Since) > failingExpiry {
-			all[at] = f // so few in an hour are not a mass failure
-			continue
-		}
-		all[at].Documents += f.Documents
-		if f.LastAt.After(all[at].LastAt) {
-			all[at].LastAt = f.LastAt
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Failing) int { return b.LastAt.Compare(a.LastAt) })
-	c.Failing = all[:min(len(all), maxCodes)]
-}
-
-// MassFailures are the codes with enough new failures that an operator should act.
-func (c Control) MassFailures(now time.Time) []Failing {
-	return slices.DeleteFunc(slices.Clone(c.Failing), func(f Failing) bool {
-		return f.Documents < massFailureSize || now.Sub(f.LastAt) > failingExpiry
-	})
-}
-
 // PoisonSince is the number of poison messages in the hour of now.
-func (c Control) PoisonSince(now time.Time) int {
-	if !c.Poison.Hour.Equal(now.Truncate(time.Hour)) {
-		return 0
+func (c Control) PoisonSince(now time.Time) int { return c.poisonIn(now).Count }
+
+// poisonIn is the count that goes on now. Around a full hour the clocks of two instances may name different hours: only a later one begins
+// a new count. An hour that no clock can have reached is not there.
+func (c Control) poisonIn(now time.Time) PoisonCount {
+	hour := now.UTC().Truncate(time.Hour)
+	if c.Poison.Hour.Before(hour) || c.Poison.Hour.After(hour.Add(time.Hour)) {
+		return PoisonCount{Hour: hour}
 	}
-	return c.Poison.Count
+	return c.Poison
+}
+
+// until leaves out the times that are later than now, because the clock that noted them is wrong: they must decide nothing. The next change
+// of this instance replaces them.
+func (c Control) until(now time.Time) Control {
+	later := func(at time.Time) bool { return at.After(now.Add(mostAhead)) }
+	c = c.clone()
+	for i, a := range c.Applied {
+		if later(a.At) {
+			c.Applied[i].At = time.Time{}
+		}
+	}
+	if later(c.Feed.At) {
+		c.Feed = FeedLag{}
+	}
+	c.Breaker = c.Breaker.asOf(now, later)
+	return c
 }
 
 // apply applies an event to the breaker and reports whether the state changed.
@@ -258,7 +227,6 @@ func (c *Control) apply(in input, now time.Time) bool {
 		return false
 	}
 	c.recordTransition(was, in, now)
-	c.noteStop(was, now)
 	return true
 }
 
@@ -284,22 +252,19 @@ func (c *Control) recordTransition(was State, in input, now time.Time) {
 
 // noteFeed notes a measurement of the feed.
 func (c *Control) noteFeed(lag FeedLag) {
-	behindAt := c.Feed.BehindAt
-	if lag.isBehind() && lag.At.After(behindAt) {
-		behindAt = lag.At
-	}
-	if lag.At.After(c.Feed.At) {
+	if lag.replaces(c.Feed) {
 		c.Feed = lag
 	}
-	c.Feed.BehindAt = behindAt
 }
 
-func (l FeedLag) isBehind() bool { return time.Duration(l.Seconds)*time.Second > lagIsBehind }
+// replaces reports whether a measurement replaces a noted one: a slow range counts before quick ones, until it says nothing any more.
+func (l FeedLag) replaces(noted FeedLag) bool {
+	return l.At.After(noted.At) && (l.Seconds > noted.Seconds || l.At.Sub(noted.At) >= slowestFor)
+}
 
 // clone is a copy whose slices and maps can be changed.
 func (c Control) clone() Control {
-	c.Applied, c.Failing, c.Transitions = slices.Clone(c.Applied), slices.Clone(c.Failing), slices.Clone(c.Transitions)
-	c.Dependencies, c.Skipped, c.Stops = maps.Clone(c.Dependencies), slices.Clone(c.Skipped), slices.Clone(c.Stops)
+	c.Applied, c.Transitions, c.Skipped = slices.Clone(c.Applied), slices.Clone(c.Transitions), slices.Clone(c.Skipped)
 	return c
 }
 
@@ -309,8 +274,7 @@ type controlMembers Control
 // controlNames are the members that this build knows.
 func controlNames() []string {
 	return []string{
-		"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "dependencies", "skipped",
-		"stops", "committed", "app_version",
+		"breaker", "transitions", "applied", "heartbeat", "poison", "feed", "missed", "skipped", "app_version",
 	}
 }
 

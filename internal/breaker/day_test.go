@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,10 +10,19 @@ import (
 	"sqlwriter/internal/fault"
 )
 
+// history is a view after changes of the breaker that this instance saw.
+type history struct{ View }
+
+func (h *history) apply(in input, now time.Time) {
+	was := h.Control.Breaker
+	h.Control.apply(in, now)
+	h.Status.Stops = withStop(h.Status.Stops, was, h.Control.Breaker)
+}
+
 // The stops of any history add up to the seconds in which the breaker was not closed, in any window, while they are few enough to be kept.
 func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var c Control
+		var c history
 		var notClosed []bool // of each second
 		second := 0
 		events := []input{
@@ -30,15 +38,15 @@ func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			for range rapid.IntRange(0, 100).Draw(rt, "seconds") {
-				notClosed = append(notClosed, c.Breaker.name() != Closed)
+				notClosed = append(notClosed, c.Control.Breaker.name() != Closed)
 				second++
 			}
 			c.apply(rapid.SampledFrom(events).Draw(rt, "event"), at(second))
 		}
-		require.LessOrEqual(rt, len(c.Stops), maxStops)
+		require.LessOrEqual(rt, len(c.Status.Stops), maxStops)
 		from := 0
-		if len(c.Stops) == maxStops {
-			from = int(c.Stops[0].From.Sub(at(0)) / time.Second)
+		if len(c.Status.Stops) == maxStops {
+			from = int(c.Status.Stops[0].From.Sub(at(0)) / time.Second)
 		}
 		a := rapid.IntRange(from, second).Draw(rt, "from")
 		b := rapid.IntRange(a, second).Draw(rt, "to")
@@ -49,8 +57,8 @@ func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 			}
 		}
 		then := c
-		if then.Breaker.name() != Closed && then.Breaker.Since.After(at(b)) {
-			then.Breaker = State{}
+		if is := then.Control.Breaker; is.name() != Closed && is.Since.After(at(b)) {
+			then.Control.Breaker = State{}
 		}
 		require.Equal(rt, time.Duration(want)*time.Second, then.StoppedIn(at(a), at(b)))
 	})
@@ -58,12 +66,11 @@ func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 
 // Two minutes between two ticks are remembered with their beginning and end, although the audit log has taken the transitions.
 func TestAShortStopIsRemembered(t *testing.T) {
-	var c Control
+	var c history
 	c.apply(fails(fault.Throttled), at(0))
 	require.Equal(t, []Stop{{From: at(0), To: at(60), Code: "x"}}, c.StopsUntil(at(60)), "it goes on")
 	c.apply(input{event: committed, by: "b", probe: true}, at(115))
 	c.apply(input{event: answered, by: "b"}, at(120))
-	c.Transitions = nil
 	require.Equal(t, []Stop{{From: at(0), To: at(120), Code: "x"}}, c.StopsUntil(at(300)))
 	require.Equal(t, []time.Duration{2 * time.Minute, 30 * time.Second, 0},
 		[]time.Duration{c.StoppedIn(at(-120), at(180)), c.StoppedIn(at(90), at(390)), c.StoppedIn(at(180), at(480))})
@@ -74,30 +81,22 @@ func TestAShortStopIsRemembered(t *testing.T) {
 	for range 3 {
 		c.apply(input{event: answered, by: "b"}, at(610))
 	}
-	require.Equal(t, []Stop{{at(0), at(120), "x"}, {at(400), at(500), CodePaused}, {at(500), at(610), CodePaused}}, c.Stops)
+	require.Equal(t, []Stop{{at(0), at(120), "x"}, {at(400), at(500), CodePaused}, {at(500), at(610), CodePaused}}, c.Status.Stops)
 
 	for i := range 50 {
 		c.apply(input{event: paused, by: "eva"}, at(700+i))
 	}
-	require.Len(t, c.Stops, maxStops)
-	require.Equal(t, at(749), c.Stops[maxStops-1].To)
+	require.Len(t, c.Status.Stops, maxStops)
+	require.Equal(t, at(749), c.Status.Stops[maxStops-1].To)
 }
 
 // A forced resume of a running flow begins a ramp, not a stop since the flow last closed.
 func TestAForcedResumeOfARunningFlowIsNoLongStop(t *testing.T) {
-	c := Control{Breaker: State{Since: at(0), ChangedAt: at(0)}}
+	c := history{View{Control: Control{Breaker: State{Since: at(0), ChangedAt: at(0)}}}}
 	c.apply(input{event: resumed, by: "eva", forced: "another database"}, at(36_000))
 	for range 3 {
 		c.apply(input{event: answered, by: "b"}, at(36_010))
 	}
-	require.Equal(t, []Stop{{From: at(36_000), To: at(36_010)}}, c.Stops)
-	require.Equal(t, 10, c.Transitions[1].StoppedFor)
-}
-
-// A control document of an older build has neither stops nor a count.
-func TestAControlDocumentWithoutADayIsRead(t *testing.T) {
-	var c Control
-	require.NoError(t, json.Unmarshal([]byte(`{"breaker":{"state":"open","since":"2026-01-02T03:12:00Z"},"poison":{},"feed":{}}`), &c))
-	require.Zero(t, c.Committed)
-	require.Equal(t, time.Minute, c.StoppedIn(at(0), at(60)))
+	require.Equal(t, []Stop{{From: at(36_000), To: at(36_010)}}, c.Status.Stops)
+	require.Equal(t, 10, c.Control.Transitions[1].StoppedFor)
 }

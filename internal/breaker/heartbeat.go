@@ -161,10 +161,9 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 	b.mu.Lock()
 	applied := b.appliedAt
 	b.mu.Unlock()
-	b.changeAndCount(context.WithoutCancel(ctx), func(c *Control) bool {
+	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
 		c.noteHeartbeat(row)
 		c.noteApplied(b.o.Build, applied)
-		b.noteAnswers(c, "")
 		return true
 	})
 	return nil

@@ -3,6 +3,7 @@ package breaker
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -104,26 +105,44 @@ func (b *Breaker) resetCounters() {
 
 // View is what Health and operators see.
 type View struct {
-	// Control is the control document as last seen. Its Dependencies have this instance's own failures of the last two
-	// minutes too.
+	// Control is the control document as last seen.
 	Control Control
+	// Instances are the statuses of the instances of the last day; nil before they were read. Status is all of them in one, with what this
+	// instance has not told yet.
+	Instances []Status
+	Status    Status
 	// Lost means that the control document is not available: Control is this instance's own copy.
 	Lost bool
 	// CutOff means that only this instance cannot reach SQL.
 	CutOff bool
 }
 
-// View reads the control document if its copy is older than controlAge. It never uses SQL.
+// View reads the control document and the statuses if its copies are older than controlAge. It never uses SQL.
 func (b *Breaker) View(ctx context.Context) View {
-	b.shared.get(ctx)
+	_, available := b.shared.get(ctx)
+	b.mu.Lock()
+	old := b.o.Now().Sub(b.heardAt) >= controlAge
+	b.mu.Unlock()
+	if available && old {
+		b.hear(ctx)
+	}
 	return b.Seen()
 }
 
 // Seen is View without a request: what this instance saw last.
 func (b *Breaker) Seen() View {
 	c, available := b.shared.cached()
-	c.Dependencies = b.merged(c.Dependencies, available)
-	return View{Control: c, Lost: !available, CutOff: b.isCutOff()}
+	own := b.own()
+	b.mu.Lock()
+	heard := b.heard
+	b.mu.Unlock()
+	others := slices.DeleteFunc(slices.Clone(heard), func(s Status) bool { return s.Instance == own.Instance })
+	v := View{Control: c, Instances: heard, Status: merged(append(others, own), b.o.Now()), Lost: !available, CutOff: b.isCutOff()}
+	if lost, is := b.shared.whyLost(); is && v.Status.Dependencies[controlIn].State != DependencyFailing {
+		lost.By = b.o.Instance
+		v.Status.Dependencies[controlIn] = lost
+	}
+	return v
 }
 
 // ClosedSince is since when SQL has been usable, as far as this process knows; false while it is not.

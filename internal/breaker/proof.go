@@ -4,12 +4,10 @@ import (
 	"context"
 	"maps"
 	"time"
-
-	"sqlwriter/internal/events"
 )
 
-// A document's failure is its own only if others got through after it (docs/requirements.md R40). The control document
-// has the time of the last written content for each build; everything else is in the document.
+// A document is given up only if others got through after it failed (docs/requirements.md R40). The control document has the time of
+// the last written content for each build, and how many that build gave up without proof; everything else is in the document.
 
 const (
 	// noteEvery is the shortest time between two updates of success and lag in the control document.
@@ -17,8 +15,9 @@ const (
 	// provenAfter is how long after a failure others must have been written. It exceeds the clock differences of
 	// instances.
 	provenAfter = 60 * time.Second
-	// behindEvery is the shortest time between two updates of FeedLag.BehindAt.
-	behindEvery = time.Minute
+	// maxUnproven is how many documents a build may give up without proof since it last wrote content. A document that is alone then
+	// ends, and a build that breaks every document costs no more.
+	maxUnproven = 3
 )
 
 // Applied records that a request that began at begin wrote content; marks, rewrites and previews do not count. The
@@ -37,15 +36,21 @@ func (b *Breaker) Proven(ctx context.Context, failedAt time.Time) bool {
 	return !last.IsZero() && !last.Before(failedAt.Add(provenAfter))
 }
 
-// DueBefore is a time: a postponed document is due if it last changed before it. Others got through since, or up to a
-// minute earlier because of clock differences. This is sooner than Proven, so the first success after an outage makes
-// all postponed documents due. It is zero when nothing got through.
-func (b *Breaker) DueBefore(ctx context.Context) time.Time {
+// EarlyBefore is a time: a postponed document that last changed before it is due early, because its next failure would be proven.
+// It is zero when nothing was written, and while no more documents may be given up in this hour: coming early would then end none.
+func (b *Breaker) EarlyBefore(ctx context.Context) time.Time {
 	last := b.AppliedAt(ctx)
-	if last.IsZero() {
-		return last
+	if last.IsZero() || !b.MayPoison(ctx) {
+		return time.Time{}
 	}
-	return last.Add(provenAfter)
+	return last.Add(-provenAfter)
+}
+
+// MayEndUnproven reports whether this build may give up another document without proof. It is false while the control document is
+// not available.
+func (b *Breaker) MayEndUnproven(ctx context.Context) bool {
+	c, available := b.shared.get(ctx)
+	return available && c.of(b.o.Build).Unproven < maxUnproven
 }
 
 // AppliedAt is when this build last wrote content; zero when unknown.
@@ -62,48 +67,8 @@ func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
 	return b.appliedAt
 }
 
-// BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of it is
-// written into the control document and told at once; the others go with the next Note.
-func (b *Breaker) BeganToFail(ctx context.Context, code string) {
-	now := b.o.Now()
-	c, _ := b.shared.cached()
-	b.mu.Lock()
-	was := c
-	was.noteFailing(b.failing, now)
-	b.failing = addFailing(b.failing, code, now)
-	c.noteFailing(b.failing, now)
-	var found []Failing
-	if len(c.MassFailures(now)) > len(was.MassFailures(now)) {
-		found, b.failing = b.failing, nil
-	}
-	b.mu.Unlock()
-	if found == nil {
-		return
-	}
-	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
-		c.noteFailing(found, now)
-		return true
-	})
-	for _, f := range c.MassFailures(now) {
-		if f.Code == code {
-			events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
-		}
-	}
-}
-
-// addFailing counts one document.
-func addFailing(all []Failing, code string, now time.Time) []Failing {
-	for i, f := range all {
-		if f.Code == code {
-			all[i].Documents, all[i].LastAt = f.Documents+1, now
-			return all
-		}
-	}
-	return append(all, Failing{Code: code, Documents: 1, Since: now, LastAt: now})
-}
-
-// Note writes successes, failures and the lag of the feed into the control document, at most every five seconds and
-// only when something changed.
+// Note writes successes and the lag of the feed into the control document, at most every five seconds and only when
+// something changed.
 //
 // It raises the heartbeat before it records a success, so that a database that goes back behind that success is
 // refused. If the heartbeat does not commit, the success is recorded later. While the heartbeat's row is locked,
@@ -112,13 +77,12 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	c, _ := b.shared.cached()
 	now := b.o.Now()
 	b.mu.Lock()
-	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
+	applied, waited := b.appliedAt, now.Sub(b.notedAt) >= noteEvery
 	success := waited && applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery
-	due := success || (waited && len(failing) > 0) ||
-		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds) ||
-		(lag.isBehind() && lag.At.Sub(c.Feed.BehindAt) >= behindEvery)
+	due := success ||
+		(lag.replaces(c.Feed) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
 	if due {
-		b.failing, b.notedAt = nil, now
+		b.notedAt = now
 	}
 	b.mu.Unlock()
 	if !due {
@@ -131,27 +95,32 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		row, err = b.raise(ctx, false)
 		success = err == nil
 	}
-	b.changeAndCount(ctx, func(c *Control) bool {
+	b.shared.change(ctx, func(c *Control) bool {
 		if success {
 			c.noteHeartbeat(row)
 			c.noteApplied(b.o.Build, applied)
 		}
-		c.noteFailing(failing, now)
 		c.noteFeed(lag)
-		b.noteAnswers(c, "")
 		return true
 	})
 }
 
-// NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it.
-func (b *Breaker) NoteMissed(ctx context.Context, m Missed) {
+// NoteMissed records what a tick of the recovery timer found that the feed did not bring, and gives it with the number of ticks. A tick
+// without documents ends it.
+func (b *Breaker) NoteMissed(ctx context.Context, m Missed) Missed {
 	b.shared.change(ctx, func(c *Control) bool {
-		if m.Documents == 0 && c.Missed.Documents == 0 {
-			return false
+		was := c.Missed
+		if m.Documents == 0 {
+			c.Missed, m = Missed{}, Missed{}
+			return was.Documents > 0
+		}
+		if m.Ticks = was.Ticks + 1; m.Code == "" && was.Code != "" { // an earlier tick committed the document at which the feed stops
+			m.Sample, m.Code = was.Sample, was.Code
 		}
 		c.Missed = m
 		return true
 	})
+	return m
 }
 
 // MayPoison reports whether the app may make another poison message in this hour.
@@ -160,30 +129,37 @@ func (b *Breaker) MayPoison(ctx context.Context) bool {
 	return c.PoisonSince(b.o.Now()) < b.o.MaxPoisonPerHour
 }
 
-// TakePoison counts a poison message of this hour; false when the limit is reached. A message whose mark failed because
-// of a dependency is not counted again.
-func (b *Breaker) TakePoison(ctx context.Context, pill string) bool {
+// TakePoison counts a poison message of this hour, and one without proof for this build; false when a limit is reached. A message whose
+// mark failed because of a dependency is not counted again. Errors by kind: infrastructure, throttled, contention (the control document
+// could not be changed: nothing is counted).
+func (b *Breaker) TakePoison(ctx context.Context, pill string, proven bool) (taken bool, err error) {
 	now := b.o.Now()
 	hour := now.Truncate(time.Hour)
 	b.mu.Lock()
 	counted := b.poisonCounted[pill].Equal(hour)
 	b.mu.Unlock()
 	if counted {
-		return true
+		return true, nil
 	}
-	taken := b.shared.change(ctx, func(c *Control) bool {
-		n := c.PoisonSince(now)
-		if n >= b.o.MaxPoisonPerHour {
+	err = b.shared.command(ctx, func(c *Control) bool {
+		poison, build := c.poisonIn(now), c.of(b.o.Build)
+		taken = poison.Count < b.o.MaxPoisonPerHour && (proven || build.Unproven < maxUnproven)
+		if !taken {
 			return false
 		}
-		c.Poison = PoisonCount{Hour: hour, Count: n + 1}
+		c.Poison = PoisonCount{Hour: poison.Hour, Count: poison.Count + 1}
+		if !proven {
+			build.Unproven++
+			c.putFirst(build)
+		}
 		return true
 	})
-	if taken {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
-		b.poisonCounted[pill] = hour
+	if err != nil || !taken {
+		return false, err
 	}
-	return taken
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
+	b.poisonCounted[pill] = hour
+	return true, nil
 }

@@ -216,6 +216,14 @@ func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.
 	})
 }
 
+// taken is whether a poison message is counted.
+func taken(t *testing.T, b *breaker.Breaker, pill string, proven bool) bool {
+	t.Helper()
+	counted, err := b.TakePoison(t.Context(), pill, proven)
+	require.NoError(t, err)
+	return counted
+}
+
 // The limit of poison messages per hour is common to all instances. A repeated message counts once.
 func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,16 +233,91 @@ func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 		}
 		a, b := instance("a"), instance("b")
 		for _, pill := range []string{"one", "two", "one"} {
-			require.True(t, a.TakePoison(t.Context(), pill))
+			require.True(t, taken(t, a, pill, true))
 		}
 		require.True(t, b.MayPoison(t.Context()))
-		require.True(t, b.TakePoison(t.Context(), "three"))
+		require.True(t, taken(t, b, "three", true))
 		require.False(t, b.MayPoison(t.Context()))
-		require.False(t, b.TakePoison(t.Context(), "four"))
-		require.True(t, a.TakePoison(t.Context(), "one"), "it is counted already")
+		require.False(t, taken(t, b, "four", true))
+		require.True(t, taken(t, a, "one", true), "it is counted already")
 		time.Sleep(time.Hour)
 		require.True(t, b.MayPoison(t.Context()))
-		require.True(t, b.TakePoison(t.Context(), "four"))
+		require.True(t, taken(t, b, "four", true))
 		require.Equal(t, 1, st.control.Poison.Count)
+	})
+}
+
+// Without proof a build gives up three documents, counted by all instances, until it writes content. Five other builds do not renew that.
+func TestAFewDocumentsOfABuildMayEndWithoutProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		instance := func(build string) *breaker.Breaker {
+			return breaker.New(st, breaker.Options{Build: build, Heartbeat: sv.heartbeat})
+		}
+		a, b := instance("build 1"), instance("build 1")
+		for _, pill := range []string{"one", "two", "one"} {
+			require.True(t, a.MayEndUnproven(t.Context()))
+			require.True(t, taken(t, a, pill, false))
+		}
+		require.True(t, taken(t, b, "three", false))
+		time.Sleep(6 * time.Second)
+		require.False(t, a.MayEndUnproven(t.Context()))
+		require.False(t, taken(t, a, "four", false))
+		require.True(t, taken(t, a, "proven", true), "proof has no such limit")
+
+		require.True(t, taken(t, instance("build 2"), "five", false), "what a build cannot write says nothing of another")
+		for _, other := range []string{"build 3", "build 4", "build 5"} {
+			o := instance(other)
+			o.Applied(time.Now())
+			o.Note(t.Context(), breaker.FeedLag{})
+			time.Sleep(6 * time.Second)
+		}
+		require.False(t, a.MayEndUnproven(t.Context()))
+		require.False(t, taken(t, a, "four", false))
+
+		a.Applied(time.Now())
+		a.Note(t.Context(), breaker.FeedLag{})
+		require.True(t, taken(t, b, "four", false), "it writes again")
+
+		st.away = true
+		time.Sleep(6 * time.Second)
+		require.False(t, a.MayEndUnproven(t.Context()), "nobody can count it")
+		_, err := a.TakePoison(t.Context(), "five", true)
+		require.True(t, fault.IsDependency(err))
+	})
+}
+
+// A document whose retries are spent comes early when its next failure would be proven, and not while none may be given up.
+func TestWhatIsPostponedComesEarlyWhenItCouldEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := breaker.New(st, breaker.Options{Build: "build 1", Heartbeat: sv.heartbeat, MaxPoisonPerHour: 1})
+		require.Zero(t, b.EarlyBefore(t.Context()), "nothing was written")
+		applied := time.Now()
+		b.Applied(applied)
+		early := b.EarlyBefore(t.Context())
+		require.Equal(t, applied.Add(-time.Minute), early)
+		require.True(t, b.Proven(t.Context(), early))
+		require.False(t, b.Proven(t.Context(), early.Add(time.Second)))
+		require.True(t, taken(t, b, "one", true))
+		require.Zero(t, b.EarlyBefore(t.Context()))
+		time.Sleep(time.Hour)
+		require.Equal(t, applied.Add(-time.Minute), b.EarlyBefore(t.Context()))
+	})
+}
+
+// The lag of a slow range stays noted beside quick ones, until it has said nothing for five minutes.
+func TestTheLagOfTheSlowestRangeIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := open(st, sv, "a")
+		for _, c := range []struct {
+			after         time.Duration
+			seconds, want int64
+		}{{0, 10, 10}, {time.Minute, 700, 700}, {time.Minute, 0, 700}, {3 * time.Minute, 1, 700}, {time.Minute, 2, 2}, {time.Minute, 3, 3}} {
+			time.Sleep(c.after)
+			b.Note(t.Context(), breaker.FeedLag{Seconds: c.seconds, At: time.Now()})
+			require.Equal(t, c.want, st.control.Feed.Seconds)
+		}
 	})
 }

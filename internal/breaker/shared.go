@@ -31,8 +31,8 @@ type shared struct {
 	control Control
 	etag    string
 	loaded  time.Time
-	// changed is when this instance saw each dependency's note change.
-	changed map[string]time.Time
+	// stops are the stops whose end this instance saw.
+	stops []Stop
 	// unavailable: it could not be read or written. readOnly: it could be read but not written. unread: the last read
 	// failed.
 	unavailable, readOnly, unread bool
@@ -60,11 +60,10 @@ func (s *shared) isUnread() bool {
 	return s.unread
 }
 
-// notedAt is when this instance saw a dependency's note change.
-func (s *shared) notedAt(dependency string) time.Time {
+func (s *shared) stopped() []Stop {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changed[dependency]
+	return s.stops
 }
 
 // get returns the document, at most controlAge old if it is available.
@@ -113,7 +112,7 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 	return false
 }
 
-// command makes an operator's change, for all instances or not at all. Errors by kind: infrastructure (code "control"),
+// command makes a change for all instances or not at all. Errors by kind: infrastructure (code "control"),
 // throttled, contention.
 func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	for range storeTries {
@@ -161,6 +160,7 @@ func (s *shared) refresh(ctx context.Context) {
 		return
 	}
 	c, etag, err := s.store.Load(ctx)
+	c = c.until(s.now())
 	s.mu.Lock()
 	if s.unread = err != nil; !s.unread && mute { // a database that went back is refused all the same
 		s.control.Heartbeat = c.Heartbeat
@@ -208,16 +208,8 @@ func (s *shared) markUnavailable(ctx context.Context, err error) {
 func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
-	for name, d := range c.Dependencies {
-		old, known := s.control.Dependencies[name]
-		if !known && d.State == DependencyOK {
-			continue // the first good answer ends no failure
-		}
-		if !d.sameNote(old) {
-			s.changed[name] = s.now()
-		}
-	}
 	s.control, s.etag, s.loaded = c, etag, s.now()
+	s.stops = withStop(s.stops, was, c.Breaker)
 	s.mu.Unlock()
 	is := c.Breaker
 	if is.name() == was.name() && is.Code == was.Code && is.Kind == was.Kind || (first && is.name() == Closed) {

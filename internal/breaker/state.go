@@ -81,6 +81,28 @@ type State struct {
 	SerialUntil time.Time `json:"serial_until,omitzero"`
 }
 
+// asOf leaves out what a clock that is ahead has noted. later reports whether a time is later than now. A probe for which the others would
+// have to wait longer than for any claim is due.
+func (s State) asOf(now time.Time, later func(time.Time) bool) State {
+	if later(s.Since) {
+		s.Since = now
+	}
+	if later(s.ChangedAt) {
+		s.ChangedAt = time.Time{}
+	}
+	if later(s.SerialUntil.Add(-serialPeriod)) {
+		s.SerialUntil = time.Time{}
+	}
+	wait := max(probeEvery+probeJitter, time.Duration(s.WaitSeconds)*time.Second)
+	if s.Kind == fault.Quota {
+		wait = max(wait, quotaWait)
+	}
+	if later(s.NextProbe().Add(-wait)) {
+		s = s.until(now)
+	}
+	return s
+}
+
 // event is a kind of input to the breaker.
 type event int
 

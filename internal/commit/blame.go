@@ -7,15 +7,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Blame (docs/requirements.md R40): a document's failure counts only when another document was applied at least a minute
-// after it. retry_count includes the last failure; the next failure takes an unproven one back. An outage of everything
-// therefore never counts.
+// Blame (docs/requirements.md R40): a document's own failures count plainly, and the sixth spends its retries. It is given up only at
+// a later failure, and only with proof: this build wrote another document a minute or more after the failure before. Without proof the
+// cause may be the build or the database, so it is given up only after a day, and few of them.
 
-// maxFailures is the limit of proven own failures: five retries, and a sixth failure that only a later success proves.
-const maxFailures = MaxRetries + 1
-
-// unreadableFailures is the limit for a document that cannot be read as a result: no retry can repair it.
-const unreadableFailures = 1
+// EndsAlone is how long a document has failed before it may be given up without proof.
+const EndsAlone = 24 * time.Hour
 
 // failsAlone is the number of failures alone, like an outage, after which the failure is the document's own.
 const failsAlone = 3
@@ -27,40 +24,6 @@ const CodeFailsAlone = "fails_alone"
 // isOwn reports whether an error is the document's own.
 func isOwn(err error) bool {
 	return err != nil && fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument
-}
-
-// ownKind reports whether a document's last_error_kind is one of its own failures.
-func ownKind(kind string) bool {
-	return kind == string(fault.Document) || kind == string(fault.Internal)
-}
-
-// lastFailure is the time of a document's last own failure; false without one, or when its time is unknown.
-func lastFailure(s invoice.State, loc *time.Location) (time.Time, bool) {
-	if s.RetryCount == 0 {
-		return time.Time{}, false
-	}
-	at := ""
-	if ownKind(s.LastErrorKind) {
-		at = s.LastErrorAt
-	} else {
-		for _, a := range s.Attempts {
-			if ownKind(a.Kind) {
-				at = a.At
-			}
-		}
-	}
-	return invoice.ParseStamp(at, loc)
-}
-
-// ownFailures counts the own failures in a document's history, proven or not.
-func ownFailures(s invoice.State) int {
-	n := 0
-	for _, a := range present(s) {
-		if ownKind(a.Kind) {
-			n++
-		}
-	}
-	return max(n, s.RetryCount)
 }
 
 // present are the attempts since the document last failed for good: a reset keeps the earlier ones as history.

@@ -34,7 +34,7 @@ func likeOutage() error {
 	return err
 }
 
-// failedOften is a state with n failures of a kind.
+// failedOften is a state with a retry_count and so many attempts of a kind.
 func failedOften(count, attempts int, kind fault.Kind) invoice.State {
 	s := invoice.State{Present: true, Status: invoice.RetryScheduled, RetryCount: count, LastErrorKind: string(kind)}
 	for range attempts {
@@ -43,72 +43,82 @@ func failedOften(count, attempts int, kind fault.Kind) invoice.State {
 	return s
 }
 
-// The table of blame: the effect of an own failure, by the number of earlier ones and whether the last one is proven.
+// The table of blame: what an own failure makes of a state, by the failures before it.
 func TestTheTableOfBlame(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
 	for _, c := range []struct {
-		count, attempts int
-		proven          bool
-		err             error
-
-		want      int
+		count     int
 		postponed bool
-		wait      time.Duration
-		poison    bool
+
+		want     int
+		is       bool
+		wait     time.Duration
+		readable bool // whether the next failure may be the last of a document that can be read
+		unread   bool // and of one that cannot
 	}{
-		{0, 0, false, own(), 1, false, minutes(2), false},
-		{1, 1, true, own(), 2, false, minutes(4), false},
-		{1, 1, false, own(), 1, true, minutes(4), false}, // the schedule continues, the count stays
-		{1, 5, false, own(), 1, true, minutes(60), false},
-		{2, 2, true, own(), 3, false, minutes(8), false},
-		{3, 3, true, own(), 4, false, minutes(16), false},
-		{4, 4, true, own(), 5, false, minutes(32), false},
-		{4, 4, false, own(), 4, true, minutes(32), false},
-		{5, 5, true, own(), 6, true, minutes(60), false}, // the sixth waits for its proof as well
-		{5, 5, false, own(), 5, true, minutes(60), false},
-		{6, 6, false, own(), 6, true, minutes(60), false},
-		{6, 6, true, own(), 0, false, 0, true},
-		{0, 0, true, unreadable(), 1, false, minutes(2), false},
-		{1, 1, false, unreadable(), 1, true, minutes(4), false},
-		{1, 1, true, unreadable(), 0, false, 0, true},
-		{6, 6, true, fault.New(fault.Internal, "x", "panic", ""), 0, false, 0, true},
-		{6, 6, true, likeOutage(), 0, false, 0, false},
-		{6, 6, true, fault.New(fault.Contention, "x", "1222", ""), 0, false, 0, false},
+		{0, false, 1, false, 2 * time.Minute, false, true},
+		{1, false, 2, false, 4 * time.Minute, false, true},
+		{2, false, 3, false, 8 * time.Minute, false, true},
+		{3, false, 4, false, 16 * time.Minute, false, true},
+		{4, false, 5, false, 32 * time.Minute, false, true},
+		{5, false, 5, true, time.Hour, true, true}, // the sixth spends the retries
+		{5, true, 5, true, time.Hour, true, true},  // it may not end yet
+		{9, false, 5, true, time.Hour, true, true}, // the old writer counted on
 	} {
-		s := failedOften(c.count, c.attempts, fault.Document)
-		require.Equal(t, c.poison, transitionsAt(now).exhausted(s, c.err, c.proven), "%+v", c)
-		if c.poison || !isOwn(c.err) {
-			continue
-		}
-		next := transitionsAt(now).failure(s, c.err, c.proven)
-		require.Equal(t, []any{c.want, c.postponed, now.Add(c.wait).Unix()}, []any{next.RetryCount, next.Postponed, next.RetryAfter}, "%+v", c)
-		require.Len(t, next.Attempts, c.attempts+1)
+		s := failedOften(c.count, c.count, fault.Document)
+		s.Postponed = c.postponed
+		next := transitionsAt(now).failure(s, own())
+		require.Equal(t, []any{c.want, c.is, now.Add(c.wait).Unix()}, []any{next.RetryCount, next.Postponed, next.RetryAfter}, "%+v", c)
+		require.Len(t, next.Attempts, min(c.count+1, invoice.MaxAttempts))
+		require.Equal(t, []bool{c.readable, c.unread}, []bool{usedUp(next, own()), usedUp(next, unreadable())}, "%+v", c)
+	}
+	require.False(t, usedUp(invoice.State{Present: true, Status: invoice.Pending}, unreadable()), "its first failure")
+}
+
+// The first own failure is remembered until the document is committed or reset. A time in the future is none.
+func TestTheFirstFailureIsRemembered(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := transitionsAt(now).failure(invoice.State{Present: true, Status: invoice.Pending}, own())
+	first := invoice.Stamp(now, time.UTC)
+	require.Equal(t, first, s.FirstFailedAt)
+	for n := range 30 { // attempts remembers ten
+		s = transitionsAt(now.Add(time.Duration(n)*time.Hour)).failure(s, own())
+	}
+	require.Equal(t, first, s.FirstFailedAt)
+	require.Equal(t, first, minimal(s).FirstFailedAt)
+	require.Equal(t, first, transitionsAt(now).putOff(s, likeOutage()).FirstFailedAt)
+	failed := transitionsAt(now).failed(s, own(), "")
+	require.Equal(t, first, failed.FirstFailedAt)
+	require.Empty(t, transitionsAt(now).committed(s, Outcome{Verdict: Applied}).FirstFailedAt)
+	require.Empty(t, failed.Afresh().FirstFailedAt)
+	require.Empty(t, transitionsAt(now).putOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt, "not its own")
+	for _, other := range []string{"yesterday", invoice.Stamp(now.Add(time.Hour), time.UTC)} {
+		s.FirstFailedAt = other
+		require.Equal(t, first, transitionsAt(now).failure(s, own()).FirstFailedAt, other)
 	}
 }
 
-// A document that is put off spends no retry, stands in the window PutOff, and keeps its last own failure.
+// A document that is put off spends no retry, and stands in the window PutOff. Whether its retries are spent does not change.
 func TestWhatIsPutOff(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	failed := transitionsAt(now.Add(-time.Hour)).failure(failedOften(2, 2, fault.Document), own(), true)
-	failed.Postponed = true
-	for name, c := range map[string]struct {
-		err      error
-		wait     time.Duration
-		attempts int
-	}{
-		"a race lost alone": {fault.New(fault.Contention, "sql: apply", "1222", "lock timeout"), 2 * time.Minute, 4},
-		"undecided":         {fault.New(fault.Contention, "commit: apply", codeUndecided, "put off"), 2 * time.Minute, 3},
-		"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
-		"like an outage":    {likeOutage(), 2 * time.Minute, 4},
-	} {
-		s := transitionsAt(now).putOff(failed, c.err)
-		require.Equal(t, []any{invoice.RetryScheduled, 3, false, now.Add(c.wait).Unix(), c.attempts},
-			[]any{s.Status, s.RetryCount, s.Postponed, s.RetryAfter, len(s.Attempts)}, name)
-		require.True(t, slices.Contains(PutOffKinds(), fault.Kind(s.LastErrorKind)), name)
-		last, known := lastFailure(s, time.UTC)
-		require.True(t, known, name)
-		require.Equal(t, now.Add(-time.Hour).Unix(), last.Unix(), "%s is no failure of its own", name)
+	for _, postponed := range []bool{false, true} {
+		failed := transitionsAt(now.Add(-time.Hour)).failure(failedOften(2, 2, fault.Document), own())
+		failed.Postponed = postponed
+		for name, c := range map[string]struct {
+			err      error
+			wait     time.Duration
+			attempts int
+		}{
+			"a race lost alone": {fault.New(fault.Contention, "sql: apply", "1222", "lock timeout"), 2 * time.Minute, 4},
+			"undecided":         {fault.New(fault.Contention, "commit: apply", codeUndecided, "put off"), 2 * time.Minute, 3},
+			"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
+			"like an outage":    {likeOutage(), 2 * time.Minute, 4},
+		} {
+			s := transitionsAt(now).putOff(failed, c.err)
+			require.Equal(t, []any{invoice.RetryScheduled, 3, postponed, now.Add(c.wait).Unix(), c.attempts},
+				[]any{s.Status, s.RetryCount, s.Postponed, s.RetryAfter, len(s.Attempts)}, name)
+			require.True(t, slices.Contains(PutOffKinds(), fault.Kind(s.LastErrorKind)), name)
+		}
 	}
 }
 
@@ -126,95 +136,29 @@ func TestADocumentThatFailsLikeAnOutageAlone(t *testing.T) {
 	for n := range 3 {
 		err := alone(s, likeOutage())
 		require.Equal(t, []any{fault.Internal, CodeFailsAlone}, []any{fault.KindOf(err), fault.CodeOf(err)})
-		s = transitionsAt(now).failure(s, err, true)
+		s = transitionsAt(now).failure(s, err)
 		require.Equal(t, n+1, s.RetryCount)
 	}
 }
 
-func TestTheTimeOfTheLastOwnFailure(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	for name, s := range map[string]invoice.State{
-		"none":                  {},
-		"of the old writer":     {RetryCount: 3},
-		"no time":               {RetryCount: 3, LastErrorKind: "document", LastErrorAt: "yesterday"},
-		"only what was put off": {RetryCount: 1, LastErrorKind: "contention", LastErrorAt: invoice.Stamp(now, time.UTC)},
-	} {
-		_, known := lastFailure(s, time.UTC)
-		require.False(t, known, name)
-	}
-	short := minimal(transitionsAt(now).failure(invoice.State{}, own(), false))
-	last, known := lastFailure(short, time.UTC)
-	require.True(t, known, "the minimal state keeps it")
-	require.Equal(t, now.Unix(), last.Unix())
-}
-
-// history is a document in a random history.
-type history struct {
-	now, applied time.Time
-	s            invoice.State
-	failures     []time.Time
-}
-
-// fail is one failed try: the state changes, or the document is poison.
-func (l *history) fail(t *rapid.T, err error) (poison bool) {
-	last, known := lastFailure(transitionsAt(l.now).begin(l.s), time.UTC)
-	proven := known && !l.applied.IsZero() && !l.applied.Before(last.Add(time.Minute))
-	if err = alone(l.s, err); !isOwn(err) {
-		l.s = transitionsAt(l.now).putOff(l.s, err)
-		return false
-	}
-	if transitionsAt(l.now).exhausted(l.s, err, proven) {
-		return true
-	}
-	l.s = transitionsAt(l.now).failure(l.s, err, proven)
-	l.failures = append(l.failures, l.now)
-	if l.s.Postponed {
-		require.True(t, !proven || l.s.RetryCount == maxFailures, "only an unproven failure is postponed")
-	}
-	return false
-}
-
-// proven counts the failures after which others succeeded.
-func (l *history) proven() (n int) {
-	for _, f := range l.failures {
-		if !l.applied.Before(f.Add(time.Minute)) {
-			n++
-		}
-	}
-	return n
-}
-
-// An outage of everything raises no count by more than one. A poison pill has failed as often as the rules require, each
-// time with a later success of others.
-func TestATotalBreakCountsAtMostOnceAndPoisonIsProven(t *testing.T) {
+// In any history retry_count grows by one with each own failure, up to five, and with nothing else. The retries are spent after six.
+func TestFailuresCountPlainly(t *testing.T) {
 	errs := []error{own(), own(), unreadable(), likeOutage(), fault.New(fault.Contention, "sql: apply", "1222", "")}
 	rapid.Check(t, func(t *rapid.T) {
-		l := &history{now: time.Unix(1_800_000_000, 0)}
-		for range rapid.IntRange(1, 8).Draw(t, "phases") {
-			flows := rapid.Bool().Draw(t, "flows")
-			before, tried := l.s.RetryCount, false
-			for range rapid.IntRange(1, 40).Draw(t, "tries") {
-				l.now = l.now.Add(time.Duration(rapid.IntRange(1, 7200).Draw(t, "seconds")) * time.Second)
-				if flows && rapid.Bool().Draw(t, "others") {
-					l.applied = l.now
-					continue
-				}
-				err := rapid.SampledFrom(errs).Draw(t, "error")
-				if l.fail(t, err) {
-					least := maxFailures
-					if fault.Has(err, fault.Unreadable) {
-						least = unreadableFailures
-					}
-					require.GreaterOrEqual(t, l.proven(), least)
-					require.False(t, !flows && tried, "an outage makes no document a poison pill")
-					return
-				}
-				tried = tried || isOwn(err)
-				if !flows {
-					require.LessOrEqual(t, l.s.RetryCount, before+1)
-				}
-				require.LessOrEqual(t, l.s.RetryCount, l.proven()+1)
+		now, failures := time.Unix(1_800_000_000, 0), 0
+		s := invoice.State{Present: true, Status: invoice.Pending}
+		for range rapid.IntRange(1, 40).Draw(t, "tries") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 7200).Draw(t, "seconds")) * time.Second)
+			err := alone(s, rapid.SampledFrom(errs).Draw(t, "error"))
+			if isOwn(err) {
+				s = transitionsAt(now).failure(s, err)
+				failures++
+			} else {
+				s = transitionsAt(now).putOff(s, err)
 			}
+			require.Equal(t, min(failures, MaxRetries), s.RetryCount)
+			require.Equal(t, failures > MaxRetries, s.Postponed)
+			require.Equal(t, failures > MaxRetries, usedUp(s, own()))
 		}
 	})
 }
@@ -226,10 +170,11 @@ func TestSpent(t *testing.T) {
 		want bool
 	}{
 		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 5}, nil, false},
-		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 6}, nil, true},
-		{invoice.State{Status: invoice.Pending, RetryCount: 6}, nil, true},
-		{invoice.State{Status: invoice.Pending, RetryCount: 6, FailedAt: "x"}, nil, false}, // reset by hand
-		{invoice.State{Status: invoice.Failed, RetryCount: 6}, nil, false},
+		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 5, Postponed: true}, nil, true},
+		{invoice.State{Status: invoice.Pending, RetryCount: 5, Postponed: true}, nil, true},
+		{invoice.State{Status: invoice.Pending, RetryCount: 5, Postponed: true, FailedAt: "x"}, nil, false}, // reset by hand
+		{invoice.State{Status: invoice.Failed, RetryCount: 5}, nil, false},
+		{invoice.State{Status: invoice.Failed, RetryCount: 1}, unreadable(), false},
 		{invoice.State{Status: invoice.Pending}, unreadable(), false},
 		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 1}, unreadable(), true},
 	} {

@@ -141,7 +141,7 @@ func TestATickSaysWhatFailed(t *testing.T) {
 	w := newWorld(t)
 	backlog := &pages{of: map[commit.Window][][]string{}}
 	for _, id := range w.many(1, 4, retryState(start(), "")) {
-		backlog.of[commit.Due] = append(backlog.of[commit.Due], []string{id})
+		backlog.of[commit.Blamed] = append(backlog.of[commit.Blamed], []string{id})
 	}
 	w.faulty.onRead = onlyFirst(down("cosmos: read many"))
 	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())

@@ -44,8 +44,8 @@ type Options struct {
 	Breaker *breaker.Breaker
 	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
-	// Failures stores own failures of documents for reports; nil stores none.
-	Failures Failures
+	// AdoptedAt returns when the ledger was adopted, or the zero time. Documents that another program finished later are told.
+	AdoptedAt func() time.Time
 	// Container and AppVersion go into a poison pill's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
@@ -69,8 +69,7 @@ type Commit struct {
 	// capLogged is the last hour in which the bound on poison pills was logged.
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
-	ranOut   atomic.Int64
-	failures failureStore
+	ranOut atomic.Int64
 }
 
 // NewCommit makes a Commit over the two ports.
@@ -92,6 +91,9 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	}
 	if o.Wait == nil {
 		o.Wait = timer.Wait
+	}
+	if o.AdoptedAt == nil {
+		o.AdoptedAt = func() time.Time { return time.Time{} }
 	}
 	if o.Breaker == nil {
 		o.Breaker = breaker.New(nil, breaker.Options{
@@ -116,10 +118,10 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	report := s.tally.done(oldest, c.o.Now())
 	c.breaker.Committed(s.tally.committed)
 	c.breaker.Note(ctx, s.feedLag(oldest))
-	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
-	if b.Purpose != ForRun { // a run stores them with its batch
-		c.storeFailures(ctx, s.tally.failures)
+	if n := s.tally.others; n > 0 {
+		s.tally.log.Write(events.SecondWriter, events.Fields{Documents: n, Document: s.tally.other})
 	}
+	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	switch {
 	case err == nil:
 		s.tally.rest("waiting") // documents that lost a race or were not sent
@@ -149,9 +151,9 @@ type stages struct {
 }
 
 func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
-	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log))
+	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log), c.o.AdoptedAt())
 	docs := measured{c.docs, t, o.Now}
-	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, dueBefore: c.dueBefore(ctx)}
+	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}
 	patch := patcher{docs, t}
 	request := &requester{
@@ -299,10 +301,10 @@ func (s *stages) feedLag(oldest int64) breaker.FeedLag {
 	return breaker.FeedLag{Seconds: int64(age(oldest, now) / time.Second), At: now}
 }
 
-// dueBefore is the _ts up to which postponed documents are due; zero before the first success.
-func (c *Commit) dueBefore(ctx context.Context) int64 {
-	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
-		return due.Unix()
+// appliedBefore is the _ts before which postponed documents are due early; zero when none is.
+func (c *Commit) appliedBefore(ctx context.Context) int64 {
+	if before := c.breaker.EarlyBefore(ctx); !before.IsZero() {
+		return before.Unix()
 	}
 	return 0
 }

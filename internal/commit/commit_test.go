@@ -86,7 +86,7 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 
 	w.clock = w.clock.Add(10 * time.Minute)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry("x").Outcomes, "it may be our parser: nothing else was written")
-	require.Equal(t, []any{1.0, true}, []any{w.state("x")["retry_count"], w.state("x")["postponed"]})
+	require.Equal(t, []any{2.0, nil}, []any{w.state("x")["retry_count"], w.state("x")["postponed"]})
 	require.Empty(t, w.evidence.Files())
 
 	w.othersApply()
@@ -100,15 +100,15 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
 }
 
-// While no other document is written the waits still grow, and no failure counts.
-func TestTheRetryScheduleGrowsWhileTheCountStands(t *testing.T) {
+// While no other document is written the failures count, and the sixth spends the retries. The document is then tried once an hour.
+func TestTheRetryScheduleEndsInOneTryAnHour(t *testing.T) {
 	w := newWorld(t)
 	id := idOf(t, result(1, 7, "ACME", "")) // line 7 does not exist
 	w.run(w.put(result(1, 7, "ACME", ""))...)
-	for n, wait := range []int64{120, 240, 480, 960, 1920, 3600, 3600} {
+	for n, wait := range []int64{120, 240, 480, 960, 1920, 3600, 3600, 3600} {
 		s := w.state(id)
-		require.Equal(t, 1.0, s["retry_count"], "failure %d", n+1)
-		require.Equal(t, n > 0, s["postponed"] == true, "failure %d", n+1)
+		require.Equal(t, float64(min(n+1, 5)), s["retry_count"], "failure %d", n+1)
+		require.Equal(t, n > 4, s["postponed"] == true, "failure %d", n+1)
 		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"], "failure %d", n+1)
 		w.clock = w.clock.Add(time.Duration(wait+wait/10-1) * time.Second)
 		require.Equal(t, map[string]int{"skipped": 1}, w.retry(id).Outcomes, "a retry is never early")

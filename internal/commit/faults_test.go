@@ -33,9 +33,8 @@ func TestTheTableOfKindsSaysWhatIsDone(t *testing.T) {
 	for n := range MaxRetries {
 		waits = append(waits, fmt.Sprintf("%.0f", Backoff(n, 0).Minutes()))
 	}
-	requireRowSays(t, fault.Document, "after %s min, then %.0f h (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "),
-		maxBackoff.Hours(), initialBackoff.Seconds(), 100*jitterShare)
-	requireRowSays(t, fault.Document, "after %d that count", maxFailures)
+	requireRowSays(t, fault.Document, "after %s min (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "), initialBackoff.Seconds(), 100*jitterShare)
+	requireRowSays(t, fault.Document, "spends the %d retries: then after %.0f h", MaxRetries, maxBackoff.Hours())
 	require.Contains(t, fault.OneRetry, fmt.Sprintf("one of the document's %d retries", MaxRetries))
 	for _, c := range fault.ConditionRules() {
 		if c.Condition == fault.OthersAnswered {

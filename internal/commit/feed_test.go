@@ -51,6 +51,46 @@ func TestABatchThatIsOfferedAgainTellsNothingOfTheLag(t *testing.T) {
 	require.EqualValues(t, 20*60, w.breaker.View(t.Context()).Control.Feed.Seconds)
 }
 
+// A document that another program finished after the adoption is told once: that program looks at no ledger. What it finished
+// before is the history that was adopted.
+func TestASecondWriterIsTold(t *testing.T) {
+	const told = `"event":"second_writer"`
+	before, after := "2025-12-18 09:59:59.999999-06:00", "2025-12-18 10:00:00.000001-06:00"
+	adopted := start()
+	for _, c := range []struct {
+		why, state string
+		want       int
+	}{
+		{"committed after", `{"status":"committed","retry_count":0,"committed_at":"` + after + `"}`, 1},
+		{"failed after", `{"status":"failed","retry_count":5,"failed_at":"` + after + `","error":"x"}`, 1},
+		{"committed before", `{"status":"committed","retry_count":0,"committed_at":"` + before + `"}`, 0},
+		{"failed before", `{"status":"failed","retry_count":5,"failed_at":"` + before + `","error":"x"}`, 0},
+		{"nobody knows when", `{"status":"committed","retry_count":0,"committed_at":"noon"}`, 0},
+		{"committed by this product", `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"` + after + `"}`, 0},
+		{"repaired by hand", `{"status":"committed","outcome":"manual","retry_count":0,"committed_at":"` + after + `"}`, 0},
+		{"failed by this product", `{"status":"failed","retry_count":5,"failed_at":"` + after + `","last_error_kind":"document"}`, 0},
+	} {
+		w := newWorld(t)
+		_, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) { o.AdoptedAt = func() time.Time { return adopted } })
+		docs := w.put(result(1, 1, "ACME", c.state), result(2, 2, "ACME", c.state))
+		for retry := range 2 {
+			_, err := w.offer(retry, docs...)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.want, strings.Count(w.log.String(), told), c.why)
+		if c.want > 0 {
+			require.Contains(t, w.log.String(), `"condition":"second_writer","severity":"wake"`)
+			require.Contains(t, w.log.String(), `"documents":2`)
+		}
+		adopted = time.Time{} // nobody knows when the ledger was adopted
+		w.log.Reset()
+		_, err := w.offer(0, docs...)
+		require.NoError(t, err)
+		require.NotContains(t, w.log.String(), told, c.why)
+		adopted = start()
+	}
+}
+
 // Promise G5: an unreadable document beside one that waits for SQL is not recorded. The next try finds it again.
 func TestWhileSQLIsAwayNobodyIsToldOfErrors(t *testing.T) {
 	w := newWorld(t, 1)

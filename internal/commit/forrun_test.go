@@ -135,8 +135,8 @@ func TestADocumentBecomesCommittedOnce(t *testing.T) {
 	w.run(w.put(doc)...)
 	require.Equal(t, "applied", w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
 	w.run(w.put(doc, result(2, 2, "ACME", ""))...)
-	w.breaker.NoteCommitted(t.Context())
-	require.EqualValues(t, 3, w.breaker.View(t.Context()).Control.Committed, "offered twice, and another one")
+	w.breaker.Tell(t.Context())
+	require.EqualValues(t, 3, w.breaker.Seen().Instances[0].Committed, "offered twice, and another one")
 }
 
 // A person repairs a document's line and marks it while the batch waits for its request.

@@ -42,12 +42,11 @@ func (j judge) decide(ctx context.Context, w *work) error {
 		return nil
 	}
 	w.cause = alone(cur.State, res.err)
-	proven := isOwn(w.cause) && j.proven(ctx, cur)
-	if res.failed() && j.takes(cur) && j.transitions.exhausted(cur.State, w.cause, proven) {
+	if isOwn(w.cause) && j.takes(cur) && j.ends(ctx, w) {
 		w.step = spent
 		return nil
 	}
-	next, allowed := j.next(w, proven)
+	next, allowed := j.next(w)
 	switch healing := w.heal && cur.State.Status == invoice.Committed; {
 	case allowed:
 		w.step, w.next = recordable, next
@@ -94,23 +93,31 @@ func (j judge) final(err error) bool {
 	return j.batch.RetryCount > escapeRetries
 }
 
-// proven reports whether others succeeded after the document's last failure.
-func (j judge) proven(ctx context.Context, cur invoice.Snapshot) bool {
-	at, known := lastFailure(j.transitions.begin(cur.State), j.transitions.loc)
-	return known && j.breaker.Proven(ctx, at)
+// ends reports whether an own failure is the document's last: its retries are spent, and the document is proven to be the cause, or
+// has failed for a day and may end without proof.
+func (j judge) ends(ctx context.Context, w *work) bool {
+	s := j.transitions.begin(w.doc.State)
+	if !usedUp(s, w.cause) {
+		return false
+	}
+	if last, known := invoice.ParseStamp(s.LastErrorAt, j.transitions.loc); known && j.breaker.Proven(ctx, last) {
+		w.proven = true
+		return true
+	}
+	first, known := j.transitions.firstFailure(s)
+	return known && j.now().Sub(first) >= EndsAlone && j.breaker.MayEndUnproven(ctx)
 }
 
 // next is the state to record for a result, and whether it may replace the current one. A verdict on the document's current
-// content may always replace it. Any other result only replaces the state of an eligible document. proven is that of the
-// document's last failure.
-func (j judge) next(w *work, proven bool) (invoice.State, bool) {
+// content may always replace it. Any other result only replaces the state of an eligible document.
+func (j judge) next(w *work) (invoice.State, bool) {
 	was := w.doc.State
 	if !w.doc.HasTime && was.Version == 0 {
 		was.Version = w.written.Version.US // the version in the ledger; a later _ts must not give another
 	}
 	switch {
 	case isOwn(w.cause):
-		return j.transitions.failure(was, w.cause, proven), j.takes(w.doc)
+		return j.transitions.failure(was, w.cause), j.takes(w.doc)
 	case w.cause != nil:
 		return j.transitions.putOff(was, w.cause), j.takes(w.doc)
 	case was.Status == invoice.Committed:

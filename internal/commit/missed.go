@@ -3,82 +3,32 @@ package commit
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
-// succession is the time from the beginning of the first to the end of the last of ticks without an error. A longer pause
-// than an orphan's age ends it: nobody knows what was well meanwhile.
-type succession struct{ first, last time.Time }
-
-// tickBegins gives the beginning of the succession to which a tick belongs.
-func (r *Recover) tickBegins(now time.Time) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Sub(r.well.last) > invoice.OrphanAge {
-		r.well.first = now
-	}
-	return r.well.first
-}
-
-// tickEnds lets the succession go on, or ends it.
-func (r *Recover) tickEnds(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.well.last = r.commit.o.Now(); err != nil {
-		r.well = succession{}
-	}
-}
-
-// missing is what a tick learns about documents that the feed did not bring (ADR 0022).
-type missing struct {
-	// since is the _ts from which on the feed had no excuse; never says that it has one now.
-	since time.Time
-	never bool
-	found breaker.Missed
-}
-
-// missingSince begins the search of one tick. The feed has an excuse for what became pending before the breaker closed,
-// before the present succession of ticks, or before any range was last behind.
-func (r *Recover) missingSince(ctx context.Context, wellSince, now time.Time) missing {
-	view := r.commit.breaker.View(ctx)
-	closed, ok := r.commit.breaker.ClosedSince(ctx)
-	m := missing{since: wellSince, never: !ok || view.Lost, found: breaker.Missed{At: now.UTC()}}
-	for _, excuse := range []time.Time{closed, view.Control.Feed.BehindAt} {
-		if excuse.After(m.since) {
-			m.since = excuse
-		}
-	}
-	return m
-}
-
-// look counts the documents of raws, pages of the orphans as the tick read them, that the feed should have brought. late are
-// those that were still to be written. Too deep a document counts without exception.
-func (m *missing) look(raws []json.RawMessage, late map[string]bool, now time.Time) {
+// look counts the documents of raws, pages of the orphans as the tick read them, that the feed should have brought (ADR 0022): they were
+// pending for long enough, and late says that nobody had written them. Too deep a document counts in any case: the feed stops at it.
+func (t *tick) look(raws []json.RawMessage, late map[string]bool) {
+	m := &t.missed
 	for _, raw := range raws {
-		d, err := invoice.Read(raw, now)
+		d, err := invoice.Read(raw, t.now)
 		ts := time.Unix(d.TS, 0)
-		if err != nil || d.State.Status != invoice.Pending || now.Sub(ts) < invoice.OrphanAge {
-			continue
-		}
 		deep := invoice.TooDeep(raw)
-		if !deep && (m.never || !late[d.ID] || !ts.After(m.since)) {
+		if err != nil || d.State.Status != invoice.Pending || t.now.Sub(ts) < invoice.OrphanAge || !deep && !late[d.ID] {
 			continue
 		}
-		f := &m.found
-		if f.Documents++; f.Oldest.IsZero() || ts.Before(f.Oldest) {
-			f.Oldest = ts.UTC()
+		if m.Documents++; m.Oldest.IsZero() || ts.Before(m.Oldest) {
+			m.Oldest = ts.UTC()
 		}
 		switch {
 		case deep:
-			f.Sample, f.Code = d.ID, invoice.CodeTooDeep
-		case f.Sample == "":
-			f.Sample = d.ID
+			m.Sample, m.Code = d.ID, invoice.CodeTooDeep
+		case m.Sample == "":
+			m.Sample = d.ID
 		}
 	}
 }
@@ -93,24 +43,17 @@ func broughtLate(outcome string) bool {
 	return false
 }
 
-// tellMissing logs and records what a tick found. A tick that found no orphan at all, and no error, ends what an earlier one
-// found. A tick that found excused ones changes nothing.
-func (t *tick) tellMissing(ctx context.Context, err error) {
-	m, b := t.missing.found, t.r.commit.breaker
-	cleared := err == nil && t.found.Found[Orphans] == 0 && !slices.Contains(t.found.More, Orphans)
-	if m.Documents == 0 {
-		if cleared && t.stoppedAt(ctx) == "" {
-			b.NoteMissed(ctx, breaker.Missed{})
-		}
+// tellMissed notes what a tick found, and logs it once it is no coincidence. A tick that failed and found nothing knows nothing, and one
+// that found nothing ends nothing while the feed stops at a document that is still too deep.
+func (t *tick) tellMissed(ctx context.Context, err error) {
+	t.found.Missed = t.missed.Documents
+	if t.missed.Documents == 0 && (err != nil || t.stopsStill(ctx)) {
 		return
 	}
-	if m.Code == "" {
-		if at := t.stoppedAt(ctx); at != "" {
-			m.Sample, m.Code = at, invoice.CodeTooDeep
-		}
+	m := t.r.commit.breaker.NoteMissed(ctx, t.missed)
+	if !m.Holds() {
+		return
 	}
-	t.found.Missed = m.Documents
-	b.NoteMissed(ctx, m)
 	f := events.Fields{Documents: m.Documents, Document: m.Sample, OldestS: int64(m.At.Sub(m.Oldest) / time.Second), Code: m.Code}
 	if m.Code != "" {
 		f.Kind = fault.Document
@@ -118,16 +61,12 @@ func (t *tick) tellMissing(ctx context.Context, err error) {
 	events.For(ctx, t.r.commit.o.Log).Write(events.FeedMissed, f)
 }
 
-// stoppedAt gives the document at which the feed stopped by an earlier tick, if it may stop there still. That tick committed
-// it, so no other one finds it.
-func (t *tick) stoppedAt(ctx context.Context) string {
-	m := t.r.commit.breaker.View(ctx).Control.Missed
-	if m.Code != invoice.CodeTooDeep {
-		return ""
+// stopsStill reports whether the document at which the feed stopped in an earlier tick is as deep as before, or cannot be read.
+func (t *tick) stopsStill(ctx context.Context) bool {
+	m := t.r.commit.breaker.Seen().Control.Missed
+	if m.Code == "" {
+		return false
 	}
 	raw, err := t.r.commit.docs.Read(ctx, m.Sample)
-	if fault.Has(err, fault.Gone) || (err == nil && json.Valid(raw) && !invoice.TooDeep(raw)) {
-		return ""
-	}
-	return m.Sample
+	return !fault.Has(err, fault.Gone) && (err != nil || invoice.TooDeep(raw))
 }

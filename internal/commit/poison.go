@@ -76,27 +76,33 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 		p.wait(w, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
 		return nil
 	}
-	if !p.breaker.TakePoison(ctx, pill.folder) {
+	switch taken, err := p.breaker.TakePoison(ctx, pill.folder, w.proven); {
+	case err != nil:
+		p.wait(w, aloneBackoff, "it cannot be counted: "+fault.CodeOf(err))
+		return nil
+	case !taken:
 		p.enough(w)
 		return nil
 	}
 	return p.mark(ctx, w, pill)
 }
 
-// enough puts a document off because of the bound per hour. It logs once an hour, not for each document.
+// enough puts a document off because of a bound. It logs that of an hour once an hour, not for each document.
 func (p *poisoner) enough(w *work) {
-	if hour := p.now().Unix() / 3600; p.capLogged.Swap(hour) != hour {
+	if hour := p.now().Unix() / 3600; w.proven && p.capLogged.Swap(hour) != hour {
 		p.tally.log.Write(events.PoisonLimit, events.Fields{Document: w.doc.ID}.Of(w.cause))
 	}
 	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, maxBackoff)
 }
 
-// wait puts a document off that would become a poison pill, and logs the reason. It counts no failure.
+// wait puts a document off that would become a poison pill, and logs the reason. It counts no failure. An hour is not cut short by
+// what others write: the reason is none of theirs.
 func (p *poisoner) wait(w *work, d time.Duration, why string) {
 	f := events.Fields{Document: w.doc.ID}.Of(w.cause)
 	f.Reason = why
 	p.tally.log.Write(events.PoisonWaits, f)
 	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, d)
+	w.next.Postponed = w.next.Postponed && d < maxBackoff
 }
 
 // original reads the document from the container, because the host rewrote the feed's snapshot.

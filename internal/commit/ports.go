@@ -78,12 +78,6 @@ type Evidence interface {
 	Keep(ctx context.Context, name string, content []byte) error
 }
 
-// Failures stores own failures of documents for reports (table error_detail).
-type Failures interface {
-	// Add stores failures, at most 100, in one request. Errors by kind: infrastructure, throttled, quota, contention.
-	Add(ctx context.Context, failures []DocumentResult) error
-}
-
 // MaxEvidenceName is the longest name of a file: Azure's limit for blobs, less the environment's name.
 const MaxEvidenceName = 960
 
@@ -114,17 +108,15 @@ type Window string
 const (
 	// PutOff: retry_scheduled, due, and put off.
 	PutOff Window = "put_off"
-	// Due: retry_scheduled, due, neither put off nor postponed.
-	Due Window = "due"
-	// Postponed: retry_scheduled and postponed, not put off; due, or with a _ts before AppliedBefore.
-	Postponed Window = "postponed"
 	// Orphans: pending with a _ts before LeftBefore, or processing with a _ts before OldWriterBefore.
 	Orphans Window = "orphans"
+	// Blamed: retry_scheduled and not put off, so the last failure was the document's own; due, or postponed with a _ts before
+	// AppliedBefore.
+	Blamed Window = "blamed"
 )
 
-// Windows are all windows in the order of a tick. A window may use the time and failures that earlier ones left, and most
-// documents wait in the last two.
-func Windows() []Window { return []Window{PutOff, Orphans, Due, Postponed} }
+// Windows are all windows in the order of a tick: documents that nobody blames come first.
+func Windows() []Window { return []Window{PutOff, Orphans, Blamed} }
 
 // WindowQuery asks for the documents of one window. The times are epoch seconds. Now must be set; no document qualifies by
 // another time that is 0.

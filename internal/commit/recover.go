@@ -3,7 +3,6 @@ package commit
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,21 +33,13 @@ type Recover struct {
 	backlog Backlog
 
 	mu sync.Mutex
-	// stopped is each window's position at the end of the last tick.
-	stopped map[Window]place
-	// well is the present succession of ticks without an error.
-	well succession
-}
-
-// place is a position in a window: a page, and the documents of it that were taken.
-type place struct {
-	page string
-	done map[string]bool
+	// stopped is the page at which each window stopped in the last tick.
+	stopped map[Window]string
 }
 
 // NewRecover makes a Recover over a Commit and a Backlog.
 func NewRecover(commit *Commit, backlog Backlog) *Recover {
-	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]place{}}
+	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]string{}}
 }
 
 // Recovered is the result of one tick.
@@ -78,15 +69,13 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(c
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
 func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) {
 	t := &tick{r: r, batchID: batchID, now: r.commit.o.Now(), seen: map[string]bool{}}
-	wellSince := r.tickBegins(t.now)
+	t.missed.At = t.now.UTC()
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
-		t.missing = r.missingSince(ctx, wellSince, t.now)
 		err = t.windows(ctx)
-		t.tellMissing(ctx, err)
+		t.tellMissed(ctx, err)
 	}
-	r.tickEnds(err)
 	r.commit.breaker.Note(ctx, breaker.FeedLag{})
 	state := r.commit.breaker.Seen().Control.Breaker
 	t.found.State = cmp.Or(state.Name, breaker.Closed)
@@ -107,124 +96,120 @@ type tick struct {
 	seen map[string]bool
 	// failing counts the documents that failed in this tick.
 	failing int
-	missing missing
+	// missed are the orphans that the feed should have brought.
+	missed breaker.Missed
 }
 
-// windows works on each window in turn. A window may use the time and failures that earlier ones left.
+// quarters says how much of a tick is over when a window ends: half is for documents that nobody blames. What a window leaves, the
+// next ones may use.
+func (w Window) quarters() int {
+	return map[Window]int{PutOff: 1, Orphans: 2, Blamed: 4}[w]
+}
+
+// windows works on each window in turn.
 func (t *tick) windows(ctx context.Context) error {
 	end := t.now.Add(tickFor)
 	if deadline, ok := ctx.Deadline(); ok {
 		end = deadline
 	}
 	left := end.Add(-stopBefore).Sub(t.now)
-	all := Windows()
 	var first error
-	for i, w := range all {
-		share := time.Duration(i + 1)
-		err := t.window(ctx, w, t.now.Add(left*share/time.Duration(len(all))), mostFailing*(i+1)/len(all))
+	for _, w := range Windows() {
+		err := t.window(ctx, w, t.now.Add(left*time.Duration(w.quarters())/4), mostFailing*w.quarters()/4)
 		if breaker.IsRefusal(err) || ctx.Err() != nil {
 			return err
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return first
 }
 
-// window takes the documents of one window, until it has no more, its time is over, or too many failed.
-func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) error {
-	at := t.r.goOn(w)
-	wrapped, begunAgain := at.page == "", false
-	failed := 0
-	var first error
+// window takes the documents of one window, until it has no more, its time is over, or too many failed. The next tick begins with the page
+// at which this one stopped.
+func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) (first error) {
+	page := t.r.goOn(w)
+	defer func() { t.r.stop(w, page) }()
+	wrapped, failed := page == "", 0
 	over := func() bool { return !t.r.commit.o.Now().Before(end) || t.failing >= mostFailing }
 	for {
 		if over() {
 			t.found.More = append(t.found.More, w)
-			t.r.stop(w, at)
 			return first
 		}
-		page, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), at.page)
-		refused := fault.KindOf(err) == fault.Document && at.page != "" // the continuation is not valid any more
+		found, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), page)
 		switch {
-		case refused && !begunAgain:
-			at, wrapped, begunAgain = place{}, true, true
+		case err == nil:
+		case fault.KindOf(err) == fault.Document && page != "": // the continuation is not valid any more
+			if page = ""; wrapped {
+				return asDependency(err)
+			}
+			wrapped = true
 			continue
-		case refused:
-			t.r.stop(w, place{})
-			return asDependency(err)
-		case err != nil:
-			t.r.stop(w, at)
+		default:
 			return asDependency(err)
 		}
-		ids := t.fresh(page, at.done)
-		at.done = map[string]bool{}
-		for _, d := range page {
-			at.done[d.ID] = !slices.Contains(ids, d.ID)
-		}
+		ids := t.fresh(found)
 		for len(ids) > 0 && !over() {
 			n := min(len(ids), mostFailing-t.failing)
-			err := t.take(ctx, w, ids[:n], end, at.done)
+			err := t.take(ctx, w, ids[:n], end)
 			if ids = ids[n:]; err == nil {
 				failed = 0
 				continue
 			}
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			if failed++; failed > 1 || breaker.IsRefusal(err) { // two in a row: not the error of a single document
-				t.r.stop(w, at)
 				return err
 			}
 		}
 		switch {
-		case over() && slices.Contains(slices.Collect(maps.Values(at.done)), false): // the next tick takes the rest of the page
+		case len(ids) > 0: // the next tick takes the rest of the page
 		case next != "":
-			at = place{page: next}
+			page = next
 		case wrapped:
-			t.r.stop(w, place{})
+			page = ""
 			return first
 		default:
-			at, wrapped = place{}, true
+			page, wrapped = "", true
 		}
 	}
 }
 
-// query asks for a window as of now: a document applied during the tick makes postponed ones due.
+// query asks for a window as of now: a document that is written during the tick makes postponed ones due.
 func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 	now := t.r.commit.o.Now()
 	q := WindowQuery{
 		SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-invoice.OrphanAge).Unix(),
-		AppliedBefore: t.r.commit.dueBefore(ctx),
+		AppliedBefore: t.r.commit.appliedBefore(ctx),
 	}
 	age := invoice.OrphanAge
-	if feed := t.r.commit.breaker.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {
+	if feed := t.r.commit.breaker.Seen().Control.Feed; now.Sub(feed.At) < lagIsOld {
 		age = max(age, 2*time.Duration(feed.Seconds)*time.Second)
 	}
 	q.LeftBefore = now.Add(-age).Unix()
 	return q
 }
 
-// fresh gives the ids of a page that were not taken yet. Undecided documents come first, because most of them are good.
-func (t *tick) fresh(page []PendingDoc, done map[string]bool) []string {
-	var ids, later []string
-	for _, d := range page {
-		switch {
-		case t.seen[d.ID] || done[d.ID]:
-			continue
-		case d.Code == codeUndecided:
-			ids = append(ids, d.ID)
-		default:
-			later = append(later, d.ID)
+// fresh gives the ids of a page that were not taken yet in this tick, those first that were tried longest ago. Undecided documents come
+// before them, because most are good.
+func (t *tick) fresh(page []PendingDoc) []string {
+	page = slices.DeleteFunc(slices.Clone(page), func(d PendingDoc) bool { return t.seen[d.ID] })
+	rank := func(d PendingDoc) int64 {
+		if d.Code == codeUndecided {
+			return 0
 		}
+		return d.TS
+	}
+	slices.SortStableFunc(page, func(a, b PendingDoc) int { return cmp.Compare(rank(a), rank(b)) })
+	ids := make([]string, len(page))
+	for i, d := range page {
+		ids[i] = d.ID
 		t.found.Oldest = max(t.found.Oldest, t.now.Sub(time.Unix(d.TS, 0)))
 	}
-	return append(ids, later...)
+	return ids
 }
 
-// take reads documents again and commits them. done gets those with a result.
-func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, done map[string]bool) error {
+// take reads documents again and commits them.
+func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) error {
 	for _, id := range ids {
 		t.seen[id] = true
 	}
@@ -240,14 +225,14 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 	finished := func(d DocumentResult) {
 		mu.Lock()
 		defer mu.Unlock()
-		done[d.ID], late[d.ID] = true, broughtLate(d.Outcome)
+		late[d.ID] = broughtLate(d.Outcome)
 	}
 	report, err := t.r.commit.Run(ctx, Batch{
 		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, BatchID: t.batchID, DivideUntil: end,
 		OneByOne: w == PutOff, OnResult: finished,
 	})
 	if w == Orphans {
-		t.missing.look(raws, late, t.now)
+		t.look(raws, late)
 	}
 	t.found.add(report)
 	t.found.Reads++
@@ -260,16 +245,16 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 	return err
 }
 
-func (r *Recover) goOn(w Window) place {
+func (r *Recover) goOn(w Window) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopped[w]
 }
 
-func (r *Recover) stop(w Window, at place) {
+func (r *Recover) stop(w Window, page string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopped[w] = at
+	r.stopped[w] = page
 }
 
 func (r *Report) add(o Report) {

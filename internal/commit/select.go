@@ -12,8 +12,8 @@ type selection struct {
 	batch   Batch
 	sysName string
 	now     func() time.Time
-	// dueBefore is the _ts up to which postponed documents are due.
-	dueBefore int64
+	// appliedBefore is the _ts before which a postponed document is due early.
+	appliedBefore int64
 }
 
 // eligibility is that of a document for a batch of this purpose.
@@ -22,8 +22,8 @@ func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 	switch {
 	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.batch.takesOver(d.State.Status):
 		return invoice.Eligible
-	case eligibility == invoice.NotDue && s.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= s.dueBefore:
-		return invoice.Eligible // others succeeded since it failed
+	case eligibility == invoice.NotDue && s.batch.Purpose == FromTimer && d.State.Postponed && d.TS < s.appliedBefore:
+		return invoice.Eligible // others were written since it failed
 	case eligibility == invoice.Eligible && s.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
 		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
 	}

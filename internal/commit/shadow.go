@@ -146,7 +146,7 @@ func (p *preview) countPreview(d invoice.Snapshot, r result) {
 		return
 	}
 	next := invoice.RetryScheduled
-	if p.judge.transitions.exhausted(d.State, r.err, true) {
+	if isOwn(r.err) && usedUp(p.judge.transitions.begin(d.State), r.err) {
 		next = invoice.Failed
 	}
 	p.tally.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))

@@ -45,54 +45,46 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s.Outcome = string(o.Verdict)
 	s.SupersededBy = o.SupersededBy
 	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
-	s.RetryAfter, s.Postponed = 0, false
+	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	return s
 }
 
-// failure is the state after an own failure. proven means that others succeeded after the previous failure, so that one
-// counts. Otherwise it is taken back, and the document is postponed: it is tried on the same schedule, and as soon as
-// others succeed. The last failure before poison also waits for others.
-func (t transitions) failure(s invoice.State, err error, proven bool) invoice.State {
+// failure is the state after an own failure. Each of the first five costs a retry of the schedule. The sixth postpones the
+// document: its retries are spent, and it is tried once more after an hour, or as soon as others are written.
+func (t transitions) failure(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
-	first := s.RetryCount == 0
 	wait := Backoff(s.RetryCount, t.draw())
-	switch {
-	case first || proven:
-		s.RetryCount++
-		s.Postponed = s.RetryCount >= maxFailures
-	default:
-		wait = Backoff(ownFailures(s), t.draw())
-		s.Postponed = true
+	s.Postponed = s.RetryCount >= MaxRetries
+	s.RetryCount = min(s.RetryCount+1, MaxRetries)
+	if first, known := t.firstFailure(s); !known || first.After(t.now()) {
+		s.FirstFailedAt = invoice.Stamp(t.now(), t.loc)
 	}
 	return t.again(s, err, wait)
 }
 
-// exhausted reports whether an error spends the document's last try.
-func (t transitions) exhausted(s invoice.State, err error, proven bool) bool {
-	return isOwn(err) && proven && usedUp(t.begin(s), err)
+// firstFailure is the time of a document's first own failure; false when it is not known.
+func (t transitions) firstFailure(s invoice.State) (time.Time, bool) {
+	return invoice.ParseStamp(s.FirstFailedAt, t.loc)
 }
 
-// Spent reports whether a document's retries are used up, so that another error of its own makes it a poison message if its last
-// failure counts. A failed document has none used: it is tried again on request only.
+// Spent reports whether a document's retries are used up, so that another error of its own may end it. A failed document has none
+// used: it is tried again on request only.
 func Spent(s invoice.State, err error) bool {
 	return usedUp(transitions{reprocess: true}.begin(s), err)
 }
 
+// usedUp is Spent of a state that begin has reset if a person asked for it. No retry can repair a document that cannot be read as a
+// result.
 func usedUp(s invoice.State, err error) bool {
-	most := maxFailures
-	if fault.Has(err, fault.Unreadable) {
-		most = unreadableFailures
-	}
-	return s.RetryCount >= most
+	return s.Postponed || (fault.Has(err, fault.Unreadable) && s.RetryCount > 0)
 }
 
 // putOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its
 // attempts.
 func (t transitions) putOff(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
-	s.Postponed = false
 	switch {
 	case fault.CodeOf(err) == codeCutOff:
 		return t.schedule(s, err, 0)
@@ -106,9 +98,7 @@ func (t transitions) putOff(s invoice.State, err error) invoice.State {
 
 // waits is the state of a document that may not become a poison pill yet. It counts no failure.
 func (t transitions) waits(s invoice.State, err error, wait time.Duration) invoice.State {
-	s = t.begin(s)
-	s.Postponed = false
-	return t.again(s, err, withJitter(wait, t.draw()))
+	return t.again(t.begin(s), err, withJitter(wait, t.draw()))
 }
 
 // again schedules another try and adds this one to the attempts.
@@ -132,7 +122,6 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 	s.Status = invoice.Failed
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.RetryAfter, s.Postponed = 0, false
-	s.RetryCount = min(s.RetryCount, MaxRetries) // the last try was no retry of its own
 	s.FailedAt = invoice.Stamp(t.now(), t.loc)
 	s.Error = fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err))
 	if fault.Has(err, fault.Unreadable) {
@@ -171,7 +160,7 @@ func sentence(err error) string {
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
 		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter, Postponed: s.Postponed,
-		LastErrorAt: s.LastErrorAt, LastErrorKind: s.LastErrorKind,
+		FirstFailedAt: s.FirstFailedAt, LastErrorAt: s.LastErrorAt, LastErrorKind: s.LastErrorKind,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
 }

@@ -23,17 +23,19 @@ type tally struct {
 	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other sys_name.
 	firstOffer bool
 	foreign    map[string]breaker.Skipped
+	// others counts documents that another program finished after adoptedAt, when the ledger was adopted; other is one of them.
+	adoptedAt time.Time
+	others    int
+	other     string
 	// committed counts documents that were not committed before.
 	committed int
-	// failures are the own failures of documents.
-	failures []DocumentResult
 	// offerAgain is the error of notFinal.
 	offerAgain error
 }
 
-func newTally(b Batch, log events.Log) *tally {
+func newTally(b Batch, log events.Log, adoptedAt time.Time) *tally {
 	return &tally{
-		log: log, onResult: b.OnResult,
+		log: log, onResult: b.OnResult, adoptedAt: adoptedAt,
 		firstOffer: b.Purpose == FromFeed && b.RetryCount == 0, foreign: map[string]breaker.Skipped{},
 		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 	}
@@ -52,9 +54,6 @@ func (t *tally) add(r DocumentResult) {
 	if r.Kind != "" {
 		t.report.Kinds[string(r.Kind)]++
 	}
-	if r.ID != "" && r.Code != "" && r.Kind != "" && fault.ScopeOf(r.Kind) == fault.ScopeDocument {
-		t.failures = append(t.failures, r)
-	}
 	t.mu.Unlock()
 	if t.onResult != nil && r.ID != "" {
 		t.onResult(r)
@@ -68,6 +67,12 @@ func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
 	switch why { //nolint:exhaustive // the others need no more
 	case invoice.NotOffered:
 		outcome = string(invoice.NotOffered)
+	case invoice.Done:
+		if t.firstOffer && t.byAnother(d.State) {
+			t.mu.Lock()
+			t.others, t.other = t.others+1, d.ID
+			t.mu.Unlock()
+		}
 	case invoice.NotOurs:
 		if t.firstOffer && d.State.Status == invoice.Pending {
 			t.mu.Lock()
@@ -78,6 +83,17 @@ func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
 		t.log.Write(events.DocumentUnknownStatus, events.Fields{Document: d.ID, Status: fault.Truncate(d.State.StatusFound, fault.MaxForeign)})
 	}
 	t.count(d.ID, outcome, "")
+}
+
+// byAnother reports whether another program finished a document after the adoption. This product writes an outcome into a
+// committed document, and a kind into a failed one.
+func (t *tally) byAnother(s invoice.State) bool {
+	stamp := s.CommittedAt
+	if s.Status == invoice.Failed {
+		stamp = s.FailedAt
+	}
+	us, ok := invoice.TimeOfID(stamp)
+	return ok && s.Outcome == "" && s.LastErrorKind == "" && !t.adoptedAt.IsZero() && time.UnixMicro(us).After(t.adoptedAt)
 }
 
 // leftAlone counts a document that a rewrite leaves alone, wholly or in part.

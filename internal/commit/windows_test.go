@@ -34,16 +34,16 @@ func (w *world) backlogOf(sizes map[commit.Window]int) *pages {
 	return backlog
 }
 
-// Each window has a quarter of a tick's failures, and the next window may use the rest.
+// Half of a tick's failures is for documents that nobody blames, a quarter for each of their windows. The next window may use the rest.
 func TestTheFailuresOfATickAreShared(t *testing.T) {
 	w := newWorld(t)
 	w.sink.AddLines(1)
-	backlog := w.backlogOf(map[commit.Window]int{commit.PutOff: 600, commit.Orphans: 600, commit.Due: 20, commit.Postponed: 600})
+	backlog := w.backlogOf(map[commit.Window]int{commit.PutOff: 20, commit.Orphans: 600, commit.Blamed: 600})
 	r := commit.NewRecover(w.commit, backlog)
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[commit.Window]int{commit.PutOff: 115, commit.Orphans: 115, commit.Due: 20, commit.Postponed: 210}, found.Found)
-	require.Equal(t, []commit.Window{commit.PutOff, commit.Orphans, commit.Postponed}, found.More)
+	require.Equal(t, map[commit.Window]int{commit.PutOff: 20, commit.Orphans: 210, commit.Blamed: 230}, found.Found)
+	require.Equal(t, []commit.Window{commit.Orphans, commit.Blamed}, found.More)
 	require.LessOrEqual(t, 12*(found.SQLRequests+len(backlog.asked)), 6000, "an hour of such ticks")
 
 	// The next tick continues where this one stopped, and wraps around.
@@ -51,59 +51,59 @@ func TestTheFailuresOfATickAreShared(t *testing.T) {
 	w.clock = w.clock.Add(5 * time.Minute)
 	_, err = r.Run(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, backlog.asked, "put_off page 5")
-	require.NotContains(t, backlog.asked, "put_off ")
-	require.Contains(t, backlog.asked, "postponed page 10")
+	require.Contains(t, backlog.asked, "orphans page 10")
+	require.NotContains(t, backlog.asked, "orphans ")
+	require.Contains(t, backlog.asked, "blamed page 11")
 }
 
 // A search that began in the middle wraps around: the same tick reads the pages before its position.
 func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
 	w := newWorld(t)
-	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
+	backlog := w.backlogOf(map[commit.Window]int{commit.Blamed: 500})
 	r := commit.NewRecover(w.commit, backlog)
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 345, found.Found[commit.Due], "three quarters: two windows were empty")
+	require.Equal(t, 460, found.Found[commit.Blamed], "all: the other windows were empty")
 	backlog.asked = nil
 	w.clock = w.clock.Add(time.Minute) // no document is due: every page is read and skipped
 	found, err = r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 500, found.Found[commit.Due], "each once")
-	require.Contains(t, backlog.asked, "due page 24")
-	require.Contains(t, backlog.asked, "due ")
+	require.Equal(t, 500, found.Found[commit.Blamed], "each once")
+	require.Contains(t, backlog.asked, "blamed page 24")
+	require.Contains(t, backlog.asked, "blamed ")
 }
 
 // A search whose continuation is not valid any more begins again.
 func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
 	w := newWorld(t)
-	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
+	backlog := w.backlogOf(map[commit.Window]int{commit.Blamed: 500})
 	r := commit.NewRecover(w.commit, backlog)
 	_, err := r.Run(t.Context())
 	require.NoError(t, err)
-	backlog.of[commit.Due] = backlog.of[commit.Due][:3]
+	backlog.of[commit.Blamed] = backlog.of[commit.Blamed][:3]
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 60, found.Found[commit.Due])
+	require.Equal(t, 60, found.Found[commit.Blamed])
 }
 
 // When every continuation is refused, a window begins again once and does not repeat until its time is over.
 func TestAWindowThatRefusesEveryPlaceBeginsAgainOnce(t *testing.T) {
 	w := newWorld(t)
-	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 60})
+	backlog := w.backlogOf(map[commit.Window]int{commit.Blamed: 60})
 	r := commit.NewRecover(w.commit, backlog)
 	for range 2 {
 		backlog.asked, backlog.refuse = nil, 20
 		_, err := r.Run(t.Context())
 		require.True(t, fault.IsDependency(err), "it is said")
-		asked := slices.DeleteFunc(backlog.asked, func(page string) bool { return !strings.HasPrefix(page, "due ") })
-		require.Equal(t, []string{"due ", "due page 1", "due ", "due page 1"}, asked)
+		asked := slices.DeleteFunc(backlog.asked, func(page string) bool { return !strings.HasPrefix(page, "blamed ") })
+		require.Equal(t, []string{"blamed ", "blamed page 1"}, asked)
 	}
 }
 
 // Successful documents are not bounded.
 func TestATickBoundsOnlyWhatFails(t *testing.T) {
 	w := newWorld(t)
-	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 1000})
+	backlog := w.backlogOf(map[commit.Window]int{commit.Blamed: 1000})
 	for line := range int64(1000) {
 		w.sink.AddLines(1000 + line)
 	}
@@ -150,7 +150,7 @@ func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 	found := w.tick()
 	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
 	require.Positive(t, found.Kinds["contention"], "those that were undecided")
-	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s")
+	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s, as they are orphans")
 }
 
 // A document that cannot be patched stays due. It is taken once a tick, and does not stop its window.
@@ -244,4 +244,25 @@ func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
 		require.True(t, fault.IsDependency(err), "%v", report.Outcomes)
 		require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
 	}
+}
+
+// Documents that a lock put off wait no longer beside 10,000 bad ones that are due than without them.
+func TestBadDocumentsDoNotHoldThoseThatALockPutOff(t *testing.T) {
+	bads := 10_000
+	if testing.Short() {
+		bads = 1000
+	}
+	w := newWorld(t)
+	for n := range bads {
+		w.put(result(1, int64(100_000+n), "ACME", retryState(start(), `,"last_error_kind":"document"`))) // there is no such line
+	}
+	for n := range int64(50) {
+		w.sink.AddLines(n + 1)
+		w.put(result(1, n+1, "ACME", retryState(start(), `,"last_error_kind":"contention"`)))
+	}
+	r := commit.NewRecover(w.commit, w.docs)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 50, found.Outcomes["applied"], "%v", found)
+	require.Equal(t, []commit.Window{commit.Blamed}, found.More)
 }

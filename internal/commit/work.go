@@ -29,6 +29,8 @@ type work struct {
 	step  step
 	next  invoice.State
 	cause error
+	// proven says of a spent document that others were written after its last failure.
+	proven bool
 }
 
 // step is what follows for a document.

@@ -29,6 +29,7 @@ const (
 	HandlerRestarts   = "handler_restarts"
 	FeedMissed        = "feed_missed"
 	MassFailure       = "mass_failure"
+	SecondWriter      = "second_writer"
 	ManualReview      = "manual_review"
 	Mistake           = "mistake"
 	CutOff            = "cut_off"
@@ -71,6 +72,7 @@ func Table() []Row {
 		{HandlerRestarts, Wake, 0, nil, "the handler ends and is started again; the host gives up at the third end in 30 minutes", "read the reason of `handler_failed`, or the lines before the end", "The handler restarts"},
 		{FeedMissed, Wake, 0, []string{"feed_missed"}, "the change feed did not bring documents that were due; the timer commits them, late", "look for a document of 64 levels or more, else restart the app", "The feed stands still"},
 		{MassFailure, Wake, 0, []string{"mass_failure"}, "20 documents or more began to fail with one code; others go on", "look at the last deployment of the app or the schema", "The flow"},
+		{SecondWriter, Wake, 0, []string{"second_writer"}, "another program finishes documents of this environment; it looks at no ledger, so an older result may have overwritten a newer one", "stop that program; then adopt what it wrote, and compare", "A second writer"},
 		{ManualReview, Tell, 0, []string{"document_too_large", "poison_unmarked"}, "MANUAL REVIEW: the lines of a document could not be marked, or its outcome could not be recorded", "compare the lines that the event names by hand; then mark the document as committed, or mend the cause and retry it", "A document was repaired by hand"},
 		{Mistake, Tell, 0, []string{"panic", "invocation_left", "invocation_failed", "document_error", "function_unknown", "comparison_impossible", "comparison_failed"}, "the app made a mistake; its other work goes on", "keep the log line with its stack and report it: it is a bug of the SQL Writer", "Mistakes of the app"},
 		{CutOff, Tell, 0, []string{"instance_cut_off"}, "this instance alone cannot reach SQL and leaves its documents to the others", "restart the instance if it lasts", "The flow"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -14,16 +15,20 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Control stores the control document of one environment, "breaker:{sys_name}". Its container is its own (sqlwriter-control,
-// partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
+// Control stores the control document of one environment, "breaker:{sys_name}", and the statuses of its instances. Its container is its
+// own (sqlwriter-control, partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
 type Control struct {
-	container *Container
-	id        string
+	container   *Container
+	sysName, id string
 }
+
+// statusKept is the time in seconds after which the service may delete a status that is not written any more. It does so in a container with
+// a default time to live.
+const statusKept = 48 * 60 * 60
 
 // NewControl makes the store of an environment over the control container. The caller closes the container.
 func NewControl(c *Container, sysName string) *Control {
-	return &Control{container: c, id: "breaker:" + sysName}
+	return &Control{container: c, sysName: sysName, id: "breaker:" + sysName}
 }
 
 // Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is infrastructure
@@ -87,6 +92,48 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 		return "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service stored the control document and did not say under which etag")
 	}
 	return next, nil
+}
+
+// LoadStatuses implements breaker.ControlStore. A status that cannot be read is left out.
+func (k *Control) LoadStatuses(ctx context.Context, since time.Time) (all []breaker.Status, err error) {
+	const query = "SELECT * FROM c WHERE c.status_of = @sys_name AND c._ts >= @since"
+	params := []Param{{Name: "@sys_name", Value: k.sysName}, {Name: "@since", Value: since.Unix()}}
+	err = k.container.Query(ctx, query, params, func(rows []json.RawMessage) (bool, error) {
+		for _, row := range rows {
+			var s breaker.Status
+			if json.Unmarshal(row, &s) == nil {
+				all = append(all, s)
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, blameless(err)
+	}
+	return all, nil
+}
+
+// StoreStatus implements breaker.ControlStore.
+func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
+	op := operation{"cosmos: store status", onDocument}
+	id := "instance:" + k.sysName + ":" + s.Instance
+	doc, err := json.Marshal(struct {
+		ID       string `json:"id"`
+		StatusOf string `json:"status_of"`
+		TTL      int    `json:"ttl"`
+		breaker.Status
+	}{id, k.sysName, statusKept, s})
+	if err != nil {
+		return fault.Wrap(fault.Internal, op.name, "marshal", "the status cannot be written as JSON", err)
+	}
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, id, nil, func(ctx context.Context, s *connected) error {
+		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
+		return err
+	})
+	if err != nil {
+		return blameless(err)
+	}
+	return nil
 }
 
 // write creates the document, or replaces the one with the etag.

@@ -1,7 +1,7 @@
 // Package cosmos stores and reads the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0.
 //
-// Container implements commit.Documents, commit.Backlog, run.Selection, adopt.Documents, ops.DocumentSearch and ops.DocumentCreator, and
-// has the calls of start-up and sqlwriterctl. ReconcileDocuments implements reconcile.Documents over it. Control implements breaker.ControlStore over a container of
+// Container implements commit.Documents, commit.Backlog, run.Selection, ops.DocumentSearch and ops.DocumentCreator, and
+// has the calls of start-up and sqlwriterctl. ReconcileDocuments implements reconcile.Documents and adopt.Documents over it. Control implements breaker.ControlStore over a container of
 // its own, and Leases reconcile.Leases over that of the trigger.
 //
 // # Retries

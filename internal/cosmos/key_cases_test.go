@@ -394,10 +394,11 @@ func keyProjection(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	var heads []invoice.Projection
-	require.NoError(t, c.Window(t.Context(), "web", 0, 1<<40, func(page []invoice.Projection) (bool, error) {
-		heads = append(heads, page...)
-		return true, nil
-	}))
+	for continuation, more := "", true; more; more = continuation != "" { // pages may be empty
+		page, next, _, err := c.Reconcile("web").Changed(t.Context(), 0, 1<<40, 10, continuation)
+		require.NoError(t, err)
+		heads, continuation = append(heads, page...), next
+	}
 	require.Len(t, heads, 1)
 	head, err := invoice.Read(heads[0], time.Now()) // ReadSnapshot(heads[0]) does not compile
 	require.NoError(t, err)

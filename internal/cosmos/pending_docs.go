@@ -101,11 +101,9 @@ func backlogQuery(op operation, q commit.WindowQuery) (string, []Param, error) {
 	switch q.Window {
 	case commit.PutOff:
 		return query + putOff + " AND " + isDue, c, nil
-	case commit.Due:
-		return query + "NOT " + putOff + " AND NOT " + isPostponed + " AND " + isDue, c, nil
-	case commit.Postponed:
-		early := "c._ts < " + c.add("@applied", q.AppliedBefore)
-		return query + isPostponed + " AND NOT " + putOff + " AND (" + isDue + " OR " + early + ")", c, nil
+	case commit.Blamed:
+		early := isPostponed + " AND c._ts < " + c.add("@applied", q.AppliedBefore)
+		return query + "NOT " + putOff + " AND (" + isDue + " OR " + early + ")", c, nil
 	case commit.Orphans: // answered above
 	}
 	return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)

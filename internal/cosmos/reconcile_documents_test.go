@@ -1,11 +1,13 @@
 package cosmos_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
@@ -48,4 +50,17 @@ func TestReconcileDocumentsOnARealAccount(t *testing.T) {
 			Reconcile: c.Reconcile("web"), Restarted: func(testing.TB) reconcile.Documents { return c.Reconcile("web") }, DocumentsHarness: documentsOf(c),
 		}
 	})
+}
+
+func TestWhatChangedComesWithoutWhatNobodyReads(t *testing.T) {
+	_, c := start(t)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker"}`), false))
+	var found []invoice.Projection
+	for continuation, more := "", true; more; more = continuation != "" { // pages may be empty
+		page, next, _, err := c.Reconcile("web").Changed(t.Context(), 0, 1<<40, 10, continuation)
+		require.NoError(t, err)
+		found, continuation = append(found, page...), next
+	}
+	require.Len(t, found, 1)
+	require.NotContains(t, string(found[0]), "marker")
 }

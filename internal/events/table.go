@@ -41,6 +41,7 @@ const (
 	DocumentTooLarge       Name = "document_too_large"
 	DocumentDeleted        Name = "document_deleted"
 	DocumentHealed         Name = "document_healed"
+	SecondWriter           Name = "second_writer"
 	BatchLeft              Name = "batch_left"
 
 	PoisonKept     Name = "poison_kept"
@@ -48,11 +49,9 @@ const (
 	PoisonWaits    Name = "poison_waits"
 	PoisonLimit    Name = "poison_limit"
 
-	RewriteLeftAlone  Name = "rewrite_left_alone"
-	FailuresLeftOut   Name = "failures_left_out"
-	FailuresNotStored Name = "failures_not_stored"
-	RewriteFailed     Name = "rewrite_failed"
-	ShadowDiffers     Name = "shadow_differs"
+	RewriteLeftAlone Name = "rewrite_left_alone"
+	RewriteFailed    Name = "rewrite_failed"
+	ShadowDiffers    Name = "shadow_differs"
 
 	FlowChanged        Name = "flow_changed"
 	FlowStopped        Name = "flow_stopped"
@@ -140,6 +139,7 @@ func Table() []Row {
 		{DocumentTooLarge, problem, "MANUAL REVIEW: the document is too large even for the minimal outcome", "shrink the document; compare its rows by hand", slices.Concat(document, []string{"status", "outcome"})},
 		{DocumentDeleted, warn, "the document was deleted while it was written: its lines keep its content", "compare its lines by hand, if it was deleted because it was wrong", []string{"document", "outcome"}},
 		{DocumentHealed, warn, "another writer committed the document: its lines had older content and were written again", "find the other writer", []string{"document"}},
+		{SecondWriter, problem, "another program finished documents after the ledger was adopted", "", []string{"document", "documents"}},
 		{BatchLeft, problem, "this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", "read the code: it says which dependency it is", slices.Concat(failure, []string{"retry_count"})},
 
 		{PoisonKept, problem, "a poison message: its evidence is kept", "mend the cause, then [replay](runbook.md#try-failed-documents-again)", slices.Concat(document, []string{"line", "evidence", "marked"})},
@@ -147,8 +147,6 @@ func Table() []Row {
 		{PoisonWaits, problem, "the document's retries are spent, and it stays retry_scheduled", "read the reason; nothing is lost, it is tried again", document},
 		{PoisonLimit, problem, "this hour's limit of poison messages is reached: such documents stay retry_scheduled", "", document},
 
-		{FailuresLeftOut, debug, "failures of documents are not stored while SQL is unwell or too many come: reports lack them", "", []string{"documents"}},
-		{FailuresNotStored, warn, "failures of documents could not be stored: reports lack them", "nothing: the documents themselves have them", slices.Concat(failure, []string{"documents"})},
 		{RewriteLeftAlone, info, "a rewrite left lines alone", "", []string{"document", "outcome", "reason"}},
 		{RewriteFailed, warn, "a committed document could not be written again: it stays committed", errorCode, document},
 		{ShadowDiffers, warn, "shadow: the old writer's rows are not what this app would write", "[cutover.md](cutover.md)", slices.Concat(document, []string{"outcome", "differs_in"})},

@@ -82,8 +82,8 @@ func Rules() []Rule {
 		},
 		{
 			Document, ScopeDocument, true,
-			"after 2, 4, 8, 16, 32 min, then 1 h (120 s * 2^n, plus 0-20 %), or sooner when others are written again; " +
-				"a failure counts when others were written at least 60 s after it; after 6 that count the next one makes it a poison message",
+			"after 2, 4, 8, 16, 32 min (120 s * 2^n, plus 0-20 %); the sixth failure spends the 5 retries: then after 1 h, or sooner when others " +
+				"are written; a poison message at the next one, when others were written at least 60 s after the one before; without that a day after the first",
 		},
 		{Internal, ScopeDocument, true, "as document, with an error line in the log: an error of the product"},
 	}

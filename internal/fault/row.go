@@ -42,7 +42,7 @@ type Consequence struct {
 // Values of Consequence.Spends.
 const (
 	Nothing  = "nothing"
-	OneRetry = "one of the document's 5 retries, when others were written after it"
+	OneRetry = "one of the document's 5 retries"
 )
 
 // Of sets the adapter of its rows.

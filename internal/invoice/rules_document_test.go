@@ -58,7 +58,7 @@ func stateRules() []rule {
 		{name: "retry_after a day ahead", in: `{"sql_writer": {"status": "retry_scheduled", "retry_after": 1766075700}}`, then: "left alone: not_due", why: "exactly 24 h; our own waits end at about an hour"},
 		{name: "retry_after more than a day ahead", in: `{"sql_writer": {"status": "retry_scheduled", "retry_after": 1766075701}}`, then: "written", why: "further ahead than any real wait: due"},
 		{name: "retry_after in milliseconds", in: `{"sql_writer": {"status": "retry_scheduled", "retry_after": 1765989300000}}`, then: "written", why: "read as seconds it is 54,000 years ahead: due"},
-		{name: "postponed", in: `{"sql_writer": {"status": "retry_scheduled", "retry_count": 5, "retry_after": 1, "postponed": true}}`, then: "written", sql: "postponed = true; retry_count = 5", why: "nothing was applied since its last failure; it is tried by the same times"},
+		{name: "postponed", in: `{"sql_writer": {"status": "retry_scheduled", "retry_count": 5, "retry_after": 1, "postponed": true}}`, then: "written", sql: "postponed = true; retry_count = 5", why: "its retries are spent, and it is tried by the same times"},
 		{name: "postponed a text", in: `{"sql_writer": {"status": "retry_scheduled", "retry_after": 1, "postponed": "true"}}`, then: "written", sql: "postponed = false", why: "only the JSON value true counts"},
 		{name: "postponed a number", in: `{"sql_writer": {"status": "retry_scheduled", "retry_after": 1, "postponed": 1}}`, then: "written", sql: "postponed = false", why: "as a text"},
 		{name: "reset by hand while postponed", in: `{"sql_writer": {"status": "pending", "postponed": true, "failed_at": "2025-12-17 11:45:00.000000-06:00"}}`, then: "written", sql: "postponed = false; reprocess_count = 1", why: "it starts afresh"},

@@ -37,13 +37,15 @@ type State struct {
 	// command. SupersededBy names the newer document.
 	Outcome      string
 	SupersededBy string
-	// RetryCount is the number of retries that the document's own errors have used.
+	// RetryCount is the number of retries that the document's own errors have used, at most five.
 	RetryCount int
 	// RetryAfter is the earliest next try, in seconds since 1970; 0 (also if missing or not a number) means now. See
 	// Due.
 	RetryAfter int64
-	// Postponed is true if nothing has been applied since the document's last failure. Only the JSON value true counts.
+	// Postponed is true when the retries are spent: the next failure may be the last. Only the JSON value true counts.
 	Postponed bool
+	// FirstFailedAt is the document's first own failure since it was committed or reset. It has the layout of Stamp.
+	FirstFailedAt string
 	// LastError is at most MaxErrorBytes.
 	LastError     string
 	LastErrorAt   string
@@ -93,7 +95,7 @@ func (s State) Afresh() State {
 	s.RetryCount, s.RetryAfter = 0, 0
 	s.ReprocessCount++
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
-	s.Postponed = false
+	s.Postponed, s.FirstFailedAt = false, ""
 	return s
 }
 
@@ -105,6 +107,7 @@ type wireState struct {
 	SupersededBy   string    `json:"superseded_by,omitempty"`
 	RetryAfter     int64     `json:"retry_after,omitempty"`
 	Postponed      bool      `json:"postponed,omitempty"`
+	FirstFailedAt  string    `json:"first_failed_at,omitempty"`
 	LastError      string    `json:"last_error,omitempty"`
 	LastErrorAt    string    `json:"last_error_at,omitempty"`
 	LastErrorKind  string    `json:"last_error_kind,omitempty"`
@@ -126,7 +129,8 @@ type wireState struct {
 func (s State) MarshalJSON() ([]byte, error) {
 	w := wireState{
 		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
-		RetryAfter: s.RetryAfter, Postponed: s.Postponed, LastError: fault.Truncate(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
+		RetryAfter: s.RetryAfter, Postponed: s.Postponed, FirstFailedAt: s.FirstFailedAt,
+		LastError: fault.Truncate(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
 		LastErrorKind: s.LastErrorKind, LastErrorCode: s.LastErrorCode,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
 		Error: fault.Truncate(s.Error, MaxErrorBytes), FinalError: fault.Truncate(s.FinalError, MaxErrorBytes),
@@ -211,6 +215,8 @@ func (s *State) set(name string, value []byte) bool {
 		s.LastErrorCode = lenientText(value)
 	case "postponed":
 		s.Postponed = string(value) == "true"
+	case "first_failed_at":
+		s.FirstFailedAt = lenientText(value)
 	case "committed_at":
 		s.CommittedAt = lenientText(value)
 	case "failed_at":

@@ -81,7 +81,7 @@ func (o *Ops) conditions(s Status, v breaker.View) map[string][]holding {
 			fmt.Sprintf("%s fails%s (%s %s): %s", d.Name, since, d.Kind, d.Code, d.Reason), d.Since))
 		add(condition.TimerSilent, when(d.State == DepSilent, d.Reason+": retries, postponed documents and what the feed missed wait for it", d.Since))
 	}
-	if m := v.Control.Missed; m.Documents > 0 {
+	if m := v.Control.Missed; m.Holds() {
 		sample := m.Sample
 		if m.Code != "" {
 			sample += " (" + m.Code + ")"
@@ -89,7 +89,7 @@ func (o *Ops) conditions(s Status, v breaker.View) map[string][]holding {
 		add(condition.FeedMissed, []holding{{fmt.Sprintf("the feed did not bring %s that %s due, the oldest of %s, such as %s; a lease may be stuck",
 			documents(m.Documents), Plural(m.Documents, "was", "were"), o.clock(m.Oldest), sample), m.Oldest}})
 	}
-	for _, m := range v.Control.MassFailures(s.At) {
+	for _, m := range v.Status.MassFailures(s.At) {
 		add(condition.MassFailure, []holding{{fmt.Sprintf("%s began to fail with %s since %s; others go on", documents(m.Documents), m.Code, o.clock(m.Since)), m.Since}})
 	}
 	for _, r := range s.Runs {

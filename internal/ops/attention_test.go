@@ -35,6 +35,14 @@ func (w *world) known(f func(*breaker.Control)) {
 	w.clock = w.clock.Add(6 * time.Second)
 }
 
+// hears has an instance tell its status, and lets its copies become old.
+func (w *world) hears(s breaker.Status) {
+	w.t.Helper()
+	s.Instance, s.At = "b", w.clock
+	require.NoError(w.t, w.control.StoreStatus(w.t.Context(), s))
+	w.clock = w.clock.Add(6 * time.Second)
+}
+
 // alarms are the lines of a status, by code.
 func alarms(s ops.Status) map[string]string {
 	all := map[string]string{}
@@ -59,12 +67,17 @@ func (unreachableCounts) LoadCounts(context.Context) (ops.Saved, error) {
 }
 
 // firstSeen notes the first answers of a new deployment, of which one failed and recovered.
-func firstSeen(at time.Time) func(*breaker.Control) {
-	return func(c *breaker.Control) {
-		c.Dependencies = map[string]breaker.Dependency{
-			"sql": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "b"}, "cosmos": {State: breaker.DependencyOK, Since: at.Add(5 * time.Minute), SeenAt: at, By: "b"},
-		}
-	}
+func firstSeen(at time.Time) breaker.Status {
+	return breaker.Status{Dependencies: map[string]breaker.Dependency{
+		"sql": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "b"}, "cosmos": {State: breaker.DependencyOK, Since: at.Add(5 * time.Minute), SeenAt: at, By: "b"},
+	}}
+}
+
+// sqlFails says that SQL fails since a time, and was last asked at another.
+func sqlFails(since, seen time.Time) breaker.Status {
+	return breaker.Status{Dependencies: map[string]breaker.Dependency{"sql": {
+		State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: "the server refuses the connection", Since: since, SeenAt: seen, By: "b",
+	}}}
 }
 
 // planted are faults, and what the status and `why` of line 1, a pending document, say of each.
@@ -83,11 +96,7 @@ func planted() map[string]struct {
 		"all is well": {plant: func(*runs) {}, flow: "running", why: "the change feed brings it"},
 		"SQL fails for the first time": {
 			plant: func(r *runs) {
-				r.known(func(c *breaker.Control) {
-					c.Dependencies = map[string]breaker.Dependency{"sql": {
-						State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: "the server refuses the connection", Since: r.clock, SeenAt: r.clock, By: "b",
-					}}
-				})
+				r.hears(sqlFails(r.clock, r.clock))
 			},
 			attention: map[string]string{"dependency_failing": "sql fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the server refuses the connection"},
 			flow:      "running; SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the flow stops after five failures in a row",
@@ -115,7 +124,7 @@ func planted() map[string]struct {
 			plant: func(r *runs) {
 				r.counts = &inmem.Counts{}
 				r.renew()
-				r.known(firstSeen(r.clock))
+				r.hears(firstSeen(r.clock))
 				r.clock = r.clock.Add(10*time.Minute - 6*time.Second)
 			},
 		},
@@ -123,7 +132,7 @@ func planted() map[string]struct {
 			plant: func(r *runs) {
 				r.counts = &inmem.Counts{}
 				r.renew()
-				r.known(firstSeen(r.clock))
+				r.hears(firstSeen(r.clock))
 				r.clock = r.clock.Add(10*time.Minute - 5*time.Second)
 			},
 			attention: map[string]string{"timer_silent": "the timer has never counted: retries, postponed documents and what the feed missed wait for it"},

@@ -24,6 +24,7 @@ import (
 	"sqlwriter/internal/condition"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -111,13 +112,27 @@ func conditions() map[string]func(r *runs) time.Time {
 			r.process("FUNCTIONS_CUSTOMHANDLER_PORT", "0")
 			return time.Time{}
 		},
-		condition.DependencyFailing: planted("SQL fails for the first time", 10*time.Minute),
-		condition.TimerSilent:       planted("timer off", 0),
+		condition.DependencyFailing: func(r *runs) time.Time {
+			began, now := r.clock, r.clock.Add(10*time.Minute)
+			r.hears(sqlFails(began, now))
+			r.clock = now
+			return began
+		},
+		condition.TimerSilent: planted("timer off", 0),
 		condition.FeedMissed: func(r *runs) time.Time {
 			faults["stuck range"].plant(r)
 			return r.clock.Add(-time.Hour - 6*time.Second)
 		},
 		condition.MassFailure: planted("missing row", 0),
+		condition.SecondWriter: func(r *runs) time.Time {
+			r.adoptedAt = r.clock.Add(-time.Hour)
+			r.put(result(1, "x", `{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
+			raw, err := r.docs.Read(r.t.Context(), id(1))
+			require.NoError(r.t, err)
+			_, err = r.commit.Run(r.t.Context(), commit.Batch{Documents: []json.RawMessage{raw}, Received: r.clock})
+			require.NoError(r.t, err)
+			return time.Time{}
+		},
 		condition.ManualReview: func(r *runs) time.Time {
 			r.sink.AddLines(1)
 			r.put(result(1, tooLong(), ""))
@@ -130,7 +145,9 @@ func conditions() map[string]func(r *runs) time.Time {
 			return time.Time{}
 		},
 		condition.CutOff: func(r *runs) time.Time {
-			r.known(func(c *breaker.Control) { c.Applied = []breaker.Applied{{Build: "v2", At: r.clock.Add(time.Hour)}} })
+			r.known(func(c *breaker.Control) {
+				c.Applied = []breaker.Applied{{Build: "v2", At: r.clock.Add(20 * time.Second)}}
+			})
 			r.sink.fails = down()
 			require.Error(r.t, r.breaker.Tick(r.t.Context()))
 			return time.Time{}

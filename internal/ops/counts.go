@@ -58,8 +58,8 @@ type Counts struct {
 	// Depth counts pending, retry_scheduled, processing and failed documents. Committed ones are not counted: that would read the whole
 	// container.
 	Depth map[invoice.Status]Count `json:"depth"`
-	// Due counts scheduled retries whose time has come. PutOff counts retries whose last try was not judged. Postponed counts those that
-	// wait until other documents succeed.
+	// Due counts scheduled retries whose time has come. PutOff counts retries whose last try was not judged. Postponed counts those whose
+	// retries are spent: the next failure may be the last.
 	Due       int `json:"due"`
 	PutOff    int `json:"put_off"`
 	Postponed int `json:"postponed"`

@@ -27,8 +27,8 @@ type Saved struct {
 	Counts
 
 	Samples Samples `json:"samples,omitempty"`
-	// Committed is breaker.Control.Committed at the tick.
-	Committed int64 `json:"committed,omitempty"`
+	// Committed is breaker.Status.Committed of each instance at the tick.
+	Committed map[string]int64 `json:"committed,omitempty"`
 }
 
 // Sample is what a tick of the recovery timer saw, and what happened since the sample before it.
@@ -84,7 +84,7 @@ func (o *Ops) day(saved Saved, view breaker.View, now time.Time) *Day {
 		day.Samples = append(day.Samples, s)
 	}
 	day.LastHour = lastHour(day.Samples)
-	for _, s := range view.Control.StopsUntil(now) {
+	for _, s := range view.StopsUntil(now) {
 		stop := Stop{From: o.in(s.From), To: o.in(s.To), Code: s.Code}
 		if s.To.Equal(now) {
 			stop.To = time.Time{}
@@ -111,7 +111,7 @@ func lastHour(all []Sample) *Committed {
 }
 
 // sample makes the sample of a tick. last is what the tick before stored, oldest the document that was not tried and waits longest.
-func sample(c Counts, oldest time.Time, last Saved, view breaker.View) (s Sample, committed int64) {
+func sample(c Counts, oldest time.Time, last Saved, view breaker.View) (s Sample, committed map[string]int64) {
 	s = Sample{At: c.At.Truncate(time.Second)}
 	for status, n := range c.Depth {
 		if status != invoice.Failed {
@@ -122,17 +122,23 @@ func sample(c Counts, oldest time.Time, last Saved, view breaker.View) (s Sample
 	if !oldest.IsZero() {
 		s.LagSeconds = int64(max(0, c.At.Sub(oldest)) / time.Second)
 	}
-	if view.Lost { // what others counted is not known
+	if view.Lost || view.Instances == nil { // what they counted is not known
 		committed = last.Committed
 	} else {
-		committed = view.Control.Committed
+		committed = map[string]int64{}
 	}
-	if n := len(last.Samples); n > 0 {
-		s.Committed = committed - last.Committed
-		if s.Committed < 0 { // the control document was made anew
-			s.Committed = committed
+	for _, is := range view.Instances {
+		n := is.Committed - last.Committed[is.Instance]
+		if n < 0 { // it began anew under the same name
+			n = is.Committed
 		}
-		s.StoppedSeconds = int64(view.Control.StoppedIn(last.Samples[n-1].At, c.At).Round(time.Second) / time.Second)
+		s.Committed += n
+		committed[is.Instance] = is.Committed
+	}
+	if n := len(last.Samples); n == 0 {
+		s.Committed = 0 // nobody knows since when
+	} else {
+		s.StoppedSeconds = int64(view.StoppedIn(last.Samples[n-1].At, c.At).Round(time.Second) / time.Second)
 	}
 	return s, committed
 }

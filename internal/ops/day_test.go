@@ -29,7 +29,7 @@ func TestADayIsSampled(t *testing.T) {
 	zone := w.tick().At.Location()
 	w.put(result(1, "x", ""), result(2, "x", ""))
 	w.run(id(1), id(2))
-	w.breaker.NoteCommitted(t.Context())
+	w.breaker.Tell(t.Context())
 	w.clock = start().Add(5 * time.Minute)
 	w.tick()
 
@@ -43,7 +43,7 @@ func TestADayIsSampled(t *testing.T) {
 		w.put(result(10+line, "x", ""))
 		w.run(id(10 + line))
 	}
-	w.breaker.NoteCommitted(t.Context())
+	w.breaker.Tell(t.Context())
 	w.put(result(3, "x", ""), result(4, "x", scheduled(start().Add(time.Hour))), result(5, "x", failed(1, fault.Document, "547")))
 	w.clock = start().Add(10*time.Minute + 300*time.Millisecond)
 	s := w.tick()
@@ -83,8 +83,8 @@ func TestTheLastHourIsWhatTheSamplesOfAnHourSay(t *testing.T) {
 	tick := func(after time.Duration) *ops.Committed {
 		t.Helper()
 		total++
-		w.note(func(c *breaker.Control) { c.Committed = total })
-		w.clock = w.clock.Add(after)
+		w.clock = w.clock.Add(max(0, after-6*time.Second))
+		w.hears(breaker.Status{Committed: total})
 		w.tick()
 		return w.day().LastHour
 	}
@@ -96,10 +96,10 @@ func TestTheLastHourIsWhatTheSamplesOfAnHourSay(t *testing.T) {
 	h := tick(3 * time.Hour)
 	require.Equal(t, []any{int64(1), 3 * time.Hour}, []any{h.Documents, h.To.Sub(h.From)}, "the timer was silent")
 
-	w.note(func(c *breaker.Control) { c.Committed = 7 })
 	w.clock = w.clock.Add(2 * time.Hour)
+	w.hears(breaker.Status{Committed: 7})
 	w.tick()
-	require.EqualValues(t, 7, w.day().LastHour.Documents, "the control document was made anew")
+	require.EqualValues(t, 7, w.day().LastHour.Documents, "the instance began anew")
 }
 
 // oddCounts fails to load.
@@ -137,7 +137,7 @@ func TestATickKeepsTheDay(t *testing.T) {
 func TestCountsOfAnOlderBuildAreLoaded(t *testing.T) {
 	var s ops.Saved
 	require.NoError(t, json.Unmarshal([]byte(`{"id":"status:web","at":"2026-01-02T03:12:00Z","every_s":300,"depth":{},"due":4}`), &s))
-	require.Equal(t, []any{4, 0, int64(0)}, []any{s.Due, len(s.Samples), s.Committed})
+	require.Equal(t, []int{4, 0, 0}, []int{s.Due, len(s.Samples), len(s.Committed)})
 	for _, text := range []string{`"1,2"`, `"1,2,x,3,4"`, `"1,2,3,4,5;"`, `"1,2,3,4,5,6"`} {
 		require.Error(t, json.Unmarshal([]byte(`{"samples":`+text+`}`), &s), text)
 	}

@@ -156,7 +156,7 @@ func (d *differ) warnings(diff DocumentDiff) string {
 		warnings = append(warnings, fmt.Sprintf("SQL refused its last write (%s): a diff asks no constraint and no trigger of the tables, so the next write may be refused too",
 			doc.State.LastErrorCode))
 	case diff.Problem != "" && diff.Verdict != commit.Superseded && waits && commit.Spent(doc.State, doc.Problem):
-		warnings = append(warnings, fmt.Sprintf("its retries are spent: if its last failure counts, the next try makes it a poison message, and writes %s to %s of its lines",
+		warnings = append(warnings, fmt.Sprintf("its retries are spent: the next failure may make it a poison message, which writes %s to %s of its lines",
 			invoice.StatusAIError, invoice.StatusColumn))
 	}
 	return strings.Join(slices.DeleteFunc(warnings, func(w string) bool { return w == "" }), "; ")

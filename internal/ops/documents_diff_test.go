@@ -159,7 +159,7 @@ func TestADiffWarnsOfAFailureMark(t *testing.T) {
 	}
 	d := w.diff(id(1)).Documents[0]
 	require.Equal(t, []any{"retry_scheduled", true}, []any{d.Status, d.Taken})
-	require.Equal(t, "its retries are spent: if its last failure counts, the next try makes it a poison message, and writes AI-ERROR to IVCE_LNE_STAT of its lines", d.Warning)
+	require.Equal(t, "its retries are spent: the next failure may make it a poison message, which writes AI-ERROR to IVCE_LNE_STAT of its lines", d.Warning)
 	w.run(id(1))
 	require.Equal(t, invoice.Failed, w.state(1).Status)
 	require.Equal(t, "AI-ERROR", w.status(1))

@@ -97,6 +97,9 @@ func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Resto
 	return done, nil
 }
 
+// maxSkew is how far the clocks of Cosmos DB and of the storage account may be apart.
+const maxSkew = time.Minute
+
 // documentExists is the code of DocumentCreator.Submit for a document that exists.
 const documentExists = "409"
 
@@ -106,7 +109,7 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	refused := func(format string, args ...any) error {
 		return refuse(Conflict, "%s is not put back: %s", e.Folder, fmt.Sprintf(format, args...))
 	}
-	if e.Incomplete || e.Metadata == nil || e.failed == nil {
+	if e.Incomplete || len(e.Problems) > 0 {
 		return nil, invoice.State{}, refused("its evidence is not complete: %s", strings.Join(e.Problems, "; "))
 	}
 	content, err := o.p.Evidence.Read(ctx, e.Folder+"/"+commit.EvidenceOriginal)
@@ -123,10 +126,12 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	case e.Metadata.HashVersion != invoice.HashVersion:
 		return nil, doc.State, refused("a build with another recipe for the hash of contents stored it, so its content cannot be compared. " +
 			"If it is right: `evidence get` it, and `document submit` the file")
+	case time.Unix(e.Metadata.TS, 0).After(e.At.Add(maxSkew)):
+		return nil, doc.State, refused("expected the _ts of the document before %s, when it was stored, found %d", o.clock(e.At), e.Metadata.TS)
 	case doc.Hash != hash:
 		return nil, doc.State, refused("expected content with the hash %s, which its name has, found %s", hash, doc.Hash)
 	}
-	if err := o.notAppliedSince(ctx, doc, e.Metadata.TS); err != nil {
+	if err := o.notAppliedSince(ctx, id, e.Metadata.TS); err != nil {
 		return nil, doc.State, err
 	}
 	var members map[string]json.RawMessage
@@ -152,16 +157,15 @@ func systemMembers() []string {
 	return []string{"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"}
 }
 
-// notAppliedSince refuses a document that SQL has as it was after a _ts: what is put back has a new _ts, and would be written over it. The
-// ledger is asked by the lines of the evidence, so a document whose line was corrected meanwhile is not noticed (ADR 0021). Lines
-// that another document holds are none of its concern, because newest wins.
-func (o *Ops) notAppliedSince(ctx context.Context, doc invoice.Document, ts int64) error {
+// notAppliedSince refuses a document that SQL has as it was after a _ts, on whatever line: what is put back has a new _ts, and would be
+// written over it. Lines that another document holds are none of its concern, because newest wins.
+func (o *Ops) notAppliedSince(ctx context.Context, id string, ts int64) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		rows, err := s.Ledger.LedgerLines(ctx, append([]int64{doc.Main}, doc.Duplicates...)) // an unreadable document has line 0
+		rows, err := s.Ledger.LedgerOf(ctx, id)
 		for _, row := range rows {
-			if row.Document == doc.ID && row.Outcome != "failed" && row.SourceTS >= ts {
+			if row.Document == id && row.Outcome != "failed" && row.SourceTS >= ts {
 				return refuse(Conflict, "the document %q is not put back: line %d has content of it of %s, and its evidence is of %s",
-					doc.ID, row.Line, o.clock(time.Unix(row.SourceTS, 0)), o.clock(time.Unix(ts, 0)))
+					id, row.Line, o.clock(time.Unix(row.SourceTS, 0)), o.clock(time.Unix(ts, 0)))
 			}
 		}
 		return err

@@ -43,7 +43,7 @@ func (w *world) keepPill(folder, original string, m commit.PillMetadata) {
 
 // waiting is sql_writer before a document is marked as failed.
 func waiting() string {
-	return `{"status":"retry_scheduled","retry_count":6,"retry_after":1,"last_error_kind":"document","last_error_code":"2628","attempts":[]}`
+	return `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"last_error_kind":"document","last_error_code":"2628","attempts":[]}`
 }
 
 // digits is a document with numbers and texts that a careless writer changes, and with the container's own members.
@@ -62,7 +62,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	r.sink.AddLines(1)
 	r.pill(result(1, "older", waiting()), 0)
 	r.clock = r.clock.Add(time.Hour)
-	newest := r.pill(digits(1, "newest", `{"status":"retry_scheduled","retry_count":6,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
+	newest := r.pill(digits(1, "newest", `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
 	stored := r.clock
 	r.clock = r.clock.Add(time.Hour)
 
@@ -141,6 +141,14 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 			r.keepPill(folder, result(1, "EVIL CORP", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
 			return "a build with another recipe for the hash of contents stored it"
 		},
+		"a _ts that hides what was applied since": func(r *runs, folder string) string {
+			r.keepPill(folder, result(1, "good", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion})
+			return "expected the _ts of the document before"
+		},
+		"metadata of another document": func(r *runs, folder string) string {
+			r.keepPill(folder, result(1, "good", waiting()), commit.PillMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+			return "its evidence is not complete: metadata.json names another document"
+		},
 		"no error.json": func(r *runs, folder string) string {
 			r.evidence.Put(folder+"/error.json", []byte("null"))
 			return "its evidence is not complete: error.json: expected a JSON object"
@@ -173,25 +181,36 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 
 // A document that was corrected and committed after it failed has newer content in SQL. Put back, its old content would be the latest.
 func TestADocumentThatWasWrittenSinceIsNotPutBack(t *testing.T) {
-	r := newRuns(t)
-	r.sink.AddLines(1)
-	r.put(result(1, tooLong(), ""))
-	r.poison(1)
-	r.clock = r.clock.Add(time.Minute)
-	r.put(result(1, "CORRECTED", ""))
-	require.Equal(t, 1, r.run(id(1)).Outcomes["applied"])
-	r.clock = r.clock.Add(time.Minute)
-	r.docs.Delete(id(1))
-	for _, dry := range []bool{true, false} {
-		request := restore(1)
-		request.DryRun = dry
-		before := r.snapshot()
-		_, err := r.ops.EvidenceRestore(by(t, "pat"), request)
-		require.Equal(t, ops.Conflict, refusal(err))
-		require.ErrorContains(t, err, "line 1 has content of it of ")
-		require.Equal(t, before, r.snapshot())
+	for name, c := range map[string]struct {
+		failed string
+		line   int64 // of the corrected content
+	}{
+		"on the same line":                       {result(1, tooLong(), ""), 1},
+		"on another line":                        {documentOf(id(1), "web", 7, tooLong(), ""), 1},
+		"the line of the evidence is unreadable": {strings.Replace(result(1, "x", ""), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"x"`, 1), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuns(t)
+			r.sink.AddLines(1, 7)
+			r.put(c.failed)
+			r.poison(1)
+			r.clock = r.clock.Add(time.Minute)
+			r.put(result(1, "CORRECTED", ""))
+			require.Equal(t, 1, r.run(id(1)).Outcomes["applied"])
+			r.clock = r.clock.Add(time.Minute)
+			r.docs.Delete(id(1))
+			for _, dry := range []bool{true, false} {
+				request := restore(1)
+				request.DryRun = dry
+				before := r.snapshot()
+				_, err := r.ops.EvidenceRestore(by(t, "pat"), request)
+				require.Equal(t, ops.Conflict, refusal(err), "%v", err)
+				require.ErrorContains(t, err, "line 1 has content of it of ")
+				require.Equal(t, before, r.snapshot())
+			}
+			require.Equal(t, "CORRECTED", r.makerOf(1))
+		})
 	}
-	require.Equal(t, "CORRECTED", r.makerOf(1))
 }
 
 // What SQL has of it is older, or only its mark: then the evidence is the latest.

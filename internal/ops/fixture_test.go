@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
@@ -38,6 +39,8 @@ type world struct {
 	control  *inmem.Control
 	counts   ops.CountsStore
 	evidence *inmem.Evidence
+	// adoptedAt is when the ledger was adopted.
+	adoptedAt time.Time
 	// store and audit share their tables.
 	store   *inmem.RunStore
 	queue   *inmem.Queue
@@ -92,6 +95,7 @@ func (w *world) newCommit() *commit.Commit {
 		SysName: "web", Location: zone, Now: func() time.Time { return w.clock }, Draw: func() float64 { return 0 }, Parallel: 1,
 		Wait: func(context.Context, time.Duration) error { return nil }, Log: zerolog.New(&w.log),
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+		AdoptedAt: func() time.Time { return w.adoptedAt },
 	})
 }
 
@@ -342,13 +346,27 @@ func (s *spySink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 // fakeLedger reads the sink's ledger, and fails with it.
 type fakeLedger struct{ sink *spySink }
 
-func (l fakeLedger) LedgerLines(_ context.Context, lines []int64) (rows []ops.LedgerLine, err error) {
-	for _, line := range lines {
-		if e, known := l.sink.Entry(line); known && l.sink.fails == nil {
-			rows = append(rows, ops.LedgerLine{Line: line, Document: e.DocumentID, SysName: e.SysName, Outcome: e.Outcome, SourceTS: e.SourceTS})
-		}
+func (l fakeLedger) LedgerLines(ctx context.Context, lines []int64) ([]ops.LedgerLine, error) {
+	if l.sink.fails != nil {
+		return nil, l.sink.fails
 	}
-	return rows, l.sink.fails
+	rows, err := l.sink.Rows(ctx, lines)
+	return ledgerLines(rows), err
+}
+
+func (l fakeLedger) LedgerOf(ctx context.Context, document string) ([]ops.LedgerLine, error) {
+	if l.sink.fails != nil {
+		return nil, l.sink.fails
+	}
+	rows, err := l.sink.RowsOf(ctx, document)
+	return ledgerLines(rows), err
+}
+
+func ledgerLines(rows []adopt.Row) (all []ops.LedgerLine) {
+	for _, r := range rows {
+		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
+	}
+	return all
 }
 
 // fakeAuditLog counts calls and can fail.

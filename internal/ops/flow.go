@@ -193,7 +193,7 @@ func (o *Ops) flowView(v breaker.View) FlowView {
 func (o *Ops) flowSays(v breaker.View) string {
 	s := v.Control.Breaker
 	says := o.describe(s)
-	if sql := v.Control.Dependencies[DepSQL]; s.Flow() == breaker.Running && sql.State == DepFailing {
+	if sql := v.Status.Dependencies[DepSQL]; s.Flow() == breaker.Running && sql.State == DepFailing {
 		says += fmt.Sprintf("; SQL fails since %s (%s %s): the flow stops after five failures in a row", o.clock(sql.Since), sql.Kind, sql.Code)
 	}
 	return says

@@ -36,7 +36,7 @@ func (w *world) note(f func(*breaker.Control)) {
 // openSince opens the breaker in the past, with the next probe in the future.
 func (w *world) openSince(kind fault.Kind, code string, ago, probe time.Duration) {
 	w.set(breaker.State{
-		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe),
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe), WaitSeconds: int(probe / time.Second),
 	})
 }
 

@@ -114,7 +114,7 @@ func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
 	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
 	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, commit.Manual, "", at
-	s.RetryAfter, s.Postponed = 0, false
+	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	extra := maps.Clone(s.Extra)

@@ -190,12 +190,17 @@ func (o *Ops) withStores(ctx context.Context, use func(context.Context, Stores) 
 
 // unaudited is the error of an action that was not started because its audit entry could not be written.
 func unaudited(err error) error {
+	return because(err, "nothing was done, because no audit row can be written")
+}
+
+// because puts what an error means for the action in front of its reason.
+func because(err error, means string) error {
 	e := fault.As(err)
 	if e == nil {
-		return fmt.Errorf("nothing was done, because no audit row can be written: %w", err)
+		return fmt.Errorf("%s: %w", means, err)
 	}
 	wrapped := *e
-	wrapped.Reason = "nothing was done, because no audit row can be written: " + e.Reason
+	wrapped.Reason = means + ": " + e.Reason
 	return &wrapped
 }
 

@@ -263,13 +263,18 @@ func (o *Ops) begin(ctx context.Context, p plan, res Started, here bool) (run.Ru
 		found = fmt.Sprintf(`,"findings":%q`, joined(p.findings)) // names of a table
 	}
 	detail := json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, row.Kind, res.Matched, res.AtLeast, res.Pattern, here, found))
+	asked := false
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
+		asked = true
 		return s.Runs.StartRun(ctx, row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
 	})
-	if err != nil {
-		return run.Run{}, unaudited(err)
+	switch {
+	case err == nil:
+		return row, nil
+	case asked: // an answer may be lost after its commit
+		return run.Run{}, because(err, fmt.Sprintf("run %s may have been started: `run list` says so", row.ID))
 	}
-	return row, nil
+	return run.Run{}, unaudited(err)
 }
 
 // execute executes a run in this process for a while, unless the flow is paused, and shows it. A note says how it goes on. Errors as RunShow;

@@ -200,7 +200,7 @@ func (o *Ops) timerView(c Counts, err error, view breaker.View, now time.Time) D
 	since, reason := c.At, "the timer is silent since "+o.clock(c.At)
 	if c.At.IsZero() {
 		every, reason = minTick, "the timer has never counted"
-		for _, d := range view.Control.Dependencies {
+		for _, d := range view.Status.Dependencies {
 			if since.IsZero() || d.Since.Before(since) {
 				since = d.Since
 			}
@@ -249,7 +249,7 @@ func (o *Ops) dependencies(view breaker.View, countsErr error) []DependencyView 
 	var all []DependencyView
 	for _, name := range []string{DepCosmos, DepSQL, DepServiceBus, DepBlob} {
 		v := DependencyView{Name: name, State: DepUnknown}
-		if d, asked := view.Control.Dependencies[name]; asked {
+		if d, asked := view.Status.Dependencies[name]; asked {
 			v = DependencyView{
 				Name: name, State: d.State, Kind: d.Kind, Code: d.Code, Reason: d.Reason, Since: o.in(d.Since), SeenAt: o.in(d.SeenAt), By: d.By,
 			}

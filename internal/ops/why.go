@@ -91,7 +91,7 @@ func (o *Ops) explaining(ctx context.Context) why {
 	now, view := o.o.Now(), o.p.Breaker.View(ctx)
 	counts, err := o.loadCounts(ctx)(view)
 	return why{
-		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control,
+		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control, told: view.Status,
 		timer: o.timerView(counts.Counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
 }
@@ -151,8 +151,9 @@ type why struct {
 	now      time.Time
 	flow     breaker.State
 	flowSays string
-	// control is what the instances know of the dependencies and the feed.
+	// control is what the instances know of the feed, and told what they tell of the dependencies.
 	control breaker.Control
+	told    breaker.Status
 	timer   DependencyView
 	// mayPoison says that the limit of poison messages per hour is not reached.
 	mayPoison bool
@@ -231,8 +232,8 @@ func (w why) failed(e *Explanation) {
 
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
-	e.Summary = used(w.doc.State) + " used" + w.uncounted()
-	for _, m := range w.control.MassFailures(w.now) {
+	e.Summary = used(w.doc.State) + " used" + w.waits()
+	for _, m := range w.told.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
 			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
 		}
@@ -265,7 +266,7 @@ func (w why) scheduled(e *Explanation) {
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due)
 	e.Next = w.timerTakesUp("at its first tick after " + w.o.clock(due))
-	if w.doc.State.Postponed {
+	if w.doc.State.Postponed && w.mayPoison {
 		e.Next += ", or when another document was applied at least 60 s after the failure"
 	}
 	if w.flow.Name == breaker.Paused {
@@ -273,18 +274,20 @@ func (w why) scheduled(e *Explanation) {
 	}
 }
 
-// uncounted says why a waiting document's failure did not count, or not yet.
-func (w why) uncounted() string {
+// waits says what else a waiting document waits for.
+func (w why) waits() string {
 	s := w.doc.State
 	switch {
 	case deferred(s.LastErrorKind):
 		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
+	case s.Postponed && !w.mayPoison:
+		return ", and it failed again: it may become a poison message, but this hour's number of them is reached"
 	case s.Postponed:
-		return "; postponed: nothing was applied since it failed, so that failure is not counted yet"
-	case s.RetryCount > commit.MaxRetries && !w.mayPoison:
-		return ", and it failed again: it would be a poison message, but this hour's number of them is reached"
-	case s.RetryCount > commit.MaxRetries:
-		return ", and it failed again: it becomes a poison message at its next failure, once its evidence can be kept"
+		text := ", and it failed again: it becomes a poison message at its next failure, if another document was applied at least 60 s after the one before"
+		if first := w.o.stamp(s.FirstFailedAt); !first.IsZero() {
+			text += ", or after " + w.o.clock(first.Add(commit.EndsAlone)) + ", which is a day after its first failure"
+		}
+		return text
 	}
 	return ""
 }
@@ -323,7 +326,7 @@ func (w why) pending(e *Explanation) {
 	case failing != "":
 		e.Next = failing
 		return
-	case missed.Documents > 0:
+	case missed.Holds():
 		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %s that %s due; ", documents(missed.Documents), Plural(missed.Documents, "was", "were")) + w.timerTakesUp("after 10 min")
 		return
 	}
@@ -339,7 +342,7 @@ func (w why) pending(e *Explanation) {
 
 // sqlFails says that SQL fails although the breaker is closed; empty when it does not.
 func (w why) sqlFails() string {
-	sql := w.control.Dependencies[DepSQL]
+	sql := w.told.Dependencies[DepSQL]
 	if sql.State != DepFailing {
 		return ""
 	}

@@ -37,6 +37,8 @@ type LedgerLine struct {
 type Ledger interface {
 	// LedgerLines returns the rows of lines; a line that has none is left out. Errors by kind: infrastructure, throttled.
 	LedgerLines(ctx context.Context, lines []int64) ([]LedgerLine, error)
+	// LedgerOf returns the rows that a document has, and perhaps those of ids that differ in case. It reads the whole ledger. Errors as above.
+	LedgerOf(ctx context.Context, document string) ([]LedgerLine, error)
 }
 
 // AboutLine is the part of an Explanation about the line that was asked for.

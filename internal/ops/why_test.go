@@ -70,9 +70,11 @@ func TestWhy(t *testing.T) {
 			summary: "3 of 5 retries used; 0 s waiting because the flow is paused, not counted; next try after a resume",
 			next:    "the flow is paused by kim since 2025-12-18T09:57:00-06:00: maintenance",
 		},
-		"postponed": {
-			state:   `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
-			summary: "5 of 5 retries used; postponed: nothing was applied since it failed, so that failure is not counted yet; next try 2025-12-18T10:20:00-06:00",
+		"spent": {
+			state: `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true,"first_failed_at":"2025-12-18 08:50:00.000000-06:00",
+				"last_error_kind":"document","last_error_code":"547"}`,
+			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied at least 60 s " +
+				"after the one before, or after 2025-12-19T08:50:00-06:00, which is a day after its first failure; next try 2025-12-18T10:20:00-06:00",
 			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00, or when another document was applied at least 60 s after the failure",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
@@ -121,17 +123,19 @@ func TestWhy(t *testing.T) {
 			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00, or when another document was applied at least 60 s after the failure",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
-		"spent": {
-			state:   `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
-			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, once its evidence can be kept; next try 2025-12-18T10:20:00-06:00",
-			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
+		"spent, without the time of its first failure": {
+			state: `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
+			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied at least 60 s " +
+				"after the one before; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00, or when another document was applied at least 60 s after the failure",
+			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"spent, at the hour's limit": {
-			state: `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
+			state: `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
 			flow: func(w *world) {
 				w.note(func(c *breaker.Control) { c.Poison = breaker.PoisonCount{Hour: start(), Count: 100} })
 			},
-			summary: "5 of 5 retries used, and it failed again: it would be a poison message, but this hour's number of them is reached; next try 2025-12-18T10:20:00-06:00",
+			summary: "5 of 5 retries used, and it failed again: it may become a poison message, but this hour's number of them is reached; next try 2025-12-18T10:20:00-06:00",
 			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"processing": {
@@ -207,14 +211,14 @@ func TestWhyListsTheAttempts(t *testing.T) {
 func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, tooLong(), ""))
-	for range 7 { // nothing else is written, so no failure counts
+	for range 7 { // nothing else is written, so nothing proves that it is the cause
 		w.clock = w.clock.Add(2 * time.Hour)
 		w.run(id(1))
 	}
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
 	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
-	require.Contains(t, e.Summary, "1 of 5 retries used; postponed: nothing was applied since it failed")
+	require.Contains(t, e.Summary, "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied")
 }
 
 // The feed stops at such a document, whatever becomes of it.

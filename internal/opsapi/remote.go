@@ -167,7 +167,11 @@ func refusal(status int, body []byte, changes bool) error {
 		case p.Kind == KindRequest:
 			return &ops.RequestError{Refusal: ops.Refusal(p.Code), Message: p.Detail}
 		}
-		return fmt.Errorf("the app answers %d: %w", status, &fault.Error{Kind: fault.Kind(p.Kind), Code: p.Code, Reason: p.Detail})
+		err, front := &fault.Error{Kind: fault.Kind(p.Kind), Code: p.Code, Reason: p.Detail}, ""
+		if changes { // it failed on the way: the entry in the audit log comes before the work
+			front = ", and `audit list` shows whether the action was begun"
+		}
+		return fmt.Errorf("the app answers %d%s: %w", status, front, err)
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

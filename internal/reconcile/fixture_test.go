@@ -376,7 +376,7 @@ func (p rowsOf) Lines(ctx context.Context, ids []int64) (lines []reconcile.Line,
 	return lines, err
 }
 
-func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
 	err = p.w.call("Changed", func() error {
 		docs, next, charge, err = p.documents.Changed(ctx, from, to, size, continuation)
 		return err

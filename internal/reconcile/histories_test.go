@@ -153,7 +153,7 @@ func (c *comparison) seen(ids []string) (docs []json.RawMessage) {
 	return docs
 }
 
-func (c *comparison) Changed(_ context.Context, from, to int64, _ int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+func (c *comparison) Changed(_ context.Context, from, to int64, _ int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
 	if err := c.a.park(); err != nil {
 		return nil, "", 0, err
 	}
@@ -165,7 +165,7 @@ func (c *comparison) Changed(_ context.Context, from, to int64, _ int, continuat
 	}
 	for _, raw := range c.seen(ids) {
 		if d := c.h.read(raw); d.TS >= from && d.TS < to+int64(invoice.ClockSkew.Seconds()) { // the database's clock is ahead
-			docs = append(docs, raw)
+			docs = append(docs, invoice.Projection(raw))
 		}
 	}
 	if end < historyDocs {

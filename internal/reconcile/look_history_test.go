@@ -322,7 +322,7 @@ func (h *history) act() {
 	pending := map[string]any{"status": "pending", "retry_count": 0}
 	stamp := func(ago time.Duration) string { return invoice.Stamp(h.clock.Add(-ago), time.UTC) }
 	lastTry := map[string]any{
-		"status": "retry_scheduled", "retry_count": 6, "retry_after": h.clock.Add(-time.Second).Unix(), "last_error_kind": "document",
+		"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": h.clock.Add(-time.Second).Unix(), "last_error_kind": "document",
 		"last_error_code": "515", "last_error_at": stamp(10 * time.Minute),
 		"attempts": []any{map[string]any{"at": stamp(10 * time.Minute), "kind": "document", "error": "x"}},
 	}

@@ -27,7 +27,7 @@ func (w *world) openBreaker(wait time.Duration) {
 		now := time.Now()
 		c.Breaker = breaker.State{
 			Name: breaker.Open, OpenUntil: now.Add(wait), Since: now, ChangedAt: now, HeldBy: "test",
-			Kind: fault.Infrastructure, Code: "refused", Reason: "a test",
+			Kind: fault.Infrastructure, Code: "refused", Reason: "a test", WaitSeconds: int(wait / time.Second),
 		}
 		if _, err = w.control.Store(ctx, c, etag); err == nil {
 			return

@@ -113,6 +113,14 @@ func (d spyControl) Store(ctx context.Context, c breaker.Control, etag string) (
 	return next, err
 }
 
+func (d spyControl) LoadStatuses(ctx context.Context, since time.Time) ([]breaker.Status, error) {
+	return d.i.w.control.LoadStatuses(ctx, since)
+}
+
+func (d spyControl) StoreStatus(ctx context.Context, s breaker.Status) error {
+	return d.i.w.control.StoreStatus(ctx, s)
+}
+
 func (d spyEvidence) Keep(ctx context.Context, name string, content []byte) error {
 	return d.i.use(ctx, "Keep", false, func() error { return d.i.w.evidence.Keep(ctx, name, content) })
 }
@@ -217,10 +225,6 @@ func (d spyStore) BeatBatch(ctx context.Context, l run.BatchLease) (r0 bool, err
 
 func (d spyStore) SaveOutcomes(ctx context.Context, l run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
 	return d.withStore(ctx, "SaveOutcomes", func(ctx context.Context) error { return d.i.w.store.SaveOutcomes(ctx, l, outcomes, details) })
-}
-
-func (d spyStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	return d.withStore(ctx, "AddErrors", func(ctx context.Context) error { return d.i.w.store.AddErrors(ctx, details) })
 }
 
 func (d spyStore) FinishBatch(ctx context.Context, l run.BatchLease, audit func(run.BatchStats) run.Audit) (r0 run.BatchStats, err error) {

@@ -113,9 +113,6 @@ type Batches interface {
 	// SaveOutcomes stores the outcomes of the batch's documents, over earlier ones, and their error details. The worker's
 	// documents_processed grows by as many. At most 100 of each.
 	SaveOutcomes(ctx context.Context, l BatchLease, outcomes []ItemOutcome, details []ErrorDetail) error
-	// AddErrors adds failures of documents that no run was for, in one statement: those of the change feed and the recovery timer. At
-	// most 100.
-	AddErrors(ctx context.Context, details []ErrorDetail) error
 	// FinishBatch counts the outcomes in the database and ends the batch. It is completed when every document has one. Otherwise it is
 	// failed, with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry from the counts.
 	FinishBatch(ctx context.Context, l BatchLease, audit func(BatchStats) Audit) (BatchStats, error)

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"encoding/json"
 	"sync"
 	"time"
@@ -42,26 +41,10 @@ func (r *results) record(t commit.DocumentResult) {
 	if t.Reason == "" && t.Kind == "" {
 		return
 	}
-	r.details = append(r.details, detailOf(t))
-}
-
-// Failures stores the failures of the change feed and of the recovery timer: commit.Failures.
-type Failures struct{ Store Store }
-
-// Add implements commit.Failures.
-func (f Failures) Add(ctx context.Context, failures []commit.DocumentResult) error {
-	details := make([]ErrorDetail, len(failures))
-	for i, t := range failures {
-		details[i] = detailOf(t)
-	}
-	return f.Store.AddErrors(ctx, details)
-}
-
-func detailOf(t commit.DocumentResult) ErrorDetail {
-	return ErrorDetail{
+	r.details = append(r.details, ErrorDetail{
 		Document: t.ID, EntityID: t.Line, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code), RetryCount: t.RetryCount,
-		Retryable: OutcomeOf(t.Outcome) == DocDeferred,
-	}
+		Retryable: o.Outcome == DocDeferred,
+	})
 }
 
 // recordAfterCrash is record for a batch that another worker had before. That worker may have finished documents and died before it

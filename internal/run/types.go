@@ -271,7 +271,7 @@ type ItemOutcome struct {
 	Number int `json:"batch,omitempty"`
 }
 
-// ErrorDetail is a row of the table error_detail: one failure of a document.
+// ErrorDetail is a row of the table error_detail: one failure of a document in a run.
 type ErrorDetail struct {
 	Document string `json:"document"`
 	// EntityID is the main line's id; 0 when the document names none.

@@ -33,6 +33,5 @@ func TestAdaptersAreOpenedInOnePlace(t *testing.T) {
 		"internal/commit/commit.go":    true, // a caller that gives none has one of its own, which is always closed
 		"internal/app/open/open.go":    true,
 		"internal/app/open/sql.go":     true,
-		"cmd/sqlwriterctl/ledger.go":   true, // the temporary file of a dry run, which no setting names
 	}, found)
 }

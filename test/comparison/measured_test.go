@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -181,7 +182,7 @@ type countedDocuments struct {
 	u *used
 }
 
-func (c countedDocuments) Changed(ctx context.Context, from, to int64, size int, at string) ([]json.RawMessage, string, float64, error) {
+func (c countedDocuments) Changed(ctx context.Context, from, to int64, size int, at string) ([]invoice.Projection, string, float64, error) {
 	docs, next, charge, err := c.Documents.Changed(ctx, from, to, size, at)
 	c.u.Units += charge
 	return docs, next, charge, err

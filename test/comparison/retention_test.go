@@ -2,6 +2,8 @@ package comparison
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,16 +34,28 @@ func (w *world) days(n int) {
 	w.db.age(w, n)
 }
 
-// failures stores error details.
+// rowsOfFailures are the rows of a run of failures beside its error details: itself, a batch, a document, a manager and a worker.
+const rowsOfFailures = 5
+
+// failures stores error details in a run of their own that has ended.
 func (w *world) failures(n int) {
 	w.Helper()
+	id := fmt.Sprint("failures-", w.now().UnixNano())
+	w.openRun(id, "d")
+	a := run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
+	c, err := w.db.runs.ClaimBatch(w.Context(), run.BatchID(sysName, id, 1), run.Ticket{Attempt: math.MaxInt32, Epoch: -1}, run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
+	require.NoError(w, err)
+	require.Equal(w, run.Taken, c.Answer)
 	for ; n > 0; n -= 100 {
-		details := make([]run.ErrorDetail, min(n, 100))
-		for i := range details {
-			details[i] = run.ErrorDetail{Document: fmt.Sprint("d-", i), Code: "2628", Message: "x", Type: run.TypeMigration}
-		}
-		require.NoError(w, w.db.runs.AddErrors(w.Context(), details))
+		details := slices.Repeat([]run.ErrorDetail{{Document: "d", Code: "2628", Message: "x", Type: run.TypeMigration}}, min(n, 100))
+		require.NoError(w, w.db.runs.SaveOutcomes(w.Context(), c.Lease, nil, details))
 	}
+	require.NoError(w, w.db.runs.FailBatch(w.Context(), c.Lease, "x", a))
+	_, err = w.db.runs.CancelRun(w.Context(), id, a)
+	require.NoError(w, err)
+	ended, err := w.db.runs.CompleteRun(w.Context(), id, 0, func(run.RunStatus, run.Stats) run.Audit { return a })
+	require.NoError(w, err)
+	require.True(w, ended)
 }
 
 // lastCompleted is the comparison at which the next one begins.
@@ -59,10 +73,10 @@ func (w *world) openRun(id string, documents ...string) {
 	a := run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
 	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "a test"}
 	require.NoError(w, w.db.runs.StartRun(w.Context(), r, a))
-	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager-1", Instance: "x"}, time.Minute)
+	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager of " + id, Instance: "x"}, time.Minute)
 	require.NoError(w, err)
 	require.True(w, ok)
-	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: r.Epoch}
+	lease := run.RunLease{Run: id, Owner: "manager of " + id, Epoch: r.Epoch}
 	require.NoError(w, w.db.runs.AddChunk(w.Context(), lease, run.Chunk{Batches: [][]string{documents}, First: 1, Initial: run.PendingQueue}, a))
 }
 
@@ -197,7 +211,7 @@ func TestADrainBesideAPurge(t *testing.T) {
 			_, err := w.executor().Execute(w.Context(), n.Run)
 			drained <- err
 		}()
-		require.Equal(w, old, w.purge(90))
+		require.Equal(w, old+rowsOfFailures, w.purge(90))
 		require.NoError(w, <-drained)
 		for _, id := range ids {
 			d, _ := w.read(id)

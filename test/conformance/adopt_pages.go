@@ -19,7 +19,7 @@ func adoptPage(s *ledgerTest) {
 	before := s.state(1, 2, 3)
 	refused := doc("refused", 3, 9, "x", 2)
 	rows := slices.Concat(adoptedRows(doc("a", 2, 5, "new", 1)), adoptedRows(refused), adoptedRows(mark(doc("m", 2, 6, "x", 3))))
-	require.Equal(s, adopt.Written{Taken: 3}, s.page(s.begin("me"), 0, nil, rows...))
+	s.page(s.begin("me"), 0, nil, rows...)
 	for _, r := range rows {
 		now := s.state(r.Line)[r.Line]
 		require.Equal(s, ledgerRow(r), now.Ledger)
@@ -35,10 +35,13 @@ func adoptCounts(s *ledgerTest) {
 		if n > 0 {
 			rows = adoptedRows(doc(fmt.Sprint("doc of ", n), 1, 1, "x", span(first, n)...))
 		}
-		require.Equal(s, adopt.Written{Taken: n}, s.page(state, 0, nil, rows...))
+		s.page(state, 0, nil, rows...)
 		first += int64(n)
 	}
-	require.Equal(s, adopt.Written{}, s.page(state, 0, nil, adoptedRows(doc("older", 0, 1, "x", span(2, 2500)...))...))
+	older := adoptedRows(doc("older", 0, 1, "x", span(2, 2500)...))
+	before := s.state(span(2, 2500)...)
+	s.page(state, 0, nil, older...)
+	require.Equal(s, before, s.state(span(2, 2500)...))
 	done, err := s.a.Adoption.Finish(s.Context(), state.Run, 0)
 	require.NoError(s, err)
 	require.Equal(s, 3501, done.Counts.Adopted)
@@ -71,14 +74,12 @@ func adoptNewestWins(s *ledgerTest) {
 		if order[0].Version.US == order[1].Version.US {
 			want = hi
 		}
-		taken := 0
 		for _, it := range order {
 			it.Main = int64(line + 1)
-			taken += s.page(state, 0, nil, adoptedRows(it)...).Taken
+			s.page(state, 0, nil, adoptedRows(it)...)
 		}
 		want.Main = int64(line + 1)
 		require.Equal(s, ledgerRow(adoptedRows(want)[0]), s.state(want.Main)[want.Main].Ledger, "order %d", line)
-		require.Equal(s, 1+(line+1)%2, taken)
 	}
 	done, err := s.a.Adoption.Finish(s.Context(), state.Run, 0)
 	require.NoError(s, err)
@@ -129,11 +130,11 @@ func adoptGuard(s *ledgerTest) {
 		line := int64(i + 1)
 		has, come := row(line, c.has), row(line, c.come)
 		s.h.SetLedger(s, line, ledgerRow(has))
-		want, written := has, adopt.Written{Known: 1}
+		want := has
 		if c.taken {
-			want, written = come, adopt.Written{Taken: 1}
+			want = come
 		}
-		require.Equal(s, written, s.page(state, 0, nil, come), c.why)
+		s.page(state, 0, nil, come)
 		require.Equal(s, ledgerRow(want), s.state(line)[line].Ledger, c.why)
 	}
 }
@@ -141,26 +142,17 @@ func adoptGuard(s *ledgerTest) {
 func adoptAgain(s *ledgerTest) {
 	rows := slices.Concat(adoptedRows(doc("a", 1, 1, "x", 1, 2)), adoptedRows(mark(doc("m", 1, 1, "x", 3))))
 	state := s.begin("me")
-	require.Equal(s, adopt.Written{Taken: 3}, s.page(state, 0, nil, rows...))
+	s.page(state, 0, nil, rows...)
 	before := s.state(1, 2, 3)
-	require.Equal(s, adopt.Written{}, s.page(state, 0, &adopt.Advance{Watermark: 5, Counts: adopt.Counts{Known: 2}}, rows...))
-	require.Equal(s, 2, s.now().Counts.Known, "a window that is read again counts as it did")
+	s.page(state, 0, &adopt.Advance{Watermark: 5}, rows...)
 	require.Equal(s, before, s.state(1, 2, 3))
 
 	next := s.begin("me")
-	require.Equal(s, adopt.Written{Known: 3}, s.page(next, 0, &adopt.Advance{Watermark: 5, Counts: adopt.Counts{Known: 2}}, rows...))
-	require.Equal(s, 5, s.now().Counts.Known, "the page's own are added")
+	s.page(next, 0, &adopt.Advance{Watermark: 5}, rows...)
 	require.Equal(s, before, s.state(1, 2, 3))
 	done, err := s.a.Adoption.Finish(s.Context(), next.Run, 5)
 	require.NoError(s, err)
 	require.Zero(s, done.Counts.Adopted+done.Counts.Marked, "they are the earlier run's")
-
-	lo, hi := doc("lo", 1, 1, "x", 9), doc("hi", 1, 1, "x", 9)
-	if lo.Version.Compare(hi.Version) > 0 {
-		lo, hi = hi, lo
-	}
-	s.page(s.begin("me"), 0, nil, adoptedRows(hi)...)
-	require.Equal(s, adopt.Written{}, s.page(s.begin("me"), 0, nil, adoptedRows(lo)...), "known is a document, not a time")
 }
 
 func adoptPageFails(s *ledgerTest) {
@@ -170,27 +162,26 @@ func adoptPageFails(s *ledgerTest) {
 	state := s.begin("me")
 	s.a.FailPage(s)
 	p := adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1, 2)), Advance: &adopt.Advance{Watermark: 5}}
-	_, err := s.a.Adoption.Page(s.Context(), p)
-	require.Error(s, err)
+	require.Error(s, s.a.Adoption.Page(s.Context(), p))
 	require.Equal(s, state, s.now())
 	require.False(s, s.state(1)[1].InLedger)
-	written, err := s.a.Adoption.Page(s.Context(), p)
-	require.NoError(s, err, "and the next one is not hurt")
-	require.Equal(s, 2, written.Taken)
+	require.NoError(s, s.a.Adoption.Page(s.Context(), p), "and the next one is not hurt")
+	require.Len(s, s.state(1, 2), 2)
+	require.True(s, s.state(2)[2].InLedger)
 }
 
 func adoptCancelled(s *ledgerTest) {
 	state := s.begin("me")
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, page := s.a.Adoption.Page(ctx, adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1)), Advance: &adopt.Advance{Watermark: 5}})
+	page := s.a.Adoption.Page(ctx, adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1)), Advance: &adopt.Advance{Watermark: 5}})
 	_, read := s.a.Adoption.State(ctx)
 	_, begin := s.a.Adoption.Begin(ctx, state, "x")
 	_, finish := s.a.Adoption.Finish(ctx, state.Run, 0)
 	_, rows := s.a.Adoption.Rows(ctx, []int64{1})
-	_, adopted := s.a.Adoption.Adopted(ctx)
+	_, rowsOf := s.a.Adoption.RowsOf(ctx, "a")
 	for name, err := range map[string]error{
-		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "adopted": adopted, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
+		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
 	} {
 		requireFault(s, err, fault.Infrastructure, fault.NoCondition, name)
 	}
@@ -214,6 +205,15 @@ func adoptRows(s *ledgerTest) {
 	}
 	require.Equal(s, map[int64]adopt.Row{1: want[0], 2: rows[0], 3: rows[1]}, byLine)
 	found, err = s.a.Adoption.Rows(s.Context(), nil)
+	require.NoError(s, err)
+	require.Empty(s, found)
+
+	for document, line := range map[string]int64{"applied": 1, "a": 2, "m": 3} {
+		found, err = s.a.Adoption.RowsOf(s.Context(), document)
+		require.NoError(s, err)
+		require.Equal(s, []adopt.Row{byLine[line]}, found)
+	}
+	found, err = s.a.Adoption.RowsOf(s.Context(), "none")
 	require.NoError(s, err)
 	require.Empty(s, found)
 }

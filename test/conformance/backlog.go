@@ -52,20 +52,20 @@ func retries() map[string]struct {
 		window commit.Window
 	}
 	cases := map[string]retry{
-		"now":                {fmt.Sprintf(`"retry_after":%d`, asked), commit.Due},
-		"a second ago":       {fmt.Sprintf(`"retry_after":%d`, asked-1), commit.Due},
+		"now":                {fmt.Sprintf(`"retry_after":%d`, asked), commit.Blamed},
+		"a second ago":       {fmt.Sprintf(`"retry_after":%d`, asked-1), commit.Blamed},
 		"in a second":        {fmt.Sprintf(`"retry_after":%d`, asked+1), ""},
 		"in half a second":   {fmt.Sprintf(`"retry_after":%d.5`, asked), ""},
 		"in a day":           {fmt.Sprintf(`"retry_after":%d`, asked+86400), ""},
-		"in more than a day": {fmt.Sprintf(`"retry_after":%d`, asked+86401), commit.Due},
-		"in milliseconds":    {fmt.Sprintf(`"retry_after":%d000`, asked), commit.Due},
-		"never":              {`"retry_after":1e300`, commit.Due},
-		"negative":           {`"retry_after":-5`, commit.Due},
-		"missing":            {`"retry_count":1`, commit.Due},
-		"null":               {`"retry_after":null`, commit.Due},
-		"text":               {fmt.Sprintf(`"retry_after":"%d"`, asked+60), commit.Due},
-		"list":               {fmt.Sprintf(`"retry_after":[%d]`, asked+60), commit.Due},
-		"true":               {`"retry_after":true`, commit.Due},
+		"in more than a day": {fmt.Sprintf(`"retry_after":%d`, asked+86401), commit.Blamed},
+		"in milliseconds":    {fmt.Sprintf(`"retry_after":%d000`, asked), commit.Blamed},
+		"never":              {`"retry_after":1e300`, commit.Blamed},
+		"negative":           {`"retry_after":-5`, commit.Blamed},
+		"missing":            {`"retry_count":1`, commit.Blamed},
+		"null":               {`"retry_after":null`, commit.Blamed},
+		"text":               {fmt.Sprintf(`"retry_after":"%d"`, asked+60), commit.Blamed},
+		"list":               {fmt.Sprintf(`"retry_after":[%d]`, asked+60), commit.Blamed},
+		"true":               {`"retry_after":true`, commit.Blamed},
 
 		"put off, in a second":        {fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention"`, asked+1), ""},
 		"put off, missing":            {`"last_error_kind":"contention"`, commit.PutOff},
@@ -74,23 +74,23 @@ func retries() map[string]struct {
 		"put off and postponed":       {`"retry_after":1,"last_error_kind":"contention","postponed":true`, commit.PutOff},
 		"put off, postponed, waiting": {fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention","postponed":true`, asked+1), ""},
 
-		"postponed":                  {`"retry_after":1,"postponed":true,"last_error_kind":"document"`, commit.Postponed},
-		"postponed without a kind":   {`"retry_after":1,"postponed":true`, commit.Postponed},
-		"postponed, kind a list":     {`"retry_after":1,"postponed":true,"last_error_kind":["contention"]`, commit.Postponed},
-		"postponed, now":             {fmt.Sprintf(`"retry_after":%d,"postponed":true`, asked), commit.Postponed},
+		"postponed":                  {`"retry_after":1,"postponed":true,"last_error_kind":"document"`, commit.Blamed},
+		"postponed without a kind":   {`"retry_after":1,"postponed":true`, commit.Blamed},
+		"postponed, kind a list":     {`"retry_after":1,"postponed":true,"last_error_kind":["contention"]`, commit.Blamed},
+		"postponed, now":             {fmt.Sprintf(`"retry_after":%d,"postponed":true`, asked), commit.Blamed},
 		"postponed, in a second":     {fmt.Sprintf(`"retry_after":%d,"postponed":true`, asked+1), ""},
-		"postponed, missing":         {`"postponed":true`, commit.Postponed},
-		"postponed, text":            {`"postponed":true,"retry_after":"soon"`, commit.Postponed},
-		"postponed, in milliseconds": {fmt.Sprintf(`"retry_after":%d000,"postponed":true`, asked), commit.Postponed},
+		"postponed, missing":         {`"postponed":true`, commit.Blamed},
+		"postponed, text":            {`"postponed":true,"retry_after":"soon"`, commit.Blamed},
+		"postponed, in milliseconds": {fmt.Sprintf(`"retry_after":%d000,"postponed":true`, asked), commit.Blamed},
 	}
 	for _, kind := range []string{"contention", "infrastructure", "throttled"} {
 		cases["put off: "+kind] = retry{`"retry_after":1,"last_error_kind":"` + kind + `"`, commit.PutOff}
 	}
 	for _, kind := range []string{`"document"`, `"internal"`, `"quota"`, `"Contention"`, `"contention "`, `""`, `null`, `5`, `true`, `["contention"]`, `{"contention":1}`} {
-		cases["judged: "+kind] = retry{`"retry_after":1,"last_error_kind":` + kind, commit.Due}
+		cases["judged: "+kind] = retry{`"retry_after":1,"last_error_kind":` + kind, commit.Blamed}
 	}
 	for _, value := range []string{`false`, `"true"`, `1`, `null`, `[true]`, `{}`} {
-		cases["not postponed: "+value] = retry{`"retry_after":1,"postponed":` + value, commit.Due}
+		cases["not postponed: "+value] = retry{`"retry_after":1,"postponed":` + value, commit.Blamed}
 	}
 	return cases
 }
@@ -119,7 +119,7 @@ func backlogRetries(t *testing.T, h BacklogHarness) {
 			h.Put(t, stateDocument("not, "+status+" "+name, "web", status, c.state))
 		}
 	}
-	for _, w := range []commit.Window{commit.PutOff, commit.Due, commit.Postponed} {
+	for _, w := range []commit.Window{commit.PutOff, commit.Blamed} {
 		require.ElementsMatch(t, want[w], pendingIDs(windowed(t, h.Backlog, windowQuery(w))), w)
 	}
 	require.Empty(t, windowed(t, h.Backlog, windowQuery(commit.Orphans)), "by a time that is 0 nothing qualifies")
@@ -135,7 +135,7 @@ func backlogApplied(t *testing.T, h BacklogHarness) {
 	h.Put(t, stateDocument("theirs", "dev", "retry_scheduled", later+`,"postponed":true`))
 	h.Put(t, stateDocument("due", "web", "retry_scheduled", `"retry_after":1,"postponed":true`))
 	early := func(before int64) []string {
-		q := windowQuery(commit.Postponed)
+		q := windowQuery(commit.Blamed)
 		q.AppliedBefore = before
 		return pendingIDs(windowed(t, h.Backlog, q))
 	}
@@ -144,7 +144,7 @@ func backlogApplied(t *testing.T, h BacklogHarness) {
 	require.Contains(t, early(ts+1), "waiting")
 	require.ElementsMatch(t, []string{"due"}, early(0))
 	require.ElementsMatch(t, []string{"due", "waiting", "upper"}, early(forever))
-	for _, w := range []commit.Window{commit.PutOff, commit.Due, commit.Orphans} {
+	for _, w := range []commit.Window{commit.PutOff, commit.Orphans} {
 		q := windowQuery(w)
 		q.AppliedBefore = forever
 		require.Empty(t, windowed(t, h.Backlog, q), w)
@@ -179,7 +179,7 @@ func backlogForeign(t *testing.T, h BacklogHarness) {
 		h.Put(t, doc)
 	}
 	states := map[commit.Window]string{
-		commit.PutOff: `"retry_after":1,"last_error_kind":"contention"`, commit.Due: `"retry_after":1`, commit.Postponed: `"retry_after":1,"postponed":true`,
+		commit.PutOff: `"retry_after":1,"last_error_kind":"contention"`, commit.Blamed: `"retry_after":1`,
 	}
 	for w, state := range states {
 		for _, sysName := range []string{"dev", "WEB", "web ", ""} {
@@ -206,7 +206,7 @@ func backlogReported(t *testing.T, h BacklogHarness) {
 	require.Equal(t, []commit.PendingDoc{{
 		ID: id, TS: tsOf(t, h, id), Status: invoice.RetryScheduled, RetryAfter: asked, Postponed: true, Kind: "document", Code: "2628",
 		FailedAt: "2025-12-17 10:30:15.123456-06:00",
-	}}, windowed(t, h.Backlog, windowQuery(commit.Postponed)))
+	}}, windowed(t, h.Backlog, windowQuery(commit.Blamed)))
 }
 
 // putDue writes n documents that are due and many that are not, and answers the ids of the former, sorted.
@@ -226,7 +226,7 @@ func putDue(t *testing.T, h BacklogHarness, n int) []string {
 func backlogPages(t *testing.T, h BacklogHarness) {
 	want := putDue(t, h, 250)
 	var found []string
-	pages, q, b := 0, windowQuery(commit.Due), h.Backlog
+	pages, q, b := 0, windowQuery(commit.Blamed), h.Backlog
 	for continuation := ""; ; pages++ {
 		page, next, err := b.Page(t.Context(), q, continuation)
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func backlogPages(t *testing.T, h BacklogHarness) {
 
 func backlogTimes(t *testing.T, h BacklogHarness) {
 	want := putDue(t, h, 250)
-	q := windowQuery(commit.Due)
+	q := windowQuery(commit.Blamed)
 	var found []string
 	for continuation := ""; ; {
 		page, next, err := h.Backlog.Page(t.Context(), q, continuation)
@@ -267,7 +267,7 @@ func backlogWritten(t *testing.T, h BacklogHarness) {
 	all := putDue(t, h, 250)
 	counts := map[string]int{}
 	for continuation := ""; ; {
-		page, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Due), continuation)
+		page, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Blamed), continuation)
 		require.NoError(t, err)
 		for _, w := range page {
 			counts[w.ID]++
@@ -283,13 +283,13 @@ func backlogWritten(t *testing.T, h BacklogHarness) {
 	for id, n := range counts {
 		require.Equal(t, 1, n, id)
 	}
-	require.Len(t, windowed(t, h.Backlog, windowQuery(commit.Due)), len(all)/2)
+	require.Len(t, windowed(t, h.Backlog, windowQuery(commit.Blamed)), len(all)/2)
 }
 
 // unfinished answers a continuation that is good.
 func unfinished(t *testing.T, h BacklogHarness) string {
 	t.Helper()
-	_, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Due), "")
+	_, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Blamed), "")
 	require.NoError(t, err)
 	require.NotEmpty(t, next)
 	return next
@@ -303,21 +303,21 @@ func backlogGarbage(t *testing.T, h BacklogHarness) {
 		"garbage", " ", "e30=", "1", "null", "\n", "a\r\nX-Injected: 1", "\x00", "ü日本😀", "/", "1.2.3.4/", "0.0.0.0/x", times, times + "/", place, "/" + place,
 		good + "!", good + "\n", good[:len(good)-5], good[1:], "x" + good, " " + good, "+" + good, "0" + good, "1" + good, times + "0/" + place,
 	} {
-		found, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Due), bad)
+		found, next, err := h.Backlog.Page(t.Context(), windowQuery(commit.Blamed), bad)
 		requireFault(t, err, fault.Document, fault.NoCondition, "%q", bad)
 		require.Equal(t, "continuation", fault.CodeOf(err), "%q", bad)
 		require.Empty(t, found)
 		require.Empty(t, next)
 	}
-	require.ElementsMatch(t, all, pendingIDs(windowed(t, h.Backlog, windowQuery(commit.Due))), "begun again, all is found")
+	require.ElementsMatch(t, all, pendingIDs(windowed(t, h.Backlog, windowQuery(commit.Blamed))), "begun again, all is found")
 }
 
 func backlogOfAnother(t *testing.T, h BacklogHarness) {
 	putDue(t, h, 250)
 	good := unfinished(t, h)
-	others := []commit.WindowQuery{{SysName: "dev", Window: commit.Due, Now: asked}}
+	others := []commit.WindowQuery{{SysName: "dev", Window: commit.Blamed, Now: asked}}
 	for _, w := range commit.Windows() {
-		if w != commit.Due {
+		if w != commit.Blamed {
 			others = append(others, windowQuery(w))
 		}
 	}
@@ -326,7 +326,7 @@ func backlogOfAnother(t *testing.T, h BacklogHarness) {
 		requireFault(t, err, fault.Document, fault.NoCondition, "%v", q)
 		require.Equal(t, "continuation", fault.CodeOf(err), "%v", q)
 	}
-	_, _, err := h.Backlog.Page(t.Context(), windowQuery(commit.Due), good)
+	_, _, err := h.Backlog.Page(t.Context(), windowQuery(commit.Blamed), good)
 	require.NoError(t, err)
 }
 
@@ -336,13 +336,13 @@ func backlogCancelled(t *testing.T, h BacklogHarness) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, continuation := range []string{"", good} {
-		found, next, err := h.Backlog.Page(ctx, windowQuery(commit.Due), continuation)
+		found, next, err := h.Backlog.Page(ctx, windowQuery(commit.Blamed), continuation)
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Empty(t, found)
 		require.Empty(t, next, "an end of the search must not be taken for that of the call: the error says it")
 	}
-	_, _, err := h.Backlog.Page(t.Context(), windowQuery(commit.Due), good)
+	_, _, err := h.Backlog.Page(t.Context(), windowQuery(commit.Blamed), good)
 	require.NoError(t, err)
 }
 

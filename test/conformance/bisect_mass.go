@@ -34,7 +34,7 @@ func notNullInMidDrain(s *sinkTest) {
 		}
 		for _, p := range list[before:] {
 			st := b.read(p).State
-			require.Equal(b, []any{invoice.RetryScheduled, 1, hour > 0}, []any{st.Status, st.RetryCount, st.Postponed}, "%s in hour %d", p.id(), hour)
+			require.Equal(b, []any{invoice.RetryScheduled, min(hour+1, commit.MaxRetries), hour >= commit.MaxRetries}, []any{st.Status, st.RetryCount, st.Postponed}, "%s in hour %d", p.id(), hour)
 		}
 	}
 	restore()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,7 @@ func TestControlStore(t *testing.T, open func(t *testing.T) ControlHarness) {
 		{"of 20 stores with one etag exactly one wins", controlRace},
 		{"counting by compare-and-set loses no count", controlCounts},
 		{"members that nobody knows are carried over", controlUnknown},
+		{"each instance has its status, and the last one counts", controlStatuses},
 		{"a control call whose context has ended is infrastructure", controlCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
@@ -215,6 +217,40 @@ func controlCancelled(t *testing.T, h ControlHarness) {
 	requireControl(t, h, control("build 1"), tag)
 }
 
+func controlStatuses(t *testing.T, h ControlHarness) {
+	now := time.Now().UTC().Truncate(time.Second)
+	statuses := func(since time.Time) []breaker.Status {
+		all, err := h.Another.LoadStatuses(t.Context(), since)
+		require.NoError(t, err)
+		slices.SortFunc(all, func(a, b breaker.Status) int { return strings.Compare(a.Instance, b.Instance) })
+		return all
+	}
+	require.Empty(t, statuses(now.Add(-time.Hour)))
+	for _, s := range []breaker.Status{status("a", now.Add(-time.Minute)), status("ü-b", now), status("a", now)} {
+		require.NoError(t, h.Control.StoreStatus(t.Context(), s))
+	}
+	require.Equal(t, []breaker.Status{status("a", now), status("ü-b", now)}, statuses(now.Add(-time.Hour)))
+	require.Empty(t, statuses(now.Add(time.Hour)))
+	requireControl(t, h, breaker.Control{}, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	requireFault(t, h.Control.StoreStatus(ctx, status("c", now)), fault.Infrastructure, fault.NoCondition)
+	_, err := h.Control.LoadStatuses(ctx, now)
+	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
+}
+
+// status makes a status that says something in every member.
+func status(instance string, at time.Time) breaker.Status {
+	return breaker.Status{
+		Instance: instance, At: at, Failing: []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
+		Dependencies: map[string]breaker.Dependency{
+			"sql":    {State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`, Since: at, SeenAt: at.Add(time.Minute), By: "ü"},
+			"cosmos": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "another"},
+		},
+		Stops: []breaker.Stop{{From: at, To: at.Add(2 * time.Minute), Code: "refused"}}, Committed: 1 << 40,
+	}
+}
+
 // control makes a control document that says something in every member.
 func control(version string) breaker.Control {
 	at := time.Date(2025, 12, 17, 16, 30, 15, 123_456_700, time.UTC)
@@ -225,15 +261,9 @@ func control(version string) breaker.Control {
 		},
 		Transitions: []breaker.Transition{{At: at, From: breaker.Open, To: breaker.Closed, By: "ü", Why: "<why>", Code: "9002", StoppedFor: 7}},
 		Applied:     []breaker.Applied{{Build: version, At: at.Add(time.Hour)}, {Build: "another", At: at}},
-		Failing:     []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
 		Poison:      breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
 		Missed:      breaker.Missed{Documents: 26, Oldest: at, At: at.Add(time.Hour), Sample: "2025-12-17 ü", Code: "document.too_deep"},
-		Feed:        breaker.FeedLag{Seconds: 86_400, At: at, BehindAt: at.Add(time.Second)}, AppVersion: version,
-		Dependencies: map[string]breaker.Dependency{
-			"sql":    {State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`, Since: at, SeenAt: at.Add(time.Minute), By: "ü"},
-			"cosmos": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "another"},
-		},
-		Stops: []breaker.Stop{{From: at, To: at.Add(2 * time.Minute), Code: "refused"}}, Committed: 1 << 40,
+		Feed:        breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
 		Skipped: []breaker.Skipped{{SysName: "wéb", Documents: 3, Since: at, LastAt: at.Add(time.Minute), Sample: "2025-12-17 ü"}, {Documents: 1, Since: at, LastAt: at}},
 	}
 }

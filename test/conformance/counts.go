@@ -64,7 +64,7 @@ func requireCounts(t *testing.T, h CountsHarness, want ops.Saved) {
 // counts fills every member.
 func counts(n int) ops.Saved {
 	at := time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC)
-	return ops.Saved{Committed: 1 << 40, Samples: ops.Samples{
+	return ops.Saved{Committed: map[string]int64{"a": 1 << 40}, Samples: ops.Samples{
 		{At: at, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 3}, {At: at.Add(5 * time.Minute), Committed: 7, StoppedSeconds: 120},
 	}, Counts: ops.Counts{
 		At: at, EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Pending: {Documents: n, AtLeast: true}}, Due: n, PutOff: 2, Postponed: 3,

@@ -56,7 +56,7 @@ func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 		{"failed-batches", reportFailedBatches},
 		{"stuck-batches", reportStuckBatches},
 		{"error-codes and error-types", reportErrors},
-		{"failures without a run are in the reports of their environment", reportErrorsWithoutRun},
+		{"a report of failures names the main line of its sample", reportErrorLines},
 		{"a report of failures reads the latest 10,000", reportErrorsBounded},
 		{"performance", reportPerformance},
 		{"runs", reportRuns},
@@ -432,25 +432,35 @@ func reportErrors(r *reportsTest) {
 	)
 }
 
-// error puts a failure of a document in, a minute ago and without a run.
+// error puts a failure of a document in, a minute ago.
 func (r *reportsTest) error(changes row) {
 	r.Helper()
 	r.put("error_detail", row{
-		"sys_name": ReportsSysName, "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+		"sys_name": ReportsSysName, "run_id": "r", "job_id": batchKey(1), "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
 		"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 	}, changes)
 }
 
-func reportErrorsWithoutRun(r *reportsTest) {
+// batchOf makes a batch of an environment, with a worker's lease.
+func (r *reportsTest) batchOf(sysName string) (store run.Store, h run.BatchLease) {
+	r.Helper()
+	store = r.Store(sysName)
+	of := runTest{T: r.T, RunStoreFixture: RunStoreFixture{Store: store}}
+	of.batchesIn(sysName, "of-"+sysName, 1)
+	return store, of.leaseBatch(run.BatchID(sysName, "of-"+sysName, 1))
+}
+
+func reportErrorLines(r *reportsTest) {
 	failure := func(document string, line int64, code, kind string) run.ErrorDetail {
 		return run.ErrorDetail{Document: document, EntityID: line, Code: code, Message: "in our words", Type: kind, RetryCount: 1, Retryable: true}
 	}
 	const wide = 9_007_199_254_740_993 // no float holds it
-	require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), []run.ErrorDetail{
+	store, h := r.batchOf(ReportsSysName)
+	require.NoError(r, store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{
 		failure("a", 7, "2628", run.TypeMigration), failure("b", 0, "document.unreadable", run.TypeValidation), failure("c", wide, "2628", run.TypeMigration),
 	}))
-	require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), nil))
-	require.NoError(r, r.Store("dev").AddErrors(r.Context(), []run.ErrorDetail{failure("theirs", 9, "2628", run.TypeMigration)}))
+	store, h = r.batchOf("dev")
+	require.NoError(r, store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{failure("theirs", 9, "2628", run.TypeMigration)}))
 	r.rows("error-codes",
 		row{"error_code": "2628", "errors": 2, "documents": 2, "retryable": 2, "last_hour": 2, "sample_id": "c", "sample_line": wide},
 		row{"error_code": "document.unreadable", "errors": 1, "sample_id": "b", "sample_line": nil},
@@ -467,8 +477,9 @@ func reportErrorsBounded(r *reportsTest) {
 	for i := range many {
 		many[i] = run.ErrorDetail{Document: fmt.Sprint(i), Code: "2628", Type: run.TypeMigration}
 	}
+	store, h := r.batchOf(ReportsSysName)
 	for range 100 {
-		require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), many))
+		require.NoError(r, store.SaveOutcomes(r.Context(), h, nil, many))
 	}
 	r.rows("error-codes", row{"error_code": "2628", "errors": 10_000, "documents": 100})
 	r.rows("error-types", row{"error_type": run.TypeMigration, "errors": 10_000})

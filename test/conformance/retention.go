@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,9 +118,15 @@ func (f *retentionTest) all() (n int) {
 // endedRun makes a run with a batch that failed, its error detail and two documents. It ends by a cancellation.
 func (f *retentionTest) endedRun(id string) {
 	f.Helper()
-	f.batches(id, 1)
-	h := f.leaseBatch(batchID(id, 1))
-	f.detail(h)
+	f.endedRunOf(runSys, id, 1)
+}
+
+// endedRunOf is endedRun of an environment and with n error details, at most 100.
+func (f *retentionTest) endedRunOf(sysName, id string, n int) {
+	f.Helper()
+	f.batchesIn(sysName, id, 1)
+	h := f.leaseBatch(run.BatchID(sysName, id, 1))
+	f.details(h, n)
 	require.NoError(f, f.Store.FailBatch(f.Context(), h, "x", entry("BATCH_FAIL")))
 	f.cancel(id)
 }
@@ -134,10 +141,11 @@ func (f *retentionTest) cancel(id string) {
 	require.True(f, ok)
 }
 
-// detail adds an error detail to a batch.
-func (f *retentionTest) detail(h run.BatchLease) {
+// details adds error details to a batch.
+func (f *retentionTest) details(h run.BatchLease, n int) {
 	f.Helper()
-	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, []run.ErrorDetail{{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}}))
+	one := run.ErrorDetail{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}
+	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, slices.Repeat([]run.ErrorDetail{one}, n)))
 }
 
 func (f *retentionTest) there(id string) bool {
@@ -145,18 +153,6 @@ func (f *retentionTest) there(id string) bool {
 	_, ok, err := f.Store.Run(f.Context(), id)
 	require.NoError(f, err)
 	return ok
-}
-
-// addErrors adds error details that no run was for.
-func (f *retentionTest) addErrors(s run.Store, n int) {
-	f.Helper()
-	for part := range (n + 99) / 100 {
-		list := make([]run.ErrorDetail, min(100, n-100*part))
-		for i := range list {
-			list[i] = run.ErrorDetail{Document: "a", Code: "2628", Message: "m", Type: run.TypeMigration}
-		}
-		require.NoError(f, s.AddErrors(f.Context(), list))
-	}
 }
 
 // compared begins and ends comparisons that name documents, each with its entry of the audit log.
@@ -169,8 +165,7 @@ func (f *retentionTest) compared(s reconcile.Findings, ids ...int64) {
 }
 
 func retentionParts(f *retentionTest) {
-	f.endedRun("r")
-	f.addErrors(f.Store, 3)
+	f.endedRunOf(runSys, "r", 4)
 	f.compared(f.Findings, 1, 2)
 	audits := f.rows("audit_log")
 	f.Age(f, old)
@@ -223,22 +218,26 @@ func retentionEnds(f *retentionTest) {
 }
 
 func retentionLimit(f *retentionTest) {
-	add := func(from, n int64) {
-		f.addErrors(f.Store, int(n))
+	add := func(id string, from, n int64) map[string]int {
+		f.endedRunOf(runSys, id, int(n))
 		for line := range n {
 			f.compared(f.Findings, from+line)
 		}
+		return f.Rows(f)
 	}
-	add(0, 25)
+	older := add("older", 0, 25)
 	f.Age(f, 48*time.Hour)
-	add(100, 5)
+	all := add("younger", 100, 5)
 	f.Age(f, retention.LeastDays*24*time.Hour+time.Hour)
-	for _, part := range []retention.Part{retention.ErrorDetails, retention.Comparisons, retention.AuditLog} {
-		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
+	for part, table := range map[retention.Part]string{
+		retention.ErrorDetails: "error_detail", retention.Comparisons: "comparison", retention.AuditLog: "audit_log",
+	} {
+		rest := older[table] - 20
+		require.Equal(f, []int{10, 10, rest}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, rest)}, part)
 		n, err := f.Retention.Purge(f.Context(), part, retention.LeastDays+1, 1000)
 		require.NoError(f, err)
 		require.Zero(f, n, "%s: the oldest went", part)
-		require.Equal(f, []int{5, 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
+		require.Equal(f, []int{all[table] - older[table], 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
 	}
 }
 
@@ -369,7 +368,6 @@ func retentionWhole(f *retentionTest) {
 
 func retentionYounger(f *retentionTest) {
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.compared(f.Findings, 1)
 	f.Age(f, retention.LeastDays*24*time.Hour-time.Hour)
 	was := f.all()
@@ -385,7 +383,7 @@ func retentionYounger(f *retentionTest) {
 
 func retentionRunning(f *retentionTest) {
 	f.batches("running", 1)
-	f.detail(f.leaseBatch(batchID("running", 1)))
+	f.details(f.leaseBatch(batchID("running", 1)), 1)
 	f.endedRun("cancelled")
 	f.Age(f, old)
 	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X")))
@@ -438,7 +436,6 @@ func retentionKept(f *retentionTest) {
 		f.Skip("they are not kept beside")
 	}
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.Kept(f)
@@ -449,13 +446,12 @@ func retentionKept(f *retentionTest) {
 }
 
 func retentionEnvironments(f *retentionTest) {
-	require.NoError(f, f.OtherRuns.StartRun(f.Context(), run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase}, entry(run.CodeRunStart)))
-	f.must(f.OtherRuns.FailRun(f.Context(), "theirs", "x", 0, entry("RUN_FAIL")))
-	f.addErrors(f.OtherRuns, 2)
+	others := *f
+	others.Store, others.names = f.OtherRuns, 100
+	others.endedRunOf("dev", "theirs", 2)
 	f.compared(f.OtherFindings, 1)
 	before := f.Rows(f)
 	f.endedRun("ours")
-	f.addErrors(f.Store, 1)
 	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	f.purgeAll(f.Retention)
@@ -466,7 +462,6 @@ func retentionEnvironments(f *retentionTest) {
 
 func retentionRefused(f *retentionTest) {
 	f.endedRun("r")
-	f.addErrors(f.Store, 1)
 	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.all()
@@ -488,7 +483,7 @@ func retentionRefused(f *retentionTest) {
 }
 
 func retentionCancelled(f *retentionTest) {
-	f.addErrors(f.Store, 1)
+	f.endedRun("r")
 	f.Age(f, old)
 	for _, part := range retention.Parts() {
 		_, err := f.Retention.Purge(lateContext(f), part, retention.LeastDays, 1000)

@@ -247,7 +247,6 @@ func batchSaveImpossible(r *runTest) {
 	r.changesNothing("more than 100 details", func() {
 		details := slices.Repeat([]run.ErrorDetail{{Document: own.Document, Code: "1", Type: run.TypeSystem}}, 101)
 		r.refused(r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{own}, details), "")
-		r.refused(r.Store.AddErrors(r.Context(), details), "")
 	})
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, nil))
 }

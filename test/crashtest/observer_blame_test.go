@@ -16,8 +16,8 @@ import (
 const (
 	// provenAfter is how long after a failure something else must have been written (docs/requirements.md R40).
 	provenAfter = time.Minute
-	// mostCounted is how many own failures end a document that can be read, and mostUnreadable one that cannot.
-	mostCounted, mostUnreadable = 6, 1
+	// endsAlone is how long a document has failed that ends without that.
+	endsAlone = 24 * time.Hour
 )
 
 // isOwn reports whether a kind in a document is its own failure.
@@ -38,13 +38,18 @@ func failedAt(s invoice.State) time.Time {
 	return at
 }
 
-// proven reports whether something was written at least a minute after a document last failed.
+// proven reports whether something was written at least a minute after a document was last tried in vain.
 func (w *world) proven(s invoice.State) bool {
-	at := failedAt(s)
-	return !at.IsZero() && !w.applied.Before(at.Add(provenAfter))
+	at, known := invoice.ParseStamp(s.LastErrorAt, time.UTC)
+	return known && !w.applied.Before(at.Add(provenAfter))
 }
 
-// charged asserts that a patch spends a retry for an own failure only, one at a time, the one before being proven, and that
+// spentBy reports whether the retries of a document are spent: by the sixth own failure, or the first of one that cannot be read.
+func spentBy(g *given, s invoice.State) bool {
+	return s.Postponed || g.code == unreadableCode && s.RetryCount > 0
+}
+
+// charged asserts that a patch spends a retry for each own failure and for nothing else, that only the sixth failure postpones, and that
 // the next try is neither early nor soon.
 func (w *world) charged(d, now invoice.Document) {
 	was, is := d.State, now.State
@@ -54,17 +59,20 @@ func (w *world) charged(d, now invoice.Document) {
 	g := w.given[d.ID]
 	failure := is.Status == invoice.RetryScheduled && isOwn(is.LastErrorKind) && len(is.Attempts) > 0 && is.Attempts[len(is.Attempts)-1].At == is.LastErrorAt
 	switch grown := is.RetryCount - was.RetryCount; {
+	case grown == 0 && failure && was.RetryCount < commit.MaxRetries && !spentBy(g, was):
+		w.violated("G5", "%s: retry_count stays %d, and it has failed by itself", d.ID, is.RetryCount)
 	case grown == 0:
-	case is.Status == invoice.Failed && is.RetryCount == commit.MaxRetries && was.RetryCount == mostCounted: // the last try was no retry
 	case grown < 0:
 		w.violated("G5", "%s: retry_count went back from %d to %d", d.ID, was.RetryCount, is.RetryCount)
 	case !failure:
 		w.violated("G5", "%s: retry_count grew to %d, and it has not failed by itself", d.ID, is.RetryCount)
 	case grown > 1:
 		w.violated("G5", "%s: retry_count grew by %d", d.ID, grown)
-	case was.RetryCount > 0 && !w.proven(was):
-		w.violated("G6", "%s: retry_count grew to %d, and nothing was written a minute after it failed at %s: the last was at %s",
-			d.ID, is.RetryCount, failedAt(was), w.applied)
+	case is.RetryCount > commit.MaxRetries:
+		w.violated("G5", "%s: retry_count grew to %d", d.ID, is.RetryCount)
+	}
+	if is.Postponed && !was.Postponed && (!failure || was.RetryCount < commit.MaxRetries) {
+		w.violated("G5", "%s: its retries are spent after %d failures", d.ID, was.RetryCount)
 	}
 	if !failure {
 		return
@@ -73,10 +81,10 @@ func (w *world) charged(d, now invoice.Document) {
 		w.violated("G5", "%s was charged for %s: its own error is %q", d.ID, is.LastErrorCode, g.code)
 	}
 	if early := time.Unix(was.RetryAfter, 0); was.Status == invoice.RetryScheduled && w.now().Before(early) && !w.path.operator &&
-		(!was.Postponed || w.applied.Before(time.Unix(d.TS, 0).Add(-provenAfter))) {
+		(!was.Postponed || w.applied.Before(time.Unix(d.TS, 0).Add(provenAfter))) {
 		w.violated("G5", "%s failed again, and is due at %s", d.ID, early)
 	}
-	if next := time.Unix(is.RetryAfter, 0).Sub(failedAt(is)); next < leastWait(g, was.RetryCount) {
+	if next := time.Unix(is.RetryAfter, 0).Sub(failedAt(is)); next < w.leastWait(g, was) {
 		w.violated("G5", "%s is to be tried again in %v, after %d failures", d.ID, next, was.RetryCount)
 	}
 }
@@ -94,26 +102,23 @@ func outagesOf(s invoice.State) int {
 
 // leastWait is how long a document waits at least after so many failures: 2, 4, 8, 16, 32 minutes, an hour (docs/requirements.md R38).
 // What would be poison and may not be yet waits two minutes.
-func leastWait(g *given, failures int) time.Duration {
-	if failures >= mostCounted || g.code == unreadableCode && failures >= mostUnreadable {
-		failures = 0
+func (w *world) leastWait(g *given, was invoice.State) time.Duration {
+	if spentBy(g, was) && w.proven(was) {
+		return 120 * time.Second
 	}
-	return min(time.Hour, 120*time.Second<<failures)
+	return min(time.Hour, 120*time.Second<<was.RetryCount)
 }
 
-// poisonedOnlyWithProof asserts that a document becomes a poison pill only when all its failures are proven: each but the last was when it
-// was counted.
+// poisonedOnlyWithProof asserts that a document becomes a poison pill only when its retries are spent, and its last failure is proven or
+// its first one is a day ago.
 func (w *world) poisonedOnlyWithProof(was invoice.Document) {
 	g, s := w.given[was.ID], was.State
-	most := mostCounted
-	if g.code == unreadableCode {
-		most = mostUnreadable
+	if !spentBy(g, s) {
+		w.violated("G6", "%s failed after %d failures, and its retries are not spent", was.ID, s.RetryCount)
 	}
-	if s.RetryCount < most {
-		w.violated("G6", "%s failed after %d failures: expected %d before it", was.ID, s.RetryCount, most)
-	}
-	if !w.proven(s) {
-		w.violated("G6", "%s failed, and nothing was written a minute after it failed at %s: the last was at %s", was.ID, failedAt(s), w.applied)
+	first, known := invoice.ParseStamp(s.FirstFailedAt, time.UTC)
+	if !w.proven(s) && (!known || w.now().Sub(first) < endsAlone) {
+		w.violated("G6", "%s failed, and nothing was written a minute after it failed at %s: the last was at %s", was.ID, s.LastErrorAt, w.applied)
 	}
 }
 

@@ -212,15 +212,15 @@ func recoverPath() *path {
 	}
 }
 
-// failures is the state of a document that is due after so many own failures, the last of them a while ago.
+// failures is the state of a document that is due after so many own failures, the last of them a while ago. Six spend its retries.
 func failures(n int, ago time.Duration) string {
-	return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"last_error_kind":"document","last_error_at":%q`,
-		n, begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-ago), time.UTC))
+	return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"postponed":%t,"retry_after":%d,"last_error_kind":"document","last_error_at":%q`,
+		min(n, commit.MaxRetries), n > commit.MaxRetries, begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-ago), time.UTC))
 }
 
 // poisonPath is the failure after the sixth, which is proven: evidence, mark, status.
 func poisonPath() *path {
-	last := failures(mostCounted, 2*time.Hour)
+	last := failures(6, 2*time.Hour)
 	return &path{
 		name:  "poison",
 		lines: []int64{201, 202, markRefused, 220, 230, 240},
@@ -229,10 +229,10 @@ func poisonPath() *path {
 			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 230, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
 			for _, d := range []want{
 				newest,
-				{id: at(21, "pill"), json: doc(at(21, "pill"), 201, refused, last, 202), spent: 6, code: refusedCode, end: invoice.Failed},
-				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 6, code: refusedCode, end: invoice.Failed},
-				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 6, code: missingCode, end: invoice.Failed},
-				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 6, code: unreadableCode, end: invoice.Committed},
+				{id: at(21, "pill"), json: doc(at(21, "pill"), 201, refused, last, 202), spent: 5, code: refusedCode, end: invoice.Failed},
+				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 5, code: refusedCode, end: invoice.Failed},
+				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 5, code: missingCode, end: invoice.Failed},
+				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 5, code: unreadableCode, end: invoice.Committed},
 			} {
 				w.put(d)
 			}
@@ -249,8 +249,8 @@ func poisonPath() *path {
 	}
 }
 
-// blamePath is a document that is refused each time, and nothing else is written: its failure is taken back, and it is
-// postponed. Then others are written, one between two tries: each failure counts, the sixth too, and the seventh is the last.
+// blamePath is a document that is refused each time, and nothing else is written: its failures count, and it is not given up. Then others
+// are written, one between two tries, and a failure after the sixth is the last.
 func blamePath() *path {
 	return &path{
 		name:  "blame",

@@ -170,6 +170,15 @@ func (p control) Store(ctx context.Context, c breaker.Control, etag string) (str
 	})
 }
 
+// Nothing is decided by a status, so a crash at one is none.
+func (p control) LoadStatuses(ctx context.Context, since time.Time) ([]breaker.Status, error) {
+	return p.i.w.real.control.LoadStatuses(ctx, since)
+}
+
+func (p control) StoreStatus(ctx context.Context, s breaker.Status) error {
+	return p.i.w.real.control.StoreStatus(ctx, s)
+}
+
 type evidence struct{ i *instance }
 
 func (p evidence) Keep(ctx context.Context, name string, content []byte) error {

@@ -179,8 +179,8 @@ func (p findings) real() reconcile.Findings { return p.i.w.runs.findings }
 
 type documentsToCompare struct{ i *instance }
 
-func (p documentsToCompare) Changed(ctx context.Context, from, to int64, size int, continuation string) ([]json.RawMessage, string, float64, error) {
-	a, err := call(ctx, p.i, "compared.Changed", "", func() (page triple[[]json.RawMessage, string, float64], err error) {
+func (p documentsToCompare) Changed(ctx context.Context, from, to int64, size int, continuation string) ([]invoice.Projection, string, float64, error) {
+	a, err := call(ctx, p.i, "compared.Changed", "", func() (page triple[[]invoice.Projection, string, float64], err error) {
 		page.a, page.b, page.c, err = p.real().Changed(ctx, from, to, size, continuation)
 		return page, err
 	})

@@ -183,10 +183,6 @@ func (p runStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes [
 	return execStore(ctx, p.i, "SaveOutcomes", shortID(h.Batch), func(s run.Store) error { return s.SaveOutcomes(ctx, h, outcomes, details) })
 }
 
-func (p runStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	return execStore(ctx, p.i, "AddErrors", "", func(s run.Store) error { return s.AddErrors(ctx, details) })
-}
-
 func (p runStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (run.BatchStats, error) {
 	return callStore(ctx, p.i, "FinishBatch", shortID(h.Batch), func(s run.Store) (run.BatchStats, error) { return s.FinishBatch(ctx, h, audit) })
 }

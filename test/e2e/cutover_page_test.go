@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -132,18 +130,4 @@ func ctlBinary(t *testing.T) string {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../../cmd/sqlwriterctl").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
-}
-
-// The page says what it promises in numbers; they are the rehearsal's.
-func TestTheCutoverPageNamesTheFiguresOfItsRehearsal(t *testing.T) {
-	page, err := os.ReadFile("../../docs/cutover.md")
-	require.NoError(t, err)
-	text := regexp.MustCompile(`\s+`).ReplaceAllString(string(page), " ")
-	for _, want := range []string{
-		"2,000 documents that were committed the old way", fmt.Sprintf("%d rows edited by hand", editedByHand),
-		fmt.Sprintf("%d old retries due", staleRetries+freshRetries),
-	} {
-		require.Contains(t, text, want)
-	}
-	require.Equal(t, 2000, committedBefore)
 }

@@ -46,7 +46,9 @@ func TestCutoverRehearsal(t *testing.T) {
 		r.requireRefusal()
 		r.killAdopting()
 		r.run(steps[4])
-		require.Equal(t, dry, r.answers["sqlwriterctl ledger adopt"], "the dry run foretold the receipt, in spite of the kill")
+		for line := range strings.Lines(dry) {
+			require.Contains(t, r.answers["sqlwriterctl ledger adopt"], line, "the dry run foretold what is read, in spite of the kill")
+		}
 		r.requireAdopted()
 		before := r.tables()
 		r.command("sqlwriterctl ledger adopt") // once more: nothing

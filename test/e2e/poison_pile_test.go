@@ -34,7 +34,7 @@ const (
 func pileDocument(t *testing.T, line, reprocessed int, part string) (id string, doc json.RawMessage) {
 	t.Helper()
 	id, raw := aResult(t, "web", line, map[string]any{"part_number": part})
-	state := fmt.Sprintf(`{"status":"retry_scheduled","retry_count":6,"retry_after":1,"reprocess_count":%d,"last_error_at":%q,
+	state := fmt.Sprintf(`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":%d,"last_error_at":%q,
 		"last_error":"refused","last_error_kind":"document","last_error_code":"1811"}`, reprocessed, invoice.Stamp(time.Now().Add(-time.Hour), time.UTC))
 	return id, json.RawMessage(strings.Replace(string(raw), `{"retry_count":0,"status":"pending"}`, state, 1))
 }

@@ -32,7 +32,7 @@ func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
 			"manufacturer_name": "ACME", "part_number": strings.Repeat("0123456789", 10) + "X", "unspsc": "39131711", "invoice_line_status": "RC-AI",
 		},
 		"sql_writer": map[string]any{
-			"status": "retry_scheduled", "retry_count": 6, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
+			"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
 			"last_error": "too long", "last_error_kind": "document", "last_error_code": "validation.too_long",
 		},
 	})
@@ -135,7 +135,7 @@ func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]s
 			return at != "" && at != seen[id] && after > float64(time.Now().Unix())
 		}, patience, 20*time.Millisecond, "%s was not tried: %v", id, s.state(id))
 		state := s.state(id)
-		require.Equal(s.t, []any{"retry_scheduled", 6.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
+		require.Equal(s.t, []any{"retry_scheduled", 5.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
 		require.NotContains(s.t, state, "failed_at")
 	}
 	for n := range int64(pills) {

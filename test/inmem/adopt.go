@@ -25,12 +25,6 @@ func (s *Sink) State(ctx context.Context) (adopt.State, error) {
 	return s.adoption.state, nil
 }
 
-// Adopted reports whether the ledger can be relied on.
-func (s *Sink) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
-}
-
 // MarkEmpty records that there is no history to adopt. It does nothing after that, or after an adoption began.
 func (s *Sink) MarkEmpty(ctx context.Context, who string) error {
 	if err := ended(ctx, "inmem: mark empty"); err != nil {
@@ -64,35 +58,28 @@ func (s *Sink) Begin(ctx context.Context, was adopt.State, who string) (adopt.St
 }
 
 // Page implements adopt.Ledger.
-func (s *Sink) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (s *Sink) Page(ctx context.Context, p adopt.Page) error {
 	const op = "inmem: adopt"
 	if err := ended(ctx, op); err != nil {
-		return adopt.Written{}, err
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.adoption.at(p.Run, p.From) {
-		return adopt.Written{}, moved(op)
+		return moved(op)
 	}
-	var w adopt.Written
 	for _, r := range p.Rows {
-		e, known := s.ledger[r.Line]
-		switch {
-		case !known || mayAdopt(e, r):
+		if e, known := s.ledger[r.Line]; !known || mayAdopt(e, r) {
 			s.ledger[r.Line] = Entry{
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
 				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
-			w.Taken++
-		case e.Version == r.Version && e.Run != p.Run:
-			w.Known++
 		}
 	}
 	if p.Advance != nil {
 		s.adoption.state.Watermark, s.adoption.state.Counts = p.Advance.Watermark, p.Advance.Counts
-		s.adoption.state.Counts.Known += w.Known
 	}
-	return w, nil
+	return nil
 }
 
 // Finish implements adopt.Ledger.
@@ -120,6 +107,14 @@ func (s *Sink) Finish(ctx context.Context, run string, watermark int64) (adopt.S
 	return *state, nil
 }
 
+// row is an entry as a row of its line.
+func (e Entry) row(line int64) adopt.Row {
+	return adopt.Row{
+		Line: line, Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
+		HashVersion: e.HashVersion, SysName: e.SysName, Outcome: adopt.Outcome(e.Outcome),
+	}
+}
+
 // Rows implements adopt.Reader.
 func (s *Sink) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if err := ended(ctx, "inmem: read ledger"); err != nil {
@@ -130,31 +125,26 @@ func (s *Sink) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	var rows []adopt.Row
 	for _, line := range lines {
 		if e, ok := s.ledger[line]; ok {
-			rows = append(rows, adopt.Row{
-				Line: line, Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-				HashVersion: e.HashVersion, SysName: e.SysName, Outcome: adopt.Outcome(e.Outcome),
-			})
+			rows = append(rows, e.row(line))
 		}
 	}
 	return rows, nil
 }
 
-// Copy implements adopt.Scratch.
-func (s *Sink) Copy(ctx context.Context, rows []adopt.Row) error {
-	if err := ended(ctx, "inmem: copy ledger"); err != nil {
-		return err
+// RowsOf implements adopt.Reader.
+func (s *Sink) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	if err := ended(ctx, "inmem: read ledger"); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range rows {
-		if _, known := s.ledger[r.Line]; !known {
-			s.ledger[r.Line] = Entry{
-				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-				SysName: r.SysName, Outcome: string(r.Outcome),
-			}
+	var rows []adopt.Row
+	for line, e := range s.ledger {
+		if e.DocumentID == document {
+			rows = append(rows, e.row(line))
 		}
 	}
-	return nil
+	return rows, nil
 }
 
 // at reports whether a run stands at a watermark.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
@@ -19,10 +22,12 @@ type Control struct {
 	doc []byte
 	// writes numbers the etags.
 	writes int64
+	// statuses has the status of each instance as JSON.
+	statuses map[string][]byte
 }
 
 // NewControl makes a store with nothing in it.
-func NewControl() *Control { return &Control{} }
+func NewControl() *Control { return &Control{statuses: map[string][]byte{}} }
 
 // Load gives the control document and its etag. See breaker.ControlStore.
 func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
@@ -63,6 +68,42 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	k.doc = doc
 	k.writes++
 	return k.etag(), nil
+}
+
+// LoadStatuses implements breaker.ControlStore.
+func (k *Control) LoadStatuses(ctx context.Context, since time.Time) (all []breaker.Status, err error) {
+	const op = "inmem: load statuses"
+	if err := ended(ctx, op); err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(k.statuses)) {
+		var s breaker.Status
+		if err := json.Unmarshal(k.statuses[name], &s); err != nil {
+			return nil, fault.Wrap(fault.Internal, op, "marshal", "a status cannot be read", err)
+		}
+		if !s.At.Before(since) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// StoreStatus implements breaker.ControlStore.
+func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
+	const op = "inmem: store status"
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return fault.Wrap(fault.Internal, op, "marshal", "the status cannot be written as JSON", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.statuses[s.Instance] = doc
+	return nil
 }
 
 // etag is quoted, as Cosmos DB writes it; empty while nothing is stored. The caller has the lock.

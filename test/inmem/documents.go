@@ -164,40 +164,6 @@ func (d *Documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 	return docs, nil
 }
 
-// Window gives the documents of one environment by their _ts, a few at a time. See adopt.Documents.
-func (d *Documents) Window(ctx context.Context, sysName string, from, to int64, page func([]invoice.Projection) (more bool, err error)) error {
-	const pageSize = 100
-	if err := ended(ctx, "inmem: window"); err != nil {
-		return err
-	}
-	found, err := d.between(sysName, from, to)
-	if err != nil {
-		return err
-	}
-	for chunk := range slices.Chunk(found, pageSize) {
-		if err := ended(ctx, "inmem: window"); err != nil {
-			return err
-		}
-		if more, err := page(chunk); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// between lists the documents of a window, in the order of their ids.
-func (d *Documents) between(sysName string, from, to int64) ([]invoice.Projection, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var found []invoice.Projection
-	for _, slot := range d.slots {
-		if d.pending[slot].between(sysName, from, to) {
-			found = append(found, invoice.Projection(encode(d.stored[slot])))
-		}
-	}
-	return found, nil
-}
-
 // Record sets sql_writer to state if the document still has the snapshot's etag, and answers the new etag. See
 // commit.Documents.
 func (d *Documents) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {

@@ -55,10 +55,8 @@ func (e candidate) in(q commit.WindowQuery) bool {
 	switch q.Window {
 	case commit.PutOff:
 		return retry && putOff && due
-	case commit.Due:
-		return retry && !putOff && !e.Postponed && due
-	case commit.Postponed:
-		return retry && !putOff && e.Postponed && (due || e.TS < q.AppliedBefore)
+	case commit.Blamed:
+		return retry && !putOff && (due || e.Postponed && e.TS < q.AppliedBefore)
 	case commit.Orphans:
 	}
 	return e.is(invoice.Pending) && e.TS < q.LeftBefore || e.is(invoice.Processing) && e.TS < q.OldWriterBefore

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 )
 
@@ -33,7 +34,7 @@ func charged[T ~[]byte](docs []T) float64 {
 }
 
 // Changed looks at size of the environment's documents for each page, so that use cases meet the empty pages of a service.
-func (r ReconcileDocuments) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []json.RawMessage, next string, charge float64, err error) {
+func (r ReconcileDocuments) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
 	const op = "inmem: changed"
 	if err := ended(ctx, op); err != nil {
 		return nil, "", 0, err
@@ -65,7 +66,7 @@ func (r ReconcileDocuments) Changed(ctx context.Context, from, to int64, size in
 		}
 		after, look = d.slots[at], look-1
 		if d.pending[after].between(r.sysName, from, to) {
-			docs = append(docs, encode(d.stored[after]))
+			docs = append(docs, invoice.Projection(encode(d.stored[after])))
 		}
 	}
 	return docs, next, charged(docs), nil

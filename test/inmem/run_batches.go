@@ -140,21 +140,6 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	return nil
 }
 
-// AddErrors implements run.Batches.
-func (s *RunStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	const op = "inmem: add errors"
-	if len(details) > maxRows {
-		return fault.New(fault.Internal, op, "too_many", "expected at most %d details, found %d", maxRows, len(details))
-	}
-	if err := ended(ctx, op); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.addDetails(run.BatchLease{}, details)
-	return nil
-}
-
 func (s *RunStore) addDetails(h run.BatchLease, details []run.ErrorDetail) {
 	for _, d := range details {
 		d.Code, d.Message, d.At = ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), s.at()

@@ -7,31 +7,28 @@ func blameTable() []mutant {
 		blame  = pkg + "/blame.go"
 		commit = pkg + "/commit.go"
 		states = pkg + "/states.go"
+		judge  = pkg + "/judge.go"
 		table  = "TestTheTableOfBlame"
 		putOff = "TestWhatIsPutOff"
 	)
 	return []mutant{
 		// What an own failure counts.
-		{"a failure counts although nobody got through after the one before", states, "	case first || proven:\n", "	case first || proven || s.RetryCount > 0:\n", pkg, table},
-		{"a failure that is taken back begins the schedule anew", states, "Backoff(ownFailures(s), t.draw())", "Backoff(0, t.draw())", pkg, table},
-		{"a failure that is taken back waits for its time", states, "		s.Postponed = true\n", "", pkg, table},
-		{"the sixth failure is not postponed", states, "s.Postponed = s.RetryCount >= maxFailures", "s.Postponed = s.RetryCount > maxFailures", pkg, table},
-		{"poison without proof", states, "isOwn(err) && proven && usedUp", "isOwn(err) && usedUp", pkg, table},
-		{"proof is asked for again when a failure is recorded", "internal/commit/judge.go", "j.next(w, proven)", "j.next(w, isOwn(w.cause) && j.proven(ctx, cur))", pkg, "TestProofIsAskedForOnce"},
-		{"five failures are poison", blame, "const maxFailures = MaxRetries + 1\n", "const maxFailures = MaxRetries\n", pkg, "TestSeedExample4PoisonPill"},
+		{"a failure costs no retry", states, "s.RetryCount = min(s.RetryCount+1, MaxRetries)", "s.RetryCount = min(s.RetryCount, MaxRetries)", pkg, table},
+		{"retry_count grows beyond the retries", states, "s.RetryCount = min(s.RetryCount+1, MaxRetries)", "s.RetryCount++", pkg, table},
+		{"the fifth failure spends the retries", states, "s.Postponed = s.RetryCount >= MaxRetries", "s.Postponed = s.RetryCount+1 >= MaxRetries", pkg, table},
+		{"poison without proof", judge, "known && j.breaker.Proven(ctx, last)", "known && !last.IsZero()", pkg, "TestASchemaThatRefusesEverythingPoisonsNobody"},
+		{"without proof a document ends after an hour", blame, "const EndsAlone = 24 * time.Hour", "const EndsAlone = time.Hour", pkg, "TestWhoIsGivenUp/one_bad_alone"},
+		{"without proof a build gives up any number", "internal/breaker/proof.go", "maxUnproven = 3", "maxUnproven = 300", "internal/breaker", "TestAFewDocumentsOfABuildMayEndWithoutProof"},
+		{"the first failure is the latest", states, "	if first, known := t.firstFailure(s); !known || first.After(t.now()) {", "	{", pkg, "TestTheFirstFailureIsRemembered"},
+		{"a success keeps the first failure", states, "s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, \"\"", "s.RetryAfter, s.Postponed = 0, false", pkg, "TestTheFirstFailureIsRemembered"},
+		{"what is postponed comes while none may be given up", "internal/breaker/proof.go", "last.IsZero() || !b.MayPoison(ctx)", "last.IsZero()", "internal/breaker", "TestWhatIsPostponedComesEarlyWhenItCouldEnd"},
 		{"a setting that allows no poison message allows a hundred", "internal/config/config.go", "		return -1\n", "		return 0\n", "internal/config", "TestNoPoisonMessageMayBeAllowed"},
-		{"an unreadable document is tried three times", blame, "const unreadableFailures = 1\n", "const unreadableFailures = 2\n", pkg, "TestAnUnreadableDocumentFailsAtItsSecondTry"},
-		{
-			"what was put off moves the time of the last failure", blame,
-			"	if ownKind(s.LastErrorKind) {\n", "	if s.LastErrorKind != \"\" {\n", pkg, "TestTheTimeOfTheLastOwnFailure",
-		},
 		{"a mark is proof", "internal/commit/request.go", " && !items[0].FailureMark {", " {", pkg, "TestOnlyWrittenContentIsProof"},
 		{"a rewrite is proof", "internal/commit/request.go", "\tif r.mode == Write && slices", "\tif slices", pkg, "TestOnlyWrittenContentIsProof"},
 		{"what failed before is not told to be failing", "internal/commit/record.go", "isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount == 0", "isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount > 0", pkg, "TestBadDocumentsStopNoGoodOne"},
 		{"what a person reset is not told to be failing", "internal/commit/record.go", "isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount == 0", "isOwn(w.cause) && w.doc.State.RetryCount == 0", pkg, "TestResetDocumentsThatFailAgainAreToldOf"},
 		// What is put off.
-		{"what is put off stays postponed", states, "	s.Postponed = false\n	switch {\n", "	switch {\n", pkg, putOff},
-		{"what is put off is counted", states, "	s.Postponed = false\n	switch {\n", "	s.Postponed = false\n	s.RetryCount++\n	switch {\n", pkg, putOff},
+		{"what is put off is counted", states, "	s = t.begin(s)\n	switch {\n", "	s = t.begin(s)\n	s.RetryCount++\n	switch {\n", pkg, putOff},
 		{"what is left to others waits two minutes", states, "		return t.schedule(s, err, 0)\n", "		return t.schedule(s, err, aloneBackoff)\n", pkg, putOff},
 		{"what is undecided is a try", states, "return t.schedule(s, err, withJitter(aloneBackoff, t.draw()))", "return t.again(s, err, withJitter(aloneBackoff, t.draw()))", pkg, putOff},
 		{"failing alone waits no longer each time", states, "Backoff(outages(s), t.draw())", "Backoff(0, t.draw())", pkg, "TestADocumentThatFailsLikeAnOutageAlone"},
@@ -75,7 +72,7 @@ func blameTable() []mutant {
 			"\tcase eligibility == invoice.Eligible && s.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "\tcase false:\n", pkg, "TestRetriesAreTheTimers",
 		},
 		{"what was never offered is taken", "internal/invoice/eligibility.go", "		return NotOffered\n", "		return Eligible\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
-		{"postponed documents wait for their time", "internal/commit/select.go", "d.State.Postponed && d.TS <= s.dueBefore", "d.State.Postponed && d.TS <= 0", pkg, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
+		{"postponed documents wait for their time", "internal/commit/select.go", "d.State.Postponed && d.TS < s.appliedBefore", "d.State.Postponed && d.TS < 0", pkg, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
 		{
 			"an instance that is cut off holds its documents", "internal/commit/commit.go",
 			"cutOff := func() bool { return s.batch.Purpose == FromFeed && ", "cutOff := func() bool { return false && ", pkg, "TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers",

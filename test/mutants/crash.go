@@ -46,9 +46,9 @@ func crashTable() []mutant {
 			"test/crashtest", "TestEverySingleFault/poison",
 		},
 		{
-			"a document is blamed although nothing else was written", "internal/commit/states.go",
-			"isOwn(err) && proven && usedUp",
-			"isOwn(err) && usedUp",
+			"a document is blamed although nothing else was written", "internal/commit/judge.go",
+			"known && j.breaker.Proven(ctx, last) {",
+			"known && !last.IsZero() {",
 			"test/crashtest", "TestEverySingleFault/blame",
 		},
 		{
@@ -64,15 +64,9 @@ func crashTable() []mutant {
 			"test/crashtest", "TestEverySingleFault/commit",
 		},
 		{
-			"a failure that nobody proved is counted", "internal/commit/states.go",
-			"case first || proven:",
-			"case first || proven || s.RetryCount > 0:",
-			"test/crashtest", "TestEverySingleFault/blame",
-		},
-		{
-			"five failures end a document", "internal/commit/blame.go",
-			"const maxFailures = MaxRetries + 1",
-			"const maxFailures = MaxRetries",
+			"five failures end a document", "internal/commit/states.go",
+			"s.Postponed = s.RetryCount >= MaxRetries",
+			"s.Postponed = s.RetryCount+1 >= MaxRetries",
 			"test/crashtest", "TestEverySingleFault/blame",
 		},
 		{

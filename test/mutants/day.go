@@ -6,12 +6,10 @@ func dayTable() []mutant {
 		pkg     = "internal/ops"
 		day     = pkg + "/day.go"
 		flow    = "internal/breaker"
-		count   = flow + "/day.go"
+		status  = flow + "/status.go"
 		bounded = "TestSamplesAreBoundedAndAddUp"
 		sampled = "TestADayIsSampled"
 		hour    = "TestTheLastHourIsWhatTheSamplesOfAnHourSay"
-		addsUp  = "TestTheCountOfCommittedDocumentsAddsUp"
-		waits   = "TestACountWaitsForTheControlDocument"
 		stops   = "TestStopsAddUpToTheTimeThatWasNotClosed"
 		site    = "internal/ui"
 		graph   = site + "/day.go"
@@ -26,22 +24,18 @@ func dayTable() []mutant {
 		{"at least is stored as exactly", day, "			more = \"+\"\n", "", pkg, bounded},
 		{"failed documents wait", day, "status != invoice.Failed", "status != invoice.Processing", pkg, sampled},
 		{"a stop that goes on has ended", day, "			stop.To = time.Time{}\n", "", pkg, sampled},
-		{"the first sample says what was committed before it", day, "n := len(last.Samples); n > 0", "n := len(last.Samples); n >= 0", pkg, sampled},
-		{"a new control document uncommits", day, "			s.Committed = committed\n", "", pkg, hour},
+		{"the first sample says what was committed before it", day, "		s.Committed = 0 // nobody", "		_ = 0 // nobody", pkg, sampled},
+		{"an instance that began anew uncommits", day, "			n = is.Committed\n", "", pkg, hour},
 		{"the last hour has thirteen ticks", day, "<= time.Hour+hourSlack", "<= time.Hour+10*hourSlack+10*hourSlack", pkg, hour},
 		{"a long silence has no last hour", day, "(i == last || ", "(false || ", pkg, hour},
 		{"a tick that cannot read the day stores another", pkg + "/counts.go", "	if err != nil && fault.CodeOf(err) != \"unreadable\" {\n", "	if false {\n", pkg, "TestATickKeepsTheDay"},
 		{"a day that cannot be read stays so", pkg + "/counts.go", " && fault.CodeOf(err) != \"unreadable\"", "", pkg, "TestATickKeepsTheDay"},
 		{"what is rewritten is committed again", "internal/commit/tally.go", " && d.State.Status != invoice.Committed {", " {", "internal/commit", "TestADocumentBecomesCommittedOnce"},
-		{"a count is written twice", count, "	b.committed = 0\n", "", flow, "TestManyBatchesThatEndAtOnceAreCountedOnce"},
-		{"a count is lost with the control document", count, "!changed || !available", "!changed || (!available && false)", flow, waits},
-		{"a count that was not written is lost", count, "!changed || !available", "(!changed && false) || !available", flow, waits},
-		{"a minute without documents costs a write", count, "	if waiting == 0 {\n", "	if waiting < 0 {\n", flow, addsUp},
-		{"the count waits for a write of its own", flow + "/proof.go", "	b.changeAndCount(ctx, func", "	b.shared.change(ctx, func", flow, "TestManyBatchesThatEndAtOnceAreCountedOnce"},
-		{"an orderly end loses the count", "internal/app/app.go", "	a.breaker.NoteCommitted(ending)\n", "	_ = ending\n", "internal/app", "TestAnInstanceSaysWhatItCommitted"},
-		{"stops have no bound", count, "	c.Stops = c.Stops[max(0, len(c.Stops)-maxStops):]\n", "", flow, "TestAShortStopIsRemembered"},
-		{"a pause hides the stop before it", count, "was.name() == Closed || c.Breaker.Since.Equal(was.Since)", "was.name() == Closed || c.Breaker.name() != Closed", flow, stops},
-		{"a stop that goes on does not count", count, "s.name() != Closed && s.Since.Before(now)", "false", flow, stops},
+		{"an orderly end loses the count", "internal/app/app.go", "	a.breaker.Tell(ending)\n", "	_ = ending\n", "internal/app", "TestAnInstanceSaysWhatItCommitted"},
+		{"stops have no bound", status, "	return all[max(0, len(all)-maxStops):]\n", "	return all\n", flow, "TestAShortStopIsRemembered"},
+		{"a pause hides the stop before it", status, "was.name() == Closed || !is.Since.After(was.Since)", "was.name() == Closed || is.name() != Closed", flow, stops},
+		{"a stop that several saw counts for each", status, "	m.Stops = slices.CompactFunc(m.Stops, func(a, b Stop) bool { return a.From.Equal(b.From) })\n", "", flow, "TestAStopThatSeveralSawIsOne"},
+		{"a stop that goes on does not count", status, "s.name() != Closed && s.Since.Before(now)", "false", flow, stops},
 		{"a forced resume stopped since the last outage", flow + "/state.go", "		if s.name() == Closed {\n			s.Since = now\n		}\n		return s.halfOpen", "		return s.halfOpen", flow, "TestAForcedResumeOfARunningFlowIsNoLongStop"},
 		{"the graph counts what was before its first sample", graph, "	for i := 1; i < len(samples); i++ {\n		s := samples[i]\n", "	for i := 1; i < len(samples); i++ {\n		s := samples[i-1]\n", site, adds},
 		{"points that are taken together lose a count", graph, "last.Committed+w.Committed", "w.Committed", site, adds},

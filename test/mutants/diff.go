@@ -38,7 +38,7 @@ func diffTable() []mutant {
 		{"a diff divides many lines silently", documents, "len(items) > 1 && rows > maxDiffRows", "false", ops, "TestADiffIsRefused"},
 		{"a diff does not warn of constraints", documents, "notANumber == nil && ", "notANumber != nil && ", ops, "TestADiffWarnsOfConstraints"},
 		{"a diff does not warn of a poison message", documents, "commit.Spent(doc.State, doc.Problem)", "false", ops, mark},
-		{"a diff warns of a poison message too early", "internal/commit/states.go", "return s.RetryCount >= most", "return s.RetryCount+1 >= most", ops, mark},
+		{"a diff warns of a poison message too early", "internal/commit/states.go", "return s.Postponed || (", "return s.RetryCount+1 >= MaxRetries || (", ops, mark},
 		{
 			"a diff of a failed document counts its old retries", "internal/commit/states.go",
 			"usedUp(transitions{reprocess: true}.begin(s), err)", "usedUp(s, err)", "internal/commit", "TestSpent",

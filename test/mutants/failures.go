@@ -1,23 +1,13 @@
 package main
 
-// failureTable are mutants of what is stored of failures for reports.
+// failureTable are mutants of what reports say of failures.
 func failureTable() []mutant {
 	const (
-		writer   = "internal/commit"
-		failures = writer + "/failures.go"
-		shared   = "internal/store/shared"
-		sqlite   = "internal/store/sqlite"
-		closed   = "TestNothingIsStoredUnlessTheBreakerIsClosed"
-		nothing  = "TestFailuresThatCannotBeStoredStopNothing"
-		bounded  = "TestTheNumberOfStoredFailuresIsBounded"
-		reports  = "TestReports"
+		shared  = "internal/store/shared"
+		sqlite  = "internal/store/sqlite"
+		reports = "TestReports"
 	)
 	return []mutant{
-		{"failures are stored while the breaker is not closed", failures, "view.Control.Breaker.Flow() == breaker.Running", "view.Control.Breaker.Flow() != breaker.StoppedFlow", writer, closed},
-		{"failures are stored again at once after an error", failures, "c.o.Now().Add(storePause)", "c.o.Now()", writer, nothing},
-		{"the end of an invocation ends storing", failures, "context.WithoutCancel(ctx)", "ctx", writer, nothing},
-		{"an hour has no bound of failures", failures, "n = min(n, mostStored, mostStoredPerHour-f.stored)", "n = min(n, mostStored)", writer, bounded},
-		{"what is put off is stored", writer + "/tally.go", "r.Kind != \"\" && fault.ScopeOf(r.Kind) == fault.ScopeDocument", "r.Kind != \"\"", writer, "TestWhatIsPutOffIsNotStored"},
 		{"a report has another environment's failures", shared + "/reports/error-codes.sql", "e.sys_name = @sys_name", "@sys_name = @sys_name", sqlite, reports},
 		{"a report has another environment's lines", shared + "/reports/same-key.sql", "l.sys_name = @sys_name", "@sys_name = @sys_name", sqlite, reports},
 		{"a report takes a failed line's old values", shared + "/reports/same-key.sql", "l.outcome <> 'failed'", "l.outcome <> ''", sqlite, reports},

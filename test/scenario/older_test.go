@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/test/inmem"
@@ -29,6 +30,7 @@ func olderReads(c control) control {
 	c.Heartbeat = breaker.Heartbeat{}
 	if c.Breaker.RefusesDatabase() {
 		c.Breaker.Code = unknownCode
+		c.Breaker.WaitSeconds = int(time.Until(c.Breaker.OpenUntil)/time.Second) + 1 // it takes no time for one of a wrong clock
 	}
 	return c
 }
@@ -41,7 +43,7 @@ func olderWrites(ctx context.Context, store controlStore, c control) control {
 	}
 	c.Heartbeat = is.Heartbeat
 	if c.Breaker.Code == unknownCode {
-		c.Breaker.Code = is.Breaker.Code
+		c.Breaker.Code, c.Breaker.WaitSeconds = is.Breaker.Code, is.Breaker.WaitSeconds
 	}
 	return c
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"sqlwriter/internal/commit"
 )
 
 // The scenarios begin at six in the evening.
@@ -25,7 +27,7 @@ func TestRow02(t *testing.T) {
 			w.until(eightInTheEvening)
 			bads := w.arrive(30, bad.make(w))
 			w.until(eightNextMorning)
-			w.noneFailed(bads, 1)
+			w.noneFailed(bads, commit.MaxRetries)
 			w.arrive(1, good())
 			w.pass(10 * time.Minute)
 			w.figures()

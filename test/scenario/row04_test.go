@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"sqlwriter/internal/commit"
 )
 
 // Row 4: the schema, or the build, refuses everything for eight hours; then it is mended and one more document arrives.
@@ -21,7 +23,7 @@ func TestRow04(t *testing.T) {
 			schema(w)
 			w.until(3*time.Hour + 30*time.Minute)
 			w.figures()
-			w.noneFailed(w.of(""), 1)
+			w.noneFailed(w.of(""), commit.MaxRetries)
 			w.requestsPerHour(6000, 2)
 		})
 	}
@@ -29,13 +31,13 @@ func TestRow04(t *testing.T) {
 	judge := func(w *world) {
 		w.until(mended + 7*time.Minute)
 		w.arrive(1, good())
-		w.pass(10 * time.Minute)
+		w.until(mended + 36*time.Minute) // the fifth retry comes 32 to 38 min after the last failure, at a tick
 		w.figures()
-		w.noneFailed(w.of(""), 1)
+		w.noneFailed(w.of(""), commit.MaxRetries)
 		w.requestsPerHour(6000, 2)
 		w.allCommitted(w.of(""))
 		w.pass(time.Hour)
-		w.noneFailed(w.of(""), 1)
+		w.noneFailed(w.of(""), commit.MaxRetries)
 		w.check()
 	}
 	for _, c := range []struct {

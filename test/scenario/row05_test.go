@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"sqlwriter/internal/commit"
 )
 
 // Row 5: a break that hits 60 of 100 documents for eight hours.
@@ -89,8 +91,8 @@ func TestRow07(t *testing.T) {
 			w.every(time.Minute, 12*time.Hour, func() { w.arrive(1, good()) })
 			w.until(12*time.Hour + 5*time.Minute)
 			w.figures()
-			w.noneFailed(waiting, 6)
-			w.noneFailed(w.of("good"), 1)
+			w.noneFailed(waiting, commit.MaxRetries)
+			w.noneFailed(w.of("good"), commit.MaxRetries)
 			w.allCommitted(w.of(""))
 			w.check()
 		})

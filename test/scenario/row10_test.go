@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
@@ -16,19 +17,18 @@ func forbidden() error {
 // Row 10: what keeps all documents from SQL. The part about runs is in row10_runs_test.go.
 func TestRow10(t *testing.T) {
 	const from, to = 10 * time.Minute, 2 * time.Hour
-	afterwards := func(w *world) {
+	settles := func(w *world, within time.Duration, retries int) {
 		w.until(to + time.Minute)
 		late := w.arrive(len(w.feed), good())
 		w.pass(2 * time.Minute)
 		w.allCommitted(late)
-		w.pass(20 * time.Minute)
+		w.pass(within)
 		w.figures()
 		w.allCommitted(w.of(""))
-		// A document that comes when no other does may have failed three times by itself before it is known that all do; that is
-		// one failure, unproven, and never a second.
-		w.noneFailed(w.of(""), 1)
+		w.noneFailed(w.of(""), retries)
 		w.check()
 	}
+	afterwards := func(w *world) { settles(w, 20*time.Minute, 1) }
 	// Documents may not be written; everything else answers.
 	each(t, "permission", both(), func(w *world) {
 		w.rule(w.documentsOnly(span{from, to}, forbidden))
@@ -40,7 +40,8 @@ func TestRow10(t *testing.T) {
 		w.requestsAtMost(span{from, to}, 5+5+int((to-from)/time.Minute))
 		afterwards(w)
 	})
-	// The same where a document arrives every half hour only.
+	// The same where a document arrives every half hour only. One that is alone fails like an outage while the database answers heartbeats:
+	// from the third time on that counts, and gives nobody up.
 	each(t, "permission, hardly any traffic", memory(), func(w *world) {
 		w.rule(w.documentsOnly(span{from, to}, forbidden))
 		w.host(len(w.feed))
@@ -48,7 +49,7 @@ func TestRow10(t *testing.T) {
 		w.until(to)
 		w.atMostOneAMinuteWhileOpen()
 		w.requestsAtMost(span{from, to}, int((to-from)/time.Minute))
-		afterwards(w)
+		settles(w, 40*time.Minute, commit.MaxRetries)
 	})
 	// SQL is away without traffic: one tick finds it.
 	each(t, "no traffic", memory(), func(w *world) {

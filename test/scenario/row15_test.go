@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/test/inmem"
 )
 
@@ -38,7 +39,7 @@ func TestRow15(t *testing.T) {
 		bad := w.arrive(100, refusedOnes().make(w).spread())
 		w.host(len(w.feed))
 		w.until(whole)
-		w.noneFailed(bad, 1)
+		w.noneFailed(bad, commit.MaxRetries)
 		w.arrive(1, good())
 		w.pass(5 * time.Minute)
 		w.figures()
@@ -66,7 +67,7 @@ func TestRow15(t *testing.T) {
 			w.until(whole)
 			w.figures()
 			w.allCommitted(w.of("good"))
-			w.noneFailed(w.of("good"), 1)
+			w.noneFailed(w.of("good"), commit.MaxRetries)
 			w.check()
 		})
 	}
@@ -80,7 +81,7 @@ func TestRow15(t *testing.T) {
 			w.unreadable(true)
 			bads := w.arrive(bad, refusedOnes().make(w).spread())
 			w.until(to)
-			w.noneFailed(bads, 1)
+			w.noneFailed(bads, commit.MaxRetries)
 			w.unreadable(false)
 			judge(w)
 			w.promptly(w.of("good"), 60*time.Second, 150*time.Second)
@@ -115,7 +116,7 @@ func TestRow15(t *testing.T) {
 			judge(w)
 			w.promptly(w.of("good"), 60*time.Second, 150*time.Second)
 			w.provenOnly()
-			w.noneFailed(bad, 6)
+			w.noneFailed(bad, commit.MaxRetries)
 			w.closedAtLeast(span{0, whole}, 1)
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -233,6 +233,24 @@ func (d controlSpy) Store(ctx context.Context, c control, etag string) (string, 
 	return etag, err
 }
 
+// LoadStatuses implements the product's port.
+func (d controlSpy) LoadStatuses(ctx context.Context, since time.Time) ([]breaker.Status, error) {
+	store, err := d.store("load statuses of")
+	if err != nil {
+		return nil, err
+	}
+	return store.LoadStatuses(ctx, since)
+}
+
+// StoreStatus implements the product's port.
+func (d controlSpy) StoreStatus(ctx context.Context, s breaker.Status) error {
+	store, err := d.store("store status of")
+	if err != nil {
+		return err
+	}
+	return store.StoreStatus(ctx, s)
+}
+
 func (d controlSpy) store(op string) (controlStore, error) {
 	w := d.i.w
 	w.mu.Lock()

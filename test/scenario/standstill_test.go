@@ -96,12 +96,12 @@ func TestARangeThatStandsStillIsToldAndSurvives(t *testing.T) {
 			w.stick(n, true)
 		}
 		w.every(time.Minute, 2*time.Hour, func() { w.arrive(2, good()) })
-		w.until(46 * time.Minute)
-		assert.NotZero(w.t, w.missed().Documents)
+		w.until(56 * time.Minute)
+		assert.True(w.t, w.missed().Holds())
 		w.host(1)[0].end() // nothing changes for those that go on
 		w.until(2*time.Hour + 16*time.Minute)
 		require.Empty(w.t, w.uncommitted(w.of("good")))
-		assert.GreaterOrEqual(w.t, w.logs.count(feedMissed), 17, "each tick of 90 minutes")
+		assert.GreaterOrEqual(w.t, w.logs.count(feedMissed), 15, "each tick of 90 minutes but the first two")
 		for n := range w.feed {
 			w.stick(n, false)
 		}
@@ -116,11 +116,10 @@ func TestARangeThatStandsStillIsToldAndSurvives(t *testing.T) {
 		hosts := w.host(1)
 		w.until(41 * time.Minute) // twice the lag of the other range
 		require.Empty(w.t, w.uncommitted(w.of("good")))
-		assert.Zero(w.t, w.logs.count(feedMissed), "the feed had no time yet")
-		w.arrive(5, like{kind: "good", rng: 0})
-		w.pass(15 * time.Minute)
-		require.Empty(w.t, w.uncommitted(w.of("good")))
-		assert.Equal(w.t, 5, w.missed().Documents)
+		assert.Zero(w.t, w.logs.count(feedMissed), "one tick may be a coincidence")
+		w.every(time.Minute, 80*time.Minute, func() { w.arrive(1, like{kind: "good", rng: 0}) })
+		w.until(80 * time.Minute)
+		assert.True(w.t, w.missed().Holds())
 		hosts[0].end()
 		w.check()
 	})
@@ -196,7 +195,7 @@ func TestNothingIsMissedWhileDocumentsMerelyWait(t *testing.T) {
 			w.figures()
 			require.Empty(w.t, w.uncommitted(w.of("good")))
 			assert.Zero(w.t, w.logs.count(feedMissed))
-			assert.Zero(w.t, w.missed())
+			assert.False(w.t, w.missed().Holds())
 			w.check()
 		})
 	}

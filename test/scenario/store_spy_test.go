@@ -130,10 +130,6 @@ func (d storeSpy) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes [
 	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.SaveOutcomes(ctx, h, outcomes, details) })
 }
 
-func (d storeSpy) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.AddErrors(ctx, details) })
-}
-
 func (d storeSpy) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (r0 run.BatchStats, err error) {
 	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.FinishBatch(ctx, h, audit); return err })
 	return r0, err

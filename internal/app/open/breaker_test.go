@@ -3,6 +3,7 @@ package open_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,16 @@ func (u *untouched) Store(context.Context, breaker.Control, string) (string, err
 	return "e", nil
 }
 
+func (u *untouched) LoadStatuses(context.Context, time.Time) ([]breaker.Status, error) {
+	u.uses++
+	return nil, nil
+}
+
+func (u *untouched) StoreStatus(context.Context, breaker.Status) error {
+	u.uses++
+	return nil
+}
+
 // The app and the operators' tools make their breaker here: in a shadow neither writes a heartbeat or changes the live app's breaker.
 func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {
 	for mode, want := range map[string][2]int{config.ModeLive: {1, 0}, config.ModeShadow: {0, 1}} {
@@ -46,6 +57,8 @@ func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {
 		control := &untouched{}
 		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, control, sink, breaker.Options{Instance: "i", Log: zerolog.Nop()})
 		require.NoError(t, b.Tick(t.Context()), mode)
+		b.View(t.Context())
+		b.Tell(t.Context())
 		require.Equal(t, want, [2]int{sink.n, sink.previews}, mode)
 		require.Equal(t, mode == config.ModeShadow, control.uses == 0, mode)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/breaker"
@@ -28,8 +29,6 @@ type Store interface {
 	adopt.Reader
 	// MarkEmpty records that no other program has written results before.
 	MarkEmpty(ctx context.Context, by string) error
-	// Adopted reports whether the ledger covers the results that other programs have written.
-	Adopted(ctx context.Context) (bool, error)
 	Migrate(ctx context.Context) error
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
 	// Ping connects. Check connects and verifies that the tables fit the statements.
@@ -95,7 +94,8 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 			if err := d.Check(ctx); err != nil {
 				return err
 			}
-			return d.CheckAdopted(ctx, "ops: check the database")
+			_, err := d.CheckAdopted(ctx, "ops: check the database")
+			return err
 		},
 		Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 			return d.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
@@ -107,25 +107,33 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 type ledger struct{ rows adopt.Reader }
 
 // LedgerLines implements ops.Ledger.
-func (l ledger) LedgerLines(ctx context.Context, lines []int64) (all []ops.LedgerLine, err error) {
+func (l ledger) LedgerLines(ctx context.Context, lines []int64) ([]ops.LedgerLine, error) {
 	rows, err := l.rows.Rows(ctx, lines)
+	return ledgerLines(rows), err
+}
+
+// LedgerOf implements ops.Ledger.
+func (l ledger) LedgerOf(ctx context.Context, document string) ([]ops.LedgerLine, error) {
+	rows, err := l.rows.RowsOf(ctx, document)
+	return ledgerLines(rows), err
+}
+
+func ledgerLines(rows []adopt.Row) (all []ops.LedgerLine) {
 	for _, r := range rows {
 		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
 	}
-	return all, err
+	return all
 }
 
-// CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one
-// (docs/requirements.md R59). Errors by kind: infrastructure, code "ledger_not_adopted"; those of Adopted.
-func (d *Database) CheckAdopted(ctx context.Context, op string) error {
-	switch yes, err := d.Adopted(ctx); {
-	case err != nil:
-		return err
-	case !yes:
-		return fault.New(fault.Infrastructure, op, "ledger_not_adopted",
+// CheckAdopted returns when the ledger was adopted, or an error unless it is. Without it an older result could overwrite a
+// newer one (docs/requirements.md R59). Errors by kind: infrastructure, code "ledger_not_adopted"; those of adopt.Ledger.
+func (d *Database) CheckAdopted(ctx context.Context, op string) (time.Time, error) {
+	s, err := d.State(ctx)
+	if err == nil && !s.Adopted() {
+		err = fault.New(fault.Infrastructure, op, "ledger_not_adopted",
 			"the ledger does not cover earlier results: run `sqlwriterctl ledger adopt` to its end, or with --empty if no earlier results exist (docs/cutover.md)")
 	}
-	return nil
+	return s.Finished, err
 }
 
 // Checked is a database that is checked before its first request. That request is the breaker's heartbeat, so a server

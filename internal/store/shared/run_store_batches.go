@@ -162,15 +162,6 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	})
 }
 
-// AddErrors implements run.Batches.
-func (s *RunStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
-	op := s.op("add errors")
-	if len(details) > maxRows {
-		return fault.New(fault.Internal, op, "too_many", "expected at most %d details, found %d", maxRows, len(details))
-	}
-	return s.inTx(ctx, op, func(tx *sql.Tx) error { return s.addDetails(ctx, tx, run.BatchLease{}, details) })
-}
-
 func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease, details []run.ErrorDetail) error {
 	list := make([][]any, len(details))
 	for i, d := range details {

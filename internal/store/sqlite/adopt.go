@@ -25,7 +25,6 @@ const (
 	adLoad    = "load"
 	adUpdate  = "update"
 	adInsert  = "insert"
-	adKnown   = "known"
 	adAdvance = "advance"
 
 	adState  = "state"
@@ -33,7 +32,7 @@ const (
 	adFinish = "finish"
 	adEmpty  = "empty"
 	adRows   = "rows"
-	adCopy   = "copy"
+	adRowsOf = "rows_of"
 )
 
 // adoptionText is a statement of the adoption. It is constant, because it names no column of the user.
@@ -52,12 +51,6 @@ const timeText = "2006-01-02T15:04:05.000Z"
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	state, err := stateOf(s.reader.QueryRowContext(ctx, adoptionText(adState)))
 	return state, s.classifyAdoption(ctx, "sqlite: adoption", err)
-}
-
-// Adopted reports whether the ledger is complete. Errors by kind: infrastructure.
-func (s *Store) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
 }
 
 // MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
@@ -94,45 +87,30 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 }
 
 // Page implements adopt.Ledger in one transaction. The ledger is written first, the watermark last.
-func (s *Store) Page(ctx context.Context, p adopt.Page) (w adopt.Written, err error) {
+func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 	const op = "sqlite: adopt"
 	rows, err := shared.AdoptionRows(p.Rows)
 	if err != nil {
-		return w, err
+		return err
 	}
 	watermark, counts := sql.NullInt64{}, []byte("{}")
 	if p.Advance != nil {
 		watermark = sql.NullInt64{Int64: p.Advance.Watermark, Valid: true}
 		if counts, err = json.Marshal(p.Advance.Counts); err != nil {
-			return w, fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+			return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
 		}
 	}
-	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
+	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		for _, st := range []struct {
 			name string
 			args []any
 		}{{adStage, nil}, {adLoad, []any{rows}}, {adUpdate, []any{p.Run}}, {adInsert, []any{p.Run}}} {
-			n, err := s.execAdoption(ctx, tx, st.name, st.args...)
-			if err != nil {
+			if err := s.execAdoption(ctx, tx, st.name, st.args...); err != nil {
 				return err
 			}
-			if st.name == adUpdate || st.name == adInsert {
-				w.Taken += int(n)
-			}
 		}
-		if err := tx.QueryRowContext(ctx, adoptionText(adKnown), p.Run).Scan(&w.Known); err != nil {
-			return err
-		}
-		known := w.Known
-		if p.Advance != nil {
-			known += p.Advance.Counts.Known
-		}
-		return changeOne(ctx, tx, op, adAdvance, p.Run, p.From, watermark, string(counts), known)
+		return changeOne(ctx, tx, op, adAdvance, p.Run, p.From, watermark, string(counts))
 	})
-	if err != nil {
-		return adopt.Written{}, err
-	}
-	return w, nil
 }
 
 // Rows implements adopt.Reader.
@@ -142,7 +120,17 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
 	}
-	found, err := s.reader.QueryContext(ctx, adoptionText(adRows), string(wanted))
+	return s.ledgerRows(ctx, op, adoptionText(adRows), string(wanted))
+}
+
+// RowsOf implements adopt.Reader.
+func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), document)
+}
+
+// ledgerRows reads rows of the ledger.
+func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]adopt.Row, error) {
+	found, err := s.reader.QueryContext(ctx, text, arg)
 	if err != nil {
 		return nil, s.classifyAdoption(ctx, op, err)
 	}
@@ -161,25 +149,6 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	return rows, classify(op, found.Err())
 }
 
-// Copy implements adopt.Scratch.
-func (s *Store) Copy(ctx context.Context, rows []adopt.Row) error {
-	text, err := shared.AdoptionRows(rows)
-	if err != nil {
-		return err
-	}
-	return s.inTx(ctx, "sqlite: copy ledger", func(tx *sql.Tx) error {
-		for _, st := range []struct {
-			name string
-			args []any
-		}{{adStage, nil}, {adLoad, []any{text}}, {adCopy, nil}} {
-			if _, err := s.execAdoption(ctx, tx, st.name, st.args...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // inTx runs f in one transaction on the writer's connection. Its end frees the connection, after a panic too.
 func (s *Store) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
 	err := func() error {
@@ -196,20 +165,15 @@ func (s *Store) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) e
 	return s.classifyAdoption(ctx, op, err) // after the rollback, because it needs the connection
 }
 
-// execAdoption runs one statement and returns the number of rows that it changed.
-func (s *Store) execAdoption(ctx context.Context, tx *sql.Tx, name string, args ...any) (int64, error) {
-	res, err := tx.ExecContext(ctx, adoptionText(name), args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return 0, err
+// execAdoption runs one statement.
+func (s *Store) execAdoption(ctx context.Context, tx *sql.Tx, name string, args ...any) error {
+	if _, err := tx.ExecContext(ctx, adoptionText(name), args...); err != nil {
+		return err
 	}
 	if s.afterStatement != nil {
-		return n, s.afterStatement(ctx, tx, "adopt_"+name)
+		return s.afterStatement(ctx, tx, "adopt_"+name)
 	}
-	return n, nil
+	return nil
 }
 
 // changeOne runs a statement that changes the row of the state. It returns AdoptionMoved if no row was as expected.
@@ -245,8 +209,8 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	var s adopt.State
 	var counts, started string
 	var finished sql.NullString
-	var known, adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.By, &started, &finished)
+	var adopted, marked int
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &adopted, &marked, &s.By, &started, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return adopt.State{}, nil
 	}
@@ -256,7 +220,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
 		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts", "the stored counts of the adoption are damaged", err)
 	}
-	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
+	s.Counts.Adopted, s.Counts.Marked = adopted, marked
 	if s.Started, err = time.Parse(timeText, started); err != nil {
 		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the stored time of the adoption is damaged", err)
 	}

@@ -99,6 +99,7 @@ type noLedger struct{}
 
 // LedgerLine implements ops.Ledger.
 func (noLedger) LedgerLines(context.Context, []int64) ([]ops.LedgerLine, error) { return nil, nil }
+func (noLedger) LedgerOf(context.Context, string) ([]ops.LedgerLine, error)     { return nil, nil }
 
 func jsonNumber(n int64) string {
 	text, _ := json.Marshal(n)

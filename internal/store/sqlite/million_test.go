@@ -153,8 +153,8 @@ func (d db) fill(t *testing.T, n int) {
 		FROM n`,
 		`INSERT INTO sqlwriter_error_detail (sys_name, run_id, job_id, document_id, entity_id, error_code, error_message, error_type,
 			retry_count, is_retryable, created_at)
-		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 2 = 0 THEN 'run-1' END,
-			CASE WHEN i % 2 = 0 THEN printf('%064d', 1 + i % 50) END, '2025-12-17 10:30:15.123456-06:00-0001-' || (i / 3), i / 3,
+		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 2 = 0 THEN 'run-1' ELSE 'run-2' END,
+			printf('%064d', 1 + i % 100), '2025-12-17 10:30:15.123456-06:00-0001-' || (i / 3), i / 3,
 			'validation.' || (i % 40), printf('%0150d', i), 'VALIDATION', i % 6, 1, {7 days}
 		FROM n`,
 		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, first_seen, last_seen, mark, sure, detail, mends)

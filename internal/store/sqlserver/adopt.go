@@ -42,12 +42,6 @@ func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	return state, nil
 }
 
-// Adopted reports whether the ledger is complete. Errors by kind: infrastructure, throttled.
-func (s *Store) Adopted(ctx context.Context) (bool, error) {
-	state, err := s.State(ctx)
-	return state.Adopted(), err
-}
-
 // MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
 // record or a started adoption. Errors by kind: infrastructure, throttled, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
@@ -90,13 +84,13 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 
 // Page implements adopt.Ledger in one request and one transaction. With an infrastructure error it may have been
 // carried out; the same page again then changes nothing.
-func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 	if len(p.Run) != runLength {
-		return adopt.Written{}, shared.AdoptionMoved(opAdopt)
+		return shared.AdoptionMoved(opAdopt)
 	}
 	rows, err := shared.AdoptionRows(p.Rows)
 	if err != nil {
-		return adopt.Written{}, err
+		return err
 	}
 	advance := adopt.Advance{}
 	moves := int64(0)
@@ -105,17 +99,12 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 	}
 	counts, err := json.Marshal(advance.Counts)
 	if err != nil {
-		return adopt.Written{}, fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
 	}
-	var w adopt.Written
-	err = s.readOne(ctx, opAdopt, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
+	_, err = s.db.ExecContext(ctx, s.procedures.name(procAdopt),
 		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
-		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
-		sql.Named("known", int64(advance.Counts.Known)))
-	if err != nil {
-		return adopt.Written{}, s.closeIdleIfBroken(classifyDependency(opAdopt, err))
-	}
-	return w, nil
+		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)))
+	return s.closeIdleIfBroken(classifyDependency(opAdopt, err))
 }
 
 // readOne reads the one row of a procedure's answer. It reads the stream to its end, because an error may follow the row.
@@ -147,7 +136,17 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	found, err := s.db.QueryContext(ctx, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
+	return s.ledgerRows(ctx, op, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
+}
+
+// RowsOf implements adopt.Reader.
+func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
+	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), sql.Named("document", document))
+}
+
+// ledgerRows reads rows of the ledger.
+func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]adopt.Row, error) {
+	found, err := s.db.QueryContext(ctx, text, arg)
 	if err != nil {
 		return nil, s.closeIdleIfBroken(classifyDependency(op, err))
 	}
@@ -171,8 +170,8 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	var s adopt.State
 	var counts string
 	var finished sql.NullTime
-	var known, adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.By, &s.Started, &finished)
+	var adopted, marked int
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &adopted, &marked, &s.By, &s.Started, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return adopt.State{}, nil
 	}
@@ -182,7 +181,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
 		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts", "the stored counts of the adoption are damaged", err)
 	}
-	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
+	s.Counts.Adopted, s.Counts.Marked = adopted, marked
 	s.Run, s.Started = strings.ReplaceAll(s.Run, "-", ""), s.Started.UTC()
 	if finished.Valid {
 		s.Finished = finished.Time.UTC()

@@ -10,11 +10,8 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
-	"sqlwriter/test/sqlservertest"
 )
 
 // adoption is a store whose next page can fail between the ledger and the watermark.
@@ -24,20 +21,20 @@ type adoption struct {
 }
 
 // Page implements adopt.Ledger.
-func (a *adoption) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+func (a *adoption) Page(ctx context.Context, p adopt.Page) error {
 	if !a.fail.CompareAndSwap(true, false) {
 		return a.Store.Page(ctx, p)
 	}
 	failing, err := a.Without(ctx, "adopt_page", injectedIntoPage())
 	if err != nil {
-		return adopt.Written{}, err
+		return err
 	}
 	return failing.Page(ctx, p)
 }
 
 // injectedIntoPage makes a page fail between the ledger and the watermark.
 func injectedIntoPage() map[string]string {
-	return map[string]string{"SELECT @found =": "THROW 50001, N'injected', 1;\nSELECT @found ="}
+	return map[string]string{"UPDATE a\n": "THROW 50001, N'injected', 1;\nUPDATE a\n"}
 }
 
 func TestLedger(t *testing.T) {
@@ -59,39 +56,9 @@ func TestARefusedPageIsTheDatabases(t *testing.T) {
 	require.NoError(t, err)
 	failing, err := d.store.Without(t.Context(), "adopt_page", injectedIntoPage())
 	require.NoError(t, err)
-	_, err = failing.Page(t.Context(), adopt.Page{Run: state.Run})
+	err = failing.Page(t.Context(), adopt.Page{Run: state.Run})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "50001", fault.CodeOf(err), "the number stays")
-}
-
-// A ledger with rows from a build without adoption is complete.
-func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
-	for name, c := range map[string]struct {
-		row  bool
-		want adopt.Phase
-	}{"nothing was written": {false, ""}, "lines were written": {true, adopt.Empty}} {
-		t.Run(name, func(t *testing.T) {
-			d := newDatabase(t)
-			d.exec(t, `DROP TABLE sqlwriter.adoption`)
-			d.exec(t, `DELETE FROM sqlwriter.migration WHERE number = 2`)
-			if c.row {
-				d.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
-					VALUES (1, 1, @p1, N'a', 1, @p1, 1, 'web', 'applied', NEWID(), SYSUTCDATETIME())`, invoice.Key("a"))
-			}
-			_, err := d.store.State(t.Context())
-			require.Error(t, err)
-			if sqlservertest.IsReal(d.version) { // other servers use a general number for a missing table
-				require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-			}
-			require.NoError(t, d.store.Migrate(t.Context()))
-			state, err := d.store.State(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, c.want, state.Phase)
-			states, err := d.store.MigrationStatus(t.Context())
-			require.NoError(t, err)
-			require.Zero(t, migration.Count(states, migration.Pending))
-		})
-	}
 }
 
 func TestThePageThrowsTheNumberThatIsClassified(t *testing.T) {

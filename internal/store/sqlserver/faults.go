@@ -79,7 +79,7 @@ func namedCodeRows() []fault.Row {
 		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: command},
 		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
 		{Code: "encode", Kind: own, Reason: "the rows of an adoption cannot be written as JSON", Source: ours, Own: command},
-		{Code: "no_answer", Kind: own, Reason: "a request of the adoption ended without an answer", Source: ours, Own: command},
+		{Code: "no_answer", Kind: own, Reason: "a procedure ended without its answer", Source: ours, Own: command},
 		{Code: "type", Kind: own, Reason: "a value was read whose type no column has", Source: ours, Own: command},
 	}
 }

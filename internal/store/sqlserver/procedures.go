@@ -134,7 +134,7 @@ func (t tables) renderProcedures() (procedures, error) {
 		made.list = append(made.list, p.procedure)
 	}
 	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @run varchar(36), " +
-		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max), @known int", steps: []step{adoptionStep("page")}})
+		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")}})
 	return made.hashed(), nil
 }
 

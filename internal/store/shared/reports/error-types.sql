@@ -1,6 +1,5 @@
--- The latest failures of documents by type, the most frequent first (docs/requirements.md R85): those of the change feed,
--- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
--- last, sample_line its main line.
+-- The latest failures of runs' documents by type, the most frequent first (docs/requirements.md R85). A document has a row
+-- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
 WITH latest AS (
     SELECT{{.TopErrors}}
         e.error_id,

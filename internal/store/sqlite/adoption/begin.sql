@@ -9,7 +9,6 @@ ON CONFLICT (id) DO UPDATE SET
     run_id = excluded.run_id,
     watermark = 0,
     counts = '{}',
-    known = 0,
     adopted = 0,
     marked = 0,
     who = excluded.who,

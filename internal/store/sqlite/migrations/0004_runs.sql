@@ -99,13 +99,12 @@ CREATE TABLE sqlwriter_worker (
 CREATE INDEX sqlwriter_ix_worker_status ON sqlwriter_worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX sqlwriter_ix_worker_started ON sqlwriter_worker (started_at);
--- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line's id, NULL
--- when the document names none.
+-- entity_id is the main line's id, NULL when the document names none.
 CREATE TABLE sqlwriter_error_detail (
     error_id INTEGER PRIMARY KEY,
     sys_name TEXT NOT NULL,
-    run_id TEXT,
-    job_id TEXT,
+    run_id TEXT NOT NULL,
+    job_id TEXT NOT NULL,
     document_id TEXT NOT NULL,
     entity_id INTEGER,
     error_code TEXT NOT NULL,

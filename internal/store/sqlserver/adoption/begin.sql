@@ -9,7 +9,6 @@ SET
     run_id = LOWER(CONVERT(varchar(36), NEWID())),
     watermark = 0,
     counts = N'{}',
-    known = 0,
     adopted = 0,
     marked = 0,
     who = @who,
@@ -21,9 +20,9 @@ SET @changed = @@ROWCOUNT;
 IF @phase = ''
     BEGIN
         INSERT INTO sqlwriter.adoption (
-            id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at
+            id, phase, run_id, watermark, counts, adopted, marked, who, started_at
         )
-        SELECT 1, 'running', LOWER(CONVERT(varchar(36), NEWID())), 0, N'{}', 0, 0, 0, @who, SYSUTCDATETIME()
+        SELECT 1, 'running', LOWER(CONVERT(varchar(36), NEWID())), 0, N'{}', 0, 0, @who, SYSUTCDATETIME()
         WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.adoption AS a WHERE a.id = 1);
         SET @changed = @@ROWCOUNT;
     END;

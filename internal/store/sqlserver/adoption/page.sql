@@ -10,7 +10,6 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 SET DEADLOCK_PRIORITY LOW;
 DECLARE @write_id uniqueidentifier = CAST(@run AS uniqueidentifier);
-DECLARE @taken int, @found int;
 CREATE TABLE #row (
     detail_id bigint NOT NULL PRIMARY KEY,
     version_us bigint NOT NULL,
@@ -77,7 +76,6 @@ BEGIN TRY
             )
         )
     OPTION (LOOP JOIN, FORCE ORDER);
-    SET @taken = @@ROWCOUNT;
     INSERT INTO sqlwriter.ledger (
         detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome,
         write_id, applied_at
@@ -89,17 +87,10 @@ BEGIN TRY
     WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.ledger AS l WHERE l.detail_id = s.detail_id)
     ORDER BY s.detail_id
     OPTION (LOOP JOIN, FORCE ORDER);
-    SET @taken = @taken + @@ROWCOUNT;
-    SELECT @found = COUNT(*)
-    FROM #row AS s
-    INNER JOIN sqlwriter.ledger AS l ON l.detail_id = s.detail_id
-    WHERE l.version_us = s.version_us AND l.document_key = s.document_key AND l.write_id <> @write_id
-    OPTION (LOOP JOIN, FORCE ORDER);
     UPDATE a
     SET
         watermark = CASE WHEN @advance = 1 THEN @to ELSE a.watermark END,
-        counts = CASE WHEN @advance = 1 THEN @counts ELSE a.counts END,
-        known = CASE WHEN @advance = 1 THEN @known + @found ELSE a.known END
+        counts = CASE WHEN @advance = 1 THEN @counts ELSE a.counts END
     FROM sqlwriter.adoption AS a
     WHERE a.id = 1 AND a.phase = 'running' AND a.run_id = @run AND a.watermark = @from;
     IF @@ROWCOUNT <> 1
@@ -113,4 +104,3 @@ BEGIN CATCH
         ROLLBACK TRANSACTION;
     THROW;
 END CATCH;
-SELECT @taken AS taken, @found AS known;

@@ -1,12 +1,11 @@
 -- The state of the adoption of a database with history (internal/adopt), in at most one row. counts has the counts of
--- the run as JSON; known, adopted and marked are counted here. A ledger from a build without adoption needs no row.
+-- the run as JSON; adopted and marked are counted here.
 CREATE TABLE sqlwriter.adoption (
     id int NOT NULL,
     phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     run_id varchar(36) COLLATE Latin1_General_BIN2 NOT NULL,
     watermark bigint NOT NULL,
     counts nvarchar(max) NOT NULL,
-    known bigint NOT NULL,
     adopted bigint NOT NULL,
     marked bigint NOT NULL,
     who nvarchar(256) NOT NULL,
@@ -16,9 +15,3 @@ CREATE TABLE sqlwriter.adoption (
     CONSTRAINT ck_adoption_one CHECK (id = 1),
     CONSTRAINT ck_adoption_phase CHECK (phase IN ('running', 'done', 'empty'))
 );
-INSERT INTO sqlwriter.adoption (
-    id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at
-)
-SELECT
-    1, 'empty', '', 0, N'{}', 0, 0, 0, N'migration 0002: the ledger was in use', SYSUTCDATETIME(), SYSUTCDATETIME()
-WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);

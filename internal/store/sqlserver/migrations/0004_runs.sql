@@ -105,13 +105,12 @@ CREATE TABLE sqlwriter.worker (
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
--- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line's id, NULL
--- when the document names none.
+-- entity_id is the main line's id, NULL when the document names none.
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
-    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
-    job_id char(64) COLLATE Latin1_General_BIN2 NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_id nvarchar(1023) NOT NULL,
     entity_id bigint NULL,
     error_code nvarchar(256) NOT NULL,

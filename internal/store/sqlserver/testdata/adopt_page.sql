@@ -5,8 +5,7 @@ CREATE PROCEDURE sqlwriter.adopt_page_hash
     @from bigint,
     @advance bit,
     @to bigint,
-    @counts nvarchar(max),
-    @known int
+    @counts nvarchar(max)
 AS
 BEGIN
     -- page
@@ -22,7 +21,6 @@ BEGIN
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     DECLARE @write_id uniqueidentifier = CAST(@run AS uniqueidentifier);
-    DECLARE @taken int, @found int;
     CREATE TABLE #row (
         detail_id bigint NOT NULL PRIMARY KEY,
         version_us bigint NOT NULL,
@@ -89,7 +87,6 @@ BEGIN
                 )
             )
         OPTION (LOOP JOIN, FORCE ORDER);
-        SET @taken = @@ROWCOUNT;
         INSERT INTO sqlwriter.ledger (
             detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome,
             write_id, applied_at
@@ -101,17 +98,10 @@ BEGIN
         WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.ledger AS l WHERE l.detail_id = s.detail_id)
         ORDER BY s.detail_id
         OPTION (LOOP JOIN, FORCE ORDER);
-        SET @taken = @taken + @@ROWCOUNT;
-        SELECT @found = COUNT(*)
-        FROM #row AS s
-        INNER JOIN sqlwriter.ledger AS l ON l.detail_id = s.detail_id
-        WHERE l.version_us = s.version_us AND l.document_key = s.document_key AND l.write_id <> @write_id
-        OPTION (LOOP JOIN, FORCE ORDER);
         UPDATE a
         SET
             watermark = CASE WHEN @advance = 1 THEN @to ELSE a.watermark END,
-            counts = CASE WHEN @advance = 1 THEN @counts ELSE a.counts END,
-            known = CASE WHEN @advance = 1 THEN @known + @found ELSE a.known END
+            counts = CASE WHEN @advance = 1 THEN @counts ELSE a.counts END
         FROM sqlwriter.adoption AS a
         WHERE a.id = 1 AND a.phase = 'running' AND a.run_id = @run AND a.watermark = @from;
         IF @@ROWCOUNT <> 1
@@ -125,5 +115,4 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @taken AS taken, @found AS known;
 END;

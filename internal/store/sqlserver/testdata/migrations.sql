@@ -67,14 +67,13 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 2)
     BEGIN
         EXEC (N'
 -- The state of the adoption of a database with history (internal/adopt), in at most one row. counts has the counts of
--- the run as JSON; known, adopted and marked are counted here. A ledger from a build without adoption needs no row.
+-- the run as JSON; adopted and marked are counted here.
 CREATE TABLE sqlwriter.adoption (
     id int NOT NULL,
     phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     run_id varchar(36) COLLATE Latin1_General_BIN2 NOT NULL,
     watermark bigint NOT NULL,
     counts nvarchar(max) NOT NULL,
-    known bigint NOT NULL,
     adopted bigint NOT NULL,
     marked bigint NOT NULL,
     who nvarchar(256) NOT NULL,
@@ -84,15 +83,9 @@ CREATE TABLE sqlwriter.adoption (
     CONSTRAINT ck_adoption_one CHECK (id = 1),
     CONSTRAINT ck_adoption_phase CHECK (phase IN (''running'', ''done'', ''empty''))
 );
-INSERT INTO sqlwriter.adoption (
-    id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at
-)
-SELECT
-    1, ''empty'', '''', 0, N''{}'', 0, 0, 0, N''migration 0002: the ledger was in use'', SYSUTCDATETIME(), SYSUTCDATETIME()
-WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (2, N'0002_adoption', '6517cf54b84dc8bbfda03812f2f2ed0608008b0f33a494e541141ddc54b9f129');
+        VALUES (2, N'0002_adoption', '82f8aa62051b2afc6d4e9b53a6eeac573cf1ab7d20d58ebb4bd1cfaa7a6ad4c7');
     END;
 GO
 -- 0003_operations
@@ -241,13 +234,12 @@ CREATE TABLE sqlwriter.worker (
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
--- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line''s id, NULL
--- when the document names none.
+-- entity_id is the main line''s id, NULL when the document names none.
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
-    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
-    job_id char(64) COLLATE Latin1_General_BIN2 NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_id nvarchar(1023) NOT NULL,
     entity_id bigint NULL,
     error_code nvarchar(256) NOT NULL,
@@ -277,7 +269,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '827e23309321609d25b66c00624a0027d27cd5c9c1995d944ff1cb776f76c5f6');
+        VALUES (4, N'0004_runs', '5dcbcb83f536e67f268801f8a71eb235dee45f4be824032316577104a2ab9fb4');
     END;
 GO
 -- 0005_heartbeat

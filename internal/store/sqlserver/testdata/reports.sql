@@ -360,9 +360,8 @@ ORDER BY d.created_on DESC;
 GO
 -- error-codes
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest failures of documents by code, the most frequent first (docs/requirements.md R85): those of the change feed,
--- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
--- last, sample_line its main line.
+-- The latest failures of runs' documents by code, the most frequent first (docs/requirements.md R85). A document has a row
+-- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
 WITH latest AS (
     SELECT TOP (10000)
         e.error_id,
@@ -411,9 +410,8 @@ ORDER BY s.errors DESC, s.error_code ASC;
 GO
 -- error-types
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest failures of documents by type, the most frequent first (docs/requirements.md R85): those of the change feed,
--- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
--- last, sample_line its main line.
+-- The latest failures of runs' documents by type, the most frequent first (docs/requirements.md R85). A document has a row
+-- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
 WITH latest AS (
     SELECT TOP (10000)
         e.error_id,

@@ -22,8 +22,8 @@ DECLARE @sys_name nvarchar(256);
 DECLARE @run nvarchar(64);
 DECLARE @job varchar(64);
 DECLARE @rows nvarchar(max);
--- Adds failures of documents, in a batch or, without a run, of the change feed and the timer. A row of @rows: position,
--- document, main line, code, message, type, retries, retryable.
+-- Adds failures of documents in a batch. A row of @rows: position, document, main line, code, message, type, retries,
+-- retryable.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.error_detail (
@@ -31,7 +31,7 @@ INSERT INTO sqlwriter.error_detail (
     created_at
 )
 SELECT
-    @sys_name, NULLIF(@run, ''), NULLIF(@job, ''), n.listed_document, n.listed_entity, n.listed_code, n.listed_message,
+    @sys_name, @run, @job, n.listed_document, n.listed_entity, n.listed_code, n.listed_message,
     n.listed_type, n.listed_retries, n.listed_retryable, SYSUTCDATETIME()
 FROM
     OPENJSON (@rows) WITH (
