@@ -117,7 +117,7 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 				require.LessOrEqual(w, n, rows[nights-same][table], table)
 			}
 		}
-		require.LessOrEqual(w, rows[nights]["run"], 92+2)
+		require.LessOrEqual(w, rows[nights]["run"], 2*92+2)
 
 		for line := range int64(2) {
 			require.Contains(w, keys(w.found()), reconcile.Key{Class: reconcile.Edited, Line: line + 1, Document: idOf(line + 1)})
