@@ -132,8 +132,10 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 	check := func(rt *rapid.T) {
 		o, store := operated(t)
 		require.NoError(rt, store.StartRun(t.Context(), run.Run{ID: "run-1", SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
-		_, _, err := store.Findings(nil).Save(t.Context(), "run-1", []reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Edited, Line: 7, Document: failedID}}}, nil)
+		c := reconcile.Comparison{ID: "compare-1", By: "ann", Why: "x"}
+		_, err := store.Findings(nil).Begin(t.Context(), c)
 		require.NoError(rt, err)
+		require.NoError(rt, store.Findings(nil).Save(t.Context(), c, []reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Edited, Line: 7, Document: failedID}, Sure: true}}, nil))
 		for _, r := range rapid.Permutation(table).Draw(rt, "calls") {
 			c := request(rt, r, rapid.Bool().Draw(rt, "whole"))
 			f, prefix := Ops(opened(o)), "v1/"

@@ -80,12 +80,7 @@ func plant(t *testing.T) planted {
 
 	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: at})
 	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow, Evidence: evidence, Container: "docs", AppVersion: "v1", Now: at})
-	ports := run.Ports{Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow, Commit: committer, Passes: map[run.Kind]run.Step{
-		run.Reconcile: reconcile.New(reconcile.Ports{
-			Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Documents: docs.Reconcile("web"), Evidence: evidence, Leases: &inmem.Leases{},
-			Retention: store.Retention(), Audits: ops.OncePerRun{Log: store.AuditLog(), Runs: store}, Breaker: flow,
-		}, reconcile.Options{SysName: "web", Now: at}).Step,
-	}}
+	ports := run.Ports{Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow, Commit: committer}
 	executor := run.NewExecutor(ports, run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }})
 	o := ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
@@ -123,7 +118,15 @@ func plant(t *testing.T) planted {
 	}
 	column(goodLine, editedValue)
 	now = now.Add(time.Hour)
-	execute(run.Run{ID: "reconcile-1", SysName: "web", Kind: run.Reconcile, Pattern: run.InPasses, RequestedBy: "Ann", Why: "w"})
+	compares := reconcile.New(reconcile.Ports{
+		Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Documents: docs.Reconcile("web"), Breaker: flow,
+		Mend: func(context.Context, string) error { return nil },
+	}, reconcile.Options{SysName: "web", Now: at})
+	for range 5 { // two looks
+		_, err := compares.Tick(ctx)
+		require.NoError(t, err)
+		now = now.Add(10 * time.Minute)
+	}
 	open, err := o.FindingList(ctx, ops.FindingQuery{})
 	require.NoError(t, err)
 	p.finding = open.Findings[0].Name
@@ -142,9 +145,9 @@ func (p planted) asked() map[string][]string {
 		"document.list": {"documents", "documents?line=2", "documents?request=r-1", "documents?status=failed"},
 		"document.why":  {"documents/why?id=" + bad, "documents/why?id=" + good, "documents/why?id=" + quoted, "documents/why?line=2"},
 		"document.diff": {"documents/diff?ids=" + bad, "documents/diff?ids=" + good + "," + quoted},
-		"run.list":      {"runs"}, "run.show": {"runs/progress?run=" + p.run, "runs/progress?run=reconcile-1"}, "run.items": {"runs/items?run=" + p.run},
+		"run.list":      {"runs"}, "run.show": {"runs/progress?run=" + p.run}, "run.items": {"runs/items?run=" + p.run},
 		"batch.list":    {"batches", "batches?run=" + p.run, "batches?batch=" + p.run + "/1"},
-		"finding.list":  {"findings", "findings?state=all", "findings?finding=" + url.QueryEscape(p.finding)},
+		"finding.list":  {"findings", "findings?classes=edited", "findings?finding=" + url.QueryEscape(p.finding)},
 		"evidence.show": {"evidence/detail?id=" + bad},
 		"evidence.get":  {"evidence/content?id=" + bad, "evidence/content?file=error.json&id=" + bad},
 		"audit.list":    {"audits?all=true&limit=1000"}, "report.show": {"reports", "reports?name=runs"}, "api.show": {"openapi.json"},

@@ -15,8 +15,12 @@ type Recoverer interface {
 	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
-	// CarryOnRuns executes runs without documents, and while the queue is away the others too, for at most two minutes.
-	CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error)
+	// PurgeRows deletes old rows for half a second, and counts them.
+	PurgeRows(ctx context.Context) (int, error)
+	// CarryOnRuns executes runs while the queue is away, for at most two minutes.
+	CarryOnRuns(ctx context.Context) (run.Carried, error)
+	// Compare begins the night's comparison in its time and carries comparisons on, for at most two minutes. It counts their steps.
+	Compare(ctx context.Context) (steps int, err error)
 	// SaveCounts counts documents and messages for the operators' status, and tells what asks for a person.
 	SaveCounts(ctx context.Context) error
 	// TellTransitions writes the breaker's transitions into the audit log.
@@ -32,13 +36,19 @@ func RecoverRetries(r Recoverer) Mounted {
 			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
-			carried, carriedErr := r.CarryOnRuns(ctx, runs.QueueAway) // last, because nobody waits for them
-			for _, other := range []error{runsErr, told, carriedErr, counted} {
+			purged, purgeErr := r.PurgeRows(ctx)
+			var carried run.Carried
+			var carriedErr error
+			if runs.QueueAway {
+				carried, carriedErr = r.CarryOnRuns(ctx)
+			}
+			compared, compareErr := r.Compare(ctx) // last, because nobody waits for it
+			for _, other := range []error{runsErr, told, purgeErr, carriedErr, compareErr, counted} {
 				if err == nil {
 					err = other
 				}
 			}
-			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, carried)}, err
+			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, carried, purged, compared)}, err
 		},
 	}
 }
@@ -71,9 +81,10 @@ func runsSummary(r run.Recovered) string {
 }
 
 // tickFields are a tick as fields of an event.
-func tickFields(r commit.Recovered, runs run.Recovered, carried run.Carried) events.Fields {
+func tickFields(r commit.Recovered, runs run.Recovered, carried run.Carried, purged, compared int) events.Fields {
 	f := batchFields(r.Report, 0)
 	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
+	f.Purged, f.Compared = purged, compared
 	f.Off, f.Flow, f.State, f.RunsOff = r.Off, r.Flow, string(r.State), runs.Off
 	for w, count := range r.Found {
 		f.Found[string(w)] = count

@@ -25,7 +25,11 @@ func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
 	return run.Recovered{Sent: 7}, nil
 }
 
-func (r recoverer) CarryOnRuns(context.Context, bool) (run.Carried, error) { return run.Carried{}, nil }
+func (r recoverer) PurgeRows(context.Context) (int, error) { return 0, nil }
+
+func (r recoverer) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
+
+func (r recoverer) Compare(context.Context) (int, error) { return 0, nil }
 
 func (r recoverer) TellTransitions(context.Context) error { return nil }
 
@@ -77,8 +81,8 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 // auditing records the order of a tick's parts.
 type auditing struct {
 	parts *[]string
-	// documents, runs, err and passes are the errors of the parts.
-	documents, runs, err, passes, counts error
+	// documents, runs, err and compare are the errors of the parts.
+	documents, runs, err, purge, compare, counts error
 }
 
 func (a auditing) SaveCounts(context.Context) error {
@@ -101,33 +105,45 @@ func (a auditing) TellTransitions(context.Context) error {
 	return a.err
 }
 
-func (a auditing) CarryOnRuns(context.Context, bool) (run.Carried, error) {
-	*a.parts = append(*a.parts, "passes")
-	return run.Carried{}, a.passes
+func (a auditing) PurgeRows(context.Context) (int, error) {
+	*a.parts = append(*a.parts, "purge")
+	return 7, a.purge
 }
 
-// The recovery may end an outage, so the audit log is written after it, in the same tick. Runs of passes have what time is left.
+func (a auditing) CarryOnRuns(context.Context) (run.Carried, error) {
+	*a.parts = append(*a.parts, "carry on")
+	return run.Carried{}, nil
+}
+
+func (a auditing) Compare(context.Context) (int, error) {
+	*a.parts = append(*a.parts, "compare")
+	return 9, a.compare
+}
+
+// The recovery may end an outage, so the audit log is written after it, in the same tick. Comparisons have what time is left.
 func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	var parts []string
-	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
+	w, lines := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
+	require.Contains(t, lines, `"purged":7,"compared":9`)
+	require.Equal(t, []string{"counts", "runs", "documents", "audit", "purge", "compare"}, parts)
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
 }
 
-// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of runs of passes, of the counts.
+// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of the purge, of the comparison, of the counts.
 func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
-	documents, runs, audit, passes, counts := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("passes"), errors.New("counts")
+	documents, runs, audit, purge, compare, counts := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("purge"), errors.New("compare"), errors.New("counts")
 	for _, c := range []struct {
 		of   auditing
 		want error
 	}{
-		{auditing{documents: documents, runs: runs, err: audit, passes: passes}, documents},
+		{auditing{documents: documents, runs: runs, err: audit, compare: compare}, documents},
 		{auditing{runs: runs, err: audit}, runs},
-		{auditing{err: audit, passes: passes}, audit},
-		{auditing{passes: passes, counts: counts}, passes},
+		{auditing{err: audit, compare: compare}, audit},
+		{auditing{purge: purge, compare: compare}, purge},
+		{auditing{compare: compare, counts: counts}, compare},
 		{auditing{counts: counts}, counts},
 		{auditing{}, nil},
 	} {
@@ -135,6 +151,6 @@ func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
 		c.of.parts = &parts
 		_, err := RecoverRetries(c.of).Run(t.Context(), Invocation{})
 		require.ErrorIs(t, err, c.want)
-		require.Equal(t, []string{"counts", "runs", "documents", "audit", "passes"}, parts)
+		require.Equal(t, []string{"counts", "runs", "documents", "audit", "purge", "compare"}, parts)
 	}
 }

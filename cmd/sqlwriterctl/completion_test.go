@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"run st":           {"start"},
 		"document ":        {"list", "why", "retry", "submit", "mark-committed"},
-		"run start ":       {"drain", "replay", "reindex", "reapply", "reconcile"},
+		"run start ":       {"drain", "replay", "reindex", "reapply"},
 		"-o ":              {"table", "json"},
 		"completion z":     {"zsh"},
 		"flow resume --fo": {"--force"},

@@ -39,7 +39,7 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "start", "--yes", "foo"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "foo"`},
+		{[]string{"run", "start", "--yes", "foo"}, `<kind> must be one of "drain","replay","reindex","reapply" but got "foo"`},
 		{[]string{"document", "retry", "--yes", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
 		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},

@@ -119,7 +119,7 @@ func TestExplainAClassOfAComparison(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "stale"), b.errors)
 	require.Regexp(t, `^finding, stale\n  means      the line has older content`, b.out)
-	require.Contains(t, b.out, "by itself  writes all documents of the line again")
+	require.Contains(t, b.out, "by itself  writes the document again")
 	require.Contains(t, b.out, "run start reindex --findings stale --dry-run")
 	require.Contains(t, b.out, "docs/findings.md#the-findings")
 	require.NotContains(t, b.out, "spends")

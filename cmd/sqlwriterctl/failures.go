@@ -115,7 +115,7 @@ func (a *app) finds() string {
 		"evidence": "`sqlwriterctl document list --status failed` lists failed documents; `sqlwriterctl document why ID` names their evidence",
 		"run":      "`sqlwriterctl run list` lists the latest runs",
 		"batch":    "`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN` the batches of one",
-		"finding":  "`sqlwriterctl finding list --state all` lists findings by their names",
+		"finding":  "`sqlwriterctl finding list` lists findings by their names",
 	}[a.command.Parent.Name]
 }
 

@@ -13,15 +13,14 @@ import (
 
 // findingCommands groups the commands about what comparisons found.
 type findingCommands struct {
-	List   findingListCommand   `cmd:"" help:"List findings. Exit code 3 if one of them is open."`
-	Accept findingAcceptCommand `cmd:"" help:"Accept findings: they stay as they are, and are open again when their rows change."`
+	List    findingListCommand    `cmd:"" help:"List findings. Exit code 3 if one of them is more than an edit."`
+	Compare findingCompareCommand `cmd:"" help:"Begin a comparison of documents, ledger and rows. The timer carries it on, and lists what it finds after a quarter of an hour."`
 }
 
 type findingListCommand struct {
 	limitFlag
 
 	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES"`
-	State string   `help:"Only findings with this state: open, accepted, gone or all." default:"open" placeholder:"STATE"`
 	Line  int64    `help:"Only findings about this invoice line." placeholder:"LINE"`
 }
 
@@ -30,7 +29,7 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	q := ops.FindingQuery{State: c.State, Line: c.Line}
+	q := ops.FindingQuery{Line: c.Line}
 	for _, class := range c.Class {
 		q.Classes = append(q.Classes, reconcile.Class(class))
 	}
@@ -49,7 +48,7 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 		a.notef("findings: %s", a.says(page.Found.Says))
 		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error { return printFindings(a, page.Findings) })
 		for _, f := range page.Findings {
-			if err == nil && f.State == reconcile.Open {
+			if err == nil && f.Class != reconcile.Edited {
 				return openFindings(page.Found)
 			}
 		}
@@ -62,40 +61,21 @@ func printFindings(a *app, findings []ops.FindingRow) error {
 		a.printf("no finding")
 		return nil
 	}
-	rows := [][]string{{"FINDING", "STATE", "FIRST SEEN", "LAST SEEN", "MENDED BY", "DETAIL", "DOCUMENT"}}
+	rows := [][]string{{"FINDING", "FIRST SEEN", "LAST SEEN", "DETAIL", "DOCUMENT"}}
 	for _, f := range findings {
 		rows = append(rows, []string{
-			shortName(f), string(f.State), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(f.QueuedBy), orDash(findingDetail(f)), orDash(f.Document),
+			string(f.Class) + "/" + strconv.FormatInt(f.Line, 10), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(oneLine(f.Detail)), f.Document,
 		})
 	}
 	return a.table(rows)
-}
-
-// findingDetail is what differs, and who accepted that: for good, or before its rows changed again.
-func findingDetail(f ops.FindingRow) string {
-	switch {
-	case f.By == "":
-		return oneLine(f.Detail)
-	case f.State == reconcile.Accepted:
-		return oneLine(fmt.Sprintf("%s; accepted by %s: %s", f.Detail, f.By, f.Why))
-	}
-	return oneLine(fmt.Sprintf("%s; was accepted by %s: %s", f.Detail, f.By, f.Why))
-}
-
-// shortName is the name without the document, which stands beside it.
-func shortName(f ops.FindingRow) string {
-	if f.Line == 0 {
-		return string(f.Class)
-	}
-	return string(f.Class) + "/" + strconv.FormatInt(f.Line, 10)
 }
 
 // openFindings is the error while findings are open.
 func openFindings(found ops.Found) error {
 	var parts []string
 	for _, c := range found.Classes {
-		if c.Open > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.Open, c.Class))
+		if c.Class != reconcile.Edited {
+			parts = append(parts, fmt.Sprintf("%d %s", c.Findings, c.Class))
 		}
 	}
 	return &advisedError{
@@ -104,34 +84,22 @@ func openFindings(found ops.Found) error {
 	}
 }
 
-type findingAcceptCommand struct {
+type findingCompareCommand struct {
 	whyFlag
-	yesFlag
 
-	Names []string `arg:"" name:"finding" help:"CLASS/LINE, CLASS/LINE/DOCUMENT, or CLASS/DOCUMENT without a line; 1,000 at most."`
+	ID  []string `arg:"" optional:"" help:"Compare these documents alone; 1,000 at most."`
+	All bool     `help:"Compare everything, also what has not changed since the last comparison."`
 }
 
-// Run accepts the findings. It asks before it accepts several.
-func (c *findingAcceptCommand) Run(ctx context.Context, a *app) error {
-	if len(c.Names) > 1 {
-		if err := a.mayConfirm(c.Yes); err != nil {
-			return err
-		}
-	}
+// Run begins the comparison.
+func (c *findingCompareCommand) Run(ctx context.Context, a *app) error {
 	return a.operate(ctx, func(o opsapi.Caller) error {
-		if len(c.Names) > 1 {
-			if err := a.confirm(c.Yes, fmt.Sprintf("%d findings will stay as they are.", len(c.Names))); err != nil {
-				return err
-			}
-		}
-		done, err := opsapi.Do(ctx, o, opsapi.FindingAccept, ops.AcceptRequest{Findings: c.Names, Why: c.Why})
+		begun, err := opsapi.Do(ctx, o, opsapi.FindingCompare, ops.CompareRequest{IDs: c.ID, All: c.All, Why: c.Why})
 		if err != nil {
 			return err
 		}
-		return a.emit(done, idsOf(done.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
-			for _, f := range done.Findings {
-				a.printf("%s: accepted, it was %s", f.Name, f.State)
-			}
+		return a.emit(begun, []string{begun.Comparison}, func() error {
+			a.printf("comparison %s: begun. `sqlwriterctl finding list` has what it finds, half an hour from now at the latest for few documents", begun.Comparison)
 			return nil
 		})
 	})

@@ -17,10 +17,8 @@ func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'somebody', CLN_MFR_PRT_NUM = NULL WHERE IVCE_DTL_UID = 7`)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited", "--dry-run"), r.errors)
-	require.Contains(t, r.errors, "no finding is open of edited")
-	found := []reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id}}}
-	_, _, err = r.store.Findings("web").Save(t.Context(), "reconcile-1", found, nil)
-	require.NoError(t, err)
+	require.Contains(t, r.errors, "there is no finding of edited")
+	r.finds(t, "2026-01-31", nil, reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id})
 
 	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--findings", "edited,stale", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "1 document matches a reindex")
@@ -32,7 +30,7 @@ func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
 	require.Contains(t, r.out, "line 7 (main): applied: a rewrite changes 0 columns")
 
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "left_behind", "--dry-run"))
-	require.Contains(t, r.errors, `--findings: expected row_missing, tracking_missing, edited, stale, not_in_ledger, found "left_behind"`)
+	require.Contains(t, r.errors, `--findings: expected edited, not_in_ledger, row_missing, stale, tracking_missing, found "left_behind"`)
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "edited", "--since", "1d", "--dry-run"))
 	require.Contains(t, r.errors, "expected one of ids, since, run, findings and all, found 2")
 }

@@ -52,7 +52,7 @@ type cli struct {
 	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: pause, resume."`
 	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply, reconcile."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
-	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, accept."`
+	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, compare."`
 	Evidence evidenceCommands `cmd:"" help:"The evidence of poison messages: show, get, put a deleted document back."`
 	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
 	Report   reportCommands   `cmd:"" help:"Monitoring queries."`

@@ -18,11 +18,6 @@ func documentsMatched(s ops.Started) string {
 }
 
 func printStarted(a *app, s ops.Started) error {
-	if kind, _ := run.Kinds().Find(s.Kind); s.Run != "" && len(kind.Passes) > 0 {
-		a.printf("run %s: %s", s.Run, kind.Meaning)
-		a.printf("`sqlwriterctl run show %s --watch` watches it", s.Run)
-		return nil
-	}
 	if s.Run != "" {
 		a.printf("run %s: %s, in batches of %d, pattern %s", s.Run, documentsMatched(s), run.BatchSize, s.Pattern)
 		a.printf("`sqlwriterctl run show %s --watch` watches it", s.Run)
@@ -64,8 +59,6 @@ func verdict(p ops.RunProgress) error {
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
 	case p.Stats.Batches[run.Failed] > 0:
 		return failing(p, "is running with failures")
-	case p.Findings != nil && p.Findings.Open > 0:
-		return openFindings(*p.Findings)
 	}
 	return nil
 }
@@ -152,9 +145,6 @@ func printRun(a *app, p ops.RunProgress) error {
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)})
 	rows = append(rows, []string{"requested by", request})
-	if p.Pattern == run.InPasses {
-		return a.table(append(rows, passRows(a, p)...))
-	}
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + a.time(p.HandedOffAt)
@@ -173,19 +163,6 @@ func printRun(a *app, p ops.RunProgress) error {
 		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
 	)
 	return a.table(rows)
-}
-
-// passRows are the numbers of a run without batches.
-func passRows(a *app, p ops.RunProgress) [][]string {
-	compared := strconv.Itoa(p.Documents)
-	if p.Rate > 0 {
-		compared += fmt.Sprintf(", %d a minute at most", p.Rate)
-	}
-	rows := [][]string{{"compared", compared}, {"outcomes", orDash(outcomesOf(p))}}
-	if p.Findings != nil {
-		rows = append(rows, []string{"findings", a.says(p.Findings.Says)})
-	}
-	return append(rows, []string{"ended", a.time(p.EndedAt)})
 }
 
 // progressWords describes the progress of a run.
@@ -210,14 +187,10 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 	rows := [][]string{{"RUN", "STATUS", "STATE", "DOCUMENTS", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
 	for _, s := range runs {
 		documents := strconv.Itoa(s.Documents)
-		switch {
-		case s.Pattern == run.InPasses:
-			documents += " compared"
-		case s.HandedOffAt.IsZero():
-			documents += " of " + known(s.Run) + " handed off"
-		default:
-			documents += " handed off"
+		if s.HandedOffAt.IsZero() {
+			documents += " of " + known(s.Run)
 		}
+		documents += " handed off"
 		rows = append(rows, []string{
 			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents, orDash(batchCounts(s.Batches)), a.time(s.StartedAt), a.time(s.EndedAt),
 			s.RequestedBy, oneLine(s.Why),

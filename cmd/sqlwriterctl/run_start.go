@@ -27,13 +27,13 @@ type runStartCommand struct {
 	Since   string   `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
-	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply). A reconcile waits for its end." placeholder:"RUN"`
-	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain. A reconcile looks at what changed since the last one; with --all at everything."`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply)." placeholder:"RUN"`
+	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 
 	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
-	Findings       []string `help:"Reindex: the lines of open findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
+	Findings       []string `help:"Reindex: the lines of findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
 	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
@@ -45,8 +45,7 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	kind, _ := run.Kinds().Find(r.Kind)
-	many := !c.DryRun && len(r.IDs) != 1 && !kind.Compares // which changes no row
+	many := !c.DryRun && len(r.IDs) != 1
 	if many {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err

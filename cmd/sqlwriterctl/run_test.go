@@ -376,7 +376,7 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
-		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `<kind> must be one of "drain","replay","reindex","reapply","reconcile" but got "census"`},
+		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `<kind> must be one of "drain","replay","reindex","reapply" but got "census"`},
 		"an unknown kind, error":  {[]string{"document", "retry", "--yes", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure, "},
 		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
 		"no other time":           {[]string{"document", "retry", "--yes", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
@@ -469,7 +469,7 @@ func TestAnActionWithoutAnAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
-	for _, args := range [][]string{{"run", "start", "--yes", "drain", "--why", "x"}, {"finding", "accept", "edited/7", "--why", "x"}, {"document", "retry", "a", "--why", "x"}, {"flow", "pause", "--why", "x"}} {
+	for _, args := range [][]string{{"run", "start", "--yes", "drain", "--why", "x"}, {"finding", "compare", "--why", "x"}, {"document", "retry", "a", "--why", "x"}, {"flow", "pause", "--why", "x"}} {
 		require.Equal(t, exitFailed, b.run(t, args...))
 		require.Contains(t, b.errors, "error: no answer came, and it may have been done anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: `sqlwriterctl audit list` shows what was done", args)
 	}

@@ -92,8 +92,8 @@ func (r *real) serve(t *testing.T) {
 	given, sysName := maps.Clone(settings), cmp.Or(settings["SYS_NAME"], "web")
 	for name, value := range map[string]string{
 		"COSMOS_CONTAINER": "AI_PROCESS_LOGS", "LEASE_CONTAINER": "leases", "LEASE_PREFIX": sysName + "-",
-		"RECONCILE_SCHEDULE": "0 0 2 * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
-		"RUNS_QUEUE": "sqlwriter-" + sysName + "-runs", "BATCHES_QUEUE": "sqlwriter-" + sysName + "-batches",
+		"AzureWebJobsStorage": "UseDevelopmentStorage=true",
+		"RUNS_QUEUE":          "sqlwriter-" + sysName + "-runs", "BATCHES_QUEUE": "sqlwriter-" + sysName + "-batches",
 		"SERVICEBUS_CONNECTION": "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=k;SharedAccessKey=a;UseDevelopmentEmulator=true;", // no server listens there
 	} {
 		if given[name] == "" {

@@ -101,7 +101,6 @@ func TestWhatIsNotFoundNamesTheCommandThatFindsIt(t *testing.T) {
 		"`sqlwriterctl document list --line LINE` finds":                               {{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"}},
 		"`sqlwriterctl run list` lists the latest runs\n":                              {{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"}},
 		"`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN`": {{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"}},
-		"`sqlwriterctl finding list --state all` lists":                                {{"finding", "accept", "edited/7", "--why", "x"}},
 		"`sqlwriterctl document list --status failed` lists":                           {{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"}},
 	} {
 		for _, args := range commands {

@@ -59,8 +59,5 @@ func final(err error) bool {
 
 // progressLine formats the progress of a run.
 func progressLine(p ops.RunProgress) string {
-	if p.Pattern == run.InPasses { // its end is not known
-		return fmt.Sprintf("%s, %d compared", runStatus(p.Run, nil), p.Documents)
-	}
 	return fmt.Sprintf("%s, %s; batches: %s", runStatus(p.Run, p.Stats.Batches), progressWords(p), orDash(batchCounts(p.Stats.Batches)))
 }

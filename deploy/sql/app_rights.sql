@@ -9,7 +9,8 @@ IF DATABASE_PRINCIPAL_ID(N'sqlwriter_writers') IS NULL CREATE ROLE sqlwriter_wri
 GRANT EXECUTE ON SCHEMA::sqlwriter TO sqlwriter_writers;
 GRANT EXECUTE ON SCHEMA::sqlwriter_preview TO sqlwriter_writers;
 -- Our own tables. The app writes neither the ledger, nor the heartbeat, nor the record of migrations. It only adds to
--- the audit log. It may delete nothing: the procedure purge_... does, and refuses what is younger than 30 days.
+-- the audit log. It deletes findings alone, which each night makes anew. Old rows go by the procedure purge_..., which
+-- refuses what is younger than 30 days.
 GRANT SELECT ON OBJECT::sqlwriter.migration TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;
@@ -20,7 +21,8 @@ GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.job TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch_item TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.worker TO sqlwriter_writers;
 GRANT SELECT, INSERT ON OBJECT::sqlwriter.error_detail TO sqlwriter_writers;
-GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.finding TO sqlwriter_writers;
+GRANT SELECT, INSERT, UPDATE, DELETE ON OBJECT::sqlwriter.finding TO sqlwriter_writers;
+GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.comparison TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.processing_job TO sqlwriter_writers;
 -- The app only reads the user's tables.

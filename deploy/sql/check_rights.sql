@@ -17,7 +17,6 @@ DECLARE @read nvarchar(300) = N'sqlwriter.rewrite_read_' + @hash;
 DECLARE @rewrite nvarchar(300) = N'sqlwriter.rewrite_' + @hash;
 DECLARE @scan nvarchar(300) = N'sqlwriter.reconcile_scan_' + @hash;
 DECLARE @lines nvarchar(300) = N'sqlwriter.reconcile_lines_' + @hash;
-DECLARE @names nvarchar(300) = N'sqlwriter.reconcile_names_' + @hash;
 DECLARE @purge nvarchar(300) = N'sqlwriter.purge_' + @hash;
 EXECUTE AS USER = 'sqlwriter_app';
 BEGIN TRY
@@ -31,7 +30,6 @@ BEGIN TRY
         @sys_name = N'', @database_id = NULL, @number = 0;
     EXEC @scan @after = 9223372036854775807, @limit = 1, @sys_name = N'';
     EXEC @lines @lines = N'[]';
-    EXEC @names @after = 9223372036854775807, @limit = 1;
     EXEC @purge @part = 'audit_log', @days = 36500, @limit = 1, @sys_name = N'';
     SELECT N'the rights are enough' AS answer;
 END TRY

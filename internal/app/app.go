@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
@@ -111,7 +112,6 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
-		handlers.Reconcile(a),
 		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
 		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
 		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
@@ -223,7 +223,6 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
-		PurgeDays: a.config.Reconcile.RetentionDays,
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
@@ -311,23 +310,34 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	return a.work.recovery.Run(ctx)
 }
 
+// PurgeRows implements handlers.Recoverer. In shadow mode, and while the breaker refuses, it does nothing.
+func (a *App) PurgeRows(ctx context.Context) (int, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return 0, err
+	}
+	if a.work == nil || a.breaker.Permit(ctx) != nil {
+		return 0, nil //nolint:nilerr // the breaker tells itself why
+	}
+	return retention.Tick(ctx, a.db.Retention(a.config.SysName), a.config.RetentionDays, time.Now)
+}
+
 // CarryOnRuns implements handlers.Recoverer. In shadow mode it does nothing.
-func (a *App) CarryOnRuns(ctx context.Context, queueAway bool) (run.Carried, error) {
+func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return run.Carried{Off: "not ready: nothing is carried on"}, err
 	}
 	if a.work == nil {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
-	return a.work.recovery.CarryOn(ctx, queueAway)
+	return a.work.recovery.CarryOn(ctx)
 }
 
-// StartReconcile implements handlers.Reconciler. In shadow mode it does nothing.
-func (a *App) StartReconcile(ctx context.Context) (ops.Nightly, error) {
-	if err := a.becomesReady(ctx); err != nil {
-		return ops.Nightly{Off: "not ready: nothing is compared"}, err
+// Compare implements handlers.Recoverer. In shadow mode it does nothing.
+func (a *App) Compare(ctx context.Context) (int, error) {
+	if err := a.becomesReady(ctx); err != nil || a.work == nil {
+		return 0, err
 	}
-	return a.ops.StartNightly(ctx)
+	return a.work.compares.Tick(ctx)
 }
 
 // SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and tells, too.

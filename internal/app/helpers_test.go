@@ -272,7 +272,7 @@ func newStack(t *testing.T) *stack {
 	s.settings = map[string]string{
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices", "COSMOS_CONTAINER": "AI_PROCESS_LOGS",
 		"LEASE_CONTAINER": "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
-		"RECONCILE_SCHEDULE": "0 0 2 * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+		"AzureWebJobsStorage":   "UseDevelopmentStorage=true",
 		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // no server listens there
 		"RUNS_QUEUE":            "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 	}

@@ -19,7 +19,6 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/internal/timer"
@@ -43,19 +42,11 @@ type clients struct {
 	leases   interface {
 		HasTimeToLive(ctx context.Context) (bool, error)
 	}
-	// leaseContainer is that of leases, and stored the store of evidence: a comparison reads both.
-	leaseContainer *cosmos.Container
-	stored         storedEvidence
+	stored ops.EvidenceStore
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
 	closers              []func()
-}
-
-// storedEvidence is the evidence as comparisons and operators read it.
-type storedEvidence interface {
-	reconcile.Evidence
-	ops.EvidenceStore
 }
 
 // newClients makes the clients. Some rules of a setting are known to its adapter alone, such as the form of a key.
@@ -73,7 +64,7 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 		m.closers = append(m.closers, control.Close)
 	}
 	if leases, err := open.Leases(c.Cosmos); err == nil {
-		m.leases, m.leaseContainer = leases, leases
+		m.leases = leases
 		m.closers = append(m.closers, leases.Close)
 	}
 	evidence, err := open.Evidence(c.Blob, c.SysName)
@@ -180,6 +171,7 @@ func (a *App) openSQL(ctx context.Context) error {
 	}
 	if a.config.Mode != config.ModeShadow {
 		a.work = newWork(a.runPorts(), a.runOptions())
+		a.work.compares = a.db.Reconcile(a.config, open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
 	}
 	return nil
 }
@@ -228,9 +220,6 @@ func (a *App) runPorts() run.Ports {
 	return run.Ports{
 		Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
 		Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
-		Passes: a.db.Passes(a.config, open.Comparison{
-			Results: a.clients.results, Leases: cosmos.NewLeases(a.clients.leaseContainer, a.clients.results, a.config.Cosmos.LeasePrefix), Evidence: a.clients.stored, Mender: a.ops, Breaker: a.breaker, Log: a.log,
-		}),
 	}
 }
 

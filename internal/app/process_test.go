@@ -27,7 +27,7 @@ func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 	settings := map[string]string{
 		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c",
 		"LEASE_CONTAINER": "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
-		"RECONCILE_SCHEDULE": "0 0 2 * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+		"AzureWebJobsStorage":   "UseDevelopmentStorage=true",
 		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), "RUNS_QUEUE": "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 	}
 	const limit = 100 * time.Millisecond
@@ -49,7 +49,7 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 	require.Equal(t, "503", status)
 	require.Equal(t, "live", body["status"])
 	problems := fmt.Sprint(body["problems"])
-	for _, name := range []string{"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER", "LEASE_PREFIX", "RECONCILE_SCHEDULE", "BLOB_CONNECTION", "SERVICEBUS_CONNECTION", "RUNS_QUEUE", "BATCHES_QUEUE"} {
+	for _, name := range []string{"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER", "LEASE_PREFIX", "BLOB_CONNECTION", "SERVICEBUS_CONNECTION", "RUNS_QUEUE", "BATCHES_QUEUE"} {
 		require.Contains(t, problems, name)
 	}
 	require.Contains(t, problems, "expected sqlserver://... or sqlite:PATH, found sqlserver: without //")

@@ -7,6 +7,7 @@ import (
 	"sqlwriter/handlers"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -21,6 +22,7 @@ type work struct {
 	runLetters   *run.DeadLetters
 	batchLetters *run.DeadLetters
 	recovery     *run.Recovery
+	compares     *reconcile.Reconcile
 }
 
 func newWork(p run.Ports, o run.Options) *work {

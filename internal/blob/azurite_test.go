@@ -17,9 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/azurite"
@@ -108,15 +106,6 @@ func TestReconcileEvidence(t *testing.T) {
 		return conformance.ReconcileEvidenceHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
 			Read:     func(t testing.TB, file string) ([]byte, bool) { return view.read(t, "web/"+file) },
-			Report: func(t testing.TB, file string) ([]byte, string, bool) {
-				content, ok := view.read(t, "reports/web/"+file)
-				if !ok {
-					return nil, "", false
-				}
-				properties, err := view.NewBlobClient("reports/web/"+file).GetProperties(t.Context(), nil)
-				require.NoError(t, err)
-				return content, *properties.ContentType, true
-			},
 		}
 	})
 }
@@ -197,30 +186,11 @@ func TestWithARightToFilesOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", string(content))
 
-	_, _, err = s.Episodes(t.Context(), "")
+	_, _, err = s.FilesBelow(t.Context(), "failed", "")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Contains(t, err.Error(), "blob: list: infrastructure 403/Auth", "the refused call")
 	requireNoSecret(t, err, query.Signature())
-	require.NoError(t, s.KeepReport(t.Context(), "r.txt", []byte("x"), "text/plain"))
 	require.Equal(t, ops.EvidencePlace{Account: strings.TrimRight(c.endpoint, "/") + "/", Container: name, Prefix: "web"}, s.Place(), "without the signature")
-}
-
-// The id of a name that was cut is in the metadata.
-func TestEpisodesReadTheMetadataOfACutName(t *testing.T) {
-	t.Parallel()
-	server := azuriteOf(t)
-	name := newContainer()
-	proxy, direct := server.Proxy(t), openOn(t, server.ConnectionString(), name, patient())
-	long := invoice.Document{ID: strings.Repeat("x", 700), Main: 1, Hash: "f", Version: invoice.Version{Key: invoice.Key("x")}}
-	file := commit.EvidenceFolder(long, 0) + "/" + commit.EvidenceMetadata
-	require.NoError(t, direct.Keep(t.Context(), file, []byte(`{"document_id":"`+long.ID+`"}`)))
-	s := openOn(t, proxy.ConnectionString(), name, patient())
-	proxy.Plan(azurite.Pass, azurite.CutBefore)
-	page, _, err := s.Episodes(t.Context(), "")
-	require.NoError(t, err, "a cut read is repeated")
-	require.Len(t, page, 1)
-	require.Equal(t, long.ID, page[0].DocumentID)
-	require.Equal(t, []string{"GET", "GET", "GET"}, proxy.Seen())
 }
 
 func TestAWrongKeyIsInfrastructure(t *testing.T) {

@@ -23,8 +23,10 @@ type Config struct {
 	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
-	// Reconcile bounds the comparison of documents and rows, and what its nightly run purges.
+	// Reconcile bounds the comparison of documents and rows.
 	Reconcile Reconcile
+	// RetentionDays is for how many days rows of runs, findings and the audit log are kept; 0 keeps all.
+	RetentionDays int
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool
 	// OpenUI lets everybody on this machine use the operators' pages as an operator, without a sign-in. UIOrigin is the origin of the pages
@@ -69,8 +71,8 @@ type SQL struct {
 type Reconcile struct {
 	// RU is the most request units a second.
 	RU int
-	// RetentionDays is for how many days rows of runs, findings and the audit log are kept; 0 keeps all.
-	RetentionDays int
+	// At is the time of day at which a night begins, since midnight.
+	At time.Duration
 }
 
 // Engine is the kind of a SQL database.
@@ -206,6 +208,8 @@ func Of(get func(name string) string) Config {
 			*to = Secret(v)
 		case *int:
 			*to, _ = strconv.Atoi(v)
+		case *time.Duration:
+			*to, _ = sinceMidnight(v)
 		}
 	}
 	c.Location, _ = time.LoadLocation(values[TimeZone])

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	_ "time/tzdata"
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
 )
@@ -59,7 +61,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxOpen,
-		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, ReconcileSchedule,
+		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
 	require.NotNil(t, c.Location)
@@ -119,10 +121,6 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{RunsQueue, "web-" + strings.Repeat("a", 257), "at most 260", `"web-aaa`},
 		{BatchesQueue, "batches", `"web" in it`, `"batches"`},
 		{BatchesQueue, "SQLWriter-web-RUNS", "another queue than RUNS_QUEUE", "the same name"},
-		{ReconcileSchedule, "", "a value: the host reads it too", "nothing"},
-		{ReconcileSchedule, "0 2 * * *", "six fields", "5: "},
-		{ReconcileSchedule, "02:00:00", "six fields", "1: "},
-		{ReconcileSchedule, "@daily", "six fields", "1: "},
 		{ReconcileRU, "9", "from 10 to 1000000", `"9"`},
 		{UIAuth, "off", "platform, none", `"off"`},
 		{UIOrigin, "operators.example.com", "a scheme and a host", `"operators.example.com"`},
@@ -192,33 +190,28 @@ func TestTheSchemeSaysWhichEngine(t *testing.T) {
 	require.Equal(t, SQLServer, c.SQL.Engine)
 }
 
-func TestSchedules(t *testing.T) {
-	for _, good := range []string{
-		"0 */5 * * * *", "*/5 * * * * *", "0 0 2 * * *", "0,30 1-5 8-18/2 1,15 Jan-mar,12 mon-FRI", "59 59 23 31 12 6", "00 5/10 * * * 0", " 0  */5 * * * * ",
-	} {
-		expected, found := checkSchedule(good, nil)
-		require.Empty(t, expected+found, good)
+func TestTheTimeOfANight(t *testing.T) {
+	values := good(t)
+	for at, want := range map[string]time.Duration{"": 2 * time.Hour, "00:00": 0, "23:59": 24*time.Hour - time.Minute, "2:05": 125 * time.Minute} {
+		values[ReconcileAt] = at
+		c, err := load(values)
+		require.NoError(t, err)
+		require.Equal(t, want, c.Reconcile.At)
 	}
-	for bad, field := range map[string]string{
-		"60 * * * * *": `"60" as field 1`, "0 60 * * * *": "field 2", "0 0 24 * * *": "field 3", "0 0 0 0 * *": "field 4", "0 0 0 32 * *": "field 4",
-		"0 0 0 * 13 *": "field 5", "0 0 0 * * 7": "field 6", "0 */0 * * * *": "field 2", "0 */x * * * *": "field 2", "0 5- * * * *": "field 2",
-		"0 , * * * *": "field 2", "0 -5 * * * *": "field 2", "0 +5 * * * *": "field 2", "0 mon * * * *": "field 2", "0 0 0 ? * *": "field 4",
-		"0 0 0 L * *": "field 4", "0 0 0 * * mon#1": "field 6", "0 0 0 * mon *": "field 5", "0 300 * * * *": "field 2", "0 1-60 * * * *": "field 2",
-	} {
-		expected, found := checkSchedule(bad, nil)
-		require.Contains(t, expected, "six fields", bad)
-		require.Contains(t, found, field, bad)
+	for _, bad := range []string{"24:00", "2", "02:60", "02:00:00", "2 am", "0 0 2 * * *"} {
+		expected, found := timeOfDay(bad, nil)
+		require.Equal(t, []string{"a time of day such as 02:00", strconv.Quote(bad)}, []string{expected, found})
 	}
 }
 
 func TestWhatIsKeptForHowLong(t *testing.T) {
-	require.Equal(t, reconcile.LeastRetention, leastKept, "the database refuses less")
+	require.Equal(t, retention.LeastDays, leastKept, "the database refuses less")
 	for days, want := range map[string]int{"": 365, "0": 0, "30": 30, "3650": 3650} {
 		values := good(t)
 		values[RetentionDays] = days
 		c, err := load(values)
 		require.NoError(t, err, days)
-		require.Equal(t, want, c.Reconcile.RetentionDays)
+		require.Equal(t, want, c.RetentionDays)
 	}
 }
 

@@ -67,7 +67,7 @@ const (
 	RunsQueue            = "RUNS_QUEUE"
 	BatchesQueue         = "BATCHES_QUEUE"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
-	ReconcileSchedule    = "RECONCILE_SCHEDULE"
+	ReconcileAt          = "RECONCILE_AT"
 	ReconcileRU          = "RECONCILE_RU"
 	UIAuth               = "UI_AUTH"
 	UIOrigin             = "UI_ORIGIN"
@@ -216,8 +216,9 @@ func Settings() []Setting {
 			Meaning: "most documents that the app gives up in one hour; the others stay scheduled for a retry",
 		},
 		{
-			Name: ReconcileSchedule, Sample: "0 0 2 * * *", Host: true, check: checkSchedule,
-			Meaning: "schedule of the nightly comparison of documents, ledger, rows and evidence: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure. Ticks of one day in `" + TimeZone + "` start one run. While SQL is away the host tries again every five minutes, for two hours",
+			Name: ReconcileAt, Default: "02:00", Sample: "02:00", check: timeOfDay,
+			field:   func(c *Config) any { return &c.Reconcile.At },
+			Meaning: "time of day in `" + TimeZone + "` at which the night's comparison of documents, ledger and rows begins: `HH:MM`. A night that was missed begins late",
 		},
 		{
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),
@@ -236,9 +237,9 @@ func Settings() []Setting {
 		},
 		{
 			Name: RetentionDays, Default: "365", Sample: "365", check: daysKept,
-			field: func(c *Config) any { return &c.Reconcile.RetentionDays },
+			field: func(c *Config) any { return &c.RetentionDays },
 			Meaning: "for how many days runs that ended, their batches, error details, findings that are gone and the audit log are kept, 30 or more, the audit log 365 or more; 0 keeps all. " +
-				"The nightly comparison ends with the purge (docs/rules.md, How long rows are kept)",
+				"Each tick of the recovery timer deletes some (docs/rules.md, How long rows are kept)",
 		},
 	}
 }
@@ -394,7 +395,20 @@ func wholeNumber(least, most int) func(string, lookup) (string, string) {
 	}
 }
 
-// daysKept accepts 0, which keeps all, and else what the database accepts (reconcile.LeastRetention).
+// timeOfDay accepts hours and minutes.
+func timeOfDay(value string, _ lookup) (string, string) {
+	if _, err := sinceMidnight(value); err != nil {
+		return "a time of day such as 02:00", strconv.Quote(value)
+	}
+	return "", ""
+}
+
+func sinceMidnight(value string) (time.Duration, error) {
+	t, err := time.Parse("15:04", value)
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, err
+}
+
+// daysKept accepts 0, which keeps all, and else what the database accepts (retention.LeastDays).
 func daysKept(value string, s lookup) (string, string) {
 	expected, found := wholeNumber(leastKept, mostKept)(value, s)
 	if expected == "" || value == "0" {

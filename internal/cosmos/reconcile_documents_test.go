@@ -2,7 +2,6 @@ package cosmos_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,24 +63,4 @@ func TestWhatChangedComesWithoutWhatNobodyReads(t *testing.T) {
 	}
 	require.Len(t, found, 1)
 	require.NotContains(t, string(found[0]), "marker")
-}
-
-func TestManyHeadsAndLinesInFewRequests(t *testing.T) {
-	t.Parallel()
-	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 1, 0 })
-	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	server.Results(t, database, container)
-	ids, lines := make([]string, 1000), make([]int64, 100)
-	for i := range ids {
-		ids[i], lines[i%100] = fmt.Sprint(i), int64(i)
-	}
-	_, _, err = c.Reconcile("web").Heads(t.Context(), ids)
-	require.NoError(t, err)
-	require.Equal(t, 1, server.Server.Count(cosmosdb.OpQuery, container))
-	server.Server.ResetStats()
-	_, _, err = c.Reconcile("web").OfLines(t.Context(), lines)
-	require.NoError(t, err)
-	require.Equal(t, 4, server.Server.Count(cosmosdb.OpQuery, container))
 }

@@ -48,17 +48,20 @@ type Fields struct {
 	Columns      map[string]int `log:"columns" says:"shadow: differing documents by column"`
 	DiffersIn    []string       `log:"differs_in" says:"shadow: columns in which this document differs"`
 
-	Found   map[string]int `log:"found" says:"documents that the timer took up, by window"`
-	More    []string       `log:"more" says:"windows of which the tick did not take everything"`
-	Missed  int            `log:"missed" says:"documents that the feed should have brought"`
-	OldestS int64          `log:"oldest_s" says:"age of the oldest document found, in seconds"`
-	Runs    map[string]int `log:"runs" says:"what the tick did for runs, by action"`
-	RunsOff string         `log:"runs_off" says:"why the tick did nothing for runs"`
-	Off     string         `log:"off" says:"why the tick did not run"`
-	Flow    string         `log:"flow" says:"the flow in words, where it ended the tick"`
+	Found    map[string]int `log:"found" says:"documents that the timer took up, by window"`
+	More     []string       `log:"more" says:"windows of which the tick did not take everything"`
+	Missed   int            `log:"missed" says:"documents that the feed should have brought"`
+	OldestS  int64          `log:"oldest_s" says:"age of the oldest document found, in seconds"`
+	Runs     map[string]int `log:"runs" says:"what the tick did for runs, by action"`
+	RunsOff  string         `log:"runs_off" says:"why the tick did nothing for runs"`
+	Purged   int            `log:"purged" says:"old rows that the tick deleted"`
+	Compared int            `log:"compared" says:"steps of comparisons that the tick did"`
+	Off      string         `log:"off" says:"why the tick did not run"`
+	Flow     string         `log:"flow" says:"the flow in words, where it ended the tick"`
 
-	Did           string         `log:"did" says:"what became of a message, or of the nightly run"`
-	Counts        map[string]int `log:"counts" says:"numbers of a message's work"`
+	Comparison    string         `log:"comparison" says:"id of a comparison: a night's is its date"`
+	Did           string         `log:"did" says:"what became of a message"`
+	Counts        map[string]int `log:"counts" says:"numbers of a message's work, or of what was compared, by class"`
 	DeliveryCount int            `log:"delivery_count" says:"how often Service Bus delivered the message"`
 	Evidence      string         `log:"evidence" says:"folder of the evidence in blob storage, below SYS_NAME"`
 	Marked        bool           `log:"marked" says:"the lines have AI-ERROR"`

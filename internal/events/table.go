@@ -21,7 +21,6 @@ const (
 
 	BatchCommitted      Name = "batch_committed"
 	TickDone            Name = "tick_done"
-	ReconcileStarted    Name = "reconcile_started"
 	MessageDone         Name = "message_done"
 	CallAnswered        Name = "call_answered"
 	HealthAnswered      Name = "health_answered"
@@ -74,6 +73,9 @@ const (
 	BatchFailed         Name = "batch_failed"
 	MessageDeadLettered Name = "message_dead_lettered"
 	CompareImpossible   Name = "comparison_impossible"
+	ComparisonBegan     Name = "comparison_began"
+	ComparisonEnded     Name = "comparison_ended"
+	ComparisonFailed    Name = "comparison_failed"
 )
 
 // Row is one event.
@@ -96,7 +98,7 @@ func Table() []Row {
 	batch := []string{
 		"http_status", "ms", "documents", "outcomes", "kinds", "retry_count", "lag_ms", "sql_requests", "sql_ms", "cosmos_reads", "cosmos_writes", "cosmos_ms", "mode", "columns",
 	}
-	tick := slices.Concat(batch, []string{"found", "more", "missed", "oldest_s", "runs", "runs_off", "off", "flow", "state"})
+	tick := slices.Concat(batch, []string{"found", "more", "missed", "oldest_s", "runs", "runs_off", "purged", "compared", "off", "flow", "state"})
 	message := []string{"http_status", "ms", "did", "reason", "counts", "delivery_count"}
 	call := slices.Concat(failure, []string{"http_status", "ms", "method", "call"})
 	invocation := slices.Concat(failure, tick, []string{"did", "counts", "delivery_count", "method", "call", "stack"})
@@ -117,7 +119,6 @@ func Table() []Row {
 
 		{BatchCommitted, info, "a batch of the feed is done", "", batch},
 		{TickDone, info, "a tick of the recovery timer is done", "", tick},
-		{ReconcileStarted, info, "the timer of the nightly comparison found or started the day's run", "", []string{"http_status", "ms", "did", "off"}},
 		{MessageDone, info, "a message of a run is done", "", message},
 		{CallAnswered, info, "an operator's call was answered", "", call},
 		{HealthAnswered, debug, "Health was asked", "", []string{"ms"}},
@@ -169,6 +170,9 @@ func Table() []Row {
 		{ExecutionWaits, warn, "a run in this process waits for a dependency", "[Runs](runbook.md#runs)", slices.Concat(failure, []string{"again_ms"})},
 		{BatchFailed, warn, "a batch of a run failed", "[Runs](runbook.md#runs): `batch list RUN/NUMBER` has its errors", failure},
 		{CompareImpossible, problem, "a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "", slices.Concat(document, []string{"line"})},
+		{ComparisonBegan, info, "the night's comparison began", "", []string{"comparison"}},
+		{ComparisonEnded, info, "a comparison ended: its counts say what it found, `edited_new` how many lines people edited since the one before", "`sqlwriterctl finding list`", []string{"comparison", "counts"}},
+		{ComparisonFailed, problem, "a comparison ended by a mistake of the app", "", []string{"comparison", "counts", "reason"}},
 		{MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "", []string{"reason", "evidence", "changed"}},
 	}
 }

@@ -123,6 +123,9 @@ func (o *Ops) counted(c Counts, now time.Time, add func(string, []holding)) {
 		add(condition.FindingsOpen, when(open > 0, fmt.Sprintf("SQL does not equal Cosmos: %d open %s (%s), as of %s",
 			open, Plural(open, "finding", "findings"), strings.Join(classes, ", "), o.clock(f.ComparedAt)), since))
 	}
+	if f := c.Findings; f != nil && f.Comparing != "" {
+		add(condition.ComparisonStands, when(now.Sub(f.MovedAt) >= standsTooLong, fmt.Sprintf("comparison %s has not moved since %s", f.Comparing, o.clock(f.MovedAt)), f.MovedAt))
+	}
 	for _, q := range c.Queues {
 		dead, waits := q.DeadLettered, q.Active.Since
 		add(condition.DeadLetters, when(dead.Documents > 0, fmt.Sprintf("queue %s has %s %s", q.Queue, dead, Plural(dead.Documents, "dead letter", "dead letters")), dead.Since))
@@ -136,15 +139,12 @@ func (o *Ops) counted(c Counts, now time.Time, add func(string, []holding)) {
 
 // runCondition is what holds for a run.
 func (o *Ops) runCondition(r RunState, now time.Time) (string, []holding) {
-	kind, _ := o.o.Kinds.Find(r.Kind)
 	stands := now.Sub(r.Since)
 	switch {
 	case r.State == RunSilent:
 		return condition.RunWithoutManager, []holding{{fmt.Sprintf("run %s: %s", r.ID, r.Says), r.Since}}
 	case r.Since.IsZero():
 		return "", nil
-	case len(kind.Passes) > 0:
-		return condition.ComparisonStands, when(stands >= standsTooLong, fmt.Sprintf("run %s has not moved since %s", r.ID, o.clock(r.Since)), r.Since)
 	}
 	return condition.WorkWaits, when(stands >= workWaitsTooLong, fmt.Sprintf("run %s: a batch waits since %s, and no worker has it", r.ID, o.clock(r.Since)), r.Since)
 }

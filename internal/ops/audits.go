@@ -3,9 +3,6 @@ package ops
 import (
 	"context"
 	"strconv"
-
-	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 )
 
 // MaxListed is the most rows of a list, defaultListed that of a request that does not say.
@@ -69,23 +66,4 @@ func checkLimit(limit int) (int, error) {
 		return 0, refuse(Usage, "limit: expected 1 to %d, found %d", MaxListed, limit)
 	}
 	return limit, nil
-}
-
-// OncePerRun is reconcile.Audits over the audit log and the store of runs. Two processes that write at the same time may both find no entry;
-// a run has one process at a time.
-type OncePerRun struct {
-	Log  AuditLog
-	Runs interface {
-		Write(ctx context.Context, a run.Audit) error
-	}
-}
-
-var _ reconcile.Audits = OncePerRun{}
-
-// WriteOnce implements reconcile.Audits.
-func (o OncePerRun) WriteOnce(ctx context.Context, a run.Audit) error {
-	if found, err := o.Log.Audits(ctx, AuditQuery{Run: a.Run, Action: a.Code, Limit: 1}); err != nil || len(found) > 0 {
-		return err
-	}
-	return o.Runs.Write(ctx, a)
 }

@@ -30,7 +30,7 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	require.Equal(t, []string{ops.FlowResumed, ops.FlowPaused, "RUN_CANCEL", "RUN_START"}, actions)
 
 	for code := range run.Codes() { // those of the use case are people's, all others are not
-		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true, run.CodeFindingAccept: true}[code]
+		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true, run.CodeCompare: true}[code]
 		require.Equal(t, people, ops.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
 		require.True(t, ops.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
 		require.True(t, ops.Audit{Action: code, Level: run.LevelError}.Notable(), code)

@@ -35,16 +35,6 @@ func (r *runs) execute(started ops.Started) map[run.Outcome]int {
 	return stats.Outcomes
 }
 
-// filter is the filter of a run.
-func (r *runs) filter(started *ops.Started) (row run.Run, f run.Filter) {
-	r.t.Helper()
-	row, ok, err := r.store.Run(r.t.Context(), started.Run)
-	require.NoError(r.t, err)
-	require.True(r.t, ok)
-	require.NoError(r.t, json.Unmarshal(row.Filter, &f))
-	return row, f
-}
-
 // restored is a database that was replaced by its copy of an hour ago: line 1 has a newer result since, line 2 a first one, line 3 is
 // unchanged. It returns the time of the copy.
 func (r *runs) restored() time.Time {

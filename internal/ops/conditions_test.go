@@ -49,9 +49,13 @@ func (t ticks) Recover(context.Context, string) (commit.Recovered, error) {
 	return commit.Recovered{}, t.err
 }
 
-func (t ticks) RecoverRuns(context.Context) (run.Recovered, error)     { return run.Recovered{}, nil }
-func (t ticks) CarryOnRuns(context.Context, bool) (run.Carried, error) { return run.Carried{}, nil }
-func (t ticks) TellTransitions(context.Context) error                  { return nil }
+func (t ticks) RecoverRuns(context.Context) (run.Recovered, error) { return run.Recovered{}, nil }
+func (t ticks) PurgeRows(context.Context) (int, error)             { return 0, nil }
+
+func (t ticks) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
+
+func (t ticks) Compare(context.Context) (int, error)  { return 0, nil }
+func (t ticks) TellTransitions(context.Context) error { return nil }
 
 // post posts a tick as the host does.
 func (r *runs) post(function string, err error) {
@@ -166,13 +170,13 @@ func conditions() map[string]func(r *runs) time.Time {
 			return r.clock
 		},
 		condition.FindingsOpen: func(r *runs) time.Time {
-			r.compared()
-			r.finds(reconcile.Key{Class: reconcile.Edited, Line: 7})
+			r.compared(0)
+			r.finds(reconcile.Key{Class: reconcile.RowMissing, Line: 7})
 			r.tick()
 			return r.clock
 		},
 		condition.ComparisonStands: func(r *runs) time.Time {
-			_, err := r.ops.StartNightly(r.t.Context())
+			_, err := r.ops.Compare(by(r.t, "kim"), ops.CompareRequest{Why: "x"})
 			require.NoError(r.t, err)
 			began := r.clock
 			r.clock = r.clock.Add(26 * time.Hour)

@@ -1,11 +1,13 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +16,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/reconcile"
 )
 
 const (
@@ -261,12 +262,16 @@ func (o *Ops) searchEvidence(ctx context.Context, found *DocumentEvidence, folde
 		found.Episodes = append(found.Episodes, *e)
 	}
 	slices.SortFunc(found.Episodes, func(a, b EvidenceEpisode) int {
-		if (reconcile.Episode{Folder: a.Folder, At: a.At}).After(reconcile.Episode{Folder: b.Folder, At: b.At}) {
-			return -1
-		}
-		return 1
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.resets(), a.resets())) // times are in whole seconds
 	})
 	return nil
+}
+
+// resets is the number of resets in the folder's name; 0 for a name that has none.
+func (e EvidenceEpisode) resets() int {
+	text, _, _ := strings.Cut(path.Base(e.Folder), "-")
+	n, _ := strconv.Atoi(text)
+	return n
 }
 
 // addFile adds a file to its episode, if it is one of the document whose name in folders is given.

@@ -24,7 +24,6 @@ type runs struct {
 	queue    *inmem.Queue
 	search   *fakeSelection
 	readOnly string
-	purge    int
 	// unfit is why the database cannot be used.
 	unfit error
 	// kinds replaces the kinds of the product unless nil.
@@ -61,7 +60,7 @@ func (r *runs) renew() {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
 		},
 		RunQueue: r.queue, Selection: r.search, Search: r.docs, Evidence: r.evidence, Creator: r.docs,
-	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, PurgeDays: r.purge, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
+	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 
 func (r *runs) check(context.Context) error { return r.unfit }

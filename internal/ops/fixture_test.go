@@ -32,6 +32,7 @@ func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 // world is one app over in-memory adapters, on one clock that only the test advances.
 type world struct {
 	t        *testing.T
+	compares int
 	clock    time.Time
 	docs     *spyDocuments
 	sink     *spySink

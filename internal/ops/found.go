@@ -13,13 +13,19 @@ import (
 
 // Found counts the findings at a time.
 type Found struct {
-	// Classes have open or accepted findings, by name. Open and Accepted are their sums.
-	Classes  []reconcile.Count `json:"classes"`
-	Open     int               `json:"open"`
-	Accepted int               `json:"accepted"`
-	// Run is the last completed comparison, and ComparedAt when it began; both empty when there is none.
-	Run        string    `json:"run,omitempty"`
+	// Classes have findings, by name. Open are those that a person must look at, or that the night mends: all but Edited.
+	Classes []reconcile.Count `json:"classes"`
+	Open    int               `json:"open"`
+	// Edited are lines that people edited, which they may.
+	Edited int `json:"edited"`
+	// NewEdits are those of Edited that the last completed comparison was the first to find.
+	NewEdits int `json:"edited_new,omitempty"`
+	// Comparison is the last one that ended well and named no documents, and ComparedAt when it began; both empty when there is none.
+	Comparison string    `json:"comparison,omitempty"`
 	ComparedAt time.Time `json:"compared_at,omitzero"`
+	// Comparing is one that goes on, and MovedAt the time of its last step; both empty when there is none.
+	Comparing string    `json:"comparing,omitempty"`
+	MovedAt   time.Time `json:"moved_at,omitzero"`
 	// At is when they were counted.
 	At time.Time `json:"at"`
 	// Says describes them in a line.
@@ -29,25 +35,20 @@ type Found struct {
 // mendWithin is how long the nightly comparison has to mend a finding: until the night after it was found.
 const mendWithin = 26 * time.Hour
 
-// forPeople counts the open findings that people must look at: of the classes that the comparison mends only those that it did not
-// mend in time. since is when the first of them was found.
+// forPeople counts the findings that people must look at: of the classes that the night mends only those that it did not mend in time, and
+// no edited lines. since is when the first of them was found.
 func (f Found) forPeople(now time.Time) (open int, classes []string, since time.Time) {
 	for _, c := range f.Classes {
-		if c.Open == 0 || (mendedAtNight(c.Class) && now.Sub(c.First) < mendWithin) {
+		if c.Class == reconcile.Edited || (slices.Contains(reconcile.MendedClasses(), c.Class) && now.Sub(c.First) < mendWithin) {
 			continue
 		}
 		if since.IsZero() || c.First.Before(since) {
 			since = c.First
 		}
-		open += c.Open
-		classes = append(classes, fmt.Sprintf("%d %s", c.Open, c.Class))
+		open += c.Findings
+		classes = append(classes, fmt.Sprintf("%d %s", c.Findings, c.Class))
 	}
 	return open, classes, since
-}
-
-// mendedAtNight reports whether the nightly comparison mends findings of a class by itself.
-func mendedAtNight(class reconcile.Class) bool {
-	return slices.ContainsFunc(reconcile.Meanings(), func(m reconcile.Meaning) bool { return m.Class == class && m.Mends != "" })
 }
 
 // countedFindings counts the findings for SaveCounts; unknown says why it could not. A shadow has none. While the flow is stopped or paused
@@ -81,21 +82,32 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 	f.Classes = present(f.Classes)
 	slices.SortFunc(f.Classes, func(a, b reconcile.Count) int { return strings.Compare(string(a.Class), string(b.Class)) })
 	for _, c := range f.Classes {
-		f.Open, f.Accepted = f.Open+c.Open, f.Accepted+c.Accepted
+		if c.Class == reconcile.Edited {
+			f.Edited = c.Findings
+		} else {
+			f.Open += c.Findings
+		}
 	}
-	id, began, there, err := s.LastCompleted(ctx, o.o.Kinds.Comparing().Kind)
+	last, there, err := s.Last(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	if there {
-		f.Run, f.ComparedAt = id, began.UTC()
+		f.Comparison, f.ComparedAt, f.NewEdits = last.ID, last.BegunAt.UTC(), last.Counts[reconcile.NewEdits]
+	}
+	open, there, err := s.Next(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	if there {
+		f.Comparing, f.MovedAt = open.ID, open.MovedAt.UTC()
 	}
 	return f, nil
 }
 
 // localFound converts times to the deployment's zone, and describes the findings.
 func (o *Ops) localFound(f Found) Found {
-	f.At, f.ComparedAt = o.in(f.At), o.in(f.ComparedAt)
+	f.At, f.ComparedAt, f.MovedAt = o.in(f.At), o.in(f.ComparedAt), o.in(f.MovedAt)
 	f.Classes = append([]reconcile.Count{}, f.Classes...)
 	for i, c := range f.Classes {
 		f.Classes[i].First = o.in(c.First)
@@ -106,24 +118,24 @@ func (o *Ops) localFound(f Found) Found {
 
 // foundSays describes the findings in one line.
 func (o *Ops) foundSays(f Found) string {
-	if f.ComparedAt.IsZero() && f.Open+f.Accepted == 0 {
+	if f.ComparedAt.IsZero() && len(f.Classes) == 0 {
 		return "unknown: nothing was compared yet"
 	}
 	says := "none, SQL equals Cosmos"
-	switch {
-	case f.Open > 0:
+	if f.Open > 0 {
 		var parts []string
 		for _, c := range f.Classes {
-			if c.Open > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", c.Open, c.Class))
+			if c.Class != reconcile.Edited {
+				parts = append(parts, fmt.Sprintf("%d %s", c.Findings, c.Class))
 			}
 		}
 		says = fmt.Sprintf("%d open (%s)", f.Open, strings.Join(parts, ", "))
-		if f.Accepted > 0 {
-			says += fmt.Sprintf(", %d accepted", f.Accepted)
+	}
+	if f.Edited > 0 {
+		says += fmt.Sprintf("; people edited %d %s", f.Edited, Plural(f.Edited, "line", "lines"))
+		if f.NewEdits > 0 {
+			says += fmt.Sprintf(", %d of them since the comparison before", f.NewEdits)
 		}
-	case f.Accepted > 0:
-		says = fmt.Sprintf("none open, SQL equals Cosmos but for %d accepted", f.Accepted)
 	}
 	if f.ComparedAt.IsZero() {
 		return says + "; no comparison was completed"

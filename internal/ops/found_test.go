@@ -9,7 +9,6 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 )
 
 // attends reports whether a status asks for attention because of findings.
@@ -22,27 +21,23 @@ func TestTheStatusSaysWhetherSQLEqualsCosmos(t *testing.T) {
 		return r.tick().Counts.Findings.Says
 	}
 	require.Equal(t, "unknown: nothing was compared yet", says())
-	r.compared()
+	r.compared(0)
 	require.Equal(t, "none, SQL equals Cosmos, as of 2025-12-18T10:00:00-06:00", says())
+	r.finds(reconcile.Key{Class: reconcile.Edited, Line: 7}, reconcile.Key{Class: reconcile.Edited, Line: 8})
+	require.Equal(t, "none, SQL equals Cosmos; people edited 2 lines, as of 2025-12-18T10:00:00-06:00", says())
+	require.Empty(t, attends(r.tick()), "people may edit")
 	r.clock = r.clock.Add(time.Hour)
-	r.finds(
-		reconcile.Key{Class: reconcile.Edited, Line: 7}, reconcile.Key{Class: reconcile.Edited, Line: 8}, reconcile.Key{Class: reconcile.RowMissing, Line: 9},
-	)
-	require.Equal(t, "3 open (2 edited, 1 row_missing), as of 2025-12-18T10:00:00-06:00", says())
-	require.Equal(t, "SQL does not equal Cosmos: 3 open findings (2 edited, 1 row_missing), as of 2025-12-18T10:00:00-06:00", attends(r.tick()))
-	_, err := r.ops.FindingAccept(by(t, "kim"), ops.AcceptRequest{Findings: []string{"edited/7", "row_missing/9"}, Why: "x"})
-	require.NoError(t, err)
-	require.Equal(t, "1 open (1 edited), 2 accepted, as of 2025-12-18T10:00:00-06:00", says())
-	_, err = r.ops.FindingAccept(by(t, "kim"), ops.AcceptRequest{Findings: []string{"edited/8"}, Why: "x"})
-	require.NoError(t, err)
-	require.Equal(t, "none open, SQL equals Cosmos but for 3 accepted, as of 2025-12-18T10:00:00-06:00", says())
-	require.Empty(t, attends(r.tick()))
+	r.compared(1)
+	require.Equal(t, "none, SQL equals Cosmos; people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
+	r.finds(reconcile.Key{Class: reconcile.RowMissing, Line: 9})
+	require.Equal(t, "1 open (1 row_missing); people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
+	require.Equal(t, "SQL does not equal Cosmos: 1 open finding (1 row_missing), as of 2025-12-18T11:00:00-06:00", attends(r.tick()))
 }
 
-// The comparison mends some classes by itself. People look at these only when the second night still finds them.
+// The night mends some classes by itself. People look at these only when the second night still finds them.
 func TestWhatTheNightMendsAsksForAttentionADayLater(t *testing.T) {
 	r := newRuns(t)
-	r.compared()
+	r.compared(0)
 	r.finds(reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "a"}, reconcile.Key{Class: reconcile.TrackingMissing, Line: 8})
 	require.Equal(t, "2 open (1 stale, 1 tracking_missing), as of 2025-12-18T10:00:00-06:00", r.tick().Counts.Findings.Says)
 	require.Empty(t, attends(r.tick()))
@@ -53,68 +48,41 @@ func TestWhatTheNightMendsAsksForAttentionADayLater(t *testing.T) {
 // While SQL is not asked, the last counts stay, with their age.
 func TestFindingsThatCannotBeCountedKeepTheirLastNumbers(t *testing.T) {
 	r := newRuns(t)
-	r.compared()
-	r.finds(reconcile.Key{Class: reconcile.Edited, Line: 7})
+	r.compared(0)
+	r.finds(reconcile.Key{Class: reconcile.RowMissing, Line: 7})
 	r.tick()
 	r.openSince(fault.Infrastructure, "refused", time.Minute, 0)
 	r.clock = r.clock.Add(5 * time.Minute)
 	heartbeats := r.sink.heartbeats
 	s := r.tick()
 	require.Equal(t, 1, s.Counts.Findings.Open)
-	require.Contains(t, s.Counts.Findings.Says, "1 open (1 edited), as of 2025-12-18T10:00:00-06:00; counted at 2025-12-18T10:00:00-06:00: SQL is not asked while the flow is stopped")
+	require.Contains(t, s.Counts.Findings.Says, "1 open (1 row_missing), as of 2025-12-18T10:00:00-06:00; counted at 2025-12-18T10:00:00-06:00: SQL is not asked while the flow is stopped")
 	require.NotEmpty(t, attends(s))
 	require.Equal(t, heartbeats, r.sink.heartbeats, "no probe was sent for it")
 }
 
-// The end of a comparison says what is open now. Other runs, and one that goes on, ask for no findings.
-func TestAComparisonThatHasEndedShowsItsFindings(t *testing.T) {
+// The night's run writes again what nobody edited, at most 1,000 findings, once.
+func TestTheNightMends(t *testing.T) {
 	r := newRuns(t)
-	r.compared()
-	r.finds(reconcile.Key{Class: reconcile.Edited, Line: 7})
-	page, err := r.ops.RunList(t.Context(), ops.RunQuery{})
+	require.NoError(t, r.ops.MendFindings(t.Context(), "2025-12-18"))
+	_, there, err := r.store.Run(t.Context(), "2025-12-18-mend")
 	require.NoError(t, err)
-	p, err := r.ops.RunShow(t.Context(), page.Runs[0].ID)
-	require.NoError(t, err)
-	require.Equal(t, 1, p.Findings.Open)
-	n, err := r.ops.StartNightly(t.Context())
-	require.NoError(t, err)
-	p, err = r.ops.RunShow(t.Context(), n.Run)
-	require.NoError(t, err)
-	require.Nil(t, p.Findings, "it goes on")
-	r.fill(1)
-	p, err = r.ops.RunShow(t.Context(), r.start(replayAll()).Run)
-	require.NoError(t, err)
-	require.Nil(t, p.Findings)
-}
-
-// all means everything; a comparison takes nothing that searches for documents.
-func TestWhatAComparisonIsStartedWith(t *testing.T) {
-	r := newRuns(t)
-	started := func(q ops.StartRequest) run.Filter {
-		t.Helper()
-		q.Kind, q.Why = run.Reconcile, "numbers do not match"
-		res := r.start(q)
-		require.Equal(t, []any{run.InPasses, "the timer executes it, for some minutes at a time"}, []any{res.Pattern, res.Note})
-		_, f := r.filter(&res)
-		return f
+	require.False(t, there, "there is nothing to mend")
+	var seen []reconcile.Seen
+	for line := range int64(1100) {
+		seen = append(seen, reconcile.Seen{Key: reconcile.Key{Class: reconcile.Stale, Line: line + 1, Document: id(line + 1)}, Sure: true, Mends: true})
 	}
-	require.Equal(t, run.Filter{}, started(ops.StartRequest{}))
-	require.Equal(t, run.Filter{Whole: true}, started(ops.StartRequest{All: true}))
-	require.Equal(t, run.Filter{IDs: []string{"a", "b"}}, started(ops.StartRequest{IDs: []string{"a", "b", "a"}}))
-	_, err := r.ops.StartRun(by(t, "kim"), ops.StartRequest{Kind: run.Reconcile, Run: "reapply-1", Why: "x"})
-	require.Equal(t, ops.NotFound, refusal(err), "it would wait for nothing")
-	require.NoError(t, r.store.StartRun(t.Context(), run.Run{ID: "reapply-1", SysName: "web", Kind: run.Reapply, Pattern: run.TwoPhase}, run.Audit{}))
-	require.Equal(t, run.Filter{Run: "reapply-1", Whole: true}, started(ops.StartRequest{All: true, Run: "reapply-1"}), "it follows a run")
-	for says, q := range map[string]ops.StartRequest{
-		"kind: a reconcile goes with ids or all, run, and a rate": {Since: start()},
-		"kind: a reconcile goes with ids or all":                  {Limit: 5},
-		"dry_run: a reconcile changes no row":                     {DryRun: true},
-		"ids: expected one of ids, since, run, findings and all":  {All: true, IDs: []string{"a"}},
-		"overwrite_edits, not_comparable: go with a kind":         {NotComparable: true},
-	} {
-		q.Kind, q.Why = run.Reconcile, "x"
-		_, err := r.ops.StartRun(by(t, "kim"), q)
-		require.Equal(t, ops.Usage, refusal(err), says)
-		require.ErrorContains(t, err, says)
+	seen[0].Mends, seen[1].Sure = false, false
+	r.saves(append(seen, reconcile.Seen{Key: reconcile.Key{Class: reconcile.Edited, Line: 5000, Document: "x"}, Sure: true}), nil)
+	for range 2 {
+		require.NoError(t, r.ops.MendFindings(t.Context(), "2025-12-18"))
 	}
+	row, there, err := r.store.Run(t.Context(), "2025-12-18-mend")
+	require.NoError(t, err)
+	require.True(t, there)
+	require.Equal(t, []any{"reindex", 1000, "RecoverRetries"}, []any{string(row.Kind), row.Named, row.RequestedBy})
+	require.NotContains(t, string(row.Filter), "overwrite_edits")
+	require.Equal(t, 1, r.queue.Sends())
+	r.runStore.fails = fault.New(fault.Infrastructure, "test: start", "refused", "no")
+	require.True(t, fault.IsDependency(r.ops.MendFindings(t.Context(), "2025-12-19")), "the tick fails, and the next one goes on")
 }

@@ -85,8 +85,6 @@ type Options struct {
 	PartitionKey func() string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
-	// PurgeDays is for how many days the nightly comparison keeps old rows; 0 keeps all.
-	PurgeDays int
 	// Kinds are the kinds of runs; default run.Kinds().
 	Kinds run.KindTable
 	// Faults are the codes that a request may name; default those of the use cases.

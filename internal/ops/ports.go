@@ -51,9 +51,9 @@ func (a Audit) Notable() bool {
 	return a.Level == "" || a.Level == run.LevelWarn || a.Level == run.LevelError || slices.Contains(PeopleCodes(), a.Action)
 }
 
-// PeopleCodes are the codes that only operators cause.
+// PeopleCodes are the codes that operators cause, and the beginnings of the timer.
 func PeopleCodes() []string {
-	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue, run.CodeFindingAccept}
+	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue, run.CodeCompare}
 }
 
 // AuditPage is a page of entries.
@@ -72,12 +72,13 @@ type AuditLog interface {
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
 }
 
-// FindingStore is the part of reconcile.Findings and reconcile.Accepter that operators need, with the same contracts.
+// FindingStore is the part of reconcile.Findings that operators need, with the same contracts.
 type FindingStore interface {
 	List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error)
 	Counts(ctx context.Context) ([]reconcile.Count, error)
-	LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error)
-	Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error
+	Begin(ctx context.Context, c reconcile.Comparison) (began bool, err error)
+	Next(ctx context.Context) (c reconcile.Comparison, there bool, err error)
+	Last(ctx context.Context) (c reconcile.Comparison, there bool, err error)
 }
 
 // EvidenceStore is the store of evidence for operators. Errors by kind, for all calls: infrastructure, throttled; internal for an invalid name.

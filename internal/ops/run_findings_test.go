@@ -15,17 +15,6 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// saw keeps findings as a comparison does.
-func (r *runs) saw(findings ...reconcile.Key) {
-	r.t.Helper()
-	seen := make([]reconcile.Seen, len(findings))
-	for i, k := range findings {
-		seen[i].Key = k
-	}
-	_, _, err := r.store.Findings(nil).Save(r.t.Context(), "reconcile-1", seen, nil)
-	require.NoError(r.t, err)
-}
-
 // meddle changes a column of a line as another program does.
 func (r *runs) meddle(line int64, table invoice.Table, column, value string) {
 	r.t.Helper()
@@ -92,17 +81,14 @@ func (r *runs) broken() {
 	l, _ := r.sink.Line(4)
 	blank := slices.Repeat([]invoice.Value{invoice.Null()}, len(l.Values))
 	r.sink.SetLine(4, inmem.Line{Values: blank}) // deleted, and made again by the program that makes lines
-	r.meddle(7, invoice.Detail, "CLN_MFR_AI_NM", "accepted")
+	r.meddle(7, invoice.Detail, "CLN_MFR_AI_NM", "not found, too")
 	r.put(result(9, "i", `{"status":"committed","outcome":"manual"}`))
 	r.meddle(9, invoice.Detail, "CLN_MFR_AI_NM", "by hand")
-	r.saw(
+	r.finds(
 		reconcile.Key{Class: reconcile.Edited, Line: 1, Document: id(1)}, reconcile.Key{Class: reconcile.TrackingMissing, Line: 3, Document: id(3)},
 		reconcile.Key{Class: reconcile.RowMissing, Line: 4, Document: id(4)}, reconcile.Key{Class: reconcile.RowMissing, Line: 5, Document: id(5)},
-		reconcile.Key{Class: reconcile.Stale, Line: 6, Document: id(6)}, reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)},
-		reconcile.Key{Class: reconcile.FailedUnmarked, Line: 8, Document: id(8)},
+		reconcile.Key{Class: reconcile.Stale, Line: 6, Document: id(6)},
 	)
-	require.NoError(r.t, r.store.Findings(nil).Accept(r.t.Context(), []reconcile.Key{{Class: reconcile.Edited, Line: 7, Document: id(7)}},
-		run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "pat", Why: "right"}))
 }
 
 func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
@@ -121,7 +107,7 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	require.True(t, l.Tracking)
 	require.Equal(t, "d", r.makerOf(4))
 	require.Equal(t, "newer", r.makerOf(6))
-	require.Equal(t, "accepted", r.makerOf(7))
+	require.Equal(t, "not found, too", r.makerOf(7))
 	require.Equal(t, "by hand", r.makerOf(9))
 	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"pattern":"two_phase","here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
 		string(r.audited(run.CodeRunStart)[1].Detail))
@@ -138,13 +124,11 @@ func TestARewriteOfFindingsLeavesLaterEditsAlone(t *testing.T) {
 	r.startHere(ops.StartRequest{Kind: run.Drain, Why: "x"})
 	r.put(result(1, "new", `{"status":"committed","outcome":"applied"}`))
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
-	for _, mend := range []reconcile.Mend{reconcile.WithWrite, reconcile.ByPeople} {
-		want := map[reconcile.Mend]string{reconcile.WithWrite: "edited since", reconcile.ByPeople: "new"}[mend]
-		stale := reconcile.Seen{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Mend: mend}
-		_, _, err := r.store.Findings(nil).Save(t.Context(), "reconcile-1", []reconcile.Seen{stale}, nil)
-		require.NoError(t, err)
+	for _, mends := range []bool{true, false} {
+		want := map[bool]string{true: "edited since", false: "new"}[mends]
+		r.saves([]reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Sure: true, Mends: mends}}, nil)
 		r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
-		require.Equal(t, want, r.makerOf(1), mend)
+		require.Equal(t, want, r.makerOf(1), mends)
 	}
 }
 
@@ -203,11 +187,11 @@ func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {
 	require.Equal(t, 1, res.Matched)
 }
 
-func TestNoFindingIsOpen(t *testing.T) {
+func TestThereIsNoFinding(t *testing.T) {
 	r := newRuns(t)
 	res := r.start(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
 	require.Empty(t, res.Run)
-	require.Equal(t, "no finding is open of stale", res.Note)
+	require.Equal(t, "there is no finding of stale", res.Note)
 	require.Empty(t, r.runStore.Audits())
 }
 
@@ -217,11 +201,11 @@ func TestTooManyFindingsAreRefused(t *testing.T) {
 	for n := range int64(10_000) {
 		keys = append(keys, reconcile.Key{Class: reconcile.Edited, Line: n + 1, Document: id(n + 1)})
 	}
-	r.saw(keys...)
+	r.finds(keys...)
 	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited}})
 	require.Len(t, res.NotTaken, 10_000, "none exists")
-	r.saw(reconcile.Key{Class: reconcile.Stale, Line: 10_001, Document: id(10_001)})
+	r.finds(reconcile.Key{Class: reconcile.Stale, Line: 10_001, Document: id(10_001)})
 	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}})
 	require.Equal(t, ops.Usage, refusal(err))
-	require.ErrorContains(t, err, "findings: the open ones of edited, stale name more than 10000 documents or lines: name fewer classes")
+	require.ErrorContains(t, err, "findings: those of edited, stale name more than 10000 documents or lines: name fewer classes")
 }

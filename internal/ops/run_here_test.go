@@ -110,22 +110,6 @@ func TestAPausedFlowLeavesTheRun(t *testing.T) {
 	require.Equal(t, run.RunCompleted, p.Status)
 }
 
-// A run without documents is started without a message and without a search. It takes no filter of documents.
-func TestARunOfPassesIsStartedWithoutAMessage(t *testing.T) {
-	r := newRuns(t)
-	r.kinds = append(run.Kinds(), run.KindRow{Kind: "census", Meaning: "counts in passes", Unfiltered: true, Passes: []string{"lines"}})
-	r.renew()
-	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: "census", Since: start(), Why: "x"})
-	require.Equal(t, ops.Usage, refusal(err))
-	res := r.start(ops.StartRequest{Kind: "census", Rate: 60, Why: "every night"})
-	require.Equal(t, []any{run.InPasses, 0, "the timer executes it, for some minutes at a time"}, []any{res.Pattern, res.Matched, res.Note})
-	require.Zero(t, r.queue.Sends())
-	require.Empty(t, r.search.queries)
-	p, err := r.ops.RunShow(t.Context(), res.Run)
-	require.NoError(t, err)
-	require.Equal(t, []any{run.RunRunning, run.InPasses, 60}, []any{p.Status, p.Pattern, p.Rate})
-}
-
 // SQL fails in the middle, and the flow is stopped. What was not tried stays failed, and the run says how it goes on.
 func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	r := newRuns(t)

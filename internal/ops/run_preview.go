@@ -71,10 +71,6 @@ func (p preview) add(m Match) bool {
 // previewRun counts the documents of a run.
 func (o *Ops) previewRun(ctx context.Context, of plan) (Started, error) {
 	res := Started{DryRun: of.dryRun, Kind: of.kind.Kind, First: []Match{}, Failures: []Failures{}}
-	if len(of.kind.Passes) > 0 {
-		res.Pattern = run.InPasses
-		return res, nil
-	}
 	p := preview{&res, map[Failures]int{}}
 	var err error
 	switch {

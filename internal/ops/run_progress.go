@@ -24,8 +24,6 @@ type RunProgress struct {
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
-	// Findings are those of now, of a comparison that has ended.
-	Findings *Found `json:"findings,omitempty"`
 	// Note says what came of an action on the run.
 	Note string `json:"note,omitempty"`
 }
@@ -80,13 +78,7 @@ func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(con
 		if p.Run, err = o.requireRun(ctx, s, id); err != nil {
 			return err
 		}
-		kind, _ := o.o.Kinds.Find(p.Kind)
-		if p.Stats, err = s.Runs.Stats(ctx, id); err != nil || !kind.Compares || p.Status == run.RunRunning {
-			return err
-		}
-		found, err := o.countFindings(ctx, s.Findings)
-		found = o.localFound(found)
-		p.Findings = &found
+		p.Stats, err = s.Runs.Stats(ctx, id)
 		return err
 	})
 	if err != nil {

@@ -49,11 +49,11 @@ type StartRequest struct {
 	IDs []string `json:"ids,omitempty"`
 	// Since is the earliest last change.
 	Since time.Time `json:"since,omitzero"`
-	// Run names another run: the documents that failed or were deferred in it. A comparison waits for its end.
+	// Run names another run: the documents that failed or were deferred in it.
 	Run string `json:"run,omitempty"`
-	// Findings are classes of reconcile.Rewritable: the documents and lines of the open ones, for a kind that writes lines again.
+	// Findings are classes of reconcile.FindingClasses: their documents and lines, for a kind that writes lines again.
 	Findings []reconcile.Class `json:"findings,omitempty"`
-	// All means all documents. A kind that needs no filter goes without; a comparison then looks at what changed since the last one.
+	// All means all documents. A kind that needs no filter goes without.
 	All bool `json:"all,omitempty"`
 	// OverwriteEdits are lines that a kind that writes lines again writes although a person edited them. NotComparable lets it write lines
 	// that cannot be compared with what was written. Neither selects documents.
@@ -71,7 +71,7 @@ type StartRequest struct {
 func (r StartRequest) check(table run.KindTable) (run.KindRow, error) {
 	kind, there := table.Find(r.Kind)
 	ways := 0
-	for _, one := range []bool{len(r.IDs) > 0, !r.Since.IsZero(), r.Run != "" && !kind.Compares, len(r.Findings) > 0, r.All} {
+	for _, one := range []bool{len(r.IDs) > 0, !r.Since.IsZero(), r.Run != "", len(r.Findings) > 0, r.All} {
 		if one {
 			ways++
 		}
@@ -83,20 +83,16 @@ func (r StartRequest) check(table run.KindTable) (run.KindRow, error) {
 		return kind, refuse(Usage, "ids: expected one of ids, since, run, findings and all, found %d", ways)
 	case ways == 0 && !kind.Unfiltered:
 		return kind, refuse(Usage, "all: expected a filter, or that all documents are meant")
-	case len(kind.Passes) > 0 && (!r.Since.IsZero() || r.Limit != 0):
-		return kind, refuse(Usage, "kind: a %s goes with ids or all, run, and a rate", r.Kind)
-	case kind.Compares && r.DryRun:
-		return kind, refuse(Usage, "dry_run: a %s changes no row: there is nothing to preview", r.Kind)
-	case r.Run != "" && !kind.Compares && !kind.OfRun:
+	case r.Run != "" && !kind.OfRun:
 		return kind, refuse(Usage, "run: goes with a kind that tries failed documents again, found %q", string(r.Kind))
 	case (len(r.Findings) > 0 || len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
 		return kind, refuse(Usage, "findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
 	case len(r.Findings) > 0 && (len(r.OverwriteEdits) > 0 || r.NotComparable):
 		return kind, refuse(Usage, "findings: name the lines themselves, without overwrite_edits and not_comparable")
 	}
-	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool { return !slices.Contains(reconcile.Rewritable(), c) })
+	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool { return !slices.Contains(reconcile.FindingClasses(), c) })
 	if unknown >= 0 {
-		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.Rewritable()), Truncate(string(r.Findings[unknown]), MaxKind))
+		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.FindingClasses()), Truncate(string(r.Findings[unknown]), MaxKind))
 	}
 	return kind, nil
 }
@@ -142,6 +138,8 @@ type plan struct {
 	// findings are the classes whose lines are written again. lines are these lines; a dry run shows their change.
 	findings []reconcile.Class
 	lines    map[int64]bool
+	// id is that of the run; empty for a new one.
+	id string
 	// retry: somebody waits for the documents, so few of them are not handed to workers.
 	retry bool
 }
@@ -155,15 +153,10 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		return Started{}, err
 	}
 	p := plan{kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why, findings: r.Findings, filter: run.Filter{
-		IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits, NotComparable: r.NotComparable, Whole: r.All && kind.Compares,
+		IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits, NotComparable: r.NotComparable,
 	}}
 	if err = p.checkBounds(); err != nil {
 		return Started{}, err
-	}
-	if kind.Compares && r.Run != "" { // it waits for that run, and a wrong name would let it begin at once
-		if err = o.stores(ctx, func(ctx context.Context, s Stores) error { _, err := o.requireRun(ctx, s, r.Run); return err }); err != nil {
-			return Started{}, err
-		}
 	}
 	if err := o.mayStart(ctx, p); err != nil {
 		return Started{}, err
@@ -173,7 +166,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 			return Started{}, err
 		}
 		if len(p.lines) == 0 {
-			return nothing(p, "no finding is open of "+joined(r.Findings)), nil
+			return nothing(p, "there is no finding of "+joined(r.Findings)), nil
 		}
 	}
 	return o.start(ctx, p)
@@ -226,7 +219,7 @@ func (o *Ops) mayStart(ctx context.Context, p plan) error {
 // start counts the documents of a run, and starts it if there are any. Errors as StartRun.
 func (o *Ops) start(ctx context.Context, p plan) (Started, error) {
 	res, err := o.previewRun(ctx, p)
-	if err != nil || p.dryRun || (res.Matched == 0 && !res.AtLeast && len(p.kind.Passes) == 0) {
+	if err != nil || p.dryRun || (res.Matched == 0 && !res.AtLeast) {
 		return res, err
 	}
 	here := p.retry && !res.AtLeast && res.Matched <= atOnce
@@ -261,7 +254,7 @@ func (o *Ops) begin(ctx context.Context, p plan, res Started, here bool) (run.Ru
 		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
-		ID: newRunID(string(p.kind.Kind), o.o.Now()), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter, Pattern: res.Pattern,
+		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter, Pattern: res.Pattern,
 		Rate: p.rate, Limit: p.limit, Matched: res.Matched, AtLeast: res.AtLeast,
 		RequestedBy: by, Why: p.why,
 	}
@@ -318,11 +311,8 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	return p, nil
 }
 
-// notify sends the run's message. A note says why that failed. A run without documents needs none.
+// notify sends the run's message. A note says why that failed.
 func (o *Ops) notify(ctx context.Context, row run.Run) (note string, sent bool) {
-	if kind, _ := o.o.Kinds.Find(row.Kind); len(kind.Passes) > 0 {
-		return "the timer executes it, for some minutes at a time", true
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
 	errs := o.p.RunQueue.Send(ctx, []run.Outgoing{run.RunPayload(row).Outgoing(0)})

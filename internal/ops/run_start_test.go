@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -30,7 +31,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		request ops.StartRequest
 		says    string
 	}{
-		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex, reapply or reconcile, found "census"`},
+		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex or reapply, found "census"`},
 		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
 		"ids and a time":             {with(func(r *ops.StartRequest) { r.IDs, r.Since, r.All = []string{"a"}, start(), false }), "ids: expected one of ids, since, run, findings and all, found 2"},
 		"an invalid id":              {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }), "id: expected the id of a document"},
@@ -49,7 +50,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
 		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 10_001) }), "overwrite_edits: expected at most 10000 lines, found 10001"},
 		"findings of a replay":       {ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}}, `findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
-		"findings that have no line": {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.LeftBehind}}, `findings: expected row_missing, tracking_missing, edited, stale, not_in_ledger, found "left_behind"`},
+		"findings that have no line": {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, "left_behind"}}, `findings: expected edited, not_in_ledger, row_missing, stale, tracking_missing, found "left_behind"`},
 		"findings and a time":        {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Since: start()}, "ids: expected one of ids, since"},
 		"findings and lines":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, OverwriteEdits: []int64{1}}, "findings: name the lines themselves"},
 		"findings of everything":     {ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}}, "ids: expected one of ids, since"},
@@ -287,7 +288,7 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Code: run.CodeRunDone} })
 	require.NoError(t, err)
 	r.clock = r.clock.Add(31 * 24 * time.Hour)
-	n, err := r.runStore.Retention().Purge(t.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1)
+	n, err := r.runStore.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	for says, ask := range map[string]func() error{

@@ -68,14 +68,11 @@ func (o *Ops) openRuns(ctx context.Context, view breaker.View) (all []RunState, 
 
 // standsSince is RunState.Since.
 func (o *Ops) standsSince(ctx context.Context, runs RunStore, r run.Run, state string, batches map[run.BatchStatus]int) (since time.Time, err error) {
-	kind, _ := o.o.Kinds.Find(r.Kind)
 	switch {
 	case state == RunSilent:
 		return o.in(o.o.Now().Add(-r.Silent)), nil
 	case state != RunWorks && state != RunDeferred:
 		return time.Time{}, nil
-	case len(kind.Passes) > 0:
-		return o.in(o.o.Now().Add(-r.Idle)), nil
 	}
 	for _, status := range []run.BatchStatus{run.PendingQueue, run.PendingRetry, run.Queued} {
 		if batches[status] == 0 {
@@ -132,20 +129,15 @@ func (o *Ops) runState(r run.Run, batches map[run.BatchStatus]int, flow breaker.
 func (o *Ops) handOffState(r run.Run) (state, says string) {
 	const beats = time.Minute // two heartbeats
 	silent, handedOff := r.Silent.Round(time.Second), documents(r.Documents)+" handed off"
-	kind, _ := o.o.Kinds.Find(r.Kind)
 	switch {
 	case r.Owner != "" && r.Silent >= run.ManagerStale:
 		return RunSilent, fmt.Sprintf("manager silent for %.0f s: another takes it over with the next message", silent.Seconds())
 	case r.Owner != "" && r.Silent > beats:
 		return RunSilent, fmt.Sprintf("manager silent for %.0f s, taken over at %.0f s", silent.Seconds(), run.ManagerStale.Seconds())
-	case r.NextIn > 0 && len(kind.Passes) > 0 && r.Rate == 0:
-		return RunDeferred, fmt.Sprintf("waits for another run, and looks again at %s: `run list` shows it", o.clock(o.o.Now().Add(r.NextIn)))
 	case r.NextIn > 0:
 		return RunDeferred, fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn)), handedOff)
 	case r.Owner != "":
 		return RunWorks, "its manager works: " + handedOff
-	case len(kind.Passes) > 0:
-		return RunWorks, fmt.Sprintf("the recovery timer carries it on, %s so far", documents(r.Documents))
 	case r.Silent >= run.RunSilent:
 		return RunSilent, fmt.Sprintf("no manager has it for %s: the recovery timer sends for one at its next tick", ago(r.Silent))
 	}

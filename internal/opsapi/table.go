@@ -58,8 +58,8 @@ var (
 		(*ops.Ops).BatchList)
 	BatchRequeue = acts("batch.requeue", "batches/requeue", "Send a failed batch again, or all failed batches of a run.", (*ops.Ops).BatchRequeue)
 
-	FindingList   = reads("finding.list", "findings", "List what comparisons found and what is open; or one finding.", (*ops.Ops).FindingList)
-	FindingAccept = acts("finding.accept", "findings/accept", "Accept findings: they stay, until their rows change.", (*ops.Ops).FindingAccept)
+	FindingList    = reads("finding.list", "findings", "List what comparisons found or one finding.", (*ops.Ops).FindingList)
+	FindingCompare = acts("finding.compare", "findings/compare", "Begin a comparison of documents, ledger and rows.", (*ops.Ops).Compare)
 
 	EvidenceShow = reads("evidence.show", "evidence/detail", "Show where a document's evidence is, and what it says of each failure.", (*ops.Ops).EvidenceShow)
 	EvidenceGet  = readsContent("evidence.get", "evidence/content", "Give a file of a document's evidence, in base64.", (*ops.Ops).EvidenceGet)
@@ -86,7 +86,7 @@ func Table() []Row {
 		FlowPause.row(), FlowResume.row(),
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
 		BatchList.row(), BatchRequeue.row(),
-		FindingList.row(), FindingAccept.row(),
+		FindingList.row(), FindingCompare.row(),
 		EvidenceShow.row(), EvidenceGet.row(), EvidenceRestore.row(),
 		AuditList.row(),
 		ReportShow.row(),

@@ -1,10 +1,6 @@
 package reconcile
 
-import (
-	"slices"
-
-	"sqlwriter/internal/run"
-)
+import "slices"
 
 // Class says how something that was compared is: a finding, or one of the classes that are only counted.
 type Class string
@@ -15,24 +11,12 @@ const (
 	RowMissing Class = "row_missing"
 	// TrackingMissing: the line has no row in IVCE_TRKG_MSTR; its other row is as written.
 	TrackingMissing Class = "tracking_missing"
-	// Edited: a value other than the status is not what was written.
+	// Edited: a value other than the status is not what was written: people's allowed work.
 	Edited Class = "edited"
 	// Stale: the line has older content than a committed document.
 	Stale Class = "stale"
 	// NotInLedger: a committed document names a line that the ledger does not have.
 	NotInLedger Class = "not_in_ledger"
-	// FailedUnmarked: a failed document's line has no failure mark.
-	FailedUnmarked Class = "failed_unmarked"
-	// FailedButWritten: a failed document's content is in SQL.
-	FailedButWritten Class = "failed_but_written"
-	// FailedWithoutEvidence: a failed document has no evidence.
-	FailedWithoutEvidence Class = "failed_without_evidence"
-	// EvidenceWithoutFailed: there is evidence of a document that never failed.
-	EvidenceWithoutFailed Class = "evidence_without_failed"
-	// PendingTooLong: a document waits, and is due for an hour or more.
-	PendingTooLong Class = "pending_too_long"
-	// LeftBehind: a lock of the host's trigger that no start of a host removed.
-	LeftBehind Class = "left_behind"
 )
 
 // The classes that are only counted.
@@ -42,25 +26,29 @@ const (
 	Reviewed Class = "reviewed"
 	// NotComparable: the ledger does not say what was written: an adopted line, or one of another HashVersion.
 	NotComparable Class = "not_comparable"
-	// DocumentGone: the document that the ledger or the evidence names does not exist any more.
-	DocumentGone Class = "document_gone"
-	// Changing: it changed each time it was looked at. The next run looks again.
+	// Changing: it changed between the two looks. The next comparison looks again.
 	Changing Class = "changing"
 	// Impossible: its states exclude each other: a mistake of this program.
 	Impossible Class = "impossible"
-	// GoneNow: a finding of an earlier run that is no longer true.
-	GoneNow Class = "gone"
-	// Purged: a row of an earlier run, of a finding that is gone, or of the audit log, that was old and is deleted (Retention).
-	Purged = Class(run.RowsPurged)
+	// NewEdits are those of Edited that no earlier comparison found.
+	NewEdits Class = "edited_new"
 )
 
 // FindingClasses returns the classes of findings in alphabetical order.
-func FindingClasses() (classes []Class) {
+func FindingClasses() []Class { return classesThat(func(m Meaning) bool { return m.Finding }) }
+
+// MendedClasses returns those of FindingClasses that the night writes again.
+func MendedClasses() []Class { return classesThat(func(m Meaning) bool { return m.Mends != "" }) }
+
+func classesThat(is func(Meaning) bool) (classes []Class) {
 	for _, m := range Meanings() {
-		if m.Finding {
+		if is(m) {
 			classes = append(classes, m.Class)
 		}
 	}
 	slices.Sort(classes)
 	return classes
 }
+
+// ofLine reports whether a finding of the class is about a line of the ledger: SubjectLine. The others are of SubjectLink.
+func (c Class) ofLine() bool { return c == RowMissing || c == TrackingMissing || c == Edited }

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sqlwriter/internal/invoice"
@@ -10,17 +9,17 @@ import (
 
 // The details of findings are in words, without values of columns.
 
-func lineDetail(line Line, s snapshot) string {
+func lineDetail(d invoice.Document, line Line) string {
 	switch line.Rows {
 	case RowsMissing:
 		return "IVCE_DTL has no such line; the ledger names content of " + seconds(line.Ledger.SourceTS)
 	case RowsNoTracking:
 		return "IVCE_TRKG_MSTR has no such line"
 	default:
-		if LedgerStateOf(s.doc, line.Ledger) != LedgerSame {
+		if LedgerStateOf(d, line.Ledger) != LedgerSame {
 			return "the document has other content now, so nobody can tell which columns differ"
 		}
-		return "differs in " + strings.Join(differing(s.doc, line), ", ")
+		return "differs in " + strings.Join(differing(d, line), ", ")
 	}
 }
 
@@ -37,41 +36,10 @@ func differing(d invoice.Document, line Line) (names []string) {
 
 func linkDetail(d invoice.Document, c Cell, line Line) string {
 	has := map[LedgerState]string{
-		LedgerNone:    "the ledger has no such line",
-		LedgerSame:    "the line has its content",
-		LedgerOther:   "the line has its content of " + seconds(line.Ledger.SourceTS),
-		LedgerMarked:  "the line has its failure mark",
-		LedgerOlder:   "the line has content of the older document " + line.Ledger.DocumentID,
-		LedgerUnknown: "the ledger names the document, but not its content",
+		LedgerNone:   "the ledger has no such line",
+		LedgerOther:  "the line has its content of " + seconds(line.Ledger.SourceTS),
+		LedgerMarked: "the line has its failure mark",
+		LedgerOlder:  "the line has content of the older document " + line.Ledger.DocumentID,
 	}[c.Ledger]
-	when := "committed at " + d.State.CommittedAt
-	if d.State.Status == invoice.Failed {
-		when = "failed at " + d.State.FailedAt
-	}
-	return fmt.Sprintf("%s; the document was %s, rows: %s", has, when, c.Rows)
-}
-
-func documentDetail(d invoice.Document) string {
-	switch {
-	case d.State.Status == invoice.Failed:
-		return "failed at " + d.State.FailedAt
-	case d.State.RetryAfter > 0:
-		return fmt.Sprintf("%s since %s, due at %s", d.State.Status, seconds(d.TS), seconds(d.State.RetryAfter))
-	}
-	return fmt.Sprintf("%s since %s", d.State.Status, seconds(d.TS))
-}
-
-func episodeDetail(e Episode) string {
-	return fmt.Sprintf("evidence of %s in %s", clock(e.At), e.Folder)
-}
-
-// line is the main line in the folder's name; 0 if there is none.
-func (e Episode) line() int64 {
-	const prefix = "failed/"
-	main, _, _ := strings.Cut(strings.TrimPrefix(e.Folder, prefix), "/")
-	id, err := strconv.ParseInt(main, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
+	return fmt.Sprintf("%s; the document was committed at %s, rows: %s", has, d.State.CommittedAt, c.Rows)
 }

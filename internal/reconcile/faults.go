@@ -1,27 +1,20 @@
 package reconcile
 
 import (
-	"fmt"
-
 	"sqlwriter/internal/fault"
 )
 
 // Faults is the table of this package's codes, for operators.
 func Faults() []fault.Row {
-	const retention = "the contract of Retention (internal/reconcile/ports.go)"
-	given := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; the next night begins anew"}
+	given := fault.Consequence{Spends: fault.Nothing, Next: "the comparison ends, and its error says why; the next night begins anew"}
 	return fault.Of("writer", []fault.Row{
 		{
 			Code: "impossible_cell", Kind: fault.Internal, Source: "docs/findings.md",
 			Own:    fault.Consequence{Spends: fault.Nothing, Next: "it is told and counted as impossible; the others are compared"},
 			Reason: "a comparison met documents and rows in states that exclude each other: a mistake of the app",
 		},
-		{Code: CodeRetentionDays, Kind: fault.Internal, Reason: fmt.Sprintf("a purge keeps at least %d days", LeastRetention), Source: retention, Own: given},
-		{Code: "part", Kind: fault.Internal, Reason: "a purge of an unknown part was asked for", Source: retention, Own: given},
-		{Code: "limit", Kind: fault.Internal, Reason: fmt.Sprintf("a purge of no row was asked for, or of more than %d", MaxPurge), Source: retention, Own: given},
 		{Code: "answer", Kind: fault.Internal, Reason: "a row that the database gave for a comparison cannot be read", Source: "internal/store/shared/reconcile.go", Own: given},
-		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/position.go", Own: given},
-		{Code: "filter", Kind: fault.Internal, Reason: "the filter of a comparison cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
-		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
+		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/comparison.go", Own: given},
+		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "internal/reconcile/steps.go", Own: given},
 	})
 }

@@ -1,104 +1,74 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
-
-	"sqlwriter/internal/run"
-)
-
-// State is the state of a finding.
-type State string
-
-// The states of a finding.
-const (
-	// Open: it was true when it was looked at last.
-	Open State = "open"
-	// Gone: it is no longer true.
-	Gone State = "gone"
-	// Accepted: a person said why it may stay. It opens again when the line's rows change.
-	Accepted State = "accepted"
 )
 
 // Key identifies a finding in its environment.
 type Key struct {
 	Class Class `json:"class"`
-	// Line is the id of the detail row; for a finding about a whole document its main line; 0 without one.
-	Line int64 `json:"line,omitempty"`
-	// Document is the id of the document, or of the lease document of LeftBehind.
-	Document string `json:"document,omitempty"`
+	// Line is the id of the detail row.
+	Line int64 `json:"line"`
+	// Document is the id of the document.
+	Document string `json:"document"`
 }
 
-// Mend is how the timer mends a finding by itself.
-type Mend string
-
-// The ways to mend.
-const (
-	// ByPeople: the timer leaves it alone.
-	ByPeople Mend = ""
-	// WithWrite: all documents of the line are written again in mode write.
-	WithWrite Mend = "write"
-	// WithRewrite: the document is written again in mode rewrite.
-	WithRewrite Mend = "rewrite"
-)
-
-// Seen is a finding as a run saw it.
+// Seen is a finding as a look saw it.
 type Seen struct {
 	Key
 
-	// RowHash identifies the line's rows, status included; empty when both are missing or none is concerned. At most MaxRowHash ASCII
-	// characters.
-	RowHash string `json:"row_hash,omitempty"`
+	// Mark identifies what was compared: the document's _etag, the ledger's row, and the line's rows with their status. At most MaxMark
+	// ASCII characters.
+	Mark string `json:"-"`
+	// Sure: a second look, a quarter of an hour after the first, saw it with the same Mark. Else it is a suspect.
+	Sure bool `json:"-"`
 	// Detail says what was found, in words: columns that differ, other lines, times. It has no values of columns. At most MaxDetail
 	// UTF-16 units.
 	Detail string `json:"detail,omitempty"`
-	Mend   Mend   `json:"mend,omitempty"`
+	// Mends: the night writes it again.
+	Mends bool `json:"mends,omitempty"`
 }
 
-// MaxDetail is the longest Seen.Detail, and MaxRowHash the longest Seen.RowHash.
+// MaxDetail is the longest Seen.Detail, and MaxMark the longest Seen.Mark.
 const (
-	MaxDetail  = 1000
-	MaxRowHash = 128
+	MaxDetail = 1000
+	MaxMark   = 64
 )
 
 // Finding is a row of the table finding.
 type Finding struct {
 	Seen
 
-	State State `json:"state"`
-	// FirstSeen and LastSeen are by the database's clock. A finding that is found again after it was gone begins anew.
+	// FirstSeen and LastSeen are by the database's clock.
 	FirstSeen time.Time `json:"first_seen"`
 	LastSeen  time.Time `json:"last_seen"`
-	// Run is the run that saw it last, or found it gone. QueuedBy is the run that was started to mend it; empty when none was.
-	Run      string `json:"run"`
-	QueuedBy string `json:"queued_by,omitempty"`
-	// AcceptedHash is the RowHash that By accepted, and Why the reason. An open one that has them was accepted before its
-	// rows changed, or before it was gone.
-	AcceptedHash string `json:"accepted_hash,omitempty"`
-	By           string `json:"by,omitempty"`
-	Why          string `json:"why,omitempty"`
 }
 
 // Query selects findings. Zero fields mean any.
 type Query struct {
 	Classes []Class
-	State   State
 	Line    int64
-	// Unqueued leaves out those that a run was started for. Mend bounds them to one way, if not ByPeople.
-	Unqueued bool
-	Mend     Mend
+	// Mends bounds them to those that the night writes again.
+	Mends bool
+	// Suspects adds those that are not Sure.
+	Suspects bool
 }
 
-// Count counts the findings of a class.
+// Count counts the findings of a class that are Sure.
 type Count struct {
 	Class    Class `json:"class"`
-	Open     int   `json:"open"`
-	Accepted int   `json:"accepted"`
-	// First is the FirstSeen of the oldest open one.
+	Findings int   `json:"findings"`
+	// First is the FirstSeen of the oldest one.
 	First time.Time `json:"first,omitzero"`
 }
 
-// MaxOpen bounds the open findings of a class that have rows. The run's counts have the rest.
-const MaxOpen = 10_000
+// MaxFindings bounds the findings of a class that have rows, suspects included. The comparison's counts have the rest.
+const MaxFindings = 10_000
 
-// Outcome is the class as a column of the receipt.
-func (c Class) Outcome() run.Outcome { return run.Outcome(c) }
+// Overwrites reports whether a rewrite writes the finding's line only when an operator names it, because its row is not what was written.
+// Naming it gives it the document's status too. What the night mends has rows as they were written, so a rewrite of it leaves an
+// edit alone that came after the comparison.
+func (f Finding) Overwrites() bool {
+	return !f.Mends && slices.Contains([]Class{RowMissing, Edited, Stale}, f.Class)
+}

@@ -16,17 +16,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/findings.md from the table")
 
-const settledMark = "¹"
-
 func TestProducedFindingsPage(t *testing.T) {
 	const path = "../../docs/findings.md"
 	page, err := template.New("findings.md.tmpl").Funcs(template.FuncMap{
 		"meanings": meaningsTable, "rules": rulesTable, "states": statesTable, "subjects": sections,
-		"settled":  func() string { return settledMark },
-		"fresh":    func() int { return int(RecordedWithin / time.Minute) },
-		"maxLooks": func() int { return tries },
-		"maxMends": func() string { return fmt.Sprintf("%d,%03d", mendedAtOnce/1000, mendedAtOnce%1000) },
-		"lock":     func() int { return int(leftBehindAfter / time.Minute) },
+		"settled": func() int { return int(settled / time.Minute) },
 	}).ParseFiles(filepath.Join("testdata", "findings.md.tmpl"))
 	require.NoError(t, err)
 	var b strings.Builder
@@ -69,13 +63,12 @@ func sections() []section {
 	return []section{
 		{SubjectLine, "A line of the ledger", "With the document that its ledger row names."},
 		{SubjectLink, "A document and one of its lines", "The main line and each duplicate. The ledger may name another document."},
-		{SubjectDocument, "A document and its evidence", "With the newest evidence of the document."},
 	}
 }
 
 // rulesTable leaves out a column that says "any" in every row.
 func rulesTable(s Subject) string {
-	rows := [][]string{{"document", "ledger", "rows", "evidence", "result", "by itself", "because"}}
+	rows := [][]string{{"document", "ledger", "rows", "result", "by itself", "because"}}
 	for _, r := range Rules() {
 		if r.Subject != s {
 			continue
@@ -84,10 +77,11 @@ func rulesTable(s Subject) string {
 		if !r.Impossible {
 			class = "`" + string(r.Class) + "`"
 		}
-		if r.Settled {
-			class += " " + settledMark
+		mends := "-"
+		if r.Mends {
+			mends = "written again"
 		}
-		rows = append(rows, []string{anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), anyOf(r.Evidence), class, orDash(string(r.Mend)), r.Because})
+		rows = append(rows, []string{anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), class, mends, r.Because})
 	}
 	var b strings.Builder
 	for i, row := range rows {
@@ -128,11 +122,10 @@ func statesTable() string {
 		means map[string]string
 	}{
 		{"document", texts(docStates()), map[string]string{
-			"gone": "it does not exist", "not_offered": "left alone: of another environment, without a status, or with an unknown one",
-			"waiting": "to be written: pending, retry_scheduled, or processing", "overdue": "waits, was due for more than an hour, and the flow ran for an hour",
+			"other":     "waits, failed, does not exist, or is left alone: it promises nothing about its lines",
 			"committed": "committed after the adoption", "committed_before": "committed before the adoption, or at a time that cannot be read",
 			"unordered": "committed, without a version or with one from the future: only another writer does that",
-			"manual":    "a person said that its lines were repaired by hand", "failed": "failed for good", "unmarkable": "failed, without a line or a version that could have a mark",
+			"manual":    "a person said that its lines were repaired by hand",
 		}},
 		{"ledger", texts(ledgerStates()), map[string]string{
 			"none": "no row", "same": "this document, this content", "other": "this document, other content", "marked": "this document's failure mark",
@@ -142,10 +135,6 @@ func statesTable() string {
 			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one", "edited": "a value other than the status differs",
 			"no_tracking": "no row in IVCE_TRKG_MSTR, the other as written", "missing": "no row in IVCE_DTL",
 			"unknown": "a row is there, and the ledger does not say what was written",
-		}},
-		{"evidence", texts(evidenceStates()), map[string]string{
-			"there": "there is some, and the document explains it", "unexplained": "there is some for an hour, and nothing in the document explains it",
-			"none": "there is none, and a failed document has some", "not_looked": "nobody looked, or none is to be expected",
 		}},
 	} {
 		fmt.Fprintf(&b, "Of the %s:\n\n", s.of)

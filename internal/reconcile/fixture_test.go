@@ -21,9 +21,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/fill"
 	"sqlwriter/test/inmem"
 )
@@ -48,38 +46,23 @@ type world struct {
 	breaker   *breaker.Breaker
 	commit    *commit.Commit
 	options   reconcile.Options
-	leases    inmem.Leases
-	mended    map[string]mended
-	// writtenAt is when each line was written last.
-	writtenAt map[int64]time.Time
-	flowSince time.Time
-	flowOff   bool
-	log       io.Writer
+	// mended are the comparisons that asked for a run that mends.
+	mended  []string
+	flowOff bool
 	// spoil changes a line that was read.
 	spoil func(line *reconcile.Line)
 	// before and after are called around each call of a port of Reconcile. An error is the call's.
 	before, after func(call string) error
 	calls         map[string]int
 	waited        time.Duration
-	runs          int
-	// purge is that of the runs that begin. old is how many rows of a part are old, purged with how many days each part was.
-	purge  int
-	old    map[reconcile.Part]int
-	purged map[reconcile.Part]int
-	kept   map[int64]kept
-}
-
-type mended struct {
-	mend      reconcile.Mend
-	documents []string
-	why       string
+	asked         int
+	kept          map[int64]kept
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, clock: start(), sink: inmem.NewSink(), mended: map[string]mended{},
-		writtenAt: map[int64]time.Time{}, calls: map[string]int{}, kept: map[int64]kept{}, purged: map[reconcile.Part]int{}, flowSince: start().Add(-48 * time.Hour), log: io.Discard,
+		t: t, clock: start(), sink: inmem.NewSink(), calls: map[string]int{}, kept: map[int64]kept{},
 	}
 	now := w.now
 	w.evidence, w.docs, w.store = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
@@ -89,41 +72,18 @@ func newWorld(t *testing.T) *world {
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	w.breaker = b
-	w.commit = commit.NewCommit(w.docs, applying{w}, commit.Options{
+	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
 		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: w.evidence, Container: "docs",
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
-	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: now, Wait: func(_ context.Context, d time.Duration) error {
+	w.options = reconcile.Options{SysName: sysName, At: 2 * time.Hour, Log: zerolog.Nop(), Now: now, Wait: func(_ context.Context, d time.Duration) error {
 		w.waited += d
+		w.pass(d)
 		return nil
 	}}
+	w.finish() // the night before has nothing to compare
+	w.clock, w.mended, w.calls, w.waited = start(), nil, map[string]int{}, 0
 	return w
-}
-
-// applying notes when lines are written.
-type applying struct{ w *world }
-
-func (a applying) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	if known.SysName == "" {
-		known.SysName = sysName
-	}
-	out, err := a.w.sink.Apply(ctx, items, mode, known)
-	for _, o := range out {
-		for _, r := range o.Rows {
-			if r.Verdict == commit.Applied {
-				a.w.writtenAt[r.DetailID] = a.w.clock
-			}
-		}
-	}
-	return out, err
-}
-
-func (a applying) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return a.w.sink.Heartbeat(ctx, known)
-}
-
-func (a applying) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return a.w.sink.TakeOver(ctx, known)
 }
 
 // document is the text of a document of the environment. Its id has the minute; state is its sql_writer, pending if empty.
@@ -259,72 +219,106 @@ func (w *world) call(name string, do func() error) error {
 
 func (w *world) reconciler() *reconcile.Reconcile {
 	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
-	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Evidence: p, Leases: p, Mender: p, Retention: p, Audits: p, Breaker: p}, w.options)
+	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Mend: p.mend, Breaker: p}, w.options)
 }
 
-// killed ends a call before or after it was done: the process is gone. The step is repeated, as a later tick does.
+// logTo sends the log of comparisons to a writer.
+func (w *world) logTo(to io.Writer) { w.options.Log = zerolog.New(to) }
+
+// killed ends a call before or after it was done: the process is gone. A later tick goes on.
 func killed() error {
 	return fault.New(fault.Infrastructure, "test", "killed", "the process was killed")
 }
 
-// begin begins a run.
-func (w *world) begin(filter run.Filter) run.Run {
+// tick is a tick of the recovery timer, and the five minutes after it.
+func (w *world) tick() error {
 	w.t.Helper()
-	w.runs++
-	text, err := json.Marshal(reconcile.Filter{Filter: filter, PurgeDays: w.purge})
-	require.NoError(w.t, err)
-	row := run.Run{ID: fmt.Sprint("night-", w.runs), SysName: sysName, Kind: run.Reconcile, Filter: text, Pattern: run.InPasses, RequestedBy: "ann"}
-	require.NoError(w.t, w.store.StartRun(w.t.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: row.ID}))
-	row, _, err = w.store.Run(w.t.Context(), row.ID)
-	require.NoError(w.t, err)
-	return row
+	_, err := w.reconciler().Tick(w.t.Context())
+	w.pass(5 * time.Minute)
+	return err
 }
 
-// end ends the oldest run that is running.
-func (w *world) end() {
+// finish ticks until no comparison goes on.
+func (w *world) finish() {
 	w.t.Helper()
-	open, err := w.store.OpenRuns(w.t.Context(), sysName, 1)
-	require.NoError(w.t, err)
-	_, err = w.store.CancelRun(w.t.Context(), open[0].ID, run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "x"})
-	require.NoError(w.t, err)
-	ended, err := w.store.CompleteRun(w.t.Context(), open[0].ID, time.Hour, func(run.RunStatus, run.Stats) run.Audit {
-		return run.Audit{Code: run.CodeRunCancelled, Level: run.LevelInfo, By: "x", Why: "x"}
-	})
-	require.NoError(w.t, err)
-	require.True(w.t, ended)
+	for range 1000 {
+		if err := w.tick(); err != nil {
+			require.True(w.t, fault.IsDependency(err), "%v", err)
+		}
+		if _, there, err := w.findings.Next(w.t.Context()); err == nil && !there {
+			return
+		}
+	}
+	w.t.Fatal("a comparison does not end")
 }
 
-// night is a whole run.
-func (w *world) night(filter run.Filter) run.Run {
+// night lets the next night come and its comparison end.
+func (w *world) night() reconcile.Comparison {
 	w.t.Helper()
-	row := w.begin(filter)
-	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
-	done, err := run.NewExecutor(run.Ports{Store: w.store, Breaker: p, Passes: map[run.Kind]run.Step{run.Reconcile: w.reconciler().Step}}, run.Options{
-		SysName: sysName, Instance: "test", Log: zerolog.Nop(), Now: w.now, Draw: func() float64 { return 0.5 },
-		Wait:  func(_ context.Context, d time.Duration) error { w.pass(d); return nil },
-		Every: func(time.Duration, func()) (stop func()) { return func() {} },
-	}).Execute(w.t.Context(), row.ID)
-	require.NoError(w.t, err)
-	require.Equal(w.t, run.Executed{}, done)
-	row, _, err = w.store.Run(w.t.Context(), row.ID)
-	require.NoError(w.t, err)
-	require.Equal(w.t, run.RunCompleted, row.Status)
-	return row
+	w.toTheNight()
+	id := w.clock.Format(time.DateOnly)
+	for range 1000 {
+		if err := w.tick(); err != nil {
+			require.True(w.t, fault.IsDependency(err), "%v", err)
+		}
+		if c, there := w.store.Comparison(id); there && c.Ended {
+			require.Empty(w.t, c.Error)
+			return c
+		}
+	}
+	w.t.Fatal("the night does not end")
+	return reconcile.Comparison{}
 }
 
-// counted are the counts of a run that are not 0.
-func counted(row run.Run) map[string]int {
-	counts := maps.Clone(row.Counts)
-	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
+// toTheNight lets time pass until the next night begins.
+func (w *world) toTheNight() {
+	day := 24 * time.Hour
+	w.clock = w.clock.Truncate(day).Add(day).Add(w.options.At)
+}
+
+// compare is a comparison that a person asked for, of everything or of some documents.
+func (w *world) compare(whole bool, ids ...string) reconcile.Comparison {
+	w.t.Helper()
+	id := w.ask(whole, ids...)
+	w.finish()
+	c, there := w.store.Comparison(id)
+	require.True(w.t, there)
+	require.Empty(w.t, c.Error)
+	return c
+}
+
+// ask begins a comparison that a person asks for. The night of the day was begun before.
+func (w *world) ask(whole bool, ids ...string) (id string) {
+	w.t.Helper()
+	w.pass(time.Minute)
+	w.asked++
+	id = fmt.Sprint("asked-", w.asked)
+	began, err := w.findings.Begin(w.t.Context(), reconcile.Comparison{ID: id, IDs: ids, Whole: whole, By: "ann", Why: "x"})
+	require.NoError(w.t, err)
+	require.True(w.t, began)
+	return id
+}
+
+// last is the last comparison that ended.
+func (w *world) last() reconcile.Comparison {
+	w.t.Helper()
+	c, there, err := w.findings.Last(w.t.Context())
+	require.NoError(w.t, err)
+	require.True(w.t, there)
+	return c
+}
+
+// counted are the counts that are not 0.
+func counted(c reconcile.Comparison) map[reconcile.Class]int {
+	counts := maps.Clone(c.Counts)
+	maps.DeleteFunc(counts, func(_ reconcile.Class, n int) bool { return n == 0 })
 	return counts
 }
 
-// open lists the open findings as "class line document".
-func (w *world) open() []string { return w.inState(reconcile.Open) }
-
-func (w *world) inState(state reconcile.State) []string {
+// found lists the findings as "class line document".
+func (w *world) found() []string {
 	list := []string{}
-	for _, f := range w.all(reconcile.Query{State: state}) {
+	for _, f := range w.all(reconcile.Query{}) {
 		list = append(list, name(f.Key))
 	}
 	slices.Sort(list)
@@ -337,15 +331,6 @@ func (w *world) all(q reconcile.Query) []reconcile.Finding {
 	list, err := w.findings.List(w.t.Context(), q, nil, 1<<20)
 	require.NoError(w.t, err)
 	return list
-}
-
-// accept accepts the open findings of a class.
-func (w *world) accept(class reconcile.Class) {
-	w.t.Helper()
-	for _, f := range w.all(reconcile.Query{Classes: []reconcile.Class{class}, State: reconcile.Open}) {
-		a := run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "ann", Why: "right"}
-		require.NoError(w.t, w.findings.Accept(w.t.Context(), []reconcile.Key{f.Key}, a))
-	}
 }
 
 func name(key reconcile.Key) string {
@@ -374,8 +359,6 @@ func (p ports) Permit(context.Context) error {
 	})
 }
 
-func (p ports) ClosedSince(context.Context) (time.Time, bool) { return p.w.flowSince, !p.w.flowOff }
-
 func (p rowsOf) Scan(ctx context.Context, after int64, limit int) (s reconcile.Scanned, err error) {
 	require.LessOrEqual(p.w.t, limit, reconcile.MaxScan)
 	err = p.w.call("Scan", func() error { s, err = p.rows.Scan(ctx, after, limit); return err })
@@ -385,20 +368,12 @@ func (p rowsOf) Scan(ctx context.Context, after int64, limit int) (s reconcile.S
 func (p rowsOf) Lines(ctx context.Context, ids []int64) (lines []reconcile.Line, err error) {
 	require.LessOrEqual(p.w.t, len(ids), reconcile.MaxLines)
 	err = p.w.call("Lines", func() error { lines, err = p.rows.Lines(ctx, ids); return err })
-	for i, line := range lines {
-		if line.Ledger.Outcome != "" {
-			lines[i].Ledger.WrittenAt = p.w.writtenAt[line.ID]
-		}
+	for i := range lines {
 		if p.w.spoil != nil {
 			p.w.spoil(&lines[i])
 		}
 	}
 	return lines, err
-}
-
-func (p rowsOf) Names(ctx context.Context, after int64, limit int) (page reconcile.NamesPage, err error) {
-	err = p.w.call("Names", func() error { page, err = p.rows.Names(ctx, after, limit); return err })
-	return page, err
 }
 
 func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
@@ -415,64 +390,32 @@ func (p documentsOf) ReadMany(ctx context.Context, ids []string) (docs []json.Ra
 	return docs, charge, err
 }
 
-func (p documentsOf) Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error) {
-	require.LessOrEqual(p.w.t, len(ids), 1000)
-	err = p.w.call("Heads", func() error { docs, charge, err = p.documents.Heads(ctx, ids); return err })
-	return docs, charge, err
-}
-
-func (p documentsOf) OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error) {
-	require.LessOrEqual(p.w.t, len(lines), 100)
-	err = p.w.call("OfLines", func() error { ids, charge, err = p.documents.OfLines(ctx, lines); return err })
-	return ids, charge, err
-}
-
-func (p ports) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {
-	err = p.w.call("Episodes", func() error { page, next, err = p.w.evidence.Episodes(ctx, at); return err })
-	return page, next, err
-}
-
-func (p ports) Newest(ctx context.Context, d invoice.Document) (newest reconcile.Episode, there bool, err error) {
-	err = p.w.call("Newest", func() error { newest, there, err = p.w.evidence.Newest(ctx, d); return err })
-	return newest, there, err
-}
-
-func (p ports) KeepReport(ctx context.Context, name string, content []byte, contentType string) error {
-	return p.w.call("KeepReport", func() error { return p.w.evidence.KeepReport(ctx, name, content, contentType) })
-}
-
-func (p ports) Locks(ctx context.Context) (locks []reconcile.Lock, err error) {
-	err = p.w.call("Locks", func() error { locks, err = p.w.leases.Locks(ctx); return err })
-	return locks, err
-}
-
-func (p ports) Mend(_ context.Context, id string, mend reconcile.Mend, documents []string, why string) error {
+func (p ports) mend(_ context.Context, comparison string) error {
 	return p.w.call("Mend", func() error {
-		if _, there := p.w.mended[id]; !there {
-			p.w.mended[id] = mended{mend, slices.Clone(documents), why}
+		if !slices.Contains(p.w.mended, comparison) {
+			p.w.mended = append(p.w.mended, comparison)
 		}
 		return nil
 	})
 }
 
-func (p ports) Purge(_ context.Context, part reconcile.Part, days, limit int) (rows int, err error) {
-	err = p.w.call("Purge", func() error {
-		rows = min(limit, p.w.old[part])
-		p.w.old[part] -= rows
-		p.w.purged[part] = days
-		return nil
-	})
-	return rows, err
+func (p findingsOf) Begin(ctx context.Context, c reconcile.Comparison) (began bool, err error) {
+	err = p.w.call("Begin", func() error { began, err = p.w.findings.Begin(ctx, c); return err })
+	return began, err
 }
 
-func (p ports) WriteOnce(ctx context.Context, a run.Audit) error {
-	return p.w.call("WriteOnce", func() error { return ops.OncePerRun{Log: p.w.store.AuditLog(), Runs: p.w.store}.WriteOnce(ctx, a) })
+func (p findingsOf) Next(ctx context.Context) (c reconcile.Comparison, there bool, err error) {
+	err = p.w.call("Next", func() error { c, there, err = p.w.findings.Next(ctx); return err })
+	return c, there, err
 }
 
-func (p findingsOf) Save(ctx context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
-	require.LessOrEqual(p.w.t, len(seen), 1000)
-	err = p.w.call("Save", func() error { opened, closed, err = p.w.findings.Save(ctx, id, seen, gone); return err })
-	return opened, closed, err
+func (p findingsOf) Last(ctx context.Context) (c reconcile.Comparison, there bool, err error) {
+	err = p.w.call("Last", func() error { c, there, err = p.w.findings.Last(ctx); return err })
+	return c, there, err
+}
+
+func (p findingsOf) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+	return p.w.call("Save", func() error { return p.w.findings.Save(ctx, c, put, drop) })
 }
 
 func (p findingsOf) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding, err error) {
@@ -484,20 +427,6 @@ func (p findingsOf) List(ctx context.Context, q reconcile.Query, after *reconcil
 func (p findingsOf) Counts(ctx context.Context) (counts []reconcile.Count, err error) {
 	err = p.w.call("Counts", func() error { counts, err = p.w.findings.Counts(ctx); return err })
 	return counts, err
-}
-
-func (p findingsOf) MarkQueued(ctx context.Context, by string, keys []reconcile.Key) error {
-	return p.w.call("MarkQueued", func() error { return p.w.findings.MarkQueued(ctx, by, keys) })
-}
-
-func (p findingsOf) LastCompleted(ctx context.Context, kind run.Kind) (id string, began time.Time, ok bool, err error) {
-	err = p.w.call("LastCompleted", func() error { id, began, ok, err = p.w.findings.LastCompleted(ctx, kind); return err })
-	return id, began, ok, err
-}
-
-func (p findingsOf) Waits(ctx context.Context, r run.Run, follows string) (waits bool, err error) {
-	err = p.w.call("Waits", func() error { waits, err = p.w.findings.Waits(ctx, r, follows); return err })
-	return waits, err
 }
 
 func (p findingsOf) AdoptedAt(context.Context) (at time.Time, err error) {

@@ -40,6 +40,9 @@ type history struct {
 	// left are documents that an instance gave up with an error line. If their content is of the second of an older one, it may have been
 	// overwritten by that: the one inconsistency of the product itself.
 	left map[string]bool
+	// torn are documents of which an instance wrote a content when they had another one of the same second: the same, if nobody was left to
+	// see it. A process may die, and a run that writes committed documents again records nothing.
+	torn map[string]bool
 	// refusing: the database refuses some content for now.
 	refusing bool
 
@@ -63,7 +66,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{
 		t: t, r: rand.New(rand.NewPCG(seed, 19)), clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC),
 		sink: inmem.NewSink(), control: inmem.NewControl(), episodes: map[string][]episode{},
-		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{}, left: map[string]bool{}, parked: make(chan struct{}),
+		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{}, left: map[string]bool{}, torn: map[string]bool{},
+		parked: make(chan struct{}),
 	}
 	h.docs = inmem.NewDocuments(func() time.Time { return h.clock })
 	for line := range int64(historyLines) {
@@ -183,6 +187,16 @@ func (a *actor) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 		for _, v := range it.Values {
 			if !it.FailureMark && (strings.HasPrefix(v.Text, "bad") || a.h.refusing && strings.HasPrefix(v.Text, "moody")) {
 				return nil, fault.New(fault.Document, "test", "515", "the database refuses the value")
+			}
+		}
+	}
+	for _, it := range items {
+		for _, then := range a.h.past[it.DocumentID] {
+			if then.raw == nil {
+				continue
+			}
+			if d := a.h.read(then.raw); d.TS == it.SourceTS && d.Hash != it.Hash {
+				a.h.torn[it.DocumentID] = true
 			}
 		}
 	}

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -41,18 +38,7 @@ func (w *world) back(line int64) {
 	k := w.kept[line]
 	w.sink.SetLine(line, k.line)
 	w.sink.SetEntry(line, k.entry)
-	w.dropEvidence(w.idOf(line))
 	w.put(document(int(line%600), line, "ACME", stateOf(k.state), w.doc(w.idOf(line)).Duplicates...))
-}
-
-// dropEvidence deletes the evidence of a document.
-func (w *world) dropEvidence(id string) {
-	w.t.Helper()
-	for name := range w.evidence.Files() {
-		if f, ok := commit.ReadEvidenceName(name); ok && f.DocumentID == id {
-			w.evidence.Remove(f.Folder)
-		}
-	}
 }
 
 // idOf is the id of a consistent document.
@@ -64,23 +50,6 @@ func stateOf(s invoice.State) string {
 		panic(err)
 	}
 	return string(text)
-}
-
-// fail makes a committed document failed, as Commit does: evidence, mark, status.
-func (w *world) fail(line int64) string {
-	w.t.Helper()
-	id := w.idOf(line)
-	w.put(document(int(line%600), line, "FAILS", "", w.doc(id).Duplicates...))
-	d := w.doc(id)
-	for _, file := range []string{"original.json", "error.json", "metadata.json"} {
-		require.NoError(w.t, w.evidence.Keep(w.t.Context(), commit.EvidenceFolder(d, 0)+"/"+file, fmt.Appendf(nil, `{"document_id":%q}`, id)))
-	}
-	_, err := applying{w}.Apply(w.t.Context(), []commit.Item{commit.MarkOf(d)}, commit.Write, breaker.Heartbeat{SysName: sysName})
-	require.NoError(w.t, err)
-	w.record(id, func(s *invoice.State) {
-		s.Status, s.FailedAt, s.LastErrorKind, s.LastErrorCode = invoice.Failed, invoice.Stamp(w.clock, time.UTC), "document", "2628"
-	})
-	return id
 }
 
 // reapply writes documents again in mode write, as a run that mends does.
@@ -144,53 +113,11 @@ func corruptions() []corruption {
 			w.sink.DeleteEntry(line)
 			w.touch(line)
 		}), func(w *world, line int64) { w.reapply(w.idOf(line)) }},
-		{"a lost mark", func(w *world, line int64) []string {
-			w.keep(line)
-			w.fail(line)
-			w.sink.DeleteEntry(line)
-			return one(reconcile.FailedUnmarked)(w, line)
-		}, back},
-		{"a written document that failed", func(w *world, line int64) []string {
-			w.keep(line)
-			w.fail(line)
-			k := w.kept[line]
-			w.put(document(int(line%600), line, "ACME", stateOf(w.doc(w.idOf(line)).State), w.doc(w.idOf(line)).Duplicates...))
-			w.sink.SetLine(line, k.line)
-			w.sink.SetEntry(line, k.entry)
-			return one(reconcile.FailedButWritten)(w, line)
-		}, back},
-		{"lost evidence", func(w *world, line int64) []string {
-			w.keep(line)
-			id := w.fail(line)
-			w.dropEvidence(id)
-			return one(reconcile.FailedWithoutEvidence)(w, line)
-		}, back},
-		{"evidence of nothing", planted(reconcile.EvidenceWithoutFailed, func(w *world, line int64) {
-			d := w.doc(w.idOf(line))
-			require.NoError(w.t, w.evidence.Keep(w.t.Context(), commit.EvidenceFolder(d, 0)+"/metadata.json", fmt.Appendf(nil, `{"document_id":%q}`, d.ID)))
-		}), func(w *world, line int64) {
-			w.dropEvidence(w.idOf(line))
-		}},
-		{"a document that waits", planted(reconcile.PendingTooLong, func(w *world, line int64) {
-			w.put(document(int(line%600), line, "WAITS", "", w.doc(w.idOf(line)).Duplicates...))
-		}), func(w *world, line int64) { w.offer(w.idOf(line)) }},
-		{"a lock", func(w *world, _ int64) []string {
-			w.leases.Set(reconcile.Lock{ID: "web-lock", At: w.clock})
-			return []string{"left_behind 0 web-lock"}
-		}, func(w *world, _ int64) { w.leases.Set() }},
 		{"an edit of content that changed since", func(w *world, line int64) []string {
 			w.keep(line)
 			edit(w, line)
 			change(w, line)
 			return append(one(reconcile.Edited)(w, line), one(reconcile.Stale)(w, line)...)
-		}, back},
-		{"a lost row of a failed document, with its mark and evidence", func(w *world, line int64) []string {
-			w.keep(line)
-			id := w.fail(line)
-			w.sink.DeleteLine(line)
-			w.sink.DeleteEntry(line)
-			w.dropEvidence(id)
-			return one(reconcile.FailedWithoutEvidence)(w, line)
 		}, back},
 	}
 }
@@ -220,7 +147,7 @@ func (w *world) harmless(lines ...int64) {
 	}
 }
 
-// Each corruption alone: it is found, by its class, and by the next night it is gone when its cause is.
+// Each corruption alone: it is found, by its class, and by the next night it is no finding when its cause is gone.
 func TestEachCorruptionIsFoundAndGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range corruptions() {
@@ -228,29 +155,23 @@ func TestEachCorruptionIsFoundAndGone(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.consistent(12)
-			w.night(run.Filter{})
-			w.pass(24 * time.Hour)
+			w.night()
 			want := c.plant(w, 4)
 			slices.Sort(want)
-			w.pass(2 * time.Hour)
-			found := w.night(run.Filter{})
-			require.Equal(t, want, w.open())
+			found := w.night()
+			require.Equal(t, want, w.found())
 			for _, f := range w.all(reconcile.Query{}) {
 				require.NotEmpty(t, f.Detail)
-				require.Equal(t, 1, found.Counts[string(f.Class)])
+				require.Equal(t, 1, found.Counts[f.Class])
 			}
-			w.pass(24 * time.Hour)
-			again := w.night(run.Filter{})
-			require.Equal(t, want, w.open())
-			require.Zero(t, again.Counts["gone"])
+			again := w.night()
+			require.Equal(t, want, w.found())
 			for _, f := range w.all(reconcile.Query{}) {
-				require.Equal(t, again.ID, f.Run, "%s was looked at again", name(f.Key))
+				require.Equal(t, 1, again.Counts[f.Class], "%s was looked at again", name(f.Key))
 			}
 			c.mend(w, 4)
-			w.pass(2 * time.Hour)
-			mended := w.night(run.Filter{})
-			require.Empty(t, w.open())
-			require.Equal(t, len(want), mended.Counts["gone"])
+			w.night()
+			require.Empty(t, w.all(reconcile.Query{Suspects: true}))
 		})
 	}
 }
@@ -263,9 +184,8 @@ func TestAllCorruptionsAreFoundExactly(t *testing.T) {
 		size = 2500
 	}
 	w.consistent(size)
-	w.night(run.Filter{Mend: true})
-	require.Empty(t, w.open())
-	w.pass(24 * time.Hour)
+	w.night()
+	require.Empty(t, w.found())
 	var want []string
 	at := map[int64]corruption{}
 	for times := range int64(5) {
@@ -276,37 +196,19 @@ func TestAllCorruptionsAreFoundExactly(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	want = slices.Compact(want) // there is one lock
 	var quiet []int64
 	for line := range int64(400) {
 		quiet = append(quiet, 2000+line)
 	}
 	w.harmless(quiet...)
-	w.pass(2 * time.Hour)
-	row := w.night(run.Filter{Mend: true})
-	require.Equal(t, want, w.open())
-	require.Equal(t, 100, row.Counts["reviewed"])
+	c := w.night()
+	require.Equal(t, want, w.found())
+	require.Equal(t, 100, c.Counts[reconcile.Reviewed])
 	for line, c := range at {
 		c.mend(w, line)
 	}
-	w.pass(2 * time.Hour)
-	w.night(run.Filter{})
-	require.Empty(t, w.open())
-	w.pass(time.Hour)
-	whole := w.night(run.Filter{Whole: true})
-	require.Empty(t, w.open(), "a comparison of everything finds no more: %v", counted(whole))
-}
-
-// A document that the ledger names, or evidence is of, may be gone. It is counted by a comparison of everything.
-func TestAGoneDocumentIsCounted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.consistent(12)
-	for _, line := range []int64{1, 2, 3} { // 3 has a duplicate
-		w.docs.Delete(w.idOf(line))
-	}
-	require.Zero(t, w.night(run.Filter{}).Counts["document_gone"])
-	row := w.night(run.Filter{Whole: true})
-	require.Equal(t, 4, row.Counts["document_gone"])
-	require.Empty(t, w.open())
+	w.night()
+	require.Empty(t, w.found())
+	whole := w.compare(true)
+	require.Empty(t, w.found(), "a comparison of everything finds no more: %v", counted(whole))
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 )
 
 // Rows reads the ledger and the user's two tables. It changes nothing. Errors by kind: infrastructure, throttled, quota, contention.
@@ -18,12 +17,9 @@ type Rows interface {
 	// environments. No write of ours comes between a line's ledger row and its other rows; a line without a ledger row may get one
 	// meanwhile.
 	Lines(ctx context.Context, ids []int64) ([]Line, error)
-	// Names returns the documents of the environment's ledger rows after an id, in the order of their ids. It reads at most limit ledger
-	// rows, whatever their environment.
-	Names(ctx context.Context, after int64, limit int) (NamesPage, error)
 }
 
-// MaxLines is the most lines of one Rows.Lines, and MaxScan of one Rows.Scan and one Rows.Names.
+// MaxLines is the most lines of one Rows.Lines, and MaxScan of one Rows.Scan.
 const (
 	MaxLines = 1000
 	MaxScan  = 1000
@@ -40,19 +36,6 @@ type Scanned struct {
 	Same, Reviewed, NotComparable int
 	// Differ are the ids of the others.
 	Differ []int64
-}
-
-// NamesPage is the result of Rows.Names. Last and More are as in Scanned.
-type NamesPage struct {
-	Lines []LineDocument
-	Last  int64
-	More  bool
-}
-
-// LineDocument is a line and the document that the ledger names for it.
-type LineDocument struct {
-	ID         int64
-	DocumentID string
 }
 
 // Line is a line in SQL.
@@ -80,8 +63,6 @@ type Ledger struct {
 	HashVersion int
 	// WriteID is another one after each write.
 	WriteID string
-	// WrittenAt is when the row was last written (applied_at), by the database's clock.
-	WrittenAt time.Time
 }
 
 // RowState compares a line's rows with its ledger row.
@@ -104,83 +85,29 @@ const (
 	RowsUnknown RowState = "unknown"
 )
 
-// Findings keeps the findings of the environment. Errors by kind: infrastructure, throttled, quota, contention.
+// Findings keeps the comparisons, findings and suspects of the environment. Errors by kind: infrastructure, throttled, quota, contention.
 type Findings interface {
-	// Save stores what a run saw and what is no longer true, in one transaction. It may be repeated with the same arguments.
+	// Begin adds a comparison; false if there is one with its ID, and nothing is changed.
+	Begin(ctx context.Context, c Comparison) (began bool, err error)
+	// Next returns the comparison that was begun first of those that have not ended; false if there is none.
+	Next(ctx context.Context) (c Comparison, there bool, err error)
+	// Last returns the comparison that began last of those that ended without an Error and named no documents; false if there is none.
+	Last(ctx context.Context) (c Comparison, there bool, err error)
+	// Save stores a step of a comparison: its position, counts and end, what looks saw, and deletes what is no longer so; all in one
+	// transaction. Step becomes one higher. If it is not c.Step, or the comparison has ended, it changes nothing: contention, condition
+	// Changed. So of two ticks that do the same step one saves it.
 	//
-	// A finding that is not open is opened: new, gone before, or accepted with another RowHash. Opened ones get FirstSeen now and no
-	// QueuedBy. An open one keeps both. All seen ones get LastSeen, Run, RowHash, Detail and Mend. While a class has MaxOpen open ones,
-	// none of the class is opened. Keys in gone become gone, unless the same run saw them.
-	//
-	// It returns how many it opened, and how many of the keys in gone this run made gone. A repeated call opens none.
-	Save(ctx context.Context, runID string, seen []Seen, gone []Key) (opened, closed int, err error)
+	// A new finding gets FirstSeen now, a known one keeps it, and keeps to be Sure. All of put get LastSeen, Mark, Detail and Mends. While a
+	// class has MaxFindings, none of the class is added.
+	Save(ctx context.Context, c Comparison, put []Seen, drop []Key) error
 	// List returns findings after a key (nil begins), at most limit. They are in the order of class, line, and run.DocumentKey of the
 	// document. Without Query.Classes it returns those of FindingClasses.
 	List(ctx context.Context, q Query, after *Key, limit int) ([]Finding, error)
-	// Counts counts the open and accepted findings of each class that has some, in the order of their classes.
+	// Counts counts the findings of each class that has some, in the order of their classes; no suspects.
 	Counts(ctx context.Context) ([]Count, error)
-	// MarkQueued sets QueuedBy of open findings that have none.
-	MarkQueued(ctx context.Context, by string, keys []Key) error
-	// LastCompleted returns the last run of a kind that ended completed, and when it began; false if there is none. A run that named
-	// documents does not count, because it compared nothing else.
-	LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error)
-	// Waits reports whether a run is to wait: an older run of its kind is running, or the run that it is to follow. One that was asked
-	// to end is running until it has ended.
-	Waits(ctx context.Context, r run.Run, follows string) (bool, error)
 	// AdoptedAt returns when the ledger was adopted, or declared empty; the zero time when it was not.
 	AdoptedAt(ctx context.Context) (time.Time, error)
 }
-
-// Accepter accepts findings for an operator. The adapters of Findings implement it too.
-type Accepter interface {
-	// Accept accepts open findings with the RowHash that they have now: a has the words of who and why, and becomes an entry of the audit log
-	// in the same transaction. Accepted ones are accepted again. If one of the keys is gone or unknown, it changes nothing: contention, condition
-	// Changed. Without keys it does nothing. Errors by kind: infrastructure, throttled, quota, contention; internal for an invalid entry.
-	Accept(ctx context.Context, keys []Key, a run.Audit) error
-}
-
-// Retention deletes the environment's old rows. Nothing else of ours deletes any. Errors by kind: infrastructure, throttled, quota, contention;
-// internal for invalid arguments, code "retention_days" for fewer days than LeastRetention.
-type Retention interface {
-	// Purge deletes rows of a part that are older than days, by the database's clock: at most limit of them (1 to MaxPurge), in one
-	// transaction. It returns how many; 0 means that none is left. Fewer than limit does not mean so. After an error, and after any
-	// crash, a repeated call goes on.
-	//
-	// ErrorDetails go by when they were added; those of a running run stay. GoneFindings go by LastSeen, the audit log by when an entry
-	// was written.
-	//
-	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing continues it. Its
-	// batches go first, then documents and workers, and its own row last. Runs stay that are running, that a running run names
-	// (run.Filter.Run), or that Findings.LastCompleted returns for the kind that compares.
-	Purge(ctx context.Context, part Part, days, limit int) (rows int, err error)
-}
-
-// Audits writes the audit log. Errors by kind: infrastructure, throttled, quota, contention; internal for an invalid entry.
-type Audits interface {
-	// WriteOnce adds an entry about a run, unless there is one with its code.
-	WriteOnce(ctx context.Context, a run.Audit) error
-}
-
-// MaxPurge is the most rows of one Retention.Purge: SQL Server may lock a whole table for a statement that locks 5,000 rows.
-const MaxPurge = 1000
-
-// LeastRetention is the least days of Retention.Purge. The database refuses fewer, whoever asks.
-const LeastRetention = 30
-
-// Part names what one Retention.Purge deletes.
-type Part string
-
-// The parts.
-const (
-	ErrorDetails Part = "error_details"
-	// EndedRuns have their batches, documents and workers with them.
-	EndedRuns    Part = "runs"
-	GoneFindings Part = "findings"
-	AuditLog     Part = "audit_log"
-)
-
-// Parts returns the parts in the order of a purge.
-func Parts() []Part { return []Part{ErrorDetails, EndedRuns, GoneFindings, AuditLog} }
 
 // Documents reads the container. Charge is request units. Errors by kind: infrastructure, throttled.
 type Documents interface {
@@ -190,47 +117,4 @@ type Documents interface {
 	Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error)
 	// ReadMany returns those of at most 100 documents that exist, whole, of any environment, in no order.
 	ReadMany(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
-	// Heads is ReadMany of up to 1,000 documents without their content: id, _ts, _etag, request_details.sys_name, sql_writer without attempts.
-	Heads(ctx context.Context, ids []string) (docs []invoice.Projection, charge float64, err error)
-	// OfLines returns the ids of the environment's documents that name one of at most 100 lines, as main line or duplicate.
-	OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error)
-}
-
-// Evidence reads evidence and keeps reports. Errors by kind: infrastructure, throttled, quota.
-type Evidence interface {
-	// Episodes returns the next episodes of failed documents, in the order of their names, and the position after them; "" begins, and
-	// ends. Those that have no metadata.json are not complete and not returned.
-	Episodes(ctx context.Context, at string) (page []Episode, next string, err error)
-	// Newest returns the newest complete episode of a document; false without one.
-	Newest(ctx context.Context, d invoice.Document) (Episode, bool, error)
-	// KeepReport stores a file under reports/{sys_name}/{name}, over an older one.
-	KeepReport(ctx context.Context, name string, content []byte, contentType string) error
-}
-
-// Episode is the evidence of one failure of a document.
-type Episode struct {
-	// DocumentID is from metadata.json where the name does not hold it whole.
-	DocumentID string
-	// Folder is the folder within the environment, as commit.EvidenceFolder.
-	Folder string
-	// At is when its metadata.json was stored.
-	At time.Time
-}
-
-// Leases reads the lease container. Errors by kind: infrastructure, throttled.
-type Leases interface {
-	// Locks returns the host's locks under our lease prefix, and when each was written.
-	Locks(ctx context.Context) ([]Lock, error)
-}
-
-// Lock is a document by which a host that starts keeps others out.
-type Lock struct {
-	ID string
-	At time.Time
-}
-
-// Mender starts the runs that mend.
-type Mender interface {
-	// Mend starts a run that names documents, for the timer. The id is the caller's; a run that exists already is success.
-	Mend(ctx context.Context, id string, mend Mend, documents []string, why string) error
 }

@@ -12,14 +12,8 @@ type DocState string
 
 // The states of a document.
 const (
-	// DocGone: it does not exist.
-	DocGone DocState = "gone"
-	// DocNotOffered: it is left alone: of another environment, without a status, or with an unknown one.
-	DocNotOffered DocState = "not_offered"
-	// DocWaiting: it is to be written.
-	DocWaiting DocState = "waiting"
-	// DocOverdue: it waits, and was due for an hour or more in which the flow ran.
-	DocOverdue DocState = "overdue"
+	// DocOther: it promises nothing about its lines: it waits, failed, does not exist, or is left alone, as one of another environment.
+	DocOther DocState = "other"
 	// DocCommitted: it is committed, after the ledger was adopted.
 	DocCommitted DocState = "committed"
 	// DocCommittedBefore: it was committed before the ledger was adopted, or at a time that cannot be read.
@@ -28,14 +22,10 @@ const (
 	DocUnordered DocState = "unordered"
 	// DocManual: it is committed because a person said so.
 	DocManual DocState = "manual"
-	// DocFailed: it failed, and its lines have its mark.
-	DocFailed DocState = "failed"
-	// DocUnmarkable: it failed, and its lines cannot get a mark (invoice.Document.Unmarkable).
-	DocUnmarkable DocState = "unmarkable"
 )
 
 func docStates() []DocState {
-	return []DocState{DocGone, DocNotOffered, DocWaiting, DocOverdue, DocCommitted, DocCommittedBefore, DocUnordered, DocManual, DocFailed, DocUnmarkable}
+	return []DocState{DocOther, DocCommitted, DocCommittedBefore, DocUnordered, DocManual}
 }
 
 // LedgerState is a line's ledger row as a document sees it.
@@ -67,92 +57,26 @@ func rowStates() []RowState {
 	return []RowState{RowsSame, RowsReviewed, RowsEdited, RowsNoTracking, RowsMissing, RowsUnknown}
 }
 
-// EvidenceState is the newest evidence of a document.
-type EvidenceState string
-
-// The states of evidence.
-const (
-	// EvidenceThere: there is some, and the document explains it or is gone.
-	EvidenceThere EvidenceState = "there"
-	// EvidenceUnexplained: there is some for an hour or more, and nothing in the document says that a try failed or that it was written later.
-	EvidenceUnexplained EvidenceState = "unexplained"
-	// EvidenceNone: there is none, and a failed document would have some.
-	EvidenceNone EvidenceState = "none"
-	// EvidenceNotLooked: nobody looked, or none is to be expected: another writer failed the document, or it failed almost KeepsEvidence ago.
-	EvidenceNotLooked EvidenceState = "not_looked"
-)
-
-func evidenceStates() []EvidenceState {
-	return []EvidenceState{EvidenceThere, EvidenceUnexplained, EvidenceNone, EvidenceNotLooked}
-}
-
-// The times of the table, which nobody decided (docs/rules.md).
-const (
-	// TooLong is how long a document may be due, and evidence may be without a failed document.
-	TooLong = time.Hour
-	// KeepsEvidence is how long evidence is kept.
-	KeepsEvidence = 365 * 24 * time.Hour
-	// keptBefore is how long before a failure its evidence may have been kept.
-	keptBefore = 24 * time.Hour
-	// RecordedWithin is the longest time from a write to its record in the document, by two clocks. The host ends an invocation after ten
-	// minutes, and starts what was lost again.
-	RecordedWithin = 10*time.Minute + invoice.ClockSkew
-)
-
 // Circumstances are what a look knows beside the document.
 type Circumstances struct {
 	// SysName is the environment.
 	SysName string
 	Now     time.Time
-	// FlowSince is when the flow began to run; zero while it does not, or when it is unknown.
-	FlowSince time.Time
 	// AdoptedAt is that of Findings.
 	AdoptedAt time.Time
 }
 
-// DocState is the state of a document; found is false if it does not exist. The content is not needed, but for the difference between
-// DocFailed and DocUnmarkable.
-func (c Circumstances) DocState(d invoice.Document, found bool) DocState {
+// DocState is the state of a document; the zero document stands for one that does not exist.
+func (c Circumstances) DocState(d invoice.Document) DocState {
+	us, known := invoice.TimeOfID(d.State.CommittedAt)
 	switch {
-	case !found:
-		return DocGone
-	case d.SysName != c.SysName:
-		return DocNotOffered
-	}
-	switch d.State.Status {
-	case invoice.Pending, invoice.RetryScheduled, invoice.Processing:
-		return c.waiting(d)
-	case invoice.Committed:
-		return c.committed(d)
-	case invoice.Failed:
-		if d.NeedsVersion || d.Unmarkable(c.Now) != "" {
-			return DocUnmarkable
-		}
-		return DocFailed
-	}
-	return DocNotOffered
-}
-
-func (c Circumstances) waiting(d invoice.Document) DocState {
-	due := d.TS
-	if at := d.State.RetryAfter; d.State.Status == invoice.RetryScheduled && at <= c.Now.Add(invoice.MostAhead).Unix() {
-		due = max(due, at)
-	}
-	runs := !c.FlowSince.IsZero() && c.Now.Sub(c.FlowSince) >= TooLong
-	if runs && c.Now.Sub(time.Unix(due, 0)) > TooLong {
-		return DocOverdue
-	}
-	return DocWaiting
-}
-
-func (c Circumstances) committed(d invoice.Document) DocState {
-	at, known := timeOf(d.State.CommittedAt)
-	switch {
+	case d.SysName != c.SysName || d.State.Status != invoice.Committed:
+		return DocOther
 	case d.State.Outcome == commit.Manual:
 		return DocManual
 	case d.NeedsVersion || d.Version.US <= 0 || d.Version.Future(c.Now):
 		return DocUnordered
-	case c.AdoptedAt.IsZero() || !known || at.Before(c.AdoptedAt):
+	case c.AdoptedAt.IsZero() || !known || time.UnixMicro(us).Before(c.AdoptedAt):
 		return DocCommittedBefore
 	}
 	return DocCommitted
@@ -184,45 +108,3 @@ const ledgerFailed = "failed"
 
 // Marked reports whether it is a failure mark.
 func (l Ledger) Marked() bool { return l.Outcome == ledgerFailed }
-
-// Fresh reports whether the line was written so shortly before now that the write may not be recorded in its document yet. A time that is
-// far ahead of now is no sign of that.
-func (l Ledger) Fresh(now time.Time) bool {
-	return !l.WrittenAt.IsZero() && now.Sub(l.WrittenAt).Abs() < RecordedWithin
-}
-
-// EvidenceState is the state of a document's newest episode; found is false if there is none.
-func (c Circumstances) EvidenceState(d invoice.Document, newest Episode, found bool) EvidenceState {
-	failedAt, known := timeOf(d.State.FailedAt)
-	if !known {
-		failedAt = time.Unix(d.TS, 0)
-	}
-	switch {
-	case !found && (d.State.LastErrorKind == "" || c.Now.Sub(failedAt) > KeepsEvidence-keptBefore): // other writers write no kinds
-		return EvidenceNotLooked
-	case !found:
-		return EvidenceNone
-	case d.ID == "" || c.Now.Sub(newest.At) < TooLong || explains(d, newest):
-		return EvidenceThere
-	}
-	return EvidenceUnexplained
-}
-
-// explains reports whether a document failed, had failed tries, or was committed after the episode. Evidence is kept before a document fails,
-// so another instance may commit it, or a person mark it, a moment before or after.
-func explains(d invoice.Document, e Episode) bool {
-	if s := d.State; s.Status == invoice.Failed || s.FailedAt != "" || s.ReprocessCount > 0 || len(s.Attempts) > 0 {
-		return true
-	}
-	at, known := timeOf(d.State.CommittedAt)
-	if !known {
-		at = time.Unix(d.TS, 0)
-	}
-	return d.State.Status == invoice.Committed && at.Add(invoice.ClockSkew).After(e.At)
-}
-
-// timeOf reads a time in sql_writer.
-func timeOf(stamp string) (time.Time, bool) {
-	us, ok := invoice.TimeOfID(stamp)
-	return time.UnixMicro(us), ok
-}

@@ -2,40 +2,34 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/run"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/timer"
 )
 
 const (
-	// waitFor is the pause of a run that waits for another one.
-	waitFor = 5 * time.Minute
-	// overlap is how far a comparison goes back before the last one began. An hour is for what a database lost in a short time. The other
-	// two are for a document that waits: the last one did not call it PendingTooLong when it changed less than its longest wait for a retry
-	// (commit: an hour and a fifth) and TooLong before.
-	overlap = 3 * time.Hour
+	// settled is the time between the two looks: longer than any write waits for its record. The host ends an invocation after ten minutes,
+	// and starts what was lost again.
+	settled = 10*time.Minute + invoice.ClockSkew
+	// overlap is how far a comparison goes back before the last one began: for what a database lost in a short time.
+	overlap = time.Hour
 	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what Documents.ReadMany takes.
 	findingsAStep  = 100
 	documentsAStep = 100
-	// savedAtOnce bounds the findings of one Findings.Save.
-	savedAtOnce = 1000
 	// restarts bounds how often a pass begins again because its continuation was lost.
 	restarts = 10
-	// leftBehindAfter is the age of a lock that no start of a host still needs.
-	leftBehindAfter = 10 * time.Minute
-	// mendedAtOnce bounds the findings for which one run starts others.
-	mendedAtOnce = 1000
-	// linesOfOne bounds the lines of one Documents.OfLines.
-	linesOfOne = 100
-	// headsOfOne bounds the documents of one Documents.Heads.
-	headsOfOne = 1000
+	// perMinute bounds the lines and documents a minute: a drain beside a comparison keeps most of SQL.
+	perMinute = 60_000
+	// carryOnFor bounds the time of one tick, and stopBefore is kept of the invocation's.
+	carryOnFor = 2 * time.Minute
+	stopBefore = 45 * time.Second
 )
 
 // Ports are the dependencies of a comparison.
@@ -43,20 +37,21 @@ type Ports struct {
 	Rows      Rows
 	Findings  Findings
 	Documents Documents
-	Evidence  Evidence
-	Leases    Leases
-	Mender    Mender
-	Retention Retention
-	Audits    Audits
+	// Mend starts the run that writes again what a night found and nobody edited. It may be repeated: a run that exists is success.
+	// Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
+	Mend func(ctx context.Context, comparison string) error
 	// Breaker guards the database of Rows and Findings.
-	Breaker run.Breaker
+	Breaker interface {
+		Permit(ctx context.Context) error
+	}
 }
 
 // Options configure a comparison. A zero field means its default.
 type Options struct {
 	// SysName is the environment.
 	SysName string
-	// Location is the time zone of the reports' dates; UTC by default.
+	// At is the time of day at which the night's comparison begins, as a duration since midnight, in Location; UTC by default.
+	At       time.Duration
 	Location *time.Location
 	// RequestUnits is the most request units a second; 0 means no bound.
 	RequestUnits int
@@ -66,7 +61,7 @@ type Options struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// Reconcile compares an environment. Its Step is the run.Step of a kind that compares. It keeps nothing between two steps.
+// Reconcile compares an environment. It keeps nothing between two steps.
 type Reconcile struct {
 	p    Ports
 	o    Options
@@ -87,49 +82,121 @@ func New(p Ports, o Options) *Reconcile {
 	return &Reconcile{p: p, o: o, pace: Pace{PerSecond: o.RequestUnits, Wait: o.Wait}}
 }
 
-// Step does the next part of a pass: run.Step. A repeated step saves the same findings. What it counts is stored with its position, so it
-// counts once; only GoneNow and Purged may lack what a step counted that was repeated.
-//
-// While a run is to wait (Findings.Waits), its step does nothing and asks for a pause. Errors by kind: infrastructure, throttled, quota,
-// contention; internal for an unknown pass.
-func (r *Reconcile) Step(ctx context.Context, row run.Run, pass, at string) (run.Stepped, error) {
-	if err := r.p.Breaker.Permit(ctx); err != nil {
-		return run.Stepped{}, err
+// ByTimer is who began a night's comparison.
+const ByTimer = "RecoverRetries"
+
+// Tick begins the night's comparison when its time has passed, and carries on the oldest comparison, for two minutes at most and until the
+// invocation's time is nearly over. It counts the steps that it did. Errors by kind: infrastructure, throttled, quota, contention; the next
+// tick goes on. While the breaker refuses, it does nothing.
+func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
+	if r.p.Breaker.Permit(ctx) != nil {
+		return 0, nil //nolint:nilerr // the breaker tells itself why
 	}
-	w := work{Reconcile: r, run: row}
-	var err error
-	if w.at, err = readPosition(at); err != nil {
-		return run.Stepped{}, err
+	if err := r.beginNight(ctx); err != nil {
+		return 0, err
 	}
-	if len(row.Filter) > 0 {
-		if err := json.Unmarshal(row.Filter, &w.filter); err != nil {
-			return run.Stepped{}, fault.Wrap(fault.Internal, "reconcile: step", "filter", "the run's filter is not valid JSON", err)
+	end := r.o.Now().Add(carryOnFor)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-stopBefore).Before(end) {
+		end = deadline.Add(-stopBefore)
+	}
+	for r.o.Now().Before(end) {
+		c, there, err := r.p.Findings.Next(ctx)
+		if err != nil || !there {
+			return steps, err
+		}
+		wait, err := r.step(ctx, c)
+		switch {
+		case fault.Has(err, fault.Changed): // another tick did this step
+			return steps, nil
+		case err != nil:
+			return steps, err
+		}
+		if steps++; r.o.Now().Add(wait).After(end) {
+			return steps, nil
+		}
+		if err := r.o.Wait(ctx, wait); err != nil {
+			return steps, nil //nolint:nilerr // the next tick goes on
 		}
 	}
-	waits, err := r.p.Findings.Waits(ctx, row, w.filter.Run)
-	switch {
-	case err != nil:
-		return run.Stepped{}, err
-	case waits:
-		return run.Stepped{Next: at, Wait: waitFor}, nil
-	}
-	i := slices.IndexFunc(passes(), func(p passOf) bool { return p.name == pass })
-	if i < 0 {
-		return run.Stepped{}, fault.New(fault.Internal, "reconcile: step", "pass", "there is no pass %q", fault.Truncate(pass, fault.MaxForeign))
-	}
-	done, err := passes()[i].step(&w, ctx)
-	if err != nil {
-		return run.Stepped{}, err
-	}
-	stepped := run.Stepped{Done: done.next == nil, Counts: map[run.Outcome]int{}}
-	for class, n := range done.counts {
-		stepped.Counts[class.Outcome()] = n
-	}
-	if done.next != nil {
-		stepped.Next = done.next.String()
-	}
-	return stepped, nil
+	return steps, nil
 }
+
+// beginNight begins the comparison of the last night whose time has passed, unless it was begun before. A night that nobody began in its
+// time begins late; of several the last alone, because it compares what changed since the last comparison.
+func (r *Reconcile) beginNight(ctx context.Context) error {
+	c := Comparison{ID: night(r.o.Now().In(r.o.Location), r.o.At), Night: true, By: ByTimer, Why: "the nightly comparison"}
+	open, there, err := r.p.Findings.Next(ctx)
+	if err != nil || (there && open.Night) { // the nights wait for one that is late
+		return err
+	}
+	began, err := r.p.Findings.Begin(ctx, c)
+	if began {
+		events.For(ctx, r.o.Log).Write(events.ComparisonBegan, events.Fields{Comparison: c.ID})
+	}
+	return err
+}
+
+// night is the date of the last night whose time of day at has passed. A time that the clock skips comes an hour later or earlier, and one
+// that it has twice comes once: the date counts.
+func night(now time.Time, at time.Duration) string {
+	for day := now; ; day = day.AddDate(0, 0, -1) {
+		begins := time.Date(day.Year(), day.Month(), day.Day(), 0, int(at.Minutes()), 0, 0, day.Location())
+		if !now.Before(begins) {
+			return day.Format(time.DateOnly)
+		}
+	}
+}
+
+// step does the next step of a comparison, and stores its progress with what it found. wait is a pause before the next one. A failure that is
+// no dependency's ends the comparison, which then says why: another one must not wait for a mistake.
+func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration, err error) {
+	done, err := r.next(ctx, c)
+	switch {
+	case fault.IsDependency(err) || fault.KindOf(err) == fault.Contention:
+		return 0, err
+	case err != nil && ctx.Err() != nil:
+		return 0, fault.Wrap(fault.Infrastructure, "reconcile: step", "cancelled", "stopped in a step", err)
+	case err != nil:
+		c.Ended, c.Error = true, fault.Truncate(err.Error(), MaxDetail)
+	}
+	compared := 0
+	counts := maps.Clone(c.Counts)
+	if counts == nil {
+		counts = map[Class]int{}
+	}
+	for class, n := range done.counts {
+		counts[class] += n
+		compared += n
+	}
+	c.Counts = counts
+	if err == nil {
+		c.Position = done.next.String()
+		c.Ended = done.next.Pass == over
+	}
+	if err := r.p.Findings.Save(ctx, c, done.put, done.drop); err != nil {
+		return 0, err
+	}
+	if c.Ended {
+		r.tell(ctx, c)
+	}
+	return max(done.wait, time.Duration(max(0, compared))*time.Minute/perMinute), nil
+}
+
+// tell tells that a comparison has ended.
+func (r *Reconcile) tell(ctx context.Context, c Comparison) {
+	f := events.Fields{Comparison: c.ID, Counts: map[string]int{}, Reason: c.Error}
+	for class, n := range c.Counts {
+		f.Counts[string(class)] = n
+	}
+	is := events.ComparisonEnded
+	if c.Error != "" {
+		is = events.ComparisonFailed
+	}
+	events.For(ctx, r.o.Log).Write(is, f)
+}
+
+// over is the position.Pass of a comparison that has ended.
+const over = "over"
 
 // passOf is a pass with its next step.
 type passOf struct {
@@ -137,45 +204,60 @@ type passOf struct {
 	step func(w *work, ctx context.Context) (stepped, error)
 }
 
-// passes are the passes, in the order of their run.
+// passes are the passes, in their order.
 func passes() []passOf {
 	return []passOf{
-		{"findings", (*work).findings},
-		{"rows", (*work).rows},
 		{"documents", (*work).documents},
-		{"evidence", (*work).evidence},
-		{"leases", (*work).leases},
-		{"ledger", (*work).ledger},
+		{"rows", (*work).rows},
+		{"suspects", (*work).suspects},
 		{"mend", (*work).mend},
-		{"report", (*work).report},
-		{"retention", (*work).retention},
+		{over, nil},
 	}
 }
 
 // work is one step.
 type work struct {
-	*Reconcile
+	*look
 
-	run    run.Run
-	filter Filter
-	at     position
+	Comparison
+	at position
 }
 
-// stepped is the result of a step; without a next position the pass is over.
+// stepped is the result of a step. Without a next position the pass is over.
 type stepped struct {
 	next   *position
 	counts map[Class]int
+	put    []Seen
+	drop   []Key
+	wait   time.Duration
 }
 
-// names reports whether the run compares the documents that it names, and nothing else.
-func (w *work) names() bool { return len(w.filter.IDs) > 0 }
-
-// save stores what looks found.
-func (w *work) save(ctx context.Context, seen map[Key]Seen) error {
-	for page := range slices.Chunk(slices.SortedFunc(maps.Values(seen), func(a, b Seen) int { return a.compare(b.Key) }), savedAtOnce) {
-		if _, _, err := w.p.Findings.Save(ctx, w.run.ID, page, nil); err != nil {
-			return err
-		}
+// next does the next step of the comparison's pass. Its next position is that of the comparison.
+func (r *Reconcile) next(ctx context.Context, c Comparison) (stepped, error) {
+	at, err := readPosition(c.Position)
+	if err != nil {
+		return stepped{}, err
 	}
-	return nil
+	l, err := r.look(ctx)
+	if err != nil {
+		return stepped{}, err
+	}
+	if at.Pass == "" {
+		at.Pass = passes()[0].name
+	}
+	i := slices.IndexFunc(passes(), func(p passOf) bool { return p.name == at.Pass })
+	if i < 0 || at.Pass == over {
+		return stepped{}, fault.New(fault.Internal, "reconcile: step", "pass", "there is no pass %q", fault.Truncate(at.Pass, fault.MaxForeign))
+	}
+	w := work{look: l, Comparison: c, at: at}
+	done, err := passes()[i].step(&w, ctx)
+	if err != nil {
+		return stepped{}, err
+	}
+	if done.next == nil {
+		done.next = &position{Pass: passes()[i+1].name}
+	} else {
+		done.next.Pass = at.Pass
+	}
+	return done, nil
 }

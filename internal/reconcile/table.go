@@ -15,8 +15,6 @@ const (
 	SubjectLine Subject = "line"
 	// SubjectLink is a document and one of its lines, whatever the ledger names for the line.
 	SubjectLink Subject = "link"
-	// SubjectDocument is a document and its evidence.
-	SubjectDocument Subject = "document"
 )
 
 // Cell is a state of what is compared.
@@ -24,9 +22,6 @@ type Cell struct {
 	Document DocState
 	Ledger   LedgerState
 	Rows     RowState
-	Evidence EvidenceState
-	// Fresh says that the line was written a moment ago: Ledger.Fresh.
-	Fresh bool
 }
 
 // Rule is a row of the table. It matches a cell whose states are among its own; an empty list matches any.
@@ -35,20 +30,16 @@ type Rule struct {
 	Documents []DocState
 	Ledgers   []LedgerState
 	Rows      []RowState
-	Evidence  []EvidenceState
-	// Class is what a cell is, and Mend how the timer mends it.
+	// Class is what a cell is. Mends: the night writes it again.
 	Class Class
-	Mend  Mend
-	// Settled: a fresh cell is Changing instead, because the write that made it may not be recorded in its document yet.
-	Settled bool
+	Mends bool
 	// Impossible: no combination of documents and rows gives such a cell.
 	Impossible bool
 	// Because is the reason, for docs/findings.md.
 	Because string
 }
 
-// Judge returns the first rule that matches a cell. For a fresh cell of a rule that is Settled, its Class is Changing and its Mend ByPeople.
-// Errors by kind: internal, code "impossible_cell", also for states that do not exist.
+// Judge returns the first rule that matches a cell. Errors by kind: internal, code "impossible_cell", also for states that do not exist.
 func Judge(s Subject, c Cell) (Rule, error) {
 	rules := Rules()
 	i := slices.IndexFunc(rules, func(r Rule) bool { return r.matches(s, c) })
@@ -57,31 +48,27 @@ func Judge(s Subject, c Cell) (Rule, error) {
 		return Rule{}, impossible(s, c, "no rule has it")
 	case rules[i].Impossible:
 		return Rule{}, impossible(s, c, rules[i].Because)
-	case rules[i].Settled && c.Fresh:
-		rules[i].Class, rules[i].Mend = Changing, ByPeople
 	}
 	return rules[i], nil
 }
 
 func impossible(s Subject, c Cell, why string) error {
-	return fault.New(fault.Internal, "reconcile: judge", "impossible_cell", "a %s with document %s, ledger %s, rows %s, evidence %s: %s",
-		s, c.Document, c.Ledger, c.Rows, c.Evidence, why)
+	return fault.New(fault.Internal, "reconcile: judge", "impossible_cell", "a %s with document %s, ledger %s, rows %s: %s", s, c.Document, c.Ledger, c.Rows, why)
 }
 
 func (r Rule) matches(s Subject, c Cell) bool {
-	return r.Subject == s && among(r.Documents, c.Document) && among(r.Ledgers, c.Ledger) && among(r.Rows, c.Rows) && among(r.Evidence, c.Evidence)
+	return r.Subject == s && among(r.Documents, c.Document) && among(r.Ledgers, c.Ledger) && among(r.Rows, c.Rows)
 }
 
 func (c Cell) exists() bool {
-	return slices.Contains(docStates(), c.Document) && slices.Contains(ledgerStates(), c.Ledger) &&
-		slices.Contains(rowStates(), c.Rows) && slices.Contains(evidenceStates(), c.Evidence)
+	return slices.Contains(docStates(), c.Document) && slices.Contains(ledgerStates(), c.Ledger) && slices.Contains(rowStates(), c.Rows)
 }
 
 func among[S ~string](list []S, s S) bool { return len(list) == 0 || slices.Contains(list, s) }
 
 // Rules is the table. For each subject the first rule that matches a cell decides.
 func Rules() []Rule {
-	return slices.Concat(lineRules(), linkRules(), documentRules())
+	return slices.Concat(lineRules(), linkRules())
 }
 
 // compared are the states of rows that only a ledger row with hashes gives.
@@ -110,7 +97,7 @@ func lineRules() []Rule {
 		{Subject: SubjectLine, Rows: []RowState{RowsMissing}, Class: RowMissing, Because: "IVCE_DTL had a row when the line was written"},
 		{
 			Subject: SubjectLine, Documents: sent(), Ledgers: []LedgerState{LedgerSame, LedgerOther}, Rows: []RowState{RowsNoTracking},
-			Class: TrackingMissing, Mend: WithRewrite, Because: "its other row is as written, so nothing of a person's is lost",
+			Class: TrackingMissing, Mends: true, Because: "its other row is as written, so nothing of a person's is lost",
 		},
 		{
 			Subject: SubjectLine, Rows: []RowState{RowsNoTracking}, Class: TrackingMissing,
@@ -132,7 +119,7 @@ func linkRules() []Rule {
 			Because: "without a ledger row, and with a mark, there are no hashes to compare with",
 		},
 		{
-			Subject: SubjectLink, Documents: []DocState{DocGone, DocNotOffered, DocWaiting, DocOverdue, DocManual, DocUnmarkable}, Class: Consistent,
+			Subject: SubjectLink, Documents: []DocState{DocOther, DocManual}, Class: Consistent,
 			Because: "such a document promises nothing about its lines",
 		},
 		{
@@ -149,74 +136,27 @@ func linkRules() []Rule {
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOlder}, Rows: []RowState{RowsSame, RowsReviewed},
-			Class: Stale, Mend: WithWrite, Because: "an older document has the line, and nobody edited it",
+			Class: Stale, Mends: true, Because: "an older document has the line, and nobody edited it",
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOther}, Rows: []RowState{RowsSame, RowsReviewed},
-			Class: Stale, Mend: WithWrite, Settled: true, Because: "the document changed after it was written, and nobody edited the line",
+			Class: Stale, Mends: true, Because: "the document changed after it was written, and nobody edited the line",
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOlder}, Class: Stale,
 			Because: "as above, and a person may have edited the line",
 		},
 		{
-			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOther, LedgerMarked}, Class: Stale, Settled: true,
+			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOther, LedgerMarked}, Class: Stale,
 			Because: "as above, and a person may have edited the line, or it has the document's mark",
 		},
 		{
 			Subject: SubjectLink, Documents: []DocState{DocCommitted}, Ledgers: []LedgerState{LedgerNone}, Rows: []RowState{RowsUnknown},
-			Class: NotInLedger, Mend: WithWrite, Because: "it was committed after the adoption, so this product's write is missing",
+			Class: NotInLedger, Mends: true, Because: "it was committed after the adoption, so this product's write is missing",
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerNone}, Class: NotInLedger,
 			Because: "it was committed before the adoption, or IVCE_DTL has no such line",
 		},
-		{
-			Subject: SubjectLink, Documents: []DocState{DocFailed}, Rows: []RowState{RowsMissing}, Class: Consistent,
-			Because: "a mark leaves out a line that IVCE_DTL does not have",
-		},
-		{
-			Subject: SubjectLink, Documents: []DocState{DocFailed}, Ledgers: []LedgerState{LedgerMarked, LedgerNewer}, Class: Consistent,
-			Because: "the line has its mark, or newer content",
-		},
-		{
-			Subject: SubjectLink, Documents: []DocState{DocFailed}, Ledgers: []LedgerState{LedgerSame}, Class: FailedButWritten, Settled: true,
-			Because: "a write of the content would have made the document committed",
-		},
-		{
-			Subject: SubjectLink, Documents: []DocState{DocFailed}, Ledgers: []LedgerState{LedgerOther, LedgerUnknown}, Class: FailedUnmarked, Settled: true,
-			Because: "a mark replaces earlier content of the same document",
-		},
-		{
-			Subject: SubjectLink, Documents: []DocState{DocFailed}, Class: FailedUnmarked,
-			Because: "a mark is written before the document becomes failed",
-		},
-	}
-}
-
-func documentRules() []Rule {
-	return []Rule{
-		{
-			Subject: SubjectDocument, Documents: []DocState{DocFailed, DocUnmarkable}, Evidence: []EvidenceState{EvidenceUnexplained}, Impossible: true,
-			Because: "a failed document explains its evidence",
-		},
-		{Subject: SubjectDocument, Documents: []DocState{DocGone}, Class: DocumentGone, Because: "a container may expire its documents"},
-		{
-			Subject: SubjectDocument, Documents: []DocState{DocOverdue}, Class: PendingTooLong,
-			Because: "the flow ran for an hour, and the document was due all the time",
-		},
-		{
-			Subject: SubjectDocument, Documents: []DocState{DocWaiting}, Class: Consistent,
-			Because: "evidence is kept before a document fails, and a mark that lost a race is tried again",
-		},
-		{
-			Subject: SubjectDocument, Documents: []DocState{DocFailed, DocUnmarkable}, Evidence: []EvidenceState{EvidenceNone}, Class: FailedWithoutEvidence,
-			Because: "evidence is kept before a document fails",
-		},
-		{
-			Subject: SubjectDocument, Evidence: []EvidenceState{EvidenceUnexplained}, Class: EvidenceWithoutFailed,
-			Because: "nothing in the document says that it ever failed, or was written later",
-		},
-		{Subject: SubjectDocument, Class: Consistent, Because: "status and evidence fit"},
 	}
 }

@@ -12,16 +12,14 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-func subjects() []Subject { return []Subject{SubjectLine, SubjectLink, SubjectDocument} }
+func subjects() []Subject { return []Subject{SubjectLine, SubjectLink} }
 
 // cells calls each with every cell.
 func cells(each func(Cell)) {
 	for _, d := range docStates() {
 		for _, l := range ledgerStates() {
 			for _, r := range rowStates() {
-				for _, e := range evidenceStates() {
-					each(Cell{Document: d, Ledger: l, Rows: r, Evidence: e})
-				}
+				each(Cell{Document: d, Ledger: l, Rows: r})
 			}
 		}
 	}
@@ -57,13 +55,11 @@ func TestRulesAreWhole(t *testing.T) {
 		require.NotEmpty(t, r.Because)
 		require.Equal(t, r.Impossible, r.Class == "", "%+v", r)
 		require.Equal(t, !r.Impossible, known, "%+v", r)
-		if r.Mend != ByPeople || r.Settled {
+		if r.Mends {
 			require.True(t, m.Finding, "%+v", r)
-		}
-		if r.Mend != ByPeople {
 			require.NotEmpty(t, m.Mends, "%+v", r)
 		}
-		for _, list := range [][]string{texts(r.Documents), texts(r.Ledgers), texts(r.Rows), texts(r.Evidence)} {
+		for _, list := range [][]string{texts(r.Documents), texts(r.Ledgers), texts(r.Rows)} {
 			slices.Sort(list)
 			require.Equal(t, list, slices.Compact(slices.Clone(list)), "a state stands there twice: %+v", r)
 		}
@@ -77,15 +73,13 @@ func texts[S ~string](list []S) (all []string) {
 	return all
 }
 
-// A class is of the table, or of a pass that has no cells.
+// A class is of the table, or of what a second look adds.
 func TestEveryClassIsReachedAndExplained(t *testing.T) {
-	reached := map[Class]bool{LeftBehind: true, Impossible: true, GoneNow: true, Purged: true}
+	reached := map[Class]bool{Impossible: true, Changing: true, NewEdits: true}
 	for _, s := range subjects() {
 		cells(func(c Cell) {
-			for _, c.Fresh = range []bool{false, true} {
-				if r, err := Judge(s, c); err == nil {
-					reached[r.Class] = true
-				}
+			if r, err := Judge(s, c); err == nil {
+				reached[r.Class] = true
 			}
 		})
 	}
@@ -108,16 +102,12 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 		link, err := Judge(SubjectLink, c)
 		if err == nil {
 			switch {
-			case slices.Contains([]DocState{DocWaiting, DocOverdue, DocNotOffered, DocGone, DocManual, DocUnmarkable}, c.Document):
+			case c.Document == DocOther || c.Document == DocManual:
 				require.Equal(t, Consistent, link.Class, "%+v: it promises nothing", c)
 			case c.Document == DocUnordered:
 				require.Equal(t, NotComparable, link.Class)
 			case c.Ledger == LedgerNewer:
 				require.Equal(t, Consistent, link.Class, "%+v: newest wins", c)
-			case c.Document == DocFailed && c.Rows == RowsMissing, c.Document == DocFailed && c.Ledger == LedgerMarked:
-				require.Equal(t, Consistent, link.Class, "%+v", c)
-			case c.Document == DocFailed:
-				require.True(t, finding(link.Class), "%+v: neither marked nor newer", c)
 			case c.Ledger == LedgerSame:
 				require.Equal(t, Consistent, link.Class, "%+v", c)
 			case c.Ledger == LedgerUnknown:
@@ -125,23 +115,11 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 			default:
 				require.True(t, finding(link.Class), "%+v: a committed document's line has not its content", c)
 			}
-			if link.Mend != ByPeople {
+			if link.Mends {
 				require.Contains(t, []RowState{RowsSame, RowsReviewed, RowsUnknown}, c.Rows, "%+v: what a person may have edited is a person's", c)
 				require.Equal(t, c.Rows == RowsUnknown, c.Ledger == LedgerNone, "%+v", c)
 				require.False(t, c.Document == DocCommittedBefore && c.Ledger == LedgerNone, "%+v: history is a person's", c)
 			}
-			fresh := c
-			fresh.Fresh = true
-			soon, err := Judge(SubjectLink, fresh)
-			require.NoError(t, err)
-			if link.Settled {
-				require.Equal(t, Changing, soon.Class)
-				require.Equal(t, ByPeople, soon.Mend)
-			} else {
-				require.Equal(t, link, soon)
-			}
-			require.Equal(t, finding(link.Class) && slices.Contains([]LedgerState{LedgerSame, LedgerOther, LedgerMarked, LedgerUnknown}, c.Ledger), link.Settled,
-				"%+v: a write of this very document may not be recorded yet", c)
 		}
 		line, err := Judge(SubjectLine, c)
 		if err != nil || c.Ledger == LedgerNone || c.Document == DocManual {
@@ -150,20 +128,20 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 		for rows, class := range map[RowState]Class{RowsSame: Consistent, RowsReviewed: Reviewed, RowsEdited: Edited, RowsMissing: RowMissing, RowsNoTracking: TrackingMissing} {
 			require.Equal(t, c.Rows == rows, line.Class == class && c.Rows != RowsUnknown, "%+v", c)
 		}
-		require.Equal(t, line.Mend == WithRewrite, c.Rows == RowsNoTracking && slices.Contains(sent(), c.Document) && c.Ledger != LedgerUnknown, "%+v", c)
+		require.Equal(t, line.Mends, c.Rows == RowsNoTracking && slices.Contains(sent(), c.Document) && c.Ledger != LedgerUnknown, "%+v", c)
 	})
 }
 
 func TestJudgeRefusesAStateThatDoesNotExist(t *testing.T) {
 	for _, c := range []Cell{
 		{},
-		{Document: "x", Ledger: LedgerSame, Rows: RowsSame, Evidence: EvidenceThere},
-		{Document: DocCommitted, Ledger: LedgerSame, Rows: RowsSame},
+		{Document: "x", Ledger: LedgerSame, Rows: RowsSame},
+		{Document: DocCommitted, Ledger: LedgerSame},
 	} {
-		_, err := Judge(SubjectDocument, c)
+		_, err := Judge(SubjectLink, c)
 		require.Equal(t, fault.Internal, fault.KindOf(err))
 	}
-	_, err := Judge("x", Cell{Document: DocGone, Ledger: LedgerNone, Rows: RowsMissing, Evidence: EvidenceNone})
+	_, err := Judge("x", Cell{Document: DocOther, Ledger: LedgerNone, Rows: RowsMissing})
 	require.Equal(t, fault.Internal, fault.KindOf(err))
 }
 
@@ -174,7 +152,7 @@ func ago(d time.Duration) time.Time { return now().Add(-d) }
 func stamp(at time.Time) string { return invoice.Stamp(at, time.UTC) }
 
 func usual() Circumstances {
-	return Circumstances{SysName: "web", Now: now(), FlowSince: ago(2 * time.Hour), AdoptedAt: ago(48 * time.Hour)}
+	return Circumstances{SysName: "web", Now: now(), AdoptedAt: ago(48 * time.Hour)}
 }
 
 // doc is a document of the environment, changed five minutes ago.
@@ -189,54 +167,33 @@ func doc(change func(*invoice.Document)) invoice.Document {
 }
 
 func TestStatesOfADocument(t *testing.T) {
-	status := func(s invoice.Status, changed time.Duration) func(*invoice.Document) {
-		return func(d *invoice.Document) {
-			d.State, d.TS = invoice.State{Present: true, Status: s}, ago(changed).Unix()
-		}
-	}
-	retry := func(after time.Time) func(*invoice.Document) {
-		return func(d *invoice.Document) {
-			d.State, d.TS = invoice.State{Present: true, Status: invoice.RetryScheduled, RetryAfter: after.Unix()}, ago(3*time.Hour).Unix()
-		}
+	status := func(s invoice.Status) func(*invoice.Document) {
+		return func(d *invoice.Document) { d.State = invoice.State{Present: true, Status: s} }
 	}
 	for name, c := range map[string]struct {
 		change func(*invoice.Document)
 		want   DocState
 	}{
-		"committed":                         {func(*invoice.Document) {}, DocCommitted},
-		"committed at the adoption":         {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(48 * time.Hour)) }, DocCommitted},
-		"committed before the adoption":     {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(49 * time.Hour)) }, DocCommittedBefore},
-		"committed at an unknown time":      {func(d *invoice.Document) { d.State.CommittedAt = "yesterday" }, DocCommittedBefore},
-		"committed by hand":                 {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocManual},
-		"committed without a version":       {func(d *invoice.Document) { d.NeedsVersion = true }, DocUnordered},
-		"committed from the future":         {func(d *invoice.Document) { d.Version.US = ago(-2 * time.Hour).UnixMicro() }, DocUnordered},
-		"of another environment":            {func(d *invoice.Document) { d.SysName = "other" }, DocNotOffered},
-		"without a status":                  {status("", time.Minute), DocNotOffered},
-		"with an unknown status":            {status("paused", 3*time.Hour), DocNotOffered},
-		"pending for an hour":               {status(invoice.Pending, time.Hour), DocWaiting},
-		"pending for more":                  {status(invoice.Pending, time.Hour+time.Second), DocOverdue},
-		"processing for more":               {status(invoice.Processing, 2*time.Hour), DocOverdue},
-		"a retry that was due an hour ago":  {retry(ago(time.Hour)), DocWaiting},
-		"a retry that was due before":       {retry(ago(time.Hour + time.Second)), DocOverdue},
-		"a retry that is due later":         {retry(ago(-time.Minute)), DocWaiting},
-		"a retry that is due too far ahead": {retry(ago(-48 * time.Hour)), DocOverdue},
-		"failed":                            {status(invoice.Failed, time.Minute), DocFailed},
-		"failed without a version":          {func(d *invoice.Document) { d.State.Status, d.NeedsVersion = invoice.Failed, true }, DocUnmarkable},
-		"failed without a line":             {func(d *invoice.Document) { d.State.Status, d.Main = invoice.Failed, 0 }, DocUnmarkable},
+		"committed":                     {func(*invoice.Document) {}, DocCommitted},
+		"committed at the adoption":     {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(48 * time.Hour)) }, DocCommitted},
+		"committed before the adoption": {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(49 * time.Hour)) }, DocCommittedBefore},
+		"committed at an unknown time":  {func(d *invoice.Document) { d.State.CommittedAt = "yesterday" }, DocCommittedBefore},
+		"committed by hand":             {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocManual},
+		"committed without a version":   {func(d *invoice.Document) { d.NeedsVersion = true }, DocUnordered},
+		"committed from the future":     {func(d *invoice.Document) { d.Version.US = ago(-2 * time.Hour).UnixMicro() }, DocUnordered},
+		"of another environment":        {func(d *invoice.Document) { d.SysName = "other" }, DocOther},
+		"without a status":              {status(""), DocOther},
+		"with an unknown status":        {status("paused"), DocOther},
+		"pending":                       {status(invoice.Pending), DocOther},
+		"processing":                    {status(invoice.Processing), DocOther},
+		"failed":                        {status(invoice.Failed), DocOther},
+		"gone":                          {func(d *invoice.Document) { *d = invoice.Document{} }, DocOther},
 	} {
-		require.Equal(t, c.want, usual().DocState(doc(c.change), true), name)
-	}
-	require.Equal(t, DocGone, usual().DocState(invoice.Document{}, false))
-
-	late := doc(status(invoice.Pending, 3*time.Hour))
-	for name, since := range map[string]time.Time{"unknown": {}, "a moment ago": ago(time.Minute), "59 minutes ago": ago(59 * time.Minute)} {
-		c := usual()
-		c.FlowSince = since
-		require.Equal(t, DocWaiting, c.DocState(late, true), "the flow runs since: %s", name)
+		require.Equal(t, c.want, usual().DocState(doc(c.change)), name)
 	}
 	c := usual()
 	c.AdoptedAt = time.Time{}
-	require.Equal(t, DocCommittedBefore, c.DocState(doc(func(*invoice.Document) {}), true), "not adopted")
+	require.Equal(t, DocCommittedBefore, c.DocState(doc(func(*invoice.Document) {})), "not adopted")
 }
 
 func TestStatesOfALedgerRow(t *testing.T) {
@@ -274,53 +231,4 @@ func TestStatesOfALedgerRow(t *testing.T) {
 	require.Equal(t, LedgerUnknown, LedgerStateOf(invoice.Document{}, row(func(*Ledger) {})), "the document is gone")
 	require.Equal(t, LedgerMarked, LedgerStateOf(invoice.Document{}, row(func(l *Ledger) { l.Outcome = "failed" })), "the document is gone")
 	require.Equal(t, LedgerNone, LedgerStateOf(invoice.Document{}, Ledger{}))
-}
-
-func TestStatesOfEvidence(t *testing.T) {
-	failed := func(kind string, at time.Time) invoice.Document {
-		return doc(func(d *invoice.Document) {
-			d.State = invoice.State{Status: invoice.Failed, LastErrorKind: kind, FailedAt: stamp(at)}
-		})
-	}
-	of := func(d invoice.Document, found bool, at time.Time) EvidenceState {
-		return usual().EvidenceState(d, Episode{At: at}, found)
-	}
-	require.Equal(t, EvidenceNone, of(failed("document", ago(time.Hour)), false, time.Time{}))
-	require.Equal(t, EvidenceNotLooked, of(failed("", ago(time.Hour)), false, time.Time{}), "another writer's")
-	require.Equal(t, EvidenceNone, of(failed("document", ago(363*24*time.Hour)), false, time.Time{}))
-	require.Equal(t, EvidenceNotLooked, of(failed("document", ago(365*24*time.Hour)), false, time.Time{}), "as old as evidence is kept")
-	require.Equal(t, EvidenceThere, of(failed("document", ago(time.Hour)), true, ago(2*time.Hour)))
-
-	committed := func(change func(*invoice.State)) invoice.Document {
-		return doc(func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(10 * time.Hour)); change(&d.State) })
-	}
-	clean := func(*invoice.State) {}
-	require.Equal(t, EvidenceUnexplained, of(committed(clean), true, ago(9*time.Hour)))
-	require.Equal(t, EvidenceThere, of(committed(clean), true, ago(59*time.Minute)), "too young")
-	require.Equal(t, EvidenceThere, of(committed(clean), true, ago(11*time.Hour)), "committed after it")
-	require.Equal(t, EvidenceThere, of(committed(clean), true, ago(10*time.Hour-4*time.Minute)), "two clocks")
-	for name, change := range map[string]func(*invoice.State){
-		"failed_at":       func(s *invoice.State) { s.FailedAt = stamp(ago(time.Hour)) },
-		"reprocess_count": func(s *invoice.State) { s.ReprocessCount = 1 },
-		"attempts":        func(s *invoice.State) { s.Attempts = []invoice.Attempt{{Kind: "document"}} },
-		"committed_at":    func(s *invoice.State) { s.CommittedAt = "yesterday" }, // _ts counts
-	} {
-		want := EvidenceThere
-		require.Equal(t, want, of(committed(change), true, ago(9*time.Hour)), name)
-	}
-	require.Equal(t, EvidenceUnexplained, of(doc(func(d *invoice.Document) { d.State = invoice.State{} }), true, ago(9*time.Hour)), "its state was removed")
-	require.Equal(t, EvidenceThere, of(invoice.Document{}, true, ago(9*time.Hour)), "the document is gone")
-}
-
-func TestFresh(t *testing.T) {
-	for at, want := range map[time.Time]bool{
-		{}:                         false,
-		now():                      true,
-		ago(14 * time.Minute):      true,
-		ago(15 * time.Minute):      false,
-		ago(-14 * time.Minute):     true,
-		ago(-365 * 24 * time.Hour): false,
-	} {
-		require.Equal(t, want, Ledger{WrittenAt: at}.Fresh(now()), at)
-	}
 }

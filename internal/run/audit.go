@@ -23,8 +23,7 @@ const (
 	CodeBatchRequeue   = "BATCH_REQUEUE"
 	CodeBatchRecovered = "BATCH_RECOVERED"
 	CodeDeadLetter     = "DEAD_LETTER"
-	CodeFindingAccept  = "FINDING_ACCEPT"
-	CodeRetentionPurge = "RETENTION_PURGE"
+	CodeCompare        = "COMPARE_START"
 )
 
 // Codes maps each code of the audit log to its meaning, for documents and operators.
@@ -35,8 +34,8 @@ func Codes() map[string]string {
 		CodeRunResume: "an operator resumed the run", CodeBatchCreated: "the rows of a batch were written", CodeBatchStart: "a worker claimed the batch",
 		CodeBatchDone: "every document of the batch has an outcome", CodeBatchFail: "the batch failed", CodeBatchReleased: "a worker released the batch for a later one",
 		CodeBatchRequeue: "an operator requeued the batch", CodeBatchRecovered: "the timer found batches without a live worker or message",
-		CodeDeadLetter: "a message was dead-lettered and stored as evidence", CodeFindingAccept: "an operator accepted findings",
-		CodeRetentionPurge: "the nightly comparison deleted old rows; its detail counts them",
+		CodeDeadLetter: "a message was dead-lettered and stored as evidence",
+		CodeCompare:    "a comparison began: a night's, or one that an operator asked for",
 	}
 }
 

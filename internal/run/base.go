@@ -59,8 +59,6 @@ type Ports struct {
 	// RunQueue carries the managers' messages, BatchQueue the workers'.
 	RunQueue, BatchQueue Queue
 	Evidence             commit.Evidence
-	// Passes are the steps of the kinds without documents.
-	Passes map[Kind]Step
 }
 
 // Options configure the use cases. Zero values mean the defaults.

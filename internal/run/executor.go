@@ -48,9 +48,6 @@ func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 // stopped is Executed.Left of an execution whose context or time ended.
 const stopped = "it was stopped, or its time is over"
 
-// patience is how long an execution waits for another run: a tick may come some seconds before the time.
-const patience = time.Minute
-
 // none is an epoch that no run has.
 const none = -1
 
@@ -178,18 +175,12 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 		done, err = x.next(ctx, open)
 	case h != nil && !h.exhausted():
 		switch wait := x.nextAt.Sub(x.o.Now()); {
-		case wait > patience && len(h.source.kind.Passes) > 0 && h.run.Rate == 0: // nothing else makes such a run wait
-			left = "it waits for another run"
 		case wait > x.timeLeft(ctx):
-			left = "its rate, or another run that it waits for"
+			left = "its rate"
 		case wait > 0:
 			_ = x.o.Wait(beating, wait) // an ended context ends the next step
 		default:
-			if len(h.source.kind.Passes) > 0 {
-				err = h.pass(beating)
-			} else {
-				err = h.addRows(beating, 0)
-			}
+			err = h.addRows(beating, 0)
 			x.nextAt = x.o.Now().Add(h.run.NextIn)
 		}
 	case h != nil:

@@ -59,9 +59,6 @@ func (w *world) instance(name string) *instance {
 	if w.fake != nil {
 		ports.Selection, ports.Documents, ports.Commit = spyFakeWrites{i}, spyFakeWrites{i}, spyFakeWrites{i}
 	}
-	if w.passes != nil {
-		ports.Passes = w.passes(i)
-	}
 	o := run.Options{
 		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,
 		Log: w.log, Kinds: w.kinds,

@@ -182,10 +182,6 @@ func (d spyStore) Known(ctx context.Context, id string, documents []string) (r0 
 	return r0, err
 }
 
-func (d spyStore) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
-	return d.withStore(ctx, "SavePass", func(ctx context.Context) error { return d.i.w.store.SavePass(ctx, l, p) })
-}
-
 func (d spyStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
 	return d.withStore(ctx, "EndHandOff", func(ctx context.Context) error { return d.i.w.store.EndHandOff(ctx, l, a) })
 }

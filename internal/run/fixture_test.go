@@ -63,8 +63,6 @@ type world struct {
 	batchSize, chunkSize int
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
-	// passes are the steps of kinds without documents, in an instance.
-	passes func(*instance) map[run.Kind]run.Step
 	// breaks is a document whose requests fail like an outage.
 	breaks string
 	// log is that of the instances to come.

@@ -25,11 +25,9 @@ const (
 	Reindex Kind = "reindex"
 	// Reapply brings committed and failed documents to a database that lacks their content. Lines that have it stay untouched.
 	Reapply Kind = "reapply"
-	// Reconcile compares documents, ledger, rows and evidence, and keeps what does not fit as findings.
-	Reconcile Kind = "reconcile"
 )
 
-// KindRow is what there is to know about a kind of run. A new kind is one row of Kinds, and with Passes a Step in Ports.Passes.
+// KindRow is what there is to know about a kind of run. A new kind is one row of Kinds.
 type KindRow struct { //nolint:revive // Kind is its name
 	Kind Kind
 	// Meaning is one line for operators: the documents that it is about.
@@ -46,10 +44,6 @@ type KindRow struct { //nolint:revive // Kind is its name
 	Rewrite                 bool
 	// Outcomes are the columns of the receipt, in order.
 	Outcomes []Outcome
-	// Passes are the parts of a run without documents, batches and messages, in order. It keeps a watermark and counts instead.
-	Passes []string
-	// Compares allows Filter.Whole and Filter.Mend. Filter.IDs are then the documents to compare, and Filter.Run a run to wait for.
-	Compares bool
 }
 
 // KindTable is a list of kinds.
@@ -82,15 +76,6 @@ func Kinds() KindTable {
 			Statuses: []invoice.Status{invoice.Committed, invoice.Failed}, TakeOver: []invoice.Status{invoice.Committed, invoice.Failed},
 			Outcomes: append(written(), DocManual),
 		},
-		{
-			Kind: Reconcile, Meaning: "compares documents, ledger, rows and evidence", Unfiltered: true, Compares: true,
-			Passes: []string{"findings", "rows", "documents", "evidence", "leases", "ledger", "mend", "report", "retention"},
-			Outcomes: []Outcome{
-				"consistent", "reviewed", DocNotComparable, "document_gone", "changing", "impossible", DocGone,
-				"row_missing", "tracking_missing", DocEdited, "stale", "not_in_ledger", "failed_unmarked", "failed_but_written",
-				"failed_without_evidence", "evidence_without_failed", "pending_too_long", "left_behind", RowsPurged,
-			},
-		},
 	}
 }
 
@@ -116,9 +101,6 @@ func (t KindTable) Rewriting() KindRow { row, _ := t.Find(Reindex); return row }
 
 // Reapplying returns the kind that writes what a database lacks; the zero row if there is none.
 func (t KindTable) Reapplying() KindRow { row, _ := t.Find(Reapply); return row }
-
-// Comparing returns the kind that compares; the zero row if there is none.
-func (t KindTable) Comparing() KindRow { row, _ := t.Find(Reconcile); return row }
 
 // String lists the kinds in words.
 func (t KindTable) String() string {

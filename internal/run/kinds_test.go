@@ -45,7 +45,7 @@ func TestARunOfAnUnknownKindFails(t *testing.T) {
 		w.start(run.Run{Kind: hurry}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, run.RunFailed, w.run("run-1").Status)
-		require.Contains(t, w.run("run-1").Error, `expected drain, replay, reindex, reapply or reconcile, found "hurry"`)
+		require.Contains(t, w.run("run-1").Error, `expected drain, replay, reindex or reapply, found "hurry"`)
 		require.Equal(t, invoice.Pending, w.state(docID(1)).Status)
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -63,7 +63,7 @@ func TestAReplayOfADeletedRunFails(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, ok)
 			time.Sleep(31 * 24 * time.Hour)
-			_, err = w.store.Retention().Purge(t.Context(), reconcile.EndedRuns, reconcile.LeastRetention, limit)
+			_, err = w.store.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, limit)
 			require.NoError(t, err)
 
 			w.instance("m").manage()

@@ -53,8 +53,6 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 		return m.rejecter.reject(ctx, in, p, invalidMessage(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
 	case row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, p):
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run has ended, is handed off, or a later message continues it"}, nil
-	case m.hasPasses(row):
-		return Handled{Did: "skipped", Run: p.RunID, Reason: "the timer carries it on"}, nil
 	case row.Cancel:
 		m.completeRun(ctx, p.RunID)
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run is to end"}, nil

@@ -29,8 +29,6 @@ const (
 	TwoPhase   = "two_phase"
 	Checkpoint = "checkpoint"
 	Optimistic = "optimistic"
-	// InPasses stands where the pattern stands, for a run without documents: nothing is handed off.
-	InPasses = "passes"
 )
 
 // Patterns returns all patterns.

@@ -17,23 +17,6 @@ type Selection interface {
 	Page(ctx context.Context, q Query, continuation string) (found []commit.PendingDoc, next string, err error)
 }
 
-// Step does one part of a run without documents (KindRow.Passes), which takes seconds. It goes on at the position at of the pass; ""
-// begins it. It may come again with the same position. Errors of dependency scope and contention: a later tick repeats the step. Any
-// other error fails the run.
-type Step func(ctx context.Context, r Run, pass, at string) (Stepped, error)
-
-// Stepped is the result of a step.
-type Stepped struct {
-	// Next is the position after it, opaque to the caller; with Done the pass is over.
-	Next string
-	Done bool
-	// Counts are what it compared, changed, ... by outcome. They are added to those of the run. Negative ones take counts of earlier
-	// steps back.
-	Counts map[Outcome]int
-	// Wait is the least delay of the next step.
-	Wait time.Duration
-}
-
 // Outgoing is a message to send.
 type Outgoing struct {
 	// ID identifies duplicates: 1 to 128 characters.
@@ -96,9 +79,6 @@ type Runs interface {
 	// Changed when the lease is lost, First is not the next number, or the run is to end. If the run already has a document: internal,
 	// code "known".
 	AddChunk(ctx context.Context, l RunLease, c Chunk, audits ...Audit) error
-	// SavePass stores the progress of a run without documents: watermark, counts, documents and the earliest time of the next step. It
-	// records a heartbeat and resets lost_managers. Condition Changed when the lease is lost or the run is to end.
-	SavePass(ctx context.Context, l RunLease, p Progress) error
 	// EndHandOff records that all is handed off and releases the run: worker COMPLETED, lost_managers 0.
 	EndHandOff(ctx context.Context, l RunLease, a Audit) error
 	// ReleaseRun releases the run for another manager: worker IDLE. lost_managers stays.

@@ -104,7 +104,6 @@ func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 			if r.completeRun(ctx, row.ID) {
 				done.Ended++
 			}
-		case r.hasPasses(row): // CarryOn
 		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, RunSilent) && !fault.IsDependency(err):
 			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.resumeMessage(row)})[0]
 			done.QueueAway = done.QueueAway || fault.IsDependency(sendErr)

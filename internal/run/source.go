@@ -14,10 +14,8 @@ type watermark struct {
 	Continuation string `json:"continuation,omitempty"`
 	At           int    `json:"at,omitempty"`
 	// Restarts counts how often the container refused a continuation and the search restarted.
-	Restarts int `json:"again,omitempty"`
-	// Pass is the one in progress, of a run without documents; Continuation is its position.
-	Pass string `json:"pass,omitempty"`
-	Done bool   `json:"done,omitempty"`
+	Restarts int  `json:"again,omitempty"`
+	Done     bool `json:"done,omitempty"`
 }
 
 func readWatermark(text string) (watermark, error) {
@@ -32,7 +30,7 @@ func readWatermark(text string) (watermark, error) {
 }
 
 func (m watermark) String() string {
-	text, err := json.Marshal(m) //nolint:gosec // a pass of a run is no password
+	text, err := json.Marshal(m)
 	if err != nil {
 		panic("run: a watermark cannot be written as JSON: " + err.Error()) // cannot happen: it is texts and numbers
 	}

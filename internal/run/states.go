@@ -93,7 +93,7 @@ const (
 	RunCancelled             RunStatus = "cancelled"
 	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may resume it.
 	RunFailed RunStatus = "failed"
-	// RunPurged: retention deletes the run and its rows (reconcile.Retention). Nothing continues it.
+	// RunPurged: retention deletes the run and its rows (retention.Store). Nothing continues it.
 	RunPurged RunStatus = "purged"
 )
 
@@ -123,8 +123,6 @@ const (
 	DocEdited        Outcome = "edited"
 	DocNotComparable Outcome = "not_comparable"
 	DocManual        Outcome = "manual"
-	// RowsPurged counts rows that a comparison deleted, because they were old: no documents.
-	RowsPurged Outcome = "purged"
 )
 
 // Outcomes returns all outcomes.

@@ -36,8 +36,6 @@ type Run struct {
 	Status      RunStatus `json:"status"`
 	// Cancel says that an operator asked the run to end.
 	Cancel bool `json:"cancel,omitempty"`
-	// Counts is documents by outcome, of a run without documents of its own (others: Stats).
-	Counts map[string]int `json:"counts"`
 	// Error is why the run failed.
 	Error string `json:"error,omitempty"`
 	// Watermark is the position of the search; opaque to the store. Documents and Batches count those that have rows.
@@ -56,8 +54,6 @@ type Run struct {
 	HeartbeatAt time.Time `json:"heartbeat_at,omitzero"`
 	// NextIn is the wait for the next chunk by the rate, by the database's clock.
 	NextIn time.Duration `json:"-"`
-	// Idle is the time since a run could go on: since it last stored its position and the wait after that was over, or since its start; 0 at its end.
-	Idle time.Duration `json:"-"`
 	// Silent is the time since the manager's last heartbeat, by the database's clock.
 	Silent time.Duration `json:"-"`
 	// Age is the run's duration so far, or in all, by the database's clock.
@@ -93,17 +89,12 @@ type Filter struct {
 	Statuses []invoice.Status `json:"statuses,omitempty"`
 	// IDs names documents; nothing else is then searched.
 	IDs []string `json:"ids,omitempty"`
-	// Run names another run: its failed and deferred documents. Nothing else is then searched. A run that compares waits
-	// for its end instead.
+	// Run names another run: its failed and deferred documents. Nothing else is then searched.
 	Run string `json:"run,omitempty"`
 	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines that cannot be
 	// compared with what was written. Neither selects documents.
 	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
 	NotComparable  bool    `json:"not_comparable,omitempty"`
-	// Whole lets a run compare everything, also what has not changed since the last comparison. Mend lets it start the runs that mend
-	// what needs no person.
-	Whole bool `json:"whole,omitempty"`
-	Mend  bool `json:"mend,omitempty"`
 }
 
 // TakesAllSince returns since when the run takes every document that changed, whatever else is true of it; false if its filter or its limit
@@ -120,7 +111,7 @@ func Named(filter json.RawMessage) int {
 	switch {
 	case json.Unmarshal(filter, &f) != nil:
 		return 0
-	case f.Run != "" && !f.Whole: // a comparison of everything waits for that run
+	case f.Run != "":
 		return 1
 	}
 	return len(f.IDs)
@@ -234,21 +225,11 @@ type Chunk struct {
 	Wait time.Duration
 }
 
-// Progress is what one step adds to a run without documents.
-type Progress struct {
-	// Watermark and Counts replace the run's; Documents is the sum of the counts without RowsPurged.
-	Watermark string
-	Counts    map[string]int
-	Documents int
-	// Wait is the delay of the next step, by the database's clock.
-	Wait time.Duration
-}
-
 // Claimed is the result of a claim.
 type Claimed struct {
 	Answer Answer
-	// The other fields are set when Answer is Taken. Run and Batch are set for every answer but Unknown. Run lacks Filter, Watermark and
-	// Counts, which may be long.
+	// The other fields are set when Answer is Taken. Run and Batch are set for every answer but Unknown. Run lacks Filter and Watermark,
+	// which may be long.
 	Lease BatchLease
 	Batch Batch
 	Run   Run
@@ -346,7 +327,7 @@ func (s Stats) Failed() bool {
 func (s Stats) Done() int {
 	n := 0
 	for o, count := range s.Outcomes {
-		if o != "" && o != RowsPurged {
+		if o != "" {
 			n += count
 		}
 	}

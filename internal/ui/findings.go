@@ -17,7 +17,6 @@ type findingsPage struct {
 	// Class is the one that is filtered by; empty means all.
 	Class    string
 	Classes  []reconcile.Class
-	States   []string
 	Findings []ops.FindingRow
 	Found    ops.Found
 	Next     string
@@ -40,7 +39,7 @@ func (v *visit) findings() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := findingsPage{Query: q, Classes: reconcile.FindingClasses(), States: ops.FindingStates(), Findings: found.Findings, Found: found.Found}
+	p := findingsPage{Query: q, Classes: reconcile.FindingClasses(), Findings: found.Findings, Found: found.Found}
 	classes := make([]string, len(q.Classes))
 	for i, c := range q.Classes {
 		classes[i] = string(c)
@@ -49,19 +48,16 @@ func (v *visit) findings() (content, error) {
 	c := content{Title: "Findings", Live: q.Page == ""}
 	if q.Finding != "" {
 		p.One = v.finding(found.Findings[0])
-		p.Class, q.State, q.Line = string(p.One.Class), "all", p.One.Line
+		p.Class, q.Line = string(p.One.Class), p.One.Line
 		c.Title = "Finding " + p.One.Name
 	}
 	p.Meaning = v.meaning(p.Class)
-	if p.Query.State == "" {
-		p.Query.State = string(reconcile.Open)
-	}
 	p.Next = v.nextPage(found.Next)
 	line := ""
 	if q.Line != 0 {
 		line = fmt.Sprint(q.Line)
 	}
-	c.Command, c.Main = flags("sqlwriterctl finding list", "--class", p.Class, "--state", q.State, "--line", line), p
+	c.Command, c.Main = flags("sqlwriterctl finding list", "--class", p.Class, "--line", line), p
 	return c, nil
 }
 
@@ -69,24 +65,14 @@ func (v *visit) findings() (content, error) {
 type oneFinding struct {
 	ops.FindingRow
 
-	// Open says that it is open.
-	Open bool
 	// Lines compares the finding's line with its document; empty when there is nothing to compare, when that is not known, and for a reader.
 	Lines []ops.LineDiff
-	// Accept is the command that accepts it; empty for a reader.
-	Accept string
 }
 
 // finding describes a finding. Its values are an operator's to see, so nobody else's page asks for them.
 func (v *visit) finding(row ops.FindingRow) *oneFinding {
-	p := &oneFinding{FindingRow: row, Open: row.State == reconcile.Open}
+	p := &oneFinding{FindingRow: row}
 	if !v.Who.May() {
-		return p
-	}
-	if p.Open {
-		p.Accept = "sqlwriterctl finding accept " + shellWord(row.Name) + ` --why "..."`
-	}
-	if row.Document == "" || row.Line == 0 || row.State == reconcile.Gone {
 		return p
 	}
 	if diff, err := v.diff(row.Document); err == nil {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -82,8 +83,7 @@ func (v *visit) run() (content, error) {
 	p.Meaning = kind.Meaning
 	p.Known, p.More = progress.Known()
 	p.Outcomes = outcomesOf(kind, progress.Stats.Outcomes)
-	hasDocuments := len(kind.Passes) == 0
-	if hasDocuments && progress.Stats.Failed() {
+	if progress.Stats.Failed() {
 		q.Outcomes, q.Limit = []run.Outcome{run.DocFailed, run.DocDeferred}, shownOnPage
 		items, err := do(v, opsapi.RunItems, q)
 		if err != nil {
@@ -101,7 +101,7 @@ func (v *visit) run() (content, error) {
 	}
 	p.Audit = "sqlwriterctl audit list --all --run " + shellWord(q.Run)
 	if v.Who.May() {
-		p.Commands = commandsOf(p, hasDocuments && !kind.Rewrite)
+		p.Commands = commandsOf(p, !kind.Rewrite)
 	}
 	return content{Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == ""}, nil
 }
@@ -132,15 +132,7 @@ func outcomesOf(kind run.KindRow, counts map[run.Outcome]int) []outcomeCount {
 			continue
 		}
 		seen[o] = true
-		state := "good"
-		switch {
-		case len(kind.Passes) > 0:
-			state = "off"
-		case o == run.DocFailed:
-			state = "bad"
-		case o == run.DocDeferred:
-			state = "wait"
-		}
+		state := cmp.Or(map[run.Outcome]string{run.DocFailed: "bad", run.DocDeferred: "wait"}[o], "good")
 		all = append(all, outcomeCount{Outcome: strings.ReplaceAll(string(o), "_", " "), Kind: state, Count: counts[o]})
 	}
 	return all

@@ -59,6 +59,7 @@ func directions() []direction {
 			"adapters never import each other",
 		},
 		{"test/emulators/azurite", []string{"test/emulators/loopback"}, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
+		{"internal/retention", []string{"internal/fault"}, nil, "what is deleted when is a rule: it knows no database"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
@@ -86,13 +87,13 @@ func directions() []direction {
 		},
 		{
 			"internal/store/sqlite",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration", "internal/store/shared"},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
 		{
 			"internal/store/sqlserver",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration", "internal/store/shared"},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
 		},
@@ -101,7 +102,7 @@ func directions() []direction {
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
 			"tests of any package get a T-SQL server from it, so it knows none of them",
 		},
-		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run"}, nil, "adapters never import each other"},
+		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
@@ -112,7 +113,7 @@ func directions() []direction {
 		{
 			"internal/app",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run", "internal/timer",
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/timer",
 				"internal/condition", "internal/explain", "internal/ui", "internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
@@ -166,7 +167,7 @@ func directions() []direction {
 		},
 		{
 			"test/conformance",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run", "test/inmem"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem"},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},

@@ -4,17 +4,16 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 )
 
 // The rule deletes what the app stores under the default names, and nothing before a comparison stops expecting it.
-func TestTheLifecycleRuleKeepsEvidenceAsLongAsAComparisonExpects(t *testing.T) {
+func TestTheLifecycleRuleKeepsEvidenceAsLongAsTheAuditLog(t *testing.T) {
 	var policy struct {
 		Rules []struct {
 			Enabled    bool
@@ -37,9 +36,9 @@ func TestTheLifecycleRuleKeepsEvidenceAsLongAsAComparisonExpects(t *testing.T) {
 	require.True(t, rule.Enabled)
 	require.Equal(t, "Lifecycle", rule.Type)
 	require.Equal(t, []string{"blockBlob"}, rule.Definition.Filters.BlobTypes)
-	require.Equal(t, int(reconcile.KeepsEvidence/(24*time.Hour)), rule.Definition.Actions.BaseBlob.Delete.DaysAfterModificationGreaterThan)
+	require.Equal(t, retention.LeastAudit, rule.Definition.Actions.BaseBlob.Delete.DaysAfterModificationGreaterThan)
 	environment := config.EvidenceContainer + "/" + defaults.SysName
 	require.Equal(t, []string{
-		environment + "/" + commit.EvidenceRoot + "/", environment + "/dead-letters/", config.EvidenceContainer + "/reports/" + defaults.SysName + "/",
+		environment + "/" + commit.EvidenceRoot + "/", environment + "/dead-letters/",
 	}, rule.Definition.Filters.PrefixMatch)
 }

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
@@ -30,19 +31,14 @@ type database struct {
 	rows reconcile.Rows
 	runs run.Store
 	// retention deletes old rows, and audit has the entries of the audit log.
-	retention reconcile.Retention
+	retention retention.Store
 	audit     ops.AuditLog
-	findings
+	reconcile.Findings
 	direct
 	// empty says that there is no history to adopt.
 	empty func(ctx context.Context, who string) error
 	// everything is the content of all tables, to be compared.
 	everything func(t testing.TB) any
-}
-
-type findings interface {
-	reconcile.Findings
-	reconcile.Accepter
 }
 
 // direct is what people and other programs do to the tables.
@@ -56,7 +52,7 @@ type direct interface {
 	// forget deletes rows of the ledger; ledger changes some.
 	forget(t testing.TB, ids ...int64)
 	ledger(t testing.TB, change ledgerChange, ids ...int64)
-	// began sets when a run began: time passes for the world, and not for a server.
+	// began sets when a run or a comparison began: time passes for the world, and not for a server.
 	began(t testing.TB, run string, at time.Time)
 	// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs. rowsOf counts the rows of
 	// each of these tables.
@@ -92,7 +88,7 @@ func databases() map[string]func(t testing.TB, now func() time.Time) database {
 func inMemory(_ testing.TB, now func() time.Time) database {
 	sink, runs := inmem.NewSink(), inmem.NewRunStore(now, sysName)
 	return database{
-		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, findings: runs.Findings(sink), retention: runs.Retention(),
+		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, Findings: runs.Findings(sink), retention: runs.Retention(),
 		audit: runs.AuditLog(), direct: inMaps{sink, runs}, empty: sink.MarkEmpty,
 		everything: func(testing.TB) any { return []any{sink.Backup(), runs.Audits()} },
 	}
@@ -195,7 +191,7 @@ func sqliteIn(t testing.TB, file string) database {
 func sqliteOf(s *sqlite.Store) database {
 	tables := statements{s.Writer(), "2006-01-02T15:04:05.000Z", "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d days')", strings.NewReplacer("sqlwriter.", "sqlwriter_")}
 	return database{
-		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), retention: s.Retention(sysName),
+		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
@@ -215,7 +211,7 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	t.Logf("measured on %s", sqlservertest.Version(t, db))
 	tables := statements{db, "2006-01-02T15:04:05.000", "DATEADD(day, -%[2]d, %[1]s)", strings.NewReplacer()}
 	return database{
-		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), findings: s.Findings(sysName), retention: s.Retention(sysName),
+		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
@@ -319,15 +315,16 @@ func (s statements) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 
 func (s statements) began(t testing.TB, run string, at time.Time) {
 	t.Helper()
-	text := fmt.Sprintf("UPDATE sqlwriter.run SET started_at = '%s' WHERE run_id = '%s'", at.UTC().Format(s.stamp), run)
-	_, err := s.db.ExecContext(t.Context(), s.tables.Replace(text))
-	require.NoError(t, err)
+	for _, text := range []string{"UPDATE sqlwriter.run SET started_at = '%s' WHERE run_id = '%s'", "UPDATE sqlwriter.comparison SET begun_at = '%s' WHERE comparison_id = '%s'"} {
+		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(fmt.Sprintf(text, at.UTC().Format(s.stamp), run)))
+		require.NoError(t, err)
+	}
 }
 
 // times are the columns that a purge goes by, of each of its tables.
 func times() map[string]string {
 	return map[string]string{
-		"run": "ended_at", "job": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "audit_log": "done_at",
+		"run": "ended_at", "job": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "comparison": "ended_at", "audit_log": "done_at",
 	}
 }
 

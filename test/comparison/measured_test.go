@@ -52,8 +52,8 @@ type used struct {
 	Heap uint64        `json:"heap"`
 	Took time.Duration `json:"took"`
 	// Cosmos are requests to the container.
-	Cosmos int     `json:"-"`
-	Run    run.Run `json:"-"`
+	Cosmos int                     `json:"-"`
+	Counts map[reconcile.Class]int `json:"-"`
 }
 
 // TestANightOfAnotherProcess is not a test by itself: TestMemoryAndRequestsAreFlat has it execute one run.
@@ -79,11 +79,11 @@ func TestANightOfAnotherProcess(t *testing.T) {
 		return container{documents: c, compared: c.Reconcile(sysName)}
 	})
 	w.pass(job.Ahead)
-	w.db.rows, w.db.findings, w.db.runs = countedRows{w.db.rows, &u}, countedFindings{w.db.findings, &u}, countedRuns{w.db.runs, &u}
+	w.db.rows, w.db.Findings = countedRows{w.db.rows, &u}, countedFindings{w.db.Findings, &u}
 	w.container.compared = countedDocuments{w.container.compared, &u}
 	stop := watchHeap(&u.Heap)
 	began := time.Now()
-	w.execute(job.Run)
+	w.finish(job.Run)
 	u.Took = time.Since(began)
 	stop()
 	u.RSS = peakRSS(t)
@@ -147,59 +147,34 @@ func (c countedRows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, 
 	return c.Rows.Lines(ctx, ids)
 }
 
-func (c countedRows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
-	c.u.Calls++
-	return c.Rows.Names(ctx, after, limit)
-}
-
 type countedFindings struct {
-	findings
+	reconcile.Findings
 	u *used
 }
 
-func (c countedFindings) Save(ctx context.Context, id string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
+func (c countedFindings) Next(ctx context.Context) (reconcile.Comparison, bool, error) {
 	c.u.Calls++
-	return c.findings.Save(ctx, id, seen, gone)
+	return c.Findings.Next(ctx)
+}
+
+func (c countedFindings) Last(ctx context.Context) (reconcile.Comparison, bool, error) {
+	c.u.Calls++
+	return c.Findings.Last(ctx)
+}
+
+func (c countedFindings) Save(ctx context.Context, of reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+	c.u.Calls++
+	return c.Findings.Save(ctx, of, put, drop)
 }
 
 func (c countedFindings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
 	c.u.Calls++
-	return c.findings.List(ctx, q, after, limit)
-}
-
-func (c countedFindings) LastCompleted(ctx context.Context, kind run.Kind) (string, time.Time, bool, error) {
-	c.u.Calls++
-	return c.findings.LastCompleted(ctx, kind)
-}
-
-func (c countedFindings) Waits(ctx context.Context, r run.Run, follows string) (bool, error) {
-	c.u.Calls++
-	return c.findings.Waits(ctx, r, follows)
+	return c.Findings.List(ctx, q, after, limit)
 }
 
 func (c countedFindings) AdoptedAt(ctx context.Context) (time.Time, error) {
 	c.u.Calls++
-	return c.findings.AdoptedAt(ctx)
-}
-
-type countedRuns struct {
-	run.Store
-	u *used
-}
-
-func (c countedRuns) BeatRun(ctx context.Context, l run.RunLease) (bool, error) {
-	c.u.Calls++
-	return c.Store.BeatRun(ctx, l)
-}
-
-func (c countedRuns) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
-	c.u.Calls++
-	return c.Store.BatchCounts(ctx, id)
-}
-
-func (c countedRuns) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
-	c.u.Calls++
-	return c.Store.SavePass(ctx, l, p)
+	return c.Findings.AdoptedAt(ctx)
 }
 
 type countedDocuments struct {
@@ -219,18 +194,10 @@ func (c countedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.Ra
 	return docs, charge, err
 }
 
-func (c countedDocuments) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
-	docs, charge, err := c.Documents.Heads(ctx, ids)
-	c.u.Units += charge
-	return docs, charge, err
-}
-
 // elsewhere has another process execute a comparison.
 func (w *world) elsewhere(file string, whole bool) used {
 	w.Helper()
 	id := w.begin(whole)
-	w.db.began(w, id, w.now())
-	w.changed = map[string]bool{}
 	text, err := json.Marshal(task{Connection: w.container.connection, File: file, Ahead: time.Duration(w.ahead.Load()), Run: id})
 	require.NoError(w, err)
 	before := w.container.requests()
@@ -243,9 +210,10 @@ func (w *world) elsewhere(file string, whole bool) used {
 	var u used
 	require.NoError(w, json.NewDecoder(bytes.NewReader(answer)).Decode(&u))
 	u.Cosmos = w.container.requests() - before
-	u.Run, _, err = w.db.runs.Run(w.Context(), id)
+	c, _, err := w.db.Last(w.Context())
 	require.NoError(w, err)
-	require.Equal(w, run.RunCompleted, u.Run.Status)
+	require.Equal(w, id, c.ID)
+	u.Counts = c.Counts
 	return u
 }
 
@@ -274,12 +242,12 @@ func TestMemoryAndRequestsAreFlat(t *testing.T) {
 		lines := len(w.links)
 		w.pass(day)
 		all := w.elsewhere(file, true)
-		require.Equal(t, map[string]int{"consistent": 2 * lines}, nonzero(all.Run.Counts), "lines, and documents with lines")
+		require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 2 * lines}, nonzero(all.Counts), "lines, and documents with lines")
 		w.pass(20 * time.Hour)
 		w.touch(ids[:changed]...)
 		w.pass(4 * time.Hour)
 		night := w.elsewhere(file, false)
-		require.Equal(t, map[string]int{"consistent": lines + changed + changed/3}, nonzero(night.Run.Counts))
+		require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: lines + changed + changed/3}, nonzero(night.Counts))
 		whole, nightly = append(whole, all), append(nightly, night)
 		for name, u := range map[string]used{"everything": all, "500 changed": night} {
 			t.Logf("%d documents, %d lines, %s: %.1f calls and %.2f Cosmos DB requests for 1,000 lines (%d, %d), %.0f request units, peak RSS %.0f MB, heap %.1f MB, %.1f s",
@@ -299,8 +267,8 @@ func TestMemoryAndRequestsAreFlat(t *testing.T) {
 
 func per1000(n, lines int) float64 { return 1000 * float64(n) / float64(lines) }
 
-func nonzero(counts map[string]int) map[string]int {
-	found := map[string]int{}
+func nonzero(counts map[reconcile.Class]int) map[reconcile.Class]int {
+	found := map[reconcile.Class]int{}
 	for class, n := range counts {
 		if n != 0 {
 			found[class] = n
@@ -373,7 +341,6 @@ type beside struct {
 	*world
 
 	next  int64
-	run   string
 	steps atomic.Int64
 }
 
@@ -401,25 +368,22 @@ func (b *beside) drainBeside() (took time.Duration) {
 	ctx, cancel := context.WithCancel(b.Context())
 	begun, over := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	executor := run.NewExecutor(run.Ports{
-		Store: b.db.runs, Documents: b.container.documents, Commit: b.commit, Breaker: b.breaker,
-		Passes: map[run.Kind]run.Step{run.Reconcile: func(ctx context.Context, r run.Run, pass, at string) (run.Stepped, error) {
-			once.Do(func() { close(begun) })
-			b.steps.Add(1)
-			return b.reconciler().Step(ctx, r, pass, at)
-		}},
-	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: b.now})
+	compares := reconcile.New(reconcile.Ports{
+		Rows: b.db.rows, Findings: asked{b.db.Findings}, Documents: b.container.compared, Breaker: b.breaker,
+		Mend: func(context.Context, string) error { return nil },
+	}, reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: b.now, RequestUnits: requestUnits})
 	go func() {
 		defer close(over)
 		for ctx.Err() == nil {
-			if r, there, err := b.db.runs.Run(ctx, b.run); err == nil && (!there || r.Status != run.RunRunning) {
-				started, err := b.ops.StartRun(b.operator(), ops.StartRequest{Kind: run.Reconcile, Why: "a measurement", Rate: linesAMinute, All: true})
-				if err != nil {
+			if _, goesOn, err := b.db.Next(ctx); err == nil && !goesOn {
+				b.nights++
+				if _, err := b.db.Begin(ctx, reconcile.Comparison{ID: fmt.Sprint("measured-", b.nights), Whole: true, By: "ann", Why: "a measurement"}); err != nil {
 					return
 				}
-				b.run = started.Run
 			}
-			_, _ = executor.Execute(ctx, b.run) // the next round goes on
+			once.Do(func() { close(begun) })
+			steps, _ := compares.Tick(ctx) // the next round goes on
+			b.steps.Add(int64(steps))
 		}
 	}()
 	select {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
@@ -40,9 +39,6 @@ type plan struct {
 	reviewed []int64
 	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their lines.
 	lines, links map[reconcile.Class]int
-	// gone counts lines whose document is gone; episodes counts evidence by class.
-	gone     int
-	episodes map[reconcile.Class]int
 }
 
 // take gives n lines with their documents that nothing was planted on.
@@ -84,11 +80,6 @@ func (p *plan) link(class reconcile.Class, document string, lines ...int64) {
 	}
 }
 
-// whether expects a finding about a document.
-func (p *plan) document(class reconcile.Class, line int64, document string) {
-	p.link(class, document, line)
-}
-
 // keeps notes lines whose values nobody may change.
 func (p *plan) keeps(lines ...int64) { p.kept = append(p.kept, lines...) }
 
@@ -99,33 +90,6 @@ func (p *plan) mends(value string, lines ...int64) {
 	}
 }
 
-// lostEvidence deletes the evidence of a document.
-func (p *plan) lostEvidence(id string) {
-	p.Helper()
-	d, _ := p.read(id)
-	episode, there, err := p.evidence.Newest(p.Context(), d)
-	require.NoError(p, err)
-	require.True(p, there, id)
-	p.evidence.Remove(episode.Folder)
-	p.episodes[reconcile.Consistent]--
-}
-
-// keepEvidence keeps evidence of a document.
-func (p *plan) keepEvidence(d invoice.Document) {
-	p.Helper()
-	for _, file := range []string{"original.json", "error.json", commit.EvidenceMetadata} {
-		require.NoError(p, p.evidence.Keep(p.Context(), commit.EvidenceFolder(d, 0)+"/"+file, fmt.Appendf(nil, `{"document_id":%q}`, d.ID)))
-	}
-}
-
-// setFailed is a person who makes a document failed.
-func (p *plan) setFailed(id string) {
-	p.Helper()
-	p.setState(id, func(state map[string]any) {
-		state["status"], state["failed_at"], state["last_error_kind"] = "failed", invoice.Stamp(p.now(), time.UTC), "document"
-	})
-}
-
 // changes is another program that changes the content of a committed document.
 func (p *plan) changes(id string) {
 	p.Helper()
@@ -134,31 +98,8 @@ func (p *plan) changes(id string) {
 	})
 }
 
-// failed makes n documents that cannot be read, each with a line, and fails them as the timer does: their retries are spent, and after each
-// failure another document got through. Those come from the line beside on.
-func (w *world) failed(from, n, beside int64) (lines []int64) {
-	w.Helper()
-	var ids []string
-	for line := from; line < from+n; line++ {
-		id := w.put(document(line))
-		w.rewrite(id, func(members map[string]any) { members["process_output"] = nil })
-		lines, ids = append(lines, line), append(ids, id)
-	}
-	w.db.addLines(w, lines...)
-	for round := range int64(commit.MaxRetries + 2) {
-		w.offer(w.consistent(beside+round, 1)...)
-		w.commitAs(commit.FromTimer, ids...)
-		w.pass(2 * time.Hour)
-	}
-	for _, id := range ids {
-		d, _ := w.read(id)
-		require.Equal(w, invoice.Failed, d.State.Status, "%s: %s", id, d.State.LastError)
-	}
-	return lines
-}
-
 // plant plants k of the smallest number of each class, and classes that overlap.
-func (p *plan) plant(k int, failed []int64) {
+func (p *plan) plant(k int) {
 	detail, tracking := invoice.Detail, invoice.Tracking
 
 	// Lost rows.
@@ -216,7 +157,6 @@ func (p *plan) plant(k int, failed []int64) {
 		p.container.remove(p, idOf(line))
 		p.line(reconcile.Edited, idOf(line), line)
 		p.keeps(line)
-		p.gone++
 	}
 
 	// Stewards: the status leaves DS1.
@@ -242,18 +182,11 @@ func (p *plan) plant(k int, failed []int64) {
 	p.lines[reconcile.Consistent] -= k
 
 	p.plantStale(k)
-	p.plantFailed(k, failed)
-	p.plantWaiting(k)
 
 	// Documents that are gone.
 	for _, line := range p.take(2 * k) {
 		p.container.remove(p, idOf(line))
-		p.gone += len(linesOf(line))
 	}
-	// A lock that a host left behind.
-	p.leases.Set(reconcile.Lock{ID: "web-lock", At: p.now()})
-	p.nightly = append(p.nightly, reconcile.Key{Class: reconcile.LeftBehind, Document: "web-lock"})
-	p.links[reconcile.LeftBehind]++
 }
 
 // plantStale plants lines that have older content than a committed document, or none in the ledger.
@@ -285,15 +218,16 @@ func (p *plan) plantStale(k int) {
 		p.link(reconcile.Stale, idOf(line), line)
 		p.keeps(line)
 	}
-	// The same of one of two lines: a write of the document would write both, so both are left to people.
+	// The same of one of two lines: the other one is written, and the edit stays.
 	for _, line := range p.double(k) {
 		p.db.set(p, invoice.Detail, maker, byHand, duplicateOf+line)
 		p.changes(idOf(line))
 		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
 		p.link(reconcile.Stale, idOf(line), linesOf(line)...)
-		p.keeps(linesOf(line)...)
+		p.keeps(duplicateOf + line)
+		p.mends(otherText, line)
 	}
-	// The same, and the database lost a newer document of the other line: that one is written alone.
+	// The same, and the database lost a newer document of the other line.
 	for _, line := range p.double(k) {
 		p.db.set(p, invoice.Detail, maker, byHand, duplicateOf+line)
 		p.changes(idOf(line))
@@ -345,71 +279,6 @@ func (p *plan) plantStale(k int) {
 	}
 }
 
-// plantFailed plants documents that failed and lost what belongs to that, and evidence that nothing explains.
-func (p *plan) plantFailed(k int, failed []int64) {
-	lostMark := func(line int64) {
-		p.db.forget(p, line)
-		p.link(reconcile.FailedUnmarked, idOf(line), line)
-		p.lines[reconcile.Consistent]--
-	}
-	lostEvidence := func(line int64) {
-		p.lostEvidence(idOf(line))
-		p.document(reconcile.FailedWithoutEvidence, line, idOf(line))
-	}
-	for n, line := range failed[:5*k] {
-		p.touch(idOf(line))
-		if n < 3*k {
-			lostMark(line)
-		}
-		if n >= 2*k {
-			lostEvidence(line)
-		}
-	}
-	// A person made written documents failed: with evidence; and without, of a line that somebody edited.
-	for _, line := range p.take(2 * k) {
-		d, _ := p.read(idOf(line))
-		p.keepEvidence(d)
-		p.episodes[reconcile.Consistent]++
-		p.setFailed(d.ID)
-		p.link(reconcile.FailedButWritten, d.ID, linesOf(line)...)
-	}
-	for _, line := range p.single(k) {
-		p.db.set(p, invoice.Detail, maker, byHand, line)
-		p.setFailed(idOf(line))
-		p.line(reconcile.Edited, idOf(line), line)
-		p.link(reconcile.FailedButWritten, idOf(line), line)
-		p.document(reconcile.FailedWithoutEvidence, line, idOf(line))
-		p.keeps(line)
-	}
-	for _, line := range p.take(3 * k) {
-		d, _ := p.read(idOf(line))
-		p.keepEvidence(d)
-		p.nightly = append(p.nightly, reconcile.Key{Class: reconcile.EvidenceWithoutFailed, Line: line, Document: d.ID})
-		p.episodes[reconcile.EvidenceWithoutFailed]++
-	}
-	for n := range k {
-		line := int64(4_000_000 + n)
-		d, err := invoice.Read([]byte(document(line)), p.now())
-		require.NoError(p, err)
-		p.keepEvidence(d)
-		p.episodes[reconcile.DocumentGone]++
-	}
-}
-
-// plantWaiting plants documents that wait for too long when seven hours have passed.
-func (p *plan) plantWaiting(k int) {
-	for n := range 2 * k {
-		line := int64(5_000_000 + n)
-		state := `{"status":"pending","retry_count":0}`
-		if n%2 == 1 {
-			state = fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, p.now().Add(time.Hour).Unix())
-		}
-		p.db.addLines(p, line)
-		id := p.put(documentOf(idOf(line), line, "ACME", state))
-		p.document(reconcile.PendingTooLong, line, id)
-	}
-}
-
 // counts are those of the next night. It compares n lines of the ledger, and documents that changed with so many lines.
 func (p *plan) counts(ledger, changed int) map[reconcile.Class]int {
 	total := map[reconcile.Class]int{}
@@ -424,13 +293,9 @@ func (p *plan) counts(ledger, changed int) map[reconcile.Class]int {
 	total[reconcile.Consistent] += ledger + changed
 	for class, n := range p.links {
 		total[class] += n
-		if class != reconcile.PendingTooLong && class != reconcile.FailedWithoutEvidence && class != reconcile.LeftBehind { // their links are consistent
-			total[reconcile.Consistent] -= n
-		}
+		total[reconcile.Consistent] -= n
 	}
-	for class, n := range p.episodes {
-		total[class] += n
-	}
+	total[reconcile.NewEdits] = total[reconcile.Edited]
 	for class, n := range total {
 		if n == 0 {
 			delete(total, class)
@@ -462,28 +327,25 @@ func TestPlantedCorruptionIsFoundExactlyAndMended(t *testing.T) {
 
 func planted(w *world) {
 	documents, k := size()
-	failedDocuments := int64(6 * k)
-	failed := w.failed(100_001, failedDocuments, 200_001)
 	w.offer(w.consistent(1, documents)...)
 	links := len(w.links) // each is a line of the ledger
 
 	w.pass(6 * time.Hour)
 	first := w.compare(false)
 	require.Equal(w, map[reconcile.Class]int{
-		reconcile.Consistent: links + links + int(failedDocuments), // lines, documents with lines, evidence
+		reconcile.Consistent: links + links, // lines, and documents with lines
 	}, first.counts())
-	require.Empty(w, w.inState(reconcile.Open))
+	require.Empty(w, w.found())
 	require.Empty(w, first.mended)
 
 	w.pass(17 * time.Hour)
 	p := &plan{
 		world: w, next: 1, mended: map[int64]string{}, lines: map[reconcile.Class]int{}, links: map[reconcile.Class]int{},
-		episodes: map[reconcile.Class]int{reconcile.Consistent: int(failedDocuments)},
 	}
-	p.plant(k, failed)
+	p.plant(k)
 	require.LessOrEqual(w, p.next, documents)
 	w.pass(7 * time.Hour)
-	waiting := w.consistent(6_000_001, int64(k)) // not for too long
+	waiting := w.consistent(6_000_001, int64(k))
 	w.pass(time.Minute)
 	before := w.lines(p.kept...)
 	changed := 0
@@ -493,23 +355,23 @@ func planted(w *world) {
 	}
 
 	found := w.compareAlone(false)
-	requireKeys(w, p.nightly, w.inState(reconcile.Open))
+	requireKeys(w, p.nightly, w.found())
 	require.Equal(w, p.counts(links, changed), found.counts())
 	w.Logf("%s: %d documents, %d findings, counted %v", w.db.name, documents, len(p.nightly), found.counts())
-	require.Len(w, found.mended, 2)
+	require.Len(w, found.mended, 1)
 	w.offer(waiting...)
 	w.pass(day)
 	again := w.compareAlone(false)
-	requireKeys(w, p.nightly, w.inState(reconcile.Open))
-	require.Empty(w, again.mended, "what is queued is not queued again")
-	for _, r := range found.mended {
+	requireKeys(w, p.nightly, w.found())
+	require.Len(w, again.mended, 1, "the next night tries again")
+	for _, r := range append(found.mended, again.mended...) {
 		w.execute(r.ID)
 	}
 	requireUntouched(w, before)
 	w.pass(day)
 
 	second := w.compare(true)
-	open := w.inState(reconcile.Open)
+	open := w.found()
 	byPeople := slices.DeleteFunc(slices.Clone(p.nightly), func(key reconcile.Key) bool {
 		_, mended := p.mended[key.Line]
 		return mended
@@ -517,9 +379,8 @@ func planted(w *world) {
 	requireKeys(w, append(byPeople, p.whole...), open)
 	w.Logf("after mending: %v, of them %d that only a comparison of everything finds", byClass(open), len(p.whole))
 	for _, f := range open {
-		require.Equal(w, slices.Contains(p.whole, f.Key), f.QueuedBy != "", "%v", f)
+		require.Equal(w, slices.Contains(p.whole, f.Key), f.Mends, "%v", f)
 	}
-	require.Equal(w, p.gone+p.episodes[reconcile.DocumentGone], second.counts()[reconcile.DocumentGone])
 	require.Len(w, second.mended, 1)
 	require.Equal(w, len(p.whole), second.mended[0].Documents)
 	requireUntouched(w, before)
@@ -536,14 +397,13 @@ func planted(w *world) {
 	requireUntouched(w, before)
 	byPeople = slices.DeleteFunc(byPeople, func(key reconcile.Key) bool { return key.Class == reconcile.RowMissing })
 	third := w.compare(true)
-	requireKeys(w, byPeople, w.inState(reconcile.Open))
+	requireKeys(w, byPeople, w.found())
 	require.Empty(w, third.mended)
-	w.accept()
 	for range 3 {
 		w.pass(day)
 		clean := w.compare(false)
-		require.Empty(w, w.inState(reconcile.Open))
-		requireKeys(w, byPeople, w.inState(reconcile.Accepted))
+		requireKeys(w, byPeople, w.found())
+		require.Zero(w, clean.counts()[reconcile.NewEdits])
 		require.Empty(w, clean.mended)
 	}
 	requireUntouched(w, before)

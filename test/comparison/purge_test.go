@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -64,12 +64,12 @@ func TestAPurge(t *testing.T) {
 			}
 			require.NotEmpty(t, ratios, "the old run was over in the first round")
 			slices.Sort(ratios)
-			for _, part := range reconcile.Parts() {
+			for _, part := range retention.Parts() {
 				for p.chunk(t.Context(), part, string(part)) > 0 { //nolint:revive // until nothing is left
 				}
 			}
 			left := p.counts()
-			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "finding": 0, "audit_log": 0}, left, "of the running run, and what it failed of")
+			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "audit_log": 0}, left, "of the running run, and what it failed of")
 			median := (ratios[(len(ratios)-1)/2] + ratios[len(ratios)/2]) / 2
 			t.Logf("%s: %v rows; %d rounds of %d documents, median of the ratios of the times %.2f, from %.2f to %.2f", name, all, len(ratios), drained, median, ratios[0], ratios[len(ratios)-1])
 			for _, of := range slices.Sorted(maps.Keys(p.took)) {
@@ -106,7 +106,7 @@ func (p *purged) counts() map[string]int {
 	p.Helper()
 	s, n := p.db.direct.(statements), map[string]int{}
 	for table, where := range map[string]string{
-		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')", "finding": "state = 'gone'", "audit_log": "run_id IN ('running', 'ended')",
+		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')", "audit_log": "run_id IN ('running', 'ended')",
 	} {
 		var rows int
 		require.NoError(p, s.db.QueryRowContext(p.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table+" WHERE "+where)).Scan(&rows))
@@ -115,7 +115,7 @@ func (p *purged) counts() map[string]int {
 	return n
 }
 
-// old makes a running run that began long ago, with documents in batches, a worker for each, and error details, findings and entries of the
+// old makes a running run that began long ago, with documents in batches, a worker for each, and error details and entries of the
 // audit log for a tenth of the documents.
 func (p *purged) old(id string, documents int) {
 	p.Helper()
@@ -140,8 +140,6 @@ func (p *purged) old(id string, documents int) {
 		"SELECT j.job_id, 'worker', 'here', 'COMPLETED', j.run_id, j.job_id, '2025-01-01', '2025-01-01' FROM sqlwriter.job AS j WHERE j.run_id = '" + id + "'")
 	p.execute("INSERT INTO sqlwriter.error_detail (sys_name, run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
 		"SELECT '" + sysName + "', i.run_id, i.job_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
-	p.execute("INSERT INTO sqlwriter.finding (sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash, detail, mend) " +
-		"SELECT '" + sysName + "', 'stale', i.position, i.document_key, i.document_id, 'gone', '2025-01-01', '2025-01-01', i.run_id, i.document_key, 'd', ''" + tenth)
 	p.execute("INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, job_id) " +
 		"SELECT '2025-01-01', '" + sysName + "', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.job_id" + tenth)
 	p.execute("UPDATE sqlwriter.audit_log SET done_at = '2025-01-01'")
@@ -166,9 +164,9 @@ func (p *purged) end(id string) {
 }
 
 // chunk deletes a chunk, and notes how long that took if rows went.
-func (p *purged) chunk(ctx context.Context, part reconcile.Part, of string) int {
+func (p *purged) chunk(ctx context.Context, part retention.Part, of string) int {
 	began := time.Now()
-	n, err := p.db.retention.Purge(ctx, part, reconcile.LeastRetention, reconcile.MaxPurge)
+	n, err := p.db.retention.Purge(ctx, part, retention.LeastDays, retention.MaxPurge)
 	if ctx.Err() == nil {
 		require.NoError(p, err)
 	}
@@ -184,10 +182,10 @@ func (p *purged) purgeBeside() (stop func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		tick := time.NewTicker(time.Second * reconcile.MaxPurge * 60 / linesAMinute)
+		tick := time.NewTicker(time.Second * retention.MaxPurge * 60 / linesAMinute)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			if p.chunk(ctx, reconcile.EndedRuns, "beside a drain") == 0 && ctx.Err() == nil {
+			if p.chunk(ctx, retention.EndedRuns, "beside a drain") == 0 && ctx.Err() == nil {
 				p.over = true
 			}
 			select {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -40,7 +39,6 @@ type world struct {
 	db        database
 	container container
 	evidence  *inmem.Evidence
-	leases    *inmem.Leases
 	breaker   *breaker.Breaker
 	commit    *commit.Commit
 	// ops is what operators do, and the timer that starts nights.
@@ -52,13 +50,13 @@ type world struct {
 	changed map[string]bool
 	// links are the lines of documents of the environment that were put.
 	links map[string]int
-	// wholes counts the comparisons of everything.
-	wholes int
+	// nights counts the comparisons.
+	nights int
 }
 
 func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, contain func(testing.TB, func() time.Time) container) *world {
 	t.Helper()
-	w := &world{TB: t, leases: &inmem.Leases{}, changed: map[string]bool{}, links: map[string]int{}}
+	w := &world{TB: t, changed: map[string]bool{}, links: map[string]int{}}
 	w.db, w.container, w.evidence = open(t, w.now), contain(t, w.now), inmem.NewEvidenceOn(w.now)
 	w.breaker = breaker.New(inmem.NewControl(), breaker.Options{
 		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat, TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
@@ -67,24 +65,24 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
-	w.keepFor(0)
+	w.opens()
 	require.NoError(t, w.db.empty(t.Context(), "a test"))
 	return w
 }
 
-// keepFor lets the nights purge what is older; 0 days keep all.
-func (w *world) keepFor(days int) {
+// opens makes what operators use.
+func (w *world) opens() {
 	w.ops = ops.New(ops.Ports{
 		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
-				Runs: w.db.runs, Findings: w.db.findings, Executor: w.executor(), Check: func(context.Context) error { return nil },
+				Runs: w.db.runs, Findings: w.db, Executor: w.executor(), Check: func(context.Context) error { return nil },
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})
 				},
 			}, nil
 		},
-	}, ops.Options{SysName: sysName, Now: w.now, PurgeDays: days})
+	}, ops.Options{SysName: sysName, Now: w.now})
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
@@ -247,18 +245,20 @@ func value(l reconcile.Line, table invoice.Table, column string) string {
 	return ""
 }
 
-// keepsUp is the breaker, without which nothing is compared.
 func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: w.db.rows, Findings: w.db.findings, Documents: w.container.compared, Evidence: w.evidence, Leases: w.leases, Mender: w.ops, Breaker: w.breaker,
-		Retention: w.db.retention, Audits: ops.OncePerRun{Log: w.db.audit, Runs: w.db.runs},
+		Rows: w.db.rows, Findings: asked{w.db.Findings}, Documents: w.container.compared, Mend: w.ops.MendFindings, Breaker: w.breaker,
 	}, w.options)
 }
+
+// asked are findings of comparisons that the test begins: the nights of the clock are none.
+type asked struct{ reconcile.Findings }
+
+func (a asked) Begin(context.Context, reconcile.Comparison) (bool, error) { return false, nil }
 
 func (w *world) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
 		Store: w.db.runs, Selection: w.container.selection, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
-		Passes: map[run.Kind]run.Step{run.Reconcile: w.reconciler().Step},
 	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
 }
 
@@ -280,12 +280,12 @@ func (w *world) execute(id string) run.Run {
 
 // night is what one night compared and mended.
 type night struct {
-	compared run.Run
-	// mended are the runs that it started.
+	compared reconcile.Comparison
+	// mended is the run that it started; none or one.
 	mended []run.Run
 }
 
-// compare is one night: the comparison, and the runs that it starts.
+// compare is one night: the comparison, and the run that it starts.
 func (w *world) compare(whole bool) night {
 	w.Helper()
 	n := w.compareAlone(whole)
@@ -295,39 +295,48 @@ func (w *world) compare(whole bool) night {
 	return n
 }
 
-// compareAlone is a night in which nobody executes the runs that it starts.
+// compareAlone is a night in which nobody executes the run that it starts.
 func (w *world) compareAlone(whole bool) night {
 	w.Helper()
 	id := w.begin(whole)
-	w.db.began(w, id, w.now())
-	w.changed = map[string]bool{}
-	n := night{compared: w.execute(id)}
-	for _, end := range []string{"-rewrite", "-write"} {
-		r, there, err := w.db.runs.Run(w.Context(), id+end)
-		require.NoError(w, err)
-		if there {
-			n.mended = append(n.mended, r)
-		}
+	n := night{compared: w.finish(id)}
+	r, there, err := w.db.runs.Run(w.Context(), id+"-mend")
+	require.NoError(w, err)
+	if there {
+		n.mended = append(n.mended, r)
 	}
 	return n
 }
 
-// begin starts a comparison that mends: as the timer does once a day, or one of everything.
+// begin begins a night's comparison: of what changed, or of everything.
 func (w *world) begin(whole bool) (id string) {
 	w.Helper()
-	if !whole {
-		n, err := w.ops.StartNightly(w.Context())
+	w.nights++
+	id = fmt.Sprintf("night-%s-%08x", w.now().UTC().Format("20060102-150405"), w.nights)
+	began, err := w.db.Begin(w.Context(), reconcile.Comparison{ID: id, Night: true, Whole: whole, By: "ann", Why: "a test"})
+	require.NoError(w, err)
+	require.True(w, began)
+	w.db.began(w, id, w.now())
+	w.changed = map[string]bool{}
+	return id
+}
+
+// finish ticks until a comparison has ended.
+func (w *world) finish(id string) reconcile.Comparison {
+	w.Helper()
+	for range 10_000 {
+		_, err := w.reconciler().Tick(w.Context())
 		require.NoError(w, err)
-		require.Equal(w, "started", n.Did)
-		return n.Run
+		if _, goesOn, err := w.db.Next(w.Context()); err == nil && !goesOn {
+			break
+		}
+		w.pass(5 * time.Minute)
 	}
-	w.wholes++
-	row := run.Run{
-		ID: fmt.Sprintf("reconcile-%s-%08x", w.now().UTC().Format("20060102-150405"), w.wholes), SysName: sysName, Kind: run.Reconcile, Pattern: run.InPasses,
-		Filter: json.RawMessage(`{"whole":true,"mend":true}`), RequestedBy: "ann", Why: "a test",
-	}
-	require.NoError(w, w.db.runs.StartRun(w.Context(), row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: row.Why, Run: row.ID}))
-	return row.ID
+	c, there, err := w.db.Last(w.Context())
+	require.NoError(w, err)
+	require.True(w, there)
+	require.Equal(w, id, c.ID)
+	return c
 }
 
 // startHere starts a run of an operator and executes it to its end, as managers and workers do.
@@ -344,23 +353,17 @@ func (w *world) startHere(request ops.StartRequest) map[run.Outcome]int {
 
 // counts are those of a night that are not 0.
 func (n night) counts() map[reconcile.Class]int {
-	found := map[reconcile.Class]int{}
-	for class, count := range n.compared.Counts {
-		if count != 0 {
-			found[reconcile.Class(class)] = count
-		}
-	}
-	return found
+	return nonzero(n.compared.Counts)
 }
 
-// inState lists the findings in a state.
-func (w *world) inState(state reconcile.State) []reconcile.Finding {
+// found lists the findings.
+func (w *world) found() []reconcile.Finding {
 	w.Helper()
 	var all []reconcile.Finding
 	var after *reconcile.Key
 	for {
 		const page = 500
-		found, err := w.db.List(w.Context(), reconcile.Query{State: state}, after, page)
+		found, err := w.db.List(w.Context(), reconcile.Query{}, after, page)
 		require.NoError(w, err)
 		all = append(all, found...)
 		if len(found) < page {
@@ -377,13 +380,4 @@ func keys(list []reconcile.Finding) map[reconcile.Key]bool {
 		set[f.Key] = true
 	}
 	return set
-}
-
-// accept accepts all open findings.
-func (w *world) accept() {
-	w.Helper()
-	open := slices.Collect(maps.Keys(keys(w.inState(reconcile.Open))))
-	for part := range slices.Chunk(open, 500) {
-		require.NoError(w, w.db.Accept(w.Context(), part, run.Audit{Code: run.CodeFindingAccept, Level: run.LevelInfo, By: "operator", Why: "known"}))
-	}
 }

@@ -37,11 +37,6 @@ func TestReconcileDocuments(t *testing.T, open func(t *testing.T) ReconcileDocum
 		{"what does not change meanwhile comes once", changedMeanwhile},
 		{"a continuation that is none, or of another window, is the request's fault", changedGarbage},
 		{"read many gives whole documents of any environment, and leaves out the missing", reconcileReadMany},
-		{"heads of 1,000 documents", headsOfMany},
-		{"a head means what the document means, without its content", headsMembers},
-		{"a head has the etag of each write", headsEtag},
-		{"documents of a line, as main line and as duplicate, by number and by digits", ofOneLine},
-		{"documents of 100 lines, each once", ofManyLines},
 		{"each answer tells its charge, more for more", reconcileCharges},
 		{"a call whose context has ended is infrastructure", reconcileCancelled},
 	} {
@@ -214,113 +209,6 @@ func reconcileReadMany(t *testing.T, h ReconcileDocumentsHarness) {
 	require.Empty(t, docs)
 }
 
-func headsOfMany(t *testing.T, h ReconcileDocumentsHarness) {
-	var asked, want []string
-	for i := range 1000 {
-		id := fmt.Sprintf("%04d", i)
-		asked = append(asked, id)
-		if i%10 != 0 {
-			h.Put(t, result(id, "web", "committed"))
-			want = append(want, id)
-		}
-	}
-	docs, charge, err := h.Reconcile.Heads(t.Context(), asked)
-	require.NoError(t, err)
-	require.Positive(t, charge)
-	require.Equal(t, want, sortedIDs(t, docs))
-}
-
-func headsMembers(t *testing.T, h ReconcileDocumentsHarness) {
-	full := `{"status":"RETRY_SCHEDULED","outcome":"superseded","superseded_by":"b","retry_count":2,"retry_after":1766000000.5,"postponed":true,` +
-		`"last_error":"why","last_error_at":"at","last_error_kind":"document","last_error_code":"2628","committed_at":"c","failed_at":"f","error":"e",` +
-		`"final_error":"fe","reprocess_count":3,"version":1766000000000001,"attempts":[{"at":"x","kind":"document","error":"marker"}]}`
-	for id, members := range map[string]string{
-		"full":    `"request_details":{"sys_name":"web","id":"marker"},"process_output":{"text":"marker"},"sql_writer":` + full,
-		"odd":     `"request_details":"marker","sql_writer":"marker"`,
-		"numbers": `"request_details":{"sys_name":7},"sql_writer":{"status":7,"retry_count":"2"}`,
-		"null":    `"request_details":null,"sql_writer":null`,
-		"little":  `"marker":1`,
-	} {
-		h.Put(t, json.RawMessage(`{"id":"`+id+`",`+members+`}`))
-	}
-	docs, _, err := h.Reconcile.Heads(t.Context(), []string{"full", "odd", "numbers", "null", "little"})
-	require.NoError(t, err)
-	require.Len(t, docs, 5)
-	for _, raw := range docs {
-		require.NotContains(t, string(raw), "marker", "no content, no attempts")
-		got, err := invoice.Read(raw, time.Now())
-		require.NoError(t, err)
-		want, err := invoice.Read(mustRead(t, h.DocumentsHarness, got.ID), time.Now())
-		require.NoError(t, err)
-		require.Equal(t, want.ETag, got.ETag)
-		require.Equal(t, want.TS, got.TS)
-		require.Equal(t, want.SysName, got.SysName)
-		want.State.Present, want.State.Attempts = got.State.Present, nil // an empty sql_writer means the same as none
-		require.Equal(t, want.State, got.State)
-	}
-}
-
-func headsEtag(t *testing.T, h ReconcileDocumentsHarness) {
-	etag := func() string {
-		docs, _, err := h.Reconcile.Heads(t.Context(), []string{"a"})
-		require.NoError(t, err)
-		require.Len(t, docs, 1)
-		d, err := invoice.Read(docs[0], time.Now())
-		require.NoError(t, err)
-		return d.ETag
-	}
-	h.Put(t, result("a", "web", "pending"))
-	first := etag()
-	require.Equal(t, first, etag(), "reading changes none")
-	next, err := h.Documents.Record(t.Context(), whole(t, h.DocumentsHarness, "a"), invoice.State{Status: invoice.Committed})
-	require.NoError(t, err)
-	require.Equal(t, next, etag())
-	require.NotEqual(t, first, next)
-}
-
-func ofOneLine(t *testing.T, h ReconcileDocumentsHarness) {
-	for id, members := range map[string]string{
-		"number":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}`,
-		"digits":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":"1421549"}`,
-		"duplicate": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[2,1421549]}`,
-		"as digits": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":["1421549",3]}`,
-		"both":      `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":{"duplicate_detail_uids":[1421549]}`,
-		"another":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421548},"post-processing":{"duplicate_detail_uids":[14215490,"01421549"]}`,
-		"exact":     `"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"}`,
-		"rounded":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":9007199254740993}`,
-	} {
-		h.Put(t, json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},`+members+`}`))
-	}
-	h.Put(t, json.RawMessage(`{"id":"theirs","request_details":{"sys_name":"dev"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}}`))
-	require.ElementsMatch(t, []string{"number", "digits", "duplicate", "as digits", "both"}, h.ofLines(t, 1421549))
-	require.Equal(t, []string{"exact"}, h.ofLines(t, 9007199254740993), "a number that JSON writers round names no line")
-	require.Empty(t, h.ofLines(t, 77))
-	require.Empty(t, h.ofLines(t))
-}
-
-func (h ReconcileDocumentsHarness) ofLines(t testing.TB, lines ...int64) []string {
-	t.Helper()
-	found, _, err := h.Reconcile.OfLines(t.Context(), lines)
-	require.NoError(t, err)
-	return found
-}
-
-func ofManyLines(t *testing.T, h ReconcileDocumentsHarness) {
-	var lines []int64
-	var want []string
-	for i := range 100 {
-		lines = append(lines, int64(i+1))
-		if i%2 == 0 {
-			id := fmt.Sprintf("doc %02d", i)
-			h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"post-processing":{"duplicate_detail_uids":["%d"]}}`, id, i+1, i+2)))
-			want = append(want, id)
-		}
-	}
-	h.Put(t, json.RawMessage(`{"id":"wide","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[100,"50"]}}`))
-	h.Put(t, json.RawMessage(`{"id":"other","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":101}}`))
-	require.ElementsMatch(t, append(want, "wide"), h.ofLines(t, append(lines, 1, 100)...))
-}
-
 func reconcileCharges(t *testing.T, h ReconcileDocumentsHarness) {
 	var all []string
 	for i := range 60 {
@@ -333,12 +221,6 @@ func reconcileCharges(t *testing.T, h ReconcileDocumentsHarness) {
 	_, more, err := h.Reconcile.ReadMany(t.Context(), all)
 	require.NoError(t, err)
 	require.Greater(t, more, charge)
-	_, heads, err := h.Reconcile.Heads(t.Context(), all)
-	require.NoError(t, err)
-	require.Positive(t, heads)
-	_, lines, err := h.Reconcile.OfLines(t.Context(), []int64{1})
-	require.NoError(t, err)
-	require.Positive(t, lines)
 }
 
 func reconcileCancelled(t *testing.T, h ReconcileDocumentsHarness) {
@@ -347,9 +229,7 @@ func reconcileCancelled(t *testing.T, h ReconcileDocumentsHarness) {
 	cancel()
 	_, _, _, changedErr := h.Reconcile.Changed(ctx, 0, forever, 10, "")
 	_, _, manyErr := h.Reconcile.ReadMany(ctx, []string{"a"})
-	_, _, headsErr := h.Reconcile.Heads(ctx, []string{"a"})
-	_, _, linesErr := h.Reconcile.OfLines(ctx, []int64{1})
-	for i, err := range []error{changedErr, manyErr, headsErr, linesErr} {
+	for i, err := range []error{changedErr, manyErr} {
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition, "%d", i)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -22,7 +23,7 @@ type RetentionFixture struct {
 	// audit log too.
 	RunStore RunStoreFixture
 	// Retention is under test, of the environment "web". OtherRetention is that of "dev" in the same database.
-	Retention, OtherRetention reconcile.Retention
+	Retention, OtherRetention retention.Store
 	OtherRuns                 run.Store
 	Findings, OtherFindings   reconcile.Findings
 	// Rows counts the rows of each table that a purge is about, of all environments.
@@ -39,7 +40,7 @@ type retentionTest struct {
 	RetentionFixture
 }
 
-// TestRetention checks an implementation of reconcile.Retention against the port's contract. open makes a new, empty one per case.
+// TestRetention checks an implementation of retention.Store against the port's contract. open makes a new, empty one per case.
 func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	for _, c := range []struct {
 		name string
@@ -55,8 +56,7 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 		{"never: what is younger", retentionYounger},
 		{"never: a running run and its error details", retentionRunning},
 		{"never: a run that a running run names", retentionNamed},
-		{"never: the last comparison that completed", retentionLastCompared},
-		{"never: open and accepted findings", retentionFindings},
+		{"never: the last comparison that ended well, and one that goes on", retentionLastCompared},
 		{"never: the ledger, the adoption, the heartbeats", retentionKept},
 		{"never: another environment's rows", retentionEnvironments},
 		{"never: rows of the last 30 days, whoever asks", retentionRefused},
@@ -69,20 +69,20 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	}
 }
 
-// old is an age that a purge for reconcile.LeastRetention days takes.
+// old is an age that a purge for retention.LeastDays days takes.
 const old = 31 * 24 * time.Hour
 
 // purge makes one call, and returns how many rows went.
-func (f *retentionTest) purge(part reconcile.Part, limit int) int {
+func (f *retentionTest) purge(part retention.Part, limit int) int {
 	f.Helper()
 	return f.purgeBy(f.Retention, part, limit)
 }
 
 // purgeBy requires that so many rows are gone as the answer says.
-func (f *retentionTest) purgeBy(r reconcile.Retention, part reconcile.Part, limit int) int {
+func (f *retentionTest) purgeBy(r retention.Store, part retention.Part, limit int) int {
 	f.Helper()
 	before := f.all()
-	n, err := r.Purge(f.Context(), part, reconcile.LeastRetention, limit)
+	n, err := r.Purge(f.Context(), part, retention.LeastDays, limit)
 	require.NoError(f, err)
 	require.LessOrEqual(f, n, limit)
 	require.Equal(f, n, before-f.all(), "rows that went")
@@ -90,10 +90,10 @@ func (f *retentionTest) purgeBy(r reconcile.Retention, part reconcile.Part, limi
 }
 
 // purgeAll purges all parts until none is left.
-func (f *retentionTest) purgeAll(r reconcile.Retention) {
+func (f *retentionTest) purgeAll(r retention.Store) {
 	f.Helper()
-	for _, part := range reconcile.Parts() {
-		for f.purgeBy(r, part, reconcile.MaxPurge) > 0 { //nolint:revive // until nothing is left
+	for _, part := range retention.Parts() {
+		for f.purgeBy(r, part, retention.MaxPurge) > 0 { //nolint:revive // until nothing is left
 		}
 	}
 }
@@ -148,14 +148,6 @@ func (f *retentionTest) details(h run.BatchLease, n int) {
 	require.NoError(f, f.Store.SaveOutcomes(f.Context(), h, nil, slices.Repeat([]run.ErrorDetail{one}, n)))
 }
 
-// compares begins a run of the kind that compares, and ends it unless it is to run.
-func (f *retentionTest) compares(id, filter string, failed int) {
-	f.Helper()
-	compared := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.Store}}
-	compared.begin(id, run.Kinds().Comparing().Kind, filter)
-	compared.complete(f.Store, id, failed)
-}
-
 func (f *retentionTest) there(id string) bool {
 	f.Helper()
 	_, ok, err := f.Store.Run(f.Context(), id)
@@ -163,29 +155,25 @@ func (f *retentionTest) there(id string) bool {
 	return ok
 }
 
-// gone saves findings and makes them gone.
-func (f *retentionTest) gone(s reconcile.Findings, lines ...int64) {
+// compared begins and ends comparisons that name documents, each with its entry of the audit log.
+func (f *retentionTest) compared(s reconcile.Findings, ids ...int64) {
 	f.Helper()
-	for _, line := range lines {
-		seen := seenAt(reconcile.Stale, line, "a", "h")
-		_, _, err := s.Save(f.Context(), "r1", []reconcile.Seen{seen}, nil)
-		require.NoError(f, err)
-		_, closed, err := s.Save(f.Context(), "r2", nil, []reconcile.Key{seen.Key})
-		require.NoError(f, err)
-		require.Equal(f, 1, closed)
+	for _, id := range ids {
+		begun(f, s, reconcile.Comparison{ID: fmt.Sprint(id), IDs: []string{"a"}})
+		end(f, s, "")
 	}
 }
 
 func retentionParts(f *retentionTest) {
 	f.endedRunOf(runSys, "r", 4)
-	f.gone(f.Findings, 1, 2)
+	f.compared(f.Findings, 1, 2)
 	audits := f.rows("audit_log")
 	f.Age(f, old)
-	for part, want := range map[reconcile.Part]map[string]int{
-		reconcile.ErrorDetails: {"error_detail": 4},
-		reconcile.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
-		reconcile.GoneFindings: {"finding": 2},
-		reconcile.AuditLog:     {"audit_log": audits},
+	for part, want := range map[retention.Part]map[string]int{
+		retention.ErrorDetails: {"error_detail": 4},
+		retention.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
+		retention.Comparisons:  {"comparison": 2},
+		retention.AuditLog:     {"audit_log": audits},
 	} {
 		left := f.Rows(f)
 		sum := 0
@@ -193,9 +181,9 @@ func retentionParts(f *retentionTest) {
 			require.Equal(f, n, left[table], "%s has them", table)
 			left[table], sum = 0, sum+n
 		}
-		require.Equal(f, sum, f.purge(part, reconcile.MaxPurge), part)
+		require.Equal(f, sum, f.purge(part, retention.MaxPurge), part)
 		require.Equal(f, left, f.Rows(f), part)
-		require.Zero(f, f.purge(part, reconcile.MaxPurge), part)
+		require.Zero(f, f.purge(part, retention.MaxPurge), part)
 	}
 	require.Zero(f, f.all())
 }
@@ -230,25 +218,26 @@ func retentionEnds(f *retentionTest) {
 }
 
 func retentionLimit(f *retentionTest) {
-	add := func(id string, from, n, entries int64) {
+	add := func(id string, from, n int64) map[string]int {
 		f.endedRunOf(runSys, id, int(n))
 		for line := range n {
-			f.gone(f.Findings, from+line)
+			f.compared(f.Findings, from+line)
 		}
-		for int64(f.rows("audit_log")) < entries {
-			require.NoError(f, f.Store.Write(f.Context(), entry("X")))
-		}
+		return f.Rows(f)
 	}
-	add("older", 0, 25, 25)
+	older := add("older", 0, 25)
 	f.Age(f, 48*time.Hour)
-	add("younger", 100, 5, 30)
-	f.Age(f, reconcile.LeastRetention*24*time.Hour+time.Hour)
-	for _, part := range []reconcile.Part{reconcile.ErrorDetails, reconcile.GoneFindings, reconcile.AuditLog} {
-		require.Equal(f, []int{10, 10, 5}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, 5)}, part)
-		n, err := f.Retention.Purge(f.Context(), part, reconcile.LeastRetention+1, 1000)
+	all := add("younger", 100, 5)
+	f.Age(f, retention.LeastDays*24*time.Hour+time.Hour)
+	for part, table := range map[retention.Part]string{
+		retention.ErrorDetails: "error_detail", retention.Comparisons: "comparison", retention.AuditLog: "audit_log",
+	} {
+		rest := older[table] - 20
+		require.Equal(f, []int{10, 10, rest}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, rest)}, part)
+		n, err := f.Retention.Purge(f.Context(), part, retention.LeastDays+1, 1000)
 		require.NoError(f, err)
 		require.Zero(f, n, "%s: the oldest went", part)
-		require.Equal(f, []int{5, 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
+		require.Equal(f, []int{all[table] - older[table], 0}, []int{f.purge(part, 1000), f.purge(part, 10)}, part)
 	}
 }
 
@@ -269,18 +258,18 @@ func retentionChunks(f *retentionTest) {
 	f.cancel("big")
 	f.Age(f, old)
 	const all = 2_500 + 25 + 1 + 1 // a manager, and the run
-	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
 	require.Equal(f, run.RunPurged, f.read("big").Status)
-	_, err := f.Retention.Purge(lateContext(f), reconcile.EndedRuns, reconcile.LeastRetention, 1000) // the process dies
+	_, err := f.Retention.Purge(lateContext(f), retention.EndedRuns, retention.LeastDays, 1000) // the process dies
 	require.Error(f, err)
-	require.Equal(f, 1000, f.purge(reconcile.EndedRuns, 1000))
-	require.Equal(f, all-2001, f.purge(reconcile.EndedRuns, all-2001))
-	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0}, without(f.Rows(f), "audit_log"),
+	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
+	require.Equal(f, all-2001, f.purge(retention.EndedRuns, all-2001))
+	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0}, without(f.Rows(f), "audit_log"),
 		"its row goes last")
 	require.Equal(f, run.RunPurged, f.read("big").Status)
-	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
 	require.False(f, f.there("big"))
-	require.Zero(f, f.purge(reconcile.EndedRuns, 1000))
+	require.Zero(f, f.purge(retention.EndedRuns, 1000))
 }
 
 // lateContext is a context that has ended.
@@ -303,9 +292,9 @@ func retentionOrder(f *retentionTest) {
 	f.Age(f, time.Minute)
 	f.cancel("ends-last")
 	f.Age(f, old)
-	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000), "one run a call")
+	require.Equal(f, rowsOfEnded, f.purge(retention.EndedRuns, 1000), "one run a call")
 	require.Equal(f, []bool{false, true}, []bool{f.there("ends-first"), f.there("ends-last")})
-	require.NotZero(f, f.purge(reconcile.EndedRuns, 1000))
+	require.NotZero(f, f.purge(retention.EndedRuns, 1000))
 	require.False(f, f.there("ends-last"))
 }
 
@@ -317,7 +306,7 @@ func retentionPurged(f *retentionTest) {
 	f.must(f.Store.FailRun(f.Context(), "failed", "x", 0, entry("RUN_FAIL")))
 	f.endedRun("cancelled")
 	f.Age(f, old)
-	require.Equal(f, 1, f.purge(reconcile.EndedRuns, 1), "one of four batches")
+	require.Equal(f, 1, f.purge(retention.EndedRuns, 1), "one of four batches")
 	require.Equal(f, run.RunPurged, f.read("failed").Status)
 	f.changesNothing("the run is purged", func() {
 		for name, change := range map[string]func() (bool, error){
@@ -355,7 +344,7 @@ func retentionPurged(f *retentionTest) {
 		require.Empty(f, send)
 	})
 	f.must(f.Store.ResumeRun(f.Context(), "cancelled", entry("X"))) // its rows had not begun to go
-	require.Equal(f, 3+8+3+1, f.purge(reconcile.EndedRuns, 1000), "batches, documents, workers, the run")
+	require.Equal(f, 3+8+3+1, f.purge(retention.EndedRuns, 1000), "batches, documents, workers, the run")
 	_, err := f.Store.BeatBatch(f.Context(), silent)
 	f.lost(err)
 	require.Equal(f, run.Unknown, f.claim(batchID("failed", 2)).Answer)
@@ -370,22 +359,22 @@ func retentionWhole(f *retentionTest) {
 	f.Age(f, old)
 	was := f.stateOf("r")
 	restore := f.HideWorkers(f)
-	_, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention, 1000)
+	_, err := f.Retention.Purge(f.Context(), retention.EndedRuns, retention.LeastDays, 1000)
 	restore()
 	require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(f, was, f.stateOf("r"))
-	require.Equal(f, rowsOfEnded, f.purge(reconcile.EndedRuns, 1000))
+	require.Equal(f, rowsOfEnded, f.purge(retention.EndedRuns, 1000))
 }
 
 func retentionYounger(f *retentionTest) {
 	f.endedRun("r")
-	f.gone(f.Findings, 1)
-	f.Age(f, reconcile.LeastRetention*24*time.Hour-time.Hour)
+	f.compared(f.Findings, 1)
+	f.Age(f, retention.LeastDays*24*time.Hour-time.Hour)
 	was := f.all()
 	f.purgeAll(f.Retention)
 	require.Equal(f, was, f.all())
 	f.Age(f, 2*time.Hour)
-	n, err := f.Retention.Purge(f.Context(), reconcile.EndedRuns, reconcile.LeastRetention+1, 1000)
+	n, err := f.Retention.Purge(f.Context(), retention.EndedRuns, retention.LeastDays+1, 1000)
 	require.NoError(f, err)
 	require.Zero(f, n, "as many days as asked")
 	f.purgeAll(f.Retention)
@@ -422,37 +411,24 @@ func retentionNamed(f *retentionTest) {
 }
 
 func retentionLastCompared(f *retentionTest) {
-	last := func() string {
-		id, _, _, err := f.Findings.LastCompleted(f.Context(), run.Kinds().Comparing().Kind)
-		require.NoError(f, err)
-		return id
+	for _, c := range []struct {
+		id, failed string
+		ids        []string
+	}{{"before", "", nil}, {"last", "", nil}, {"failed", "x", nil}, {"named", "", []string{"a"}}} {
+		begun(f, f.Findings, reconcile.Comparison{ID: c.id, IDs: c.ids})
+		f.Age(f, time.Minute)
+		end(f, f.Findings, c.failed)
 	}
-	f.compares("before", "", 0)
-	f.compares("last", "", 0)
-	f.compares("with-failures", "", 1)
-	f.compares("named", `{"ids":["a"]}`, 0)
-	f.endedRun("drain")
+	begun(f, f.Findings, reconcile.Comparison{ID: "open"})
 	f.Age(f, old)
-	f.purgeAll(f.Retention)
-	require.Equal(f, 1, f.rows("run"))
-	require.Equal(f, "last", last())
-	require.Equal(f, run.RunCompleted, f.read("last").Status)
-	f.compares("next", "", 0)
-	f.purgeAll(f.Retention)
-	require.Equal(f, []any{"next", false}, []any{last(), f.there("last")})
-}
-
-func retentionFindings(f *retentionTest) {
-	open, accepted := seenAt(reconcile.Stale, 1, "a", "h"), seenAt(reconcile.Edited, 2, "a", "h")
-	_, _, err := f.Findings.Save(f.Context(), "r1", []reconcile.Seen{open, accepted}, nil)
+	require.Equal(f, []int{1, 2, 0}, []int{f.purge(retention.Comparisons, 1), f.purge(retention.Comparisons, 1000), f.purge(retention.Comparisons, 1000)})
+	last, _, err := f.Findings.Last(f.Context())
 	require.NoError(f, err)
-	require.NoError(f, f.Findings.(reconcile.Accepter).Accept(f.Context(), []reconcile.Key{accepted.Key}, accepts()))
-	f.gone(f.Findings, 3)
-	f.Age(f, old)
-	require.Equal(f, []int{1, 0}, []int{f.purge(reconcile.GoneFindings, 1000), f.purge(reconcile.GoneFindings, 1000)})
-	list, err := f.Findings.List(f.Context(), reconcile.Query{}, nil, 10)
+	open, _, err := f.Findings.Next(f.Context())
 	require.NoError(f, err)
-	require.Equal(f, []reconcile.State{reconcile.Accepted, reconcile.Open}, []reconcile.State{list[0].State, list[1].State})
+	require.Equal(f, []string{"last", "open"}, []string{last.ID, open.ID})
+	end(f, f.Findings, "")
+	require.Equal(f, 1, f.purge(retention.Comparisons, 1000), "another one is the last")
 }
 
 func retentionKept(f *retentionTest) {
@@ -460,7 +436,7 @@ func retentionKept(f *retentionTest) {
 		f.Skip("they are not kept beside")
 	}
 	f.endedRun("r")
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.Kept(f)
 	require.NotEmpty(f, was)
@@ -470,16 +446,13 @@ func retentionKept(f *retentionTest) {
 }
 
 func retentionEnvironments(f *retentionTest) {
-	theirs := findingsTest{T: f.T, FindingsFixture: FindingsFixture{Runs: f.OtherRuns}}
-	theirs.beginIn(f.OtherRuns, "dev", "theirs", run.Drain, "")
-	theirs.complete(f.OtherRuns, "theirs", 0)
 	others := *f
 	others.Store, others.names = f.OtherRuns, 100
-	others.endedRunOf("dev", "theirs-too", 2)
-	f.gone(f.OtherFindings, 1)
+	others.endedRunOf("dev", "theirs", 2)
+	f.compared(f.OtherFindings, 1)
 	before := f.Rows(f)
 	f.endedRun("ours")
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	f.purgeAll(f.Retention)
 	require.Equal(f, before, f.Rows(f))
@@ -489,31 +462,31 @@ func retentionEnvironments(f *retentionTest) {
 
 func retentionRefused(f *retentionTest) {
 	f.endedRun("r")
-	f.gone(f.Findings, 1)
+	f.compared(f.Findings, 1)
 	f.Age(f, old)
 	was := f.all()
-	refused := func(part reconcile.Part, days, limit int, code string) {
+	refused := func(part retention.Part, days, limit int, code string) {
 		f.Helper()
 		_, err := f.Retention.Purge(f.Context(), part, days, limit)
 		f.refused(err, code, part, days, limit)
 	}
-	for _, part := range reconcile.Parts() {
-		for _, days := range []int{reconcile.LeastRetention - 1, 1, 0, -1, -100} {
-			refused(part, days, 1000, reconcile.CodeRetentionDays)
+	for _, part := range retention.Parts() {
+		for _, days := range []int{retention.LeastDays - 1, 1, 0, -1, -100} {
+			refused(part, days, 1000, retention.CodeDays)
 		}
-		refused(part, reconcile.LeastRetention, 0, "limit")
-		refused(part, reconcile.LeastRetention, reconcile.MaxPurge+1, "limit")
+		refused(part, retention.LeastDays, 0, "limit")
+		refused(part, retention.LeastDays, retention.MaxPurge+1, "limit")
 	}
-	refused("ledger", reconcile.LeastRetention, 1000, "part")
-	refused("", reconcile.LeastRetention, 1000, "part")
+	refused("ledger", retention.LeastDays, 1000, "part")
+	refused("", retention.LeastDays, 1000, "part")
 	require.Equal(f, was, f.all())
 }
 
 func retentionCancelled(f *retentionTest) {
 	f.endedRun("r")
 	f.Age(f, old)
-	for _, part := range reconcile.Parts() {
-		_, err := f.Retention.Purge(lateContext(f), part, reconcile.LeastRetention, 1000)
+	for _, part := range retention.Parts() {
+		_, err := f.Retention.Purge(lateContext(f), part, retention.LeastDays, 1000)
 		require.Equal(f, fault.Infrastructure, fault.KindOf(err), "%s: %v", part, err)
 	}
 	require.Equal(f, 1, f.rows("error_detail"))
@@ -521,5 +494,5 @@ func retentionCancelled(f *retentionTest) {
 
 // PurgedTables are the tables that a purge is about.
 func PurgedTables() []string {
-	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "audit_log"}
+	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "comparison", "audit_log"}
 }

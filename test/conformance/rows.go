@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,9 +100,6 @@ func rowsEmpty(s *sinkTest) {
 		scanned, err := rows.Scan(s.Context(), after, reconcile.MaxScan)
 		require.NoError(s, err)
 		require.Equal(s, reconcile.Scanned{Last: after}, scanned)
-		names, err := rows.Names(s.Context(), after, reconcile.MaxScan)
-		require.NoError(s, err)
-		require.Equal(s, reconcile.NamesPage{Last: after}, names)
 	}
 	lines, err := rows.Lines(s.Context(), nil)
 	require.NoError(s, err)
@@ -122,12 +118,11 @@ func rowsSame(s *sinkTest) {
 		l := s.line(id)
 		require.NotEmpty(s, l.Ledger.WriteID)
 		require.NotEmpty(s, l.RowHash)
-		require.WithinDuration(s, time.Now(), l.Ledger.WrittenAt, invoice.ClockSkew)
 		require.Equal(s, reconcile.Line{
 			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: invoice.RowValues(a.Values, 1, id),
 			Ledger: reconcile.Ledger{
 				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash, HashVersion: a.HashVersion,
-				WriteID: l.Ledger.WriteID, WrittenAt: l.Ledger.WrittenAt,
+				WriteID: l.Ledger.WriteID,
 			},
 		}, l)
 	}
@@ -253,9 +248,8 @@ func rowsUnknown(s *sinkTest) {
 	s.edit(2)
 	s.are(reconcile.RowsUnknown, 2, 3)
 	mark := s.line(1).Ledger
-	require.WithinDuration(s, time.Now(), mark.WrittenAt, invoice.ClockSkew)
 	require.Equal(s, reconcile.Ledger{
-		Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName, SourceTS: 5, WriteID: mark.WriteID, WrittenAt: mark.WrittenAt,
+		Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName, SourceTS: 5, WriteID: mark.WriteID,
 	}, mark)
 	require.Equal(s, reconcile.Ledger{}, s.line(5).Ledger)
 	require.Equal(s, nullValues(), s.line(5).Values)
@@ -330,12 +324,8 @@ func rowsHashes(s *sinkTest) {
 		hashes[h] = what
 		return h
 	}
-	at := time.Time{}
 	write := func(what string) {
-		ledger := s.line(1).Ledger
-		require.False(s, ledger.WrittenAt.Before(at), "%s: the time of an earlier write", what)
-		id := ledger.WriteID
-		at = ledger.WrittenAt
+		id := s.line(1).Ledger.WriteID
 		require.Empty(s, writes[id], "%s: the id of another write", what)
 		writes[id] = what
 	}
@@ -405,23 +395,6 @@ func rowsPages(s *sinkTest) {
 		{Last: 3000, More: true, Same: 999, Differ: []int64{2007}},
 		{Last: 5000, Differ: []int64{5000}},
 	}, pages)
-	for _, c := range []struct {
-		after, first, last int64
-		count              int
-		more               bool
-	}{{0, 1, 1000, 1000, true}, {1000, 0, 2000, 0, true}, {2000, 2001, 3000, 1000, true}, {3000, 5000, 5000, 1, false}, {5000, 0, 5000, 0, false}, {-7, 1, 1000, 1000, true}} {
-		page, err := rows.Names(s.Context(), c.after, reconcile.MaxScan)
-		require.NoError(s, err)
-		require.Len(s, page.Lines, c.count)
-		require.Equal(s, []any{c.last, c.more}, []any{page.Last, page.More})
-		if c.count > 0 {
-			require.Equal(s, c.first, page.Lines[0].ID)
-			require.True(s, slices.IsSortedFunc(page.Lines, func(a, b reconcile.LineDocument) int { return int(a.ID - b.ID) }))
-		}
-	}
-	page, err := rows.Names(s.Context(), 7, 2)
-	require.NoError(s, err)
-	require.Equal(s, reconcile.NamesPage{Lines: []reconcile.LineDocument{{ID: 8, DocumentID: sysName + "0"}, {ID: 9, DocumentID: "m"}}, Last: 9, More: true}, page)
 }
 
 func rowsEnvironments(s *sinkTest) {
@@ -440,9 +413,6 @@ func rowsEnvironments(s *sinkTest) {
 	scanned, err := s.h.Rows(sysName).Scan(s.Context(), 0, reconcile.MaxScan)
 	require.NoError(s, err)
 	require.Equal(s, reconcile.Scanned{Last: int64(len(ids)), Same: 1}, scanned)
-	names, err := s.h.Rows(sysName).Names(s.Context(), 0, reconcile.MaxScan)
-	require.NoError(s, err)
-	require.Equal(s, reconcile.NamesPage{Lines: []reconcile.LineDocument{{ID: int64(len(ids)), DocumentID: "own"}}, Last: int64(len(ids))}, names)
 	lines, err := s.h.Rows(sysName).Lines(s.Context(), ids)
 	require.NoError(s, err)
 	require.Len(s, lines, len(ids))
@@ -554,12 +524,7 @@ func rowsHidden(s *sinkTest) {
 		restore := s.hide(c.table, c.column)
 		_, scan := rows.Scan(s.Context(), 0, reconcile.MaxScan)
 		_, lines := rows.Lines(s.Context(), []int64{1})
-		errs := []error{scan, lines}
-		if c.table == LedgerTable {
-			_, names := rows.Names(s.Context(), 0, reconcile.MaxScan)
-			errs = append(errs, names)
-		}
-		for _, err := range errs {
+		for _, err := range []error{scan, lines} {
 			require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s %s: %v", c.table, c.column, err)
 		}
 		restore()
@@ -575,8 +540,7 @@ func rowsEnded(s *sinkTest) {
 	rows := s.h.Rows(sysName)
 	_, scan := rows.Scan(ctx, 0, reconcile.MaxScan)
 	_, lines := rows.Lines(ctx, []int64{1})
-	_, names := rows.Names(ctx, 0, reconcile.MaxScan)
-	for _, err := range []error{scan, lines, names} {
+	for _, err := range []error{scan, lines} {
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	}
 	s.are(reconcile.RowsSame, 1)

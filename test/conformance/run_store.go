@@ -330,7 +330,7 @@ func (r *runTest) stateWith(runs ...run.Run) runState {
 		Details: map[string][]run.ErrorDetail{}, Items: map[string][]run.ItemOutcome{}, Workers: map[string]RunWorker{}, Audits: len(r.Audits(r)),
 	}
 	for _, found := range runs {
-		found.NextIn, found.Idle, found.Silent, found.Age = 0, 0, 0, 0
+		found.NextIn, found.Silent, found.Age = 0, 0, 0
 		s.Runs = append(s.Runs, found)
 		s.Items[found.ID] = r.items(found.ID)
 		for _, j := range r.batchesOf(found.ID) {

@@ -36,9 +36,6 @@ func runLifeCases() []runCase {
 		{"a chunk that comes too late adds nothing", runLateChunk},
 		{"a chunk with a document that the run has adds nothing", runKnownChunk},
 		{"a chunk that cannot be is refused", runImpossibleChunk},
-		{"a pass keeps its watermark, its counts and the wait", runPass},
-		{"a pass that comes too late changes nothing", runLatePass},
-		{"a run of passes ends as its counts say", runPassesEnd},
 		{"the end of the hand-off lets go of the run", runEndHandOff},
 		{"a released run is claimed at once", runRelease},
 		{"a late manager changes nothing", runLateManager},
@@ -71,10 +68,9 @@ func runBegins(r *runTest) {
 	require.JSONEq(r, string(given.Filter), string(found.Filter))
 	require.Less(r, found.Age, time.Minute)
 	require.Less(r, found.Silent, time.Minute)
-	require.Less(r, found.Idle, time.Minute)
 	want := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, Matched: 6,
-		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, Counts: map[string]int{}, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent, Idle: found.Idle,
+		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
 	require.Equal(r, []string{"RUN_START"}, r.codes())
@@ -105,13 +101,10 @@ func runLong(r *runTest) {
 	for about, brief := range map[string]run.Run{"a claim of a batch": c.Run, "a list": latest[1], "the open ones": open[0]} {
 		whole, brief := whole, brief
 		whole.Filter, whole.Watermark = nil, ""
-		if about != "a list" {
-			whole.Counts = nil
-		}
 		for _, of := range []*run.Run{&whole, &brief} {
-			of.Silent, of.Age, of.Idle = 0, 0, 0
+			of.Silent, of.Age = 0, 0
 		}
-		require.Equal(r, whole, brief, "%s has all but the filter, the watermark and, where nobody sees them, the counts", about)
+		require.Equal(r, whole, brief, "%s has all but the filter and the watermark", about)
 	}
 
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))

@@ -71,7 +71,7 @@ func (k kind) hits(port string) bool {
 func readOnly() []string {
 	return []string{
 		"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns",
-		"List", "Counts", "LastCompleted", "Waits", "AdoptedAt",
+		"List", "Counts", "Next", "Last", "AdoptedAt",
 	}
 }
 

@@ -29,8 +29,7 @@ func runMistakes() []mistake {
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return blindToRuns{s} })},
 		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return counting{s} })},
-		{"a finding is mended each night anew", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return unqueued{f} })},
-		{"a finding that is gone stays open", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return unclosed{f} })},
+		{"what is no finding any more stays one", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return undropped{f} })},
 		{"the evidence of a dead letter is lost", "G7", deadLetterPath(), func(_ *world, p ports) ports { p.evidence = lossyDeadLetters{p.evidence}; return p }},
 	}
 }
@@ -91,14 +90,10 @@ func (s counting) MarkUnsent(ctx context.Context, stored []run.Batch, reason str
 	return s.Store.MarkUnsent(ctx, stored, reason, true, audit)
 }
 
-type unqueued struct{ reconcile.Findings }
+type undropped struct{ reconcile.Findings }
 
-func (unqueued) MarkQueued(context.Context, string, []reconcile.Key) error { return nil }
-
-type unclosed struct{ reconcile.Findings }
-
-func (f unclosed) Save(ctx context.Context, id string, seen []reconcile.Seen, _ []reconcile.Key) (opened, closed int, err error) {
-	return f.Findings.Save(ctx, id, seen, nil)
+func (f undropped) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, _ []reconcile.Key) error {
+	return f.Findings.Save(ctx, c, put, nil)
 }
 
 type lossyDeadLetters struct{ commit.Evidence }

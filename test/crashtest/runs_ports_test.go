@@ -140,10 +140,6 @@ func (p runStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, aud
 	return execStore(ctx, p.i, "AddChunk", l.Run, func(s run.Store) error { return s.AddChunk(ctx, l, c, audits...) })
 }
 
-func (p runStore) SavePass(ctx context.Context, l run.RunLease, done run.Progress) error {
-	return execStore(ctx, p.i, "SavePass", l.Run, func(s run.Store) error { return s.SavePass(ctx, l, done) })
-}
-
 func (p runStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
 	return execStore(ctx, p.i, "EndHandOff", l.Run, func(s run.Store) error { return s.EndHandOff(ctx, l, a) })
 }

@@ -40,7 +40,7 @@ type runsPath struct {
 	want map[string]map[string]run.Outcome
 	// deadLetters is how many messages are put aside.
 	deadLetters int
-	// compares says that runs of it compare, so that the timer carries them on.
+	// compares says that it has comparisons, which the timer carries on.
 	compares bool
 }
 
@@ -115,7 +115,6 @@ func (r *runs) equip(i *instance) {
 	p := run.Ports{
 		Store: runStore{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
-		Passes: map[run.Kind]run.Step{run.Reconcile: r.reconciler(i).Step},
 	}
 	o := run.Options{
 		SysName: sysName, Instance: i.name, Log: r.w.log, MaxOutstanding: r.path.outstanding, BatchSize: r.path.batch, ChunkSize: r.path.chunk,
@@ -345,8 +344,11 @@ func (r *runs) tick(ctx context.Context, i *instance) (crashed bool) {
 			_ = i.breaker.Tick(ctx)
 		}
 		done, _ := i.runs.recovery.Run(ctx) // its error is the host's to log: the next tick goes on
-		if r.path.compares || done.QueueAway {
-			_, _ = i.runs.recovery.CarryOn(ctx, done.QueueAway)
+		if done.QueueAway {
+			_, _ = i.runs.recovery.CarryOn(ctx)
+		}
+		if r.path.compares {
+			_, _ = r.reconciler(i).Tick(ctx)
 		}
 	})
 }
@@ -417,7 +419,7 @@ func (r *runs) pump(i *instance) (crashed bool) {
 	return false
 }
 
-// quiet reports whether nothing is left to do: every run has ended, and no message is under way.
+// quiet reports whether nothing is left to do: every run and every comparison has ended, and no message is under way.
 func (r *runs) quiet() bool {
 	for _, b := range []*bus{r.runQ, r.batchQ} {
 		if _, more := b.next(); more {
@@ -429,7 +431,8 @@ func (r *runs) quiet() bool {
 			return false
 		}
 	}
-	return len(r.wishes) == 0
+	_, compares, _ := r.findings.Next(context.Background())
+	return !compares && len(r.wishes) == 0
 }
 
 func (r *runs) restless() string {

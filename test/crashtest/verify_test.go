@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/inmem"
 )
 
@@ -22,9 +23,9 @@ import (
 type end struct {
 	lines  map[int64][]invoice.Value
 	states map[string]invoice.State
-	// findings are what comparisons found, counts what they counted by run.
+	// findings are what comparisons found, counts what they counted.
 	findings []string
-	counts   map[string]map[string]int
+	counts   map[string]map[reconcile.Class]int
 }
 
 // verify asserts the promises. Without is nil for the run without faults itself.

@@ -46,8 +46,6 @@ type world struct {
 	evidence *inmem.Evidence
 	// runs are the run store and the queues; nil in a path without runs.
 	runs *runs
-	// leases are what a comparison reads of the lease container.
-	leases *inmem.Leases
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
 	real ports
 
@@ -124,7 +122,6 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidenceOn(w.now)
-	w.leases = &inmem.Leases{}
 	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)

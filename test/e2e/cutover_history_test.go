@@ -57,7 +57,7 @@ func newRehearsal(t *testing.T, e *engine) *rehearsal {
 	r.settings = map[string]string{
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web", "LEASE_PREFIX": "web-none-",
 		"COSMOS_CONNECTION": r.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container, "LEASE_CONTAINER": "leases",
-		"RECONCILE_SCHEDULE": "0 0 2 * * *", "SQL_CONNECTION": e.connection,
+		"SQL_CONNECTION":        e.connection,
 		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nothing connects
 		"RUNS_QUEUE":            runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}

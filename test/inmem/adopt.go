@@ -74,7 +74,6 @@ func (s *Sink) Page(ctx context.Context, p adopt.Page) error {
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
 				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
-			s.written[r.Line] = time.Now()
 		}
 	}
 	if p.Advance != nil {

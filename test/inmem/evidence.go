@@ -18,8 +18,7 @@ type Evidence struct {
 	mu    sync.Mutex
 	files map[string][]byte
 	// times are when the files were stored.
-	times   map[string]time.Time
-	reports map[string]Report
+	times map[string]time.Time
 }
 
 var _ commit.Evidence = (*Evidence)(nil)
@@ -29,7 +28,7 @@ func NewEvidence() *Evidence { return NewEvidenceOn(time.Now) }
 
 // NewEvidenceOn is NewEvidence on a clock.
 func NewEvidenceOn(now func() time.Time) *Evidence {
-	return &Evidence{now: now, files: map[string][]byte{}, times: map[string]time.Time{}, reports: map[string]Report{}}
+	return &Evidence{now: now, files: map[string][]byte{}, times: map[string]time.Time{}}
 }
 
 // Keep stores a file under a name unless there is one already. See commit.Evidence.

@@ -3,26 +3,22 @@ package inmem
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 )
 
-// Findings are reconcile.Findings and reconcile.Accepter on the tables of a RunStore. They are safe for concurrent use.
+// Findings are reconcile.Findings on the tables of a RunStore. They are safe for concurrent use.
 type Findings struct {
 	s      *RunStore
 	ledger adopt.Ledger
 }
 
-var (
-	_ reconcile.Findings = (*Findings)(nil)
-	_ reconcile.Accepter = (*Findings)(nil)
-)
+var _ reconcile.Findings = (*Findings)(nil)
 
 // findingID identifies a row.
 type findingID struct {
@@ -30,64 +26,146 @@ type findingID struct {
 	key     reconcile.Key
 }
 
+// storedComparison is a row of an environment.
+type storedComparison struct {
+	reconcile.Comparison
+
+	sysName string
+	named   bool
+}
+
 // Findings keeps those of the store's environment in the same database. The ledger says when it was adopted.
 func (s *RunStore) Findings(ledger adopt.Ledger) *Findings { return &Findings{s, ledger} }
 
-func (f *Findings) row(k reconcile.Key) *reconcile.Finding {
-	return f.s.findings[findingID{f.s.sysName, k}]
-}
-
-// Save implements reconcile.Findings.
-func (f *Findings) Save(ctx context.Context, runID string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
-	if err := ended(ctx, "inmem: save findings"); err != nil {
-		return 0, 0, err
+// Begin implements reconcile.Findings.
+func (f *Findings) Begin(ctx context.Context, c reconcile.Comparison) (bool, error) {
+	a, err := normalizedAudit(c.Audit())
+	if err != nil {
+		return false, err
+	}
+	if err := ended(ctx, "inmem: begin comparison"); err != nil {
+		return false, err
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	now, room := f.s.at(), f.room()
-	seen = slices.Clone(seen)
-	slices.SortStableFunc(seen, func(a, b reconcile.Seen) int { return compareKeys(a.Key, b.Key) })
-	for _, one := range seen {
-		row := f.row(one.Key)
-		opens := row == nil || row.State == reconcile.Gone || row.State == reconcile.Accepted && row.AcceptedHash != one.RowHash
-		if opens && room[one.Class] < reconcile.MaxOpen {
-			if row == nil {
-				row = &reconcile.Finding{}
-				f.s.findings[findingID{f.s.sysName, one.Key}] = row
+	if f.s.comparison(c.ID) != nil {
+		return false, nil
+	}
+	c.BegunAt, c.MovedAt, c.Step, c.Counts, c.By, c.Why = f.s.at(), f.s.at(), 0, map[reconcile.Class]int{}, a.By, a.Why
+	f.s.comparisons = append(f.s.comparisons, &storedComparison{c, f.s.sysName, len(c.IDs) > 0})
+	f.s.note(a)
+	return true, nil
+}
+
+// Comparison gives a comparison of the environment as it is now; false if there is none.
+func (s *RunStore) Comparison(id string) (reconcile.Comparison, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.comparison(id); c != nil {
+		return copied(c), true
+	}
+	return reconcile.Comparison{}, false
+}
+
+// comparison finds one of the environment; nil if there is none.
+func (s *RunStore) comparison(id string) *storedComparison {
+	for _, c := range s.comparisons {
+		if s.ours(c.sysName) && c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// lastComparison is the last of the environment that ended well and named no documents; nil if there is none.
+func (s *RunStore) lastComparison() (last *storedComparison) {
+	for _, c := range s.comparisons {
+		if s.ours(c.sysName) && c.Ended && c.Error == "" && !c.named && (last == nil || !c.BegunAt.Before(last.BegunAt)) {
+			last = c
+		}
+	}
+	return last
+}
+
+// Next implements reconcile.Findings.
+func (f *Findings) Next(ctx context.Context) (reconcile.Comparison, bool, error) {
+	if err := ended(ctx, "inmem: next comparison"); err != nil {
+		return reconcile.Comparison{}, false, err
+	}
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	for _, c := range f.s.comparisons {
+		if f.s.ours(c.sysName) && !c.Ended {
+			return copied(c), true, nil
+		}
+	}
+	return reconcile.Comparison{}, false, nil
+}
+
+// Last implements reconcile.Findings.
+func (f *Findings) Last(ctx context.Context) (reconcile.Comparison, bool, error) {
+	if err := ended(ctx, "inmem: last comparison"); err != nil {
+		return reconcile.Comparison{}, false, err
+	}
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	last := f.s.lastComparison()
+	if last == nil {
+		return reconcile.Comparison{}, false, nil
+	}
+	return copied(last), true, nil
+}
+
+func copied(c *storedComparison) reconcile.Comparison {
+	one := c.Comparison
+	one.IDs, one.Counts = slices.Clone(c.IDs), maps.Clone(c.Counts)
+	return one
+}
+
+// Save implements reconcile.Findings.
+func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+	const op = "inmem: save comparison"
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	row := f.s.comparison(c.ID)
+	if row == nil || row.Ended || row.Step != c.Step {
+		return changed(op, "another tick did this step")
+	}
+	now := f.s.at()
+	row.Step, row.Position, row.Counts, row.Error, row.Ended, row.MovedAt = c.Step+1, c.Position, maps.Clone(c.Counts), c.Error, c.Ended, now
+	if c.Ended {
+		row.EndedAt, row.IDs, row.Whole = now, nil, false
+	}
+	room := map[reconcile.Class]int{}
+	for id := range f.s.findings {
+		if id.sysName == f.s.sysName {
+			room[id.key.Class]++
+		}
+	}
+	put = slices.Clone(put)
+	slices.SortStableFunc(put, func(a, b reconcile.Seen) int { return a.Compare(b.Key) })
+	for _, one := range put {
+		id := findingID{f.s.sysName, one.Key}
+		known := f.s.findings[id]
+		if known == nil {
+			if room[one.Class] == reconcile.MaxFindings {
+				continue
 			}
-			row.State, row.FirstSeen, row.QueuedBy = reconcile.Open, now, ""
 			room[one.Class]++
-			opened++
+			known = &reconcile.Finding{FirstSeen: now}
+			f.s.findings[id] = known
 		}
-		if row != nil && row.State != reconcile.Gone {
-			one.Detail = ops.Truncate(one.Detail, reconcile.MaxDetail)
-			row.Seen, row.LastSeen, row.Run = one, now, runID
-		}
+		one.Sure = one.Sure || known.Sure
+		one.Detail = ops.Truncate(one.Detail, reconcile.MaxDetail)
+		known.Seen, known.LastSeen = one, now
 	}
-	once := map[reconcile.Key]bool{}
-	for _, k := range gone {
-		row := f.row(k)
-		if row != nil && !once[k] && (row.State == reconcile.Gone) == (row.Run == runID) {
-			row.State, row.Run, once[k] = reconcile.Gone, runID, true
-		}
+	for _, k := range drop {
+		delete(f.s.findings, findingID{f.s.sysName, k})
 	}
-	return opened, len(once), nil
-}
-
-// room counts the environment's open findings by class.
-func (f *Findings) room() map[reconcile.Class]int {
-	n := map[reconcile.Class]int{}
-	for id, row := range f.s.findings {
-		if id.sysName == f.s.sysName && row.State == reconcile.Open {
-			n[id.key.Class]++
-		}
-	}
-	return n
-}
-
-// compareKeys compares in the order of List.
-func compareKeys(a, b reconcile.Key) int {
-	return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Line, b.Line), cmp.Compare(run.DocumentKey(a.Document), run.DocumentKey(b.Document)))
+	return nil
 }
 
 // List implements reconcile.Findings.
@@ -103,13 +181,12 @@ func (f *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 	}
 	list := []reconcile.Finding{}
 	for id, row := range f.s.findings {
-		if id.sysName == f.s.sysName && slices.Contains(classes, id.key.Class) && (q.State == "" || row.State == q.State) &&
-			(q.Line == 0 || id.key.Line == q.Line) && (!q.Unqueued || row.QueuedBy == "") &&
-			(q.Mend == reconcile.ByPeople || row.Mend == q.Mend) && (after == nil || compareKeys(id.key, *after) > 0) {
+		if id.sysName == f.s.sysName && slices.Contains(classes, id.key.Class) && (q.Suspects || row.Sure) && (q.Line == 0 || id.key.Line == q.Line) &&
+			(!q.Mends || row.Mends) && (after == nil || id.key.Compare(*after) > 0) {
 			list = append(list, *row)
 		}
 	}
-	slices.SortFunc(list, func(a, b reconcile.Finding) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(list, func(a, b reconcile.Finding) int { return a.Compare(b.Key) })
 	return list[:min(len(list), max(0, limit))], nil
 }
 
@@ -122,108 +199,19 @@ func (f *Findings) Counts(ctx context.Context) ([]reconcile.Count, error) {
 	defer f.s.mu.Unlock()
 	byClass := map[reconcile.Class]reconcile.Count{}
 	for id, row := range f.s.findings {
-		if id.sysName != f.s.sysName || row.State == reconcile.Gone {
+		if id.sysName != f.s.sysName || !row.Sure {
 			continue
 		}
 		c := byClass[id.key.Class]
-		c.Class = id.key.Class
-		if row.State == reconcile.Accepted {
-			c.Accepted++
-		} else {
-			if c.Open == 0 || row.FirstSeen.Before(c.First) {
-				c.First = row.FirstSeen
-			}
-			c.Open++
+		if c.Findings == 0 || row.FirstSeen.Before(c.First) {
+			c.First = row.FirstSeen
 		}
+		c.Class, c.Findings = id.key.Class, c.Findings+1
 		byClass[id.key.Class] = c
 	}
-	list := []reconcile.Count{}
-	for _, c := range byClass {
-		list = append(list, c)
-	}
+	list := slices.AppendSeq([]reconcile.Count{}, maps.Values(byClass))
 	slices.SortFunc(list, func(a, b reconcile.Count) int { return cmp.Compare(a.Class, b.Class) })
 	return list, nil
-}
-
-// MarkQueued implements reconcile.Findings.
-func (f *Findings) MarkQueued(ctx context.Context, by string, keys []reconcile.Key) error {
-	if err := ended(ctx, "inmem: mark findings queued"); err != nil {
-		return err
-	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	for _, k := range keys {
-		if row := f.row(k); row != nil && row.State == reconcile.Open && row.QueuedBy == "" {
-			row.QueuedBy = by
-		}
-	}
-	return nil
-}
-
-// Accept implements reconcile.Accepter.
-func (f *Findings) Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error {
-	const op = "inmem: accept findings"
-	a, err := normalizedAudit(a)
-	if err != nil {
-		return err
-	}
-	if err := ended(ctx, op); err != nil || len(keys) == 0 {
-		return err
-	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	for _, k := range keys {
-		if row := f.row(k); row == nil || row.State == reconcile.Gone {
-			return changed(op, fmt.Sprintf("the finding %s of line %d is gone or unknown", k.Class, k.Line))
-		}
-	}
-	for _, k := range keys {
-		row := f.row(k)
-		row.State, row.AcceptedHash, row.By, row.Why = reconcile.Accepted, row.RowHash, a.By, a.Why
-	}
-	f.s.note(a)
-	return nil
-}
-
-// LastCompleted implements reconcile.Findings.
-func (f *Findings) LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error) {
-	if err := ended(ctx, "inmem: last completed run"); err != nil {
-		return "", time.Time{}, false, err
-	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	if r := f.s.lastCompleted(kind); r != nil {
-		return r.ID, r.StartedAt, true, nil
-	}
-	return "", time.Time{}, false, nil
-}
-
-// lastCompleted is the last run of a kind that completed and named no documents; nil if there is none.
-func (s *RunStore) lastCompleted(kind run.Kind) *storedRun {
-	for _, r := range slices.Backward(s.runs) {
-		if r.Kind == kind && s.ours(r.SysName) && r.Status == run.RunCompleted && r.Named == 0 {
-			return r
-		}
-	}
-	return nil
-}
-
-// Waits implements reconcile.Findings.
-func (f *Findings) Waits(ctx context.Context, r run.Run, follows string) (bool, error) {
-	if err := ended(ctx, "inmem: older runs"); err != nil {
-		return false, err
-	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	if followed := f.s.runOf[follows]; followed != nil && followed.Status == run.RunRunning {
-		return true, nil
-	}
-	for _, older := range f.s.runs[:max(0, slices.Index(f.s.runs, f.s.runOf[r.ID]))] {
-		if older.Kind == r.Kind && f.s.ours(older.SysName) && older.Status == run.RunRunning {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // AdoptedAt implements reconcile.Findings.

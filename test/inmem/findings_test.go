@@ -14,7 +14,7 @@ func TestFindings(t *testing.T) {
 		runs, ledger := inmem.NewRunStore(func() time.Time { return clock }, "web"), inmem.NewSink()
 		other := runs.For("dev")
 		return conformance.FindingsFixture{
-			Findings: runs.Findings(ledger), Other: other.Findings(ledger), Runs: runs, OtherRuns: other, AuditLog: runs.AuditLog(),
+			Findings: runs.Findings(ledger), Other: other.Findings(ledger), AuditLog: runs.AuditLog(),
 			Now: func() time.Time { return clock }, Age: func(_ testing.TB, d time.Duration) { clock = clock.Add(d) },
 			Ledger: ledger,
 		}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 )
 
@@ -81,58 +79,4 @@ func (r ReconcileDocuments) ReadMany(ctx context.Context, ids []string) ([]json.
 		return nil, 0, err
 	}
 	return docs, charged(docs), nil
-}
-
-// Heads implements reconcile.Documents.
-func (r ReconcileDocuments) Heads(ctx context.Context, ids []string) ([]invoice.Projection, float64, error) {
-	docs, charge, err := r.ReadMany(ctx, ids)
-	heads := make([]invoice.Projection, len(docs))
-	for i, doc := range docs {
-		members := object(doc)
-		head := map[string]json.RawMessage{"id": members["id"], "_ts": members["_ts"], "_etag": members["_etag"]}
-		request := map[string]json.RawMessage{}
-		if name, ok := object(members["request_details"])["sys_name"]; ok {
-			request["sys_name"] = name
-		}
-		own := map[string]json.RawMessage{}
-		for name, value := range object(members["sql_writer"]) {
-			if name != "attempts" {
-				own[name] = value
-			}
-		}
-		head["request_details"], head["sql_writer"] = encode(request), encode(own)
-		heads[i] = invoice.Projection(encode(head))
-	}
-	return heads, charge, err
-}
-
-// OfLines implements reconcile.Documents.
-func (r ReconcileDocuments) OfLines(ctx context.Context, lines []int64) (ids []string, charge float64, err error) {
-	var found []json.RawMessage
-	err = r.each(ctx, "inmem: documents of lines", func(e candidate, members map[string]json.RawMessage) error {
-		if slices.ContainsFunc(lines, func(line int64) bool { return e.found(ops.Search{Line: line, To: math.MaxInt64}, members) }) {
-			ids, found = append(ids, e.ID), append(found, nil)
-		}
-		return nil
-	})
-	return ids, charged(found), err
-}
-
-// each visits the environment's documents.
-func (r ReconcileDocuments) each(ctx context.Context, op string, visit func(candidate, map[string]json.RawMessage) error) error {
-	if err := ended(ctx, op); err != nil {
-		return err
-	}
-	d := r.docs
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, id := range d.slots {
-		if d.pending[id].sysName != r.sysName {
-			continue
-		}
-		if err := visit(d.pending[id], d.stored[id]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

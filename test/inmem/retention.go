@@ -6,22 +6,22 @@ import (
 	"slices"
 	"time"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
 // Retention deletes the old rows of the store's environment.
-func (s *RunStore) Retention() reconcile.Retention { return retention{s} }
+func (s *RunStore) Retention() retention.Store { return purger{s} }
 
-type retention struct{ s *RunStore }
+type purger struct{ s *RunStore }
 
-// Purge implements reconcile.Retention.
-func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit int) (int, error) {
+// Purge implements retention.Store.
+func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int) (int, error) {
 	const op = "inmem: purge"
-	if err := reconcile.CheckPurge(op, part, limit); err != nil {
+	if err := retention.Check(op, part, limit); err != nil {
 		return 0, err
 	}
-	if err := reconcile.CheckDays(op, days); err != nil {
+	if err := retention.CheckDays(op, days); err != nil {
 		return 0, err
 	}
 	if err := ended(ctx, op); err != nil {
@@ -32,16 +32,16 @@ func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit i
 	defer s.mu.Unlock()
 	before := s.at().AddDate(0, 0, -days)
 	switch part {
-	case reconcile.ErrorDetails:
+	case retention.ErrorDetails:
 		return dropFirst(&s.details, limit, func(d storedDetail) bool {
 			of := s.runOf[d.run]
 			return s.ours(d.sysName) && d.of.At.Before(before) && (of == nil || of.Status != run.RunRunning)
 		}), nil
-	case reconcile.EndedRuns:
+	case retention.EndedRuns:
 		return s.purgeRun(before, limit), nil
-	case reconcile.GoneFindings:
-		return s.purgeFindings(before, limit), nil
-	case reconcile.AuditLog:
+	case retention.Comparisons:
+		return s.purgeComparisons(before, limit), nil
+	case retention.AuditLog:
 		return dropFirst(&s.audits, limit, func(e entry) bool { return s.ours(e.sysName) && e.of.At.Before(before) }), nil
 	}
 	return 0, nil
@@ -57,7 +57,7 @@ func (s *RunStore) Rows() map[string]int {
 	}
 	return map[string]int{
 		"run": len(s.runs), "job": len(s.batches), "batch_item": items, "worker": len(s.workers), "error_detail": len(s.details),
-		"finding": len(s.findings), "audit_log": len(s.audits),
+		"finding": len(s.findings), "comparison": len(s.comparisons), "audit_log": len(s.audits),
 	}
 }
 
@@ -76,9 +76,8 @@ func dropFirst[T any](list *[]T, limit int, may func(T) bool) (n int) {
 // purgeRun deletes what it may of the run that ended first. Its own row goes last.
 func (s *RunStore) purgeRun(before time.Time, limit int) (n int) {
 	var r *storedRun
-	last := s.lastCompleted(run.Kinds().Comparing().Kind)
 	for _, old := range s.runs {
-		if s.ours(old.SysName) && old.Status != run.RunRunning && old.EndedAt.Before(before) && old != last && !s.named(old.ID) &&
+		if s.ours(old.SysName) && old.Status != run.RunRunning && old.EndedAt.Before(before) && !s.named(old.ID) &&
 			(r == nil || old.EndedAt.Before(r.EndedAt)) {
 			r = old
 		}
@@ -119,17 +118,10 @@ func (s *RunStore) named(id string) bool {
 	})
 }
 
-func (s *RunStore) purgeFindings(before time.Time, limit int) int {
-	var old []findingID
-	for id, row := range s.findings {
-		if s.ours(id.sysName) && row.State == reconcile.Gone && row.LastSeen.Before(before) {
-			old = append(old, id)
-		}
-	}
-	slices.SortFunc(old, func(a, b findingID) int { return s.findings[a].LastSeen.Compare(s.findings[b].LastSeen) })
-	old = old[:min(limit, len(old))]
-	for _, id := range old {
-		delete(s.findings, id)
-	}
-	return len(old)
+// purgeComparisons deletes comparisons that ended, but for the last one that ended well.
+func (s *RunStore) purgeComparisons(before time.Time, limit int) int {
+	last := s.lastComparison()
+	return dropFirst(&s.comparisons, limit, func(c *storedComparison) bool {
+		return s.ours(c.sysName) && c.Ended && c.EndedAt.Before(before) && c != last
+	})
 }

@@ -66,7 +66,7 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 		if e, ok := r.s.ledger[id]; ok {
 			line.Ledger = reconcile.Ledger{
 				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID, SysName: e.SysName, SourceTS: e.SourceTS,
-				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run), WrittenAt: r.s.written[id],
+				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run),
 			}
 		}
 		if l, ok := r.s.lines[id]; ok {
@@ -75,24 +75,6 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 		lines = append(lines, line)
 	}
 	return lines, nil
-}
-
-// Names implements reconcile.Rows.
-func (r rows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
-	if err := ended(ctx, "inmem: names"); err != nil {
-		return reconcile.NamesPage{}, err
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	ids := r.s.ledgerAfter(after, limit)
-	page := reconcile.NamesPage{Last: after, More: len(ids) == limit}
-	for _, id := range ids {
-		page.Last = id
-		if e := r.s.ledger[id]; e.SysName == r.sysName {
-			page.Lines = append(page.Lines, reconcile.LineDocument{ID: id, DocumentID: e.DocumentID})
-		}
-	}
-	return page, nil
 }
 
 // ledgerAfter lists the next ids of the ledger.

@@ -37,10 +37,11 @@ type tables struct {
 	// lastAudit is the id of the newest entry.
 	lastAudit int64
 	// The rows by their keys.
-	runOf    map[string]*storedRun
-	batchOf  map[string]*storedBatch
-	workerOf map[string]*RunWorker
-	findings map[findingID]*reconcile.Finding
+	runOf       map[string]*storedRun
+	batchOf     map[string]*storedBatch
+	workerOf    map[string]*RunWorker
+	findings    map[findingID]*reconcile.Finding
+	comparisons []*storedComparison
 }
 
 var _ run.Store = (*RunStore)(nil)
@@ -158,11 +159,8 @@ func (s *tables) at() time.Time { return s.now().UTC().Truncate(time.Millisecond
 // shown is a run as it is read.
 func (s *RunStore) shown(r *storedRun) run.Run {
 	now, found := s.at(), r.Run
-	found.Filter, found.Counts = slices.Clone(r.Filter), maps.Clone(r.Counts)
+	found.Filter = slices.Clone(r.Filter)
 	found.NextIn = max(0, r.nextAt.Sub(now))
-	if ready := cmp.Or(r.nextAt, r.StartedAt); r.EndedAt.IsZero() {
-		found.Idle = max(0, now.Sub(ready))
-	}
 	heard := r.HeartbeatAt
 	if heard.IsZero() {
 		heard = r.StartedAt // no heartbeat yet
@@ -189,7 +187,7 @@ func (s *RunStore) listed(r *storedRun) run.Run {
 // brief is a run as a claim of a batch has it, or the timer.
 func (s *RunStore) brief(r *storedRun) run.Run {
 	found := s.shown(r)
-	found.Filter, found.Watermark, found.Counts = nil, "", nil
+	found.Filter, found.Watermark = nil, ""
 	return found
 }
 
@@ -304,11 +302,6 @@ func statsOf(r *storedRun) run.Stats {
 	}
 	for _, it := range r.items {
 		stats.Outcomes[it.Outcome]++
-	}
-	if len(r.items) == 0 {
-		for o, n := range r.Counts {
-			stats.Outcomes[run.Outcome(o)] = n
-		}
 	}
 	return stats
 }

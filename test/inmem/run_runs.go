@@ -2,7 +2,6 @@ package inmem
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -31,7 +30,7 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
 		ID: r.ID, SysName: r.SysName, Kind: r.Kind, Filter: slices.Clone(r.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
-		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, Counts: map[string]int{}, StartedAt: s.at(),
+		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
 	s.note(a)
@@ -192,27 +191,6 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 	r.Watermark, r.nextAt, r.HeartbeatAt, r.LostManagers = c.Watermark, s.at().Add(c.Wait), s.at(), 0
 	s.beat(l.Owner)
 	s.note(audits...)
-	return nil
-}
-
-// SavePass implements run.Runs.
-func (s *RunStore) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
-	const op = "inmem: save pass"
-	if err := ended(ctx, op); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.leasedRun(op, l)
-	switch {
-	case err != nil:
-		return err
-	case r.Cancel || !r.HandedOffAt.IsZero():
-		return changed(op, "the run is to end")
-	}
-	r.Watermark, r.Counts, r.Documents = p.Watermark, maps.Clone(p.Counts), p.Documents
-	r.nextAt, r.HeartbeatAt, r.LostManagers = s.at().Add(p.Wait), s.at(), 0
-	s.beat(l.Owner)
 	return nil
 }
 

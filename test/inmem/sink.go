@@ -24,8 +24,6 @@ type Sink struct {
 	ledger map[int64]Entry
 	refuse func(line int64, c invoice.Column, v invoice.Value) bool
 	writes int64
-	// written is when each entry was last written, by this machine's clock.
-	written map[int64]time.Time
 
 	adoption adoption
 
@@ -79,14 +77,14 @@ type Entry struct {
 
 // NewSink makes an empty one.
 func NewSink() *Sink {
-	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, written: map[int64]time.Time{}, heartbeats: map[string]HeartbeatRow{}}
+	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}}
 }
 
 // Backup is a copy: another sink with the same content.
 func (s *Sink) Backup() *Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Sink{lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), written: maps.Clone(s.written), heartbeats: maps.Clone(s.heartbeats), writes: s.writes, adoption: s.adoption}
+	return &Sink{lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats), writes: s.writes, adoption: s.adoption}
 }
 
 // Restore replaces the sink's content with a backup, or with another database.
@@ -94,7 +92,7 @@ func (s *Sink) Restore(from *Sink) {
 	c := from.Backup()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines, s.ledger, s.written, s.heartbeats, s.writes, s.adoption = c.lines, c.ledger, c.written, c.heartbeats, c.writes, c.adoption
+	s.lines, s.ledger, s.heartbeats, s.writes, s.adoption = c.lines, c.ledger, c.heartbeats, c.writes, c.adoption
 }
 
 // AddLines makes detail rows, all NULL; rows that exist are left alone.
@@ -190,11 +188,6 @@ func (s *Sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode,
 	s.writes++
 	maps.Copy(s.lines, w.lines)
 	maps.Copy(s.ledger, w.entries)
-	for id, e := range w.entries {
-		if e.Write == s.writes { // not one whose SourceTS alone was raised
-			s.written[id] = time.Now()
-		}
-	}
 	return outcomes, nil
 }
 

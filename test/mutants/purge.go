@@ -3,39 +3,39 @@ package main
 // purgeTable are mutants of what a purge deletes, on the embedded database.
 func purgeTable() []mutant {
 	const (
-		sqlite   = "internal/store/sqlite"
-		code     = sqlite + "/retention.go"
-		files    = sqlite + "/sql/purge_"
-		younger  = "TestRetention/never:_what_is_younger"
-		running  = "TestRetention/never:_a_running_run_and_its_error_details"
-		named    = "TestRetention/never:_a_run_that_a_running_run_names"
-		last     = "TestRetention/never:_the_last_comparison_that_completed"
-		others   = "TestRetention/never:_another_environment's_rows"
-		findings = "TestRetention/never:_open_and_accepted_findings"
-		refused  = "TestRetention/never:_rows_of_the_last_30_days,_whoever_asks"
-		limit    = "TestRetention/a_limit_is_kept,_and_repeated_calls_go_on"
-		chunks   = "TestRetention/2,500_documents_go_in_chunks,_and_the_run's_row_last"
-		order    = "TestRetention/the_run_that_ended_first_goes_first"
-		purged   = "TestRetention/nothing_continues_a_run_whose_rows_begin_to_go"
-		whole    = "TestRetention/a_purge_that_fails_in_its_middle_deletes_nothing"
-		store    = "internal/store/shared/run_store_batches.go"
-		recover  = "internal/store/shared/runs/"
-		replay   = "TestAReplayOfADeletedRunFails"
-		ops      = "TestARunThatRetentionDeletesIsLeftAlone"
+		sqlite  = "internal/store/sqlite"
+		tick    = "internal/retention/retention.go"
+		code    = sqlite + "/retention.go"
+		files   = sqlite + "/sql/purge_"
+		younger = "TestRetention/never:_what_is_younger"
+		running = "TestRetention/never:_a_running_run_and_its_error_details"
+		named   = "TestRetention/never:_a_run_that_a_running_run_names"
+		last    = "TestRetention/never:_the_last_comparison_that_ended_well,_and_one_that_goes_on"
+		others  = "TestRetention/never:_another_environment's_rows"
+		refused = "TestRetention/never:_rows_of_the_last_30_days,_whoever_asks"
+		limit   = "TestRetention/a_limit_is_kept,_and_repeated_calls_go_on"
+		chunks  = "TestRetention/2,500_documents_go_in_chunks,_and_the_run's_row_last"
+		order   = "TestRetention/the_run_that_ended_first_goes_first"
+		purged  = "TestRetention/nothing_continues_a_run_whose_rows_begin_to_go"
+		whole   = "TestRetention/a_purge_that_fails_in_its_middle_deletes_nothing"
+		store   = "internal/store/shared/run_store_batches.go"
+		recover = "internal/store/shared/runs/"
+		replay  = "TestAReplayOfADeletedRunFails"
+		ops     = "TestARunThatRetentionDeletesIsLeftAlone"
 	)
 	return []mutant{
-		{"purge: fewer than 30 days are taken", code, "	if err := reconcile.CheckDays(opPurge, days); err != nil {\n		return 0, err\n	}\n", "", sqlite, refused},
-		{"purge: any limit is taken", "internal/reconcile/retention.go", "limit < 1 || limit > MaxPurge", "false", sqlite, refused},
+		{"purge: 0 days keep nothing", tick, "	if days == 0 {", "	if days < 0 {", "internal/retention", "TestNoDaysKeepAll"},
+		{"purge: a tick has no end", tick, "now().Sub(began) < within", "true", "internal/retention", "TestATickPurgesForHalfASecond"},
+		{"purge: a part waits for another", tick, "			i++\n", "			i += 0\n", "internal/retention", "TestATickPurgesForHalfASecond"},
+		{"purge: the audit log goes with the rest", tick, "max(days, LeastAudit)", "days", "internal/retention", "TestTheAuditLogIsKeptAYear"},
+		{"purge: fewer than 30 days are taken", code, "	if err := retention.CheckDays(opPurge, days); err != nil {\n		return 0, err\n	}\n", "", sqlite, refused},
+		{"purge: any limit is taken", tick, "limit < 1 || limit > MaxPurge", "false", sqlite, refused},
 		{"purge: the days are hours", sqlite + "/sql/shared.sql", "@days || ' days'", "@days || ' hours'", sqlite, younger},
 		{"purge: error details of a running run go", files + "error_details.sql", "\n        AND NOT EXISTS (SELECT 1 FROM sqlwriter_run AS r WHERE r.run_id = e.run_id AND r.status = 'running')", "", sqlite, running},
 		{"purge: error details of all environments go", files + "error_details.sql", "e.sys_name = @sys_name AND ", "", sqlite, others},
 		{"purge: young error details go", files + "error_details.sql", ` AND e.created_at < {{template "before"}}`, " AND @days > 0", sqlite, younger},
 		{"purge: the newest error details go first", files + "error_details.sql", "ORDER BY e.created_at", "ORDER BY e.created_at DESC", sqlite, limit},
 		{"purge: a chunk of error details has no limit", files + "error_details.sql", "LIMIT @limit", "LIMIT @limit + 1", sqlite, limit},
-		{"purge: open findings go", files + "findings.sql", " AND f.state = 'gone'", "", sqlite, findings},
-		{"purge: findings of all environments go", files + "findings.sql", "f.sys_name = @sys_name AND ", "", sqlite, others},
-		{"purge: young findings go", files + "findings.sql", `f.last_seen < {{template "before"}}`, "@days > 0", sqlite, younger},
-		{"purge: the newest findings go first", files + "findings.sql", "ORDER BY f.last_seen", "ORDER BY f.last_seen DESC", sqlite, limit},
 		{"purge: entries of all environments go", files + "audit_log.sql", "a.sys_name = @sys_name AND ", "", sqlite, others},
 		{"purge: young entries go", files + "audit_log.sql", `a.done_at < {{template "before"}}`, "@days > 0", sqlite, younger},
 		{"purge: the newest entries go first", files + "audit_log.sql", "ORDER BY a.done_at", "ORDER BY a.done_at DESC", sqlite, limit},
@@ -43,10 +43,11 @@ func purgeTable() []mutant {
 		{"purge: runs of all environments go", files + "run.sql", "    r.sys_name = @sys_name AND r.ended_at", "    r.ended_at", sqlite, others},
 		{"purge: a run goes that a running one names", files + "run.sql", "o.status = 'running' AND o.filter ->> '$.run' = r.run_id", "1 = 0", sqlite, named},
 		{"purge: a run stays that an ended one names", files + "run.sql", "o.status = 'running' AND ", "", sqlite, named},
-		{"purge: the last comparison goes", files + "run.sql", "    AND r.run_id IS NOT (", "    AND '' IS NOT (", sqlite, last},
-		{"purge: the last comparison is one that named documents", files + "run.sql", " AND c.named_count = 0", "", sqlite, last},
-		{"purge: the last comparison is one with failures", files + "run.sql", " AND +c.status = 'completed'", "", sqlite, last},
-		{"purge: the first comparison stays, not the last", files + "run.sql", "ORDER BY c.run_number DESC", "ORDER BY c.run_number", sqlite, last},
+		{"purge: the last comparison goes", files + "comparisons.sql", "c.comparison_id IS NOT (", "'' IS NOT (", sqlite, last},
+		{"purge: the last comparison is one that named documents", files + "comparisons.sql", " AND l.named = 0", "", sqlite, last},
+		{"purge: the last comparison is one that failed", files + "comparisons.sql", " AND l.error IS NULL", "", sqlite, last},
+		{"purge: the first comparison stays, not the last", files + "comparisons.sql", "ORDER BY l.begun_at DESC, l.comparison_id DESC", "ORDER BY l.begun_at, l.comparison_id", sqlite, last},
+		{"purge: comparisons of all environments go", files + "comparisons.sql", "c.sys_name = @sys_name AND ", "", sqlite, others},
 		{"purge: a run that is not the oldest goes first", files + "run.sql", "ORDER BY r.ended_at", "ORDER BY r.ended_at DESC", sqlite, order},
 		{"purge: a run whose rows go is not marked", code, `p.text["purge_run_begin"]`, `"SELECT @run"`, sqlite, purged},
 		{"purge: the run's row goes first", code, `"purge_batches", "purge_items", "purge_workers", "purge_run_end"`, `"purge_run_end", "purge_batches", "purge_items", "purge_workers"`, sqlite, chunks},

@@ -14,7 +14,6 @@ func rowsTable() []mutant {
 	)
 	return []mutant{
 		{"a scan compares the lines of other environments", compare, "if l.Ledger.SysName != r.engine.SysName {", "if l.Ledger.SysName == \"\" {", sqlite, pages},
-		{"names have the lines of other environments", compare, "if sysName == r.engine.SysName {", "if sysName != \"\" {", sqlite, pages},
 		{"a scan passes over other environments without a bound", scan, "WHERE detail_id > @after ORDER", "WHERE detail_id > @after AND sys_name = @sys_name ORDER", sqlite, pages},
 		{"a scan begins with the line after which it should", scan, "detail_id > @after", "detail_id >= @after", sqlite, pages},
 		{"a comparison overlooks edits of IVCE_DTL", compare, "case detail != l.DetailHash:", "case detail == \"\":", sqlite, edited},

@@ -25,22 +25,15 @@ func runsTable() []mutant {
 			"a new database need not be adopted", "internal/ops/flow.go", "{ return s.Check(ctx) }", "{ return nil }", "internal/ops", "TestANewDatabaseIsFilled",
 		},
 		{
-			"a run that mends is started twice", "internal/ops/mend.go", `exists = fault.CodeOf(err) == "run_exists"; exists`, `exists = false; exists`, "internal/ops", "TestRunsThatMend",
-		},
-		{
 			"a running flow accepts a database without telling", "internal/breaker/state.go", `s.name() == Closed && in.forced == ""`, "s.name() == Closed", "internal/breaker", "TestARestoredDatabaseIsAcceptedInEveryState",
 		},
 		{
 			"a rewrite of findings overwrites lines that need nobody's word", "internal/ops/run_findings.go",
-			"overwrite[f.Line] || f.Overwrites()", "true", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+			"		if f.Overwrites() {\n", "		{\n", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
 		},
 		{
-			"a rewrite of findings overwrites what was edited after the comparison", "internal/reconcile/rewritable.go",
-			"f.Mend == ByPeople && ", "", "internal/ops", "TestARewriteOfFindingsLeavesLaterEditsAlone",
-		},
-		{
-			"a rewrite of findings takes accepted ones", "internal/ops/run_findings.go",
-			", State: reconcile.Open}", "}", "internal/ops", "TestARewriteOfFindingsWritesExactlyTheirLines",
+			"a rewrite of findings overwrites what was edited after the comparison", "internal/reconcile/finding.go",
+			"!f.Mends && ", "", "internal/ops", "TestARewriteOfFindingsLeavesLaterEditsAlone",
 		},
 		{
 			"a dry run of findings says what a write would do", "internal/ops/diff.go",
@@ -168,18 +161,6 @@ func runsTable() []mutant {
 		{
 			"run: another environment's document is taken for one that was finished before a crash", "internal/run/results.go",
 			"err == nil && d.SysName == sysName {", "err == nil {", "internal/run", "TestAnExecutorMayDieAtEveryStep",
-		},
-		{
-			"passes: a step replaces the counts of the ones before", "internal/run/passes.go",
-			"counts[string(o)] += n", "counts[string(o)] = n", "internal/run", "TestTheTimerCarriesOnARunOfPasses",
-		},
-		{
-			"passes: the timer sends a message for a run without batches", "internal/run/recovery.go",
-			"		case r.hasPasses(row): // CarryOn\n", "", "internal/run", "TestATickCarriesOnForTwoMinutes",
-		},
-		{
-			"passes: the timer leaves runs to a queue that is away", "internal/run/passes.go",
-			"if !r.hasPasses(row) && !queueAway {", "if !r.hasPasses(row) {", "internal/run", "TestTheTimerExecutesRunsWhileTheQueueIsAway",
 		},
 		{
 			"run: a batch that was not sent does not say that the queue is away", "internal/run/recovery.go",

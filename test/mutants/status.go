@@ -36,7 +36,6 @@ func statusTable() []mutant {
 		{"what ends by itself is told at once", pkg + "/attention.go", ">= c.After", ">= min(0, c.After)", pkg, "TestTheLogTellsWhatLasts"},
 		{"a new poison message has no beginning", pkg + "/attention.go", "g.Last.After(latest)", "latest.IsZero()", pkg, "TestEachNewPoisonMessageHasABeginning"},
 		{"batches wait during a pause", runs, "state != RunWorks && state != RunDeferred", "false", pkg, "TestBatchesThatNoWorkerHas"},
-		{"a comparison stands since its start", "internal/store/shared/run_store_rows.go", "cmp.Or(next, started)", "cmp.Or(started, next)", "internal/store/sqlite", "TestRunStore"},
 		{"a stopped flow waits for the tick", "internal/breaker/shared.go", "if is.name() == Open {", "if false {", pkg, "TestGoldenEachConditionHasItsLine"},
 		{"the oldest message is the latest", counts, "c.Since.IsZero() || sent.Before(c.Since)", "true", pkg, "TestTheOldestMessageCounts"},
 		{"old counts ask for attention", pkg + "/attention.go", ` && s.CountsUnknown == ""`, "", pkg, "TestOldCountsAskForNothing"},

@@ -85,10 +85,6 @@ func (d storeSpy) Known(ctx context.Context, id string, documents []string) (r0 
 	return r0, err
 }
 
-func (d storeSpy) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
-	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.SavePass(ctx, l, p) })
-}
-
 func (d storeSpy) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
 	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.EndHandOff(ctx, l, a) })
 }

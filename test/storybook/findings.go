@@ -13,18 +13,15 @@ import (
 
 func findingStories() []Story {
 	const document = "2026-11-20 02:40:01.553120-06:00-0004-1421549"
-	row := func(class reconcile.Class, line int64, state reconcile.State) ops.FindingRow {
+	row := func(class reconcile.Class, line int64) ops.FindingRow {
 		return ops.FindingRow{Name: string(class) + "/1421549/" + document, Finding: reconcile.Finding{
-			Seen:  reconcile.Seen{Key: reconcile.Key{Class: class, Line: line, Document: document}, Detail: "differs in IVCE_DTL.CLN_MFR_AI_NM"},
-			State: state, FirstSeen: Ago(30 * time.Hour), LastSeen: Ago(73 * time.Minute), Run: reconcileRun,
+			Seen:      reconcile.Seen{Key: reconcile.Key{Class: class, Line: line, Document: document}, Detail: "differs in IVCE_DTL.CLN_MFR_AI_NM"},
+			FirstSeen: Ago(30 * time.Hour), LastSeen: Ago(73 * time.Minute),
 		}}
 	}
-	edited, stale := row(reconcile.Edited, 1421549, reconcile.Open), row(reconcile.Stale, 1421702, reconcile.Open)
-	stale.QueuedBy = "reindex-20261122-020419-0a1b2c3d"
-	accepted := row(reconcile.Edited, 1421549, reconcile.Accepted)
-	accepted.By, accepted.Why = "a.lopez@example.com (1-2-3)", "corrected by the vendor's steward"
-	found := ops.Found{Classes: []reconcile.Count{{Class: reconcile.Edited, Open: 2, Accepted: 1, First: Ago(30 * time.Hour)}, {Class: reconcile.Stale, Open: 1, First: Ago(73 * time.Minute)}}, Open: 3, Accepted: 1, Run: reconcileRun, ComparedAt: Ago(73 * time.Minute), Says: "3 open (2 edited, 1 stale), 1 accepted"}
-	hostile := ops.FindingRow{Name: Hostile, Finding: reconcile.Finding{Seen: reconcile.Seen{Key: reconcile.Key{Class: reconcile.Class(Hostile), Line: 1, Document: Hostile}, Detail: Hostile}, State: reconcile.Open, Run: Hostile, QueuedBy: Hostile, By: Hostile, Why: Hostile}}
+	edited, stale := row(reconcile.Edited, 1421549), row(reconcile.Stale, 1421702)
+	found := ops.Found{Classes: []reconcile.Count{{Class: reconcile.Edited, Findings: 2, First: Ago(30 * time.Hour)}, {Class: reconcile.Stale, Findings: 1, First: Ago(73 * time.Minute)}}, Open: 1, Edited: 2, Comparison: "2026-11-22", ComparedAt: Ago(73 * time.Minute), Comparing: "compare-20261122-020419-0a1b2c3d", MovedAt: Ago(time.Minute), Says: "1 open (1 stale); people edited 2 lines"}
+	hostile := ops.FindingRow{Name: Hostile, Finding: reconcile.Finding{Seen: reconcile.Seen{Key: reconcile.Key{Class: reconcile.Class(Hostile), Line: 1, Document: Hostile}, Detail: Hostile}}}
 	about := url.Values{"finding": {edited.Name}}
 	text := func(s string) *string { return &s }
 	values := ops.Diff{Documents: []ops.DocumentDiff{{ID: document, Lines: []ops.LineDiff{
@@ -36,12 +33,11 @@ func findingStories() []Story {
 	return []Story{
 		{Name: "findings-open", Says: "What the night found.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited, stale}, Found: found, Next: "x"}}},
 		{Name: "findings-empty", Says: "Nothing.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Found: ops.Found{Says: "none are open"}}}},
-		{Name: "findings-filtered", Says: "A filter without a match.", Path: "findings", Query: url.Values{"classes": {"stale"}, "state": {"gone"}, "line": {"7"}}, Answers: map[string]any{"finding.list": ops.FindingPage{Found: found}}},
+		{Name: "findings-filtered", Says: "A filter without a match.", Path: "findings", Query: url.Values{"classes": {"stale"}, "line": {"7"}}, Answers: map[string]any{"finding.list": ops.FindingPage{Found: found}}},
 		{Name: "findings-sql-away", Says: "SQL has them.", Path: "findings", Answers: map[string]any{"finding.list": SQLAway()}},
-		{Name: "findings-hostile", Says: "Texts are texts.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}, Found: ops.Found{Says: Hostile, Run: Hostile, Classes: []reconcile.Count{{Class: reconcile.Class(Hostile), Open: 1}}}}}},
+		{Name: "findings-hostile", Says: "Texts are texts.", Path: "findings", Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}, Found: ops.Found{Says: Hostile, Comparing: Hostile, Classes: []reconcile.Count{{Class: reconcile.Class(Hostile), Findings: 1}}}}}},
 		{Name: "finding-open", Says: "One of them.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{edited}}, "document.diff": values}},
-		{Name: "finding-accepted", Says: "Somebody accepted it.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{accepted}}, "document.diff": SQLAway()}},
-		{Name: "finding-mended", Says: "The night mends it.", Path: "findings", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{stale}}}},
+		{Name: "finding-stale", Says: "A reader sees no values.", Path: "findings", Query: about, Role: opsapi.Reader, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{stale}}}},
 		{Name: "finding-hostile", Says: "Texts are texts.", Path: "findings", Query: about, Answers: map[string]any{"finding.list": ops.FindingPage{Findings: []ops.FindingRow{hostile}}}},
 	}
 }

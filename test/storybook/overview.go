@@ -28,7 +28,7 @@ func counts() *ops.Counts {
 			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}, First: Ago(5 * time.Hour), Last: Ago(30 * time.Minute), Sample: waitingDocument, Retry: "sqlwriterctl document retry ..."},
 		},
 		Queues:   []ops.QueueCount{{Queue: "sqlwriter-web-runs"}, {Queue: "sqlwriter-web-batches", DeadLettered: ops.Count{Documents: 1}}},
-		Findings: &ops.Found{Says: "3 open (2 edited, 1 stale), 1 accepted, compared at 2026-11-22T02:00:09-06:00", Open: 3},
+		Findings: &ops.Found{Says: "1 open (1 stale); people edited 2 lines, as of 2026-11-22T02:00:09-06:00", Open: 1, Edited: 2},
 	}
 }
 

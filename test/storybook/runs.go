@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	replayRun    = "replay-20261122-085840-4049a34e"
-	reconcileRun = "reconcile-2026-11-22-web"
+	replayRun = "replay-20261122-085840-4049a34e"
 )
 
 // replaying is a replay under way.
@@ -40,12 +39,6 @@ func runStories() []Story {
 	batches := ops.BatchPage{Batches: []run.Batch{{ID: "b", Run: replayRun, Number: 2, Status: run.Failed, Error: run.MaxQueueError, Total: 31, EndedAt: Ago(time.Minute)}}}
 	failed := working
 	failed.Status, failed.State, failed.Says, failed.Error, failed.EndedAt = run.RunFailed, ops.RunEnded, "it failed", "5 managers were lost with this run, which may be the cause", Ago(time.Minute)
-	night := ops.RunProgress{
-		Run:   run.Run{ID: reconcileRun, Kind: run.Reconcile, Status: run.RunCompleted, Documents: 100_000, RequestedBy: ops.ByTimer, Why: "the nightly comparison", StartedAt: Ago(73 * time.Minute), EndedAt: Ago(60 * time.Minute), HandedOffAt: Ago(60 * time.Minute)},
-		State: ops.RunEnded, Says: "it has ended", Done: 100_000, PerSecond: 128.2,
-		Stats:    run.Stats{Outcomes: map[run.Outcome]int{"consistent": 99_997, "stale": 1, "edited": 2}},
-		Findings: &ops.Found{Says: "3 open findings: 2 edited, 1 stale", Open: 3},
-	}
 	hostile := ended
 	hostile.ID, hostile.Why, hostile.RequestedBy, hostile.Error, hostile.Says, hostile.Note, hostile.Filter = Hostile, Hostile, Hostile, Hostile, Hostile, Hostile, json.RawMessage(`{"code":"<script>alert(1)</script>"}`)
 	summary := func(p ops.RunProgress) ops.RunSummary {
@@ -53,7 +46,7 @@ func runStories() []Story {
 	}
 	about := url.Values{"run": {replayRun}}
 	return []Story{
-		{Name: "runs-some", Says: "Runs of a week.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{Runs: []ops.RunSummary{summary(working), summary(night), summary(ended), summary(failed)}, Next: replayRun}}},
+		{Name: "runs-some", Says: "Runs of a week.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{Runs: []ops.RunSummary{summary(working), summary(ended), summary(failed)}, Next: replayRun}}},
 		{Name: "runs-empty", Says: "None.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{}}},
 		{Name: "runs-sql-away", Says: "SQL has the runs.", Path: "runs", Answers: map[string]any{"run.list": SQLAway()}},
 		{Name: "runs-hostile", Says: "Texts are texts.", Path: "runs", Answers: map[string]any{"run.list": ops.RunPage{Runs: []ops.RunSummary{summary(hostile)}}}},
@@ -62,7 +55,6 @@ func runStories() []Story {
 		{Name: "run-failures", Says: "It completed, and documents failed.", Path: "run", Query: about, Answers: map[string]any{"run.show": ended, "run.items": items, "batch.list": batches}},
 		{Name: "run-items-away", Says: "SQL goes away while the page is made.", Path: "run", Query: about, Answers: map[string]any{"run.show": ended, "run.items": SQLAway(), "batch.list": SQLAway()}},
 		{Name: "run-failed", Says: "It failed.", Path: "run", Query: about, Answers: map[string]any{"run.show": failed}},
-		{Name: "run-compared", Says: "The night's comparison.", Path: "run", Query: url.Values{"run": {reconcileRun}}, Answers: map[string]any{"run.show": night}},
 		{Name: "run-hostile", Says: "Texts are texts.", Path: "run", Query: url.Values{"run": {Hostile}}, Answers: map[string]any{"run.show": hostile, "run.items": ops.ItemPage{Items: []run.ItemOutcome{{Document: Hostile, Outcome: run.DocFailed, Code: Hostile}}}, "batch.list": ops.BatchPage{}}},
 		{Name: "run-unknown", Says: "A wrong id.", Path: "run", Query: url.Values{"run": {"x"}}, Answers: map[string]any{"run.show": &ops.RequestError{Refusal: ops.NotFound, Message: `no run "x"`}}},
 	}

@@ -75,8 +75,6 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	open := as("finding-open", opsapi.Operator)
 	require.Contains(t, open, "<td>SIEMENS AG</td>", "who decides sees the values")
 	require.NotContains(t, open, "1421550", "that is another line")
-	require.Contains(t, open, "sqlwriterctl finding accept ")
-	require.NotContains(t, as("finding-accepted", opsapi.Operator), "sqlwriterctl finding accept 'edited", "it was done")
 	require.Contains(t, as("document-reader", opsapi.Reader), "What <code>validation.too_long</code> means")
 	require.Contains(t, as("documents-waiting", opsapi.Reader), "What <code>validation.too_long</code> means")
 	require.NotContains(t, as("document-committed", opsapi.Reader), "means</h2>", "nothing is wrong")

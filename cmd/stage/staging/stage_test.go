@@ -31,7 +31,7 @@ func TestAStagedRootFitsTheHost(t *testing.T) {
 		return err
 	}))
 	want := []string{".", ".funcignore", Binary, "host.json"}
-	for _, name := range []string{"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops", "Reconcile", "RecoverRetries", "RunDeadLetter", "Ui"} {
+	for _, name := range []string{"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops", "RecoverRetries", "RunDeadLetter", "Ui"} {
 		want = append(want, name, name+"/function.json")
 	}
 	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own

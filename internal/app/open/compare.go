@@ -1,11 +1,12 @@
 package open
 
 import (
+	"context"
+
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -13,24 +14,16 @@ import (
 // Comparison is what a comparison needs beside the database.
 type Comparison struct {
 	// Results is the container of that name.
-	Results  *cosmos.Container
-	Leases   reconcile.Leases
-	Evidence reconcile.Evidence
-	// Mender starts the runs that mend. Breaker guards the database.
-	Mender  reconcile.Mender
+	Results *cosmos.Container
+	// Mend starts the run that mends. Breaker guards the database.
+	Mend    func(ctx context.Context, comparison string) error
 	Breaker run.Breaker
 	Log     zerolog.Logger
 }
 
-// Passes returns the steps of the kinds of runs without documents. It makes no request.
-func (d *Database) Passes(c config.Config, p Comparison) map[run.Kind]run.Step {
-	o := reconcile.Options{
-		SysName: c.SysName, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log,
-	}
-	compares := reconcile.New(reconcile.Ports{
-		Rows: d.ReconcileRows(c.SysName), Findings: d.Findings(c.SysName), Documents: p.Results.Reconcile(c.SysName), Evidence: p.Evidence, Leases: p.Leases,
-		Mender: p.Mender, Retention: d.Retention(c.SysName), Breaker: p.Breaker,
-		Audits: ops.OncePerRun{Log: d.AuditLog(c.SysName), Runs: d.RunStore(c.SysName)},
-	}, o)
-	return map[run.Kind]run.Step{run.Kinds().Comparing().Kind: compares.Step}
+// Reconcile makes what compares the environment. It makes no request.
+func (d *Database) Reconcile(c config.Config, p Comparison) *reconcile.Reconcile {
+	return reconcile.New(reconcile.Ports{
+		Rows: d.ReconcileRows(c.SysName), Findings: d.Findings(c.SysName), Documents: p.Results.Reconcile(c.SysName), Mend: p.Mend, Breaker: p.Breaker,
+	}, reconcile.Options{SysName: c.SysName, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log})
 }

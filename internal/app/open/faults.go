@@ -9,6 +9,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/servicebus"
 	"sqlwriter/internal/store/sqlite"
@@ -17,5 +18,5 @@ import (
 
 // Faults are the tables of all adapters, each in its own order. SQL Server comes first.
 func Faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), reconcile.Faults(), invoice.Faults())
+	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), reconcile.Faults(), retention.Faults(), invoice.Faults())
 }

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/shared"
@@ -38,7 +39,7 @@ type Store interface {
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Findings(sysName string) *shared.Findings
-	Retention(sysName string) reconcile.Retention
+	Retention(sysName string) retention.Store
 	// ReconcileRows compares the rows of one environment's ledger.
 	ReconcileRows(sysName string) reconcile.Rows
 	Close() error

@@ -1,10 +1,11 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,31 +16,24 @@ import (
 	"text/template"
 	"time"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
-//go:embed findings/*.sql findings/parts/*.sql
+//go:embed findings/*.sql
 var findingFiles embed.FS
 
 // FindingTables are the names of tables that only Findings uses.
 type FindingTables struct {
-	Finding, Adoption string
-	// IndexByState, behind the table, makes the engine use the index that begins with the state. It is empty on an engine that chooses
-	// by statistics.
-	IndexByState string
+	Finding, Comparison, Adoption string
 }
 
-// Findings implements reconcile.Findings and reconcile.Accepter on a database. It is safe for concurrent use.
-//
-// Every transaction locks the rows of finding before those of audit_log. A statement locks them in the order of their keys.
+// Findings implements reconcile.Findings on a database. It is safe for concurrent use. A statement locks rows in the order of their keys.
 type Findings struct{ changes }
 
-var (
-	_ reconcile.Findings = (*Findings)(nil)
-	_ reconcile.Accepter = (*Findings)(nil)
-)
+var _ reconcile.Findings = (*Findings)(nil)
 
 // NewFindings makes the findings of an engine without using the database.
 func NewFindings(e RunEngine, tables FindingTables) *Findings {
@@ -50,25 +44,17 @@ func NewFindings(e RunEngine, tables FindingTables) *Findings {
 	return &Findings{e.changes(texts)}
 }
 
-const (
-	stFindings        = "findings_list"
-	stFindingsByState = "findings_list_by_state"
-)
-
-// FindingTexts returns the statements by name (the file's name without .sql, or one of the constants).
+// FindingTexts returns the statements by name: the file's name without .sql.
 func FindingTexts(d RunDialect, tables FindingTables) (map[string]string, error) {
 	t := template.New("").Option("missingkey=error")
-	for _, from := range []struct {
-		files    embed.FS
-		patterns []string
-	}{
-		{auditLogFiles, []string{"auditlog/begin.sql"}},
-		{runFiles, []string{"runs/audit_add.sql"}},
-		{findingFiles, []string{"findings/*.sql", "findings/parts/*.sql"}},
-	} {
-		if _, err := t.ParseFS(from.files, from.patterns...); err != nil {
-			return nil, fmt.Errorf("parse: %w", err)
-		}
+	if _, err := t.ParseFS(auditLogFiles, "auditlog/begin.sql"); err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	if _, err := t.ParseFS(runFiles, "runs/audit_add.sql"); err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	if _, err := t.ParseFS(findingFiles, "findings/*.sql"); err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
 	}
 	files, err := fs.Glob(findingFiles, "findings/*.sql")
 	if err != nil {
@@ -77,104 +63,134 @@ func FindingTexts(d RunDialect, tables FindingTables) (map[string]string, error)
 	type data struct {
 		RunDialect
 		FindingTables
-		ByState bool
 	}
 	texts := map[string]string{}
 	for _, f := range append(files, "audit_add.sql") {
 		name := strings.TrimSuffix(path.Base(f), ".sql")
-		if texts[name], err = render(t, name, data{d, tables, false}); err != nil {
+		if texts[name], err = render(t, name, data{d, tables}); err != nil {
 			return nil, err
 		}
 	}
-	texts[stFindingsByState], err = render(t, stFindings, data{d, tables, true})
-	return texts, err
+	return texts, nil
+}
+
+// request is what a comparison was asked for, as JSON.
+type request struct {
+	IDs   []string `json:"ids,omitempty"`
+	Whole bool     `json:"whole,omitempty"`
+}
+
+// Begin implements reconcile.Findings.
+func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began bool, err error) {
+	op := s.op("begin comparison")
+	asked, err := json.Marshal(request{c.IDs, c.Whole})
+	if err != nil {
+		return false, fault.Wrap(fault.Internal, op, "encode", "the request cannot be written as JSON", err)
+	}
+	a, err := normalizedAudit(c.Audit())
+	if err != nil {
+		return false, err
+	}
+	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
+		n, err := s.exec(ctx, tx, "comparison_begin", s.environment(), sql.Named("id", c.ID), sql.Named("request", s.engine.Long(string(asked))),
+			sql.Named("named", boolInt(len(c.IDs) > 0)), sql.Named("night", boolInt(c.Night)), sql.Named("by", a.By), sql.Named("why", a.Why))
+		if began = n > 0; err != nil || !began {
+			return err
+		}
+		return s.audit(ctx, tx, a)
+	})
+	return began && err == nil, err
+}
+
+// Next implements reconcile.Findings.
+func (s *Findings) Next(ctx context.Context) (reconcile.Comparison, bool, error) {
+	return s.comparison(ctx, "comparison_next")
+}
+
+// Last implements reconcile.Findings.
+func (s *Findings) Last(ctx context.Context) (reconcile.Comparison, bool, error) {
+	return s.comparison(ctx, "comparison_last")
+}
+
+func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Comparison, there bool, err error) {
+	err = s.page(ctx, s.op("read comparison"), name, 1, func(rows *sql.Rows) error {
+		var counts, asked string
+		var failed sql.NullString
+		var begun, moved, ended moment
+		err := rows.Scan(&c.ID, &c.Night, &c.By, &c.Why, &c.Step, &c.Position, &counts, &failed, &begun, &moved, &ended, &asked)
+		if err != nil {
+			return err
+		}
+		var r request
+		if err := errors.Join(json.Unmarshal([]byte(counts), &c.Counts), json.Unmarshal([]byte(asked), &r)); err != nil {
+			return fault.Wrap(fault.Internal, s.op("read comparison"), "json", "a column is not valid JSON", err)
+		}
+		c.IDs, c.Whole, c.Error, there = r.IDs, r.Whole, failed.String, true
+		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended = begun.Time, moved.Time, ended.Time, !ended.IsZero()
+		return nil
+	}, s.environment())
+	return c, there, err
 }
 
 // Save implements reconcile.Findings.
-func (s *Findings) Save(ctx context.Context, runID string, seen []reconcile.Seen, gone []reconcile.Key) (opened, closed int, err error) {
-	err = s.inTx(ctx, s.op("save findings"), func(tx *sql.Tx) error {
-		opened, closed = 0, 0
-		rows := s.seenRows(seen)
-		for _, class := range slices.Sorted(maps.Keys(rows)) {
-			n, err := s.saveSeen(ctx, tx, runID, class, rows[class])
-			if err != nil {
+func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+	op := s.op("save comparison")
+	counts, err := json.Marshal(c.Counts)
+	if err != nil {
+		return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+	}
+	return s.inTx(ctx, op, func(tx *sql.Tx) error {
+		n, err := s.exec(ctx, tx, "comparison_save", s.environment(), sql.Named("id", c.ID), sql.Named("step", int64(c.Step)),
+			sql.Named("position", s.engine.Long(c.Position)), sql.Named("counts", s.engine.Long(string(counts))), sql.Named("error", c.Error),
+			sql.Named("ended", boolInt(c.Ended)))
+		if err := requireRow(n, err, op, "another tick did this step"); err != nil {
+			return err
+		}
+		return s.saveFindings(ctx, tx, put, drop)
+	})
+}
+
+func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, put []reconcile.Seen, drop []reconcile.Key) error {
+	rows := s.seenRows(put)
+	for _, class := range slices.Sorted(maps.Keys(rows)) {
+		room := []any{s.environment(), sql.Named("class", s.key(string(class))), sql.Named("most", int64(reconcile.MaxFindings))}
+		for part := range slices.Chunk(rows[class], maxRows) {
+			if _, err := s.execRows(ctx, tx, "findings_see", part); err != nil {
 				return err
 			}
-			opened += n
+			if _, err := s.execRows(ctx, tx, "findings_insert", part, room...); err != nil {
+				return err
+			}
 		}
-		n, err := s.execRows(ctx, tx, "findings_close", s.keyRows(gone), sql.Named("run", runID))
-		closed = int(n)
-		return err
-	})
-	if err != nil {
-		return 0, 0, err
 	}
-	return opened, closed, nil
-}
-
-// saveSeen saves the findings of a class, and counts those that it opened.
-func (s *Findings) saveSeen(ctx context.Context, tx *sql.Tx, runID string, class reconcile.Class, list [][]any) (opened int, err error) {
-	room := []any{s.environment(), sql.Named("class", s.key(string(class))), sql.Named("most", int64(reconcile.MaxOpen))}
-	by := sql.Named("run", runID)
-	for part := range slices.Chunk(list, maxRows) {
-		known, err := s.execRows(ctx, tx, "findings_open", part, room...)
+	drop = slices.Clone(drop)
+	slices.SortFunc(drop, reconcile.Key.Compare)
+	for _, k := range slices.Compact(drop) {
+		_, err := s.exec(ctx, tx, "findings_drop", s.environment(), sql.Named("class", s.key(string(k.Class))), sql.Named("line", k.Line),
+			sql.Named("key", s.key(run.DocumentKey(k.Document))))
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if _, err := s.execRows(ctx, tx, "findings_see", part, by); err != nil {
-			return 0, err
-		}
-		added, err := s.execRows(ctx, tx, "findings_insert", part, append(slices.Clip(room), by)...)
-		if err != nil {
-			return 0, err
-		}
-		opened += int(known + added)
 	}
-	return opened, nil
+	return nil
 }
 
-// keyRow begins the rows of all lists: line, key, class, environment. The environment lets an engine find a row by the list alone.
-func (s *Findings) keyRow(k reconcile.Key) []any {
-	return []any{k.Line, run.DocumentKey(k.Document), k.Class, s.engine.SysName}
-}
-
-// seenRows makes rows by class: keyRow, row hash, detail, mend, document. Of a finding that comes twice the last counts.
-func (s *Findings) seenRows(seen []reconcile.Seen) map[reconcile.Class][][]any {
+// seenRows makes rows by class: line, key, class, environment, mark, sure, detail, mends, document. The environment lets an engine find a row
+// by the list alone. Of a finding that comes twice the last counts.
+func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 	last := map[reconcile.Key]reconcile.Seen{}
-	for _, f := range seen {
+	for _, f := range put {
 		last[f.Key] = f
 	}
 	rows := map[reconcile.Class][][]any{}
-	for key, f := range last {
-		rows[key.Class] = append(rows[key.Class], append(
-			s.keyRow(key), f.RowHash, ops.Truncate(f.Detail, reconcile.MaxDetail), f.Mend, ops.Truncate(key.Document, ops.MaxSubject),
-		))
-	}
-	for _, list := range rows {
-		slices.SortFunc(list, compareKeyRows)
+	for _, k := range slices.SortedFunc(maps.Keys(last), reconcile.Key.Compare) {
+		f := last[k]
+		rows[k.Class] = append(rows[k.Class], []any{
+			k.Line, run.DocumentKey(k.Document), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), ops.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
+			ops.Truncate(k.Document, ops.MaxSubject),
+		})
 	}
 	return rows
-}
-
-// keyRows makes the rows of keys, each once.
-func (s *Findings) keyRows(keys []reconcile.Key) [][]any {
-	once := map[reconcile.Key]bool{}
-	for _, k := range keys {
-		once[k] = true
-	}
-	list := make([][]any, 0, len(once))
-	for k := range once {
-		list = append(list, s.keyRow(k))
-	}
-	slices.SortFunc(list, compareKeyRows)
-	return list
-}
-
-// compareKeyRows compares in the order in which all transactions lock rows.
-func compareKeyRows(a, b []any) int {
-	return cmp.Or(
-		cmp.Compare(a[2].(reconcile.Class), b[2].(reconcile.Class)), cmp.Compare(a[0].(int64), b[0].(int64)), cmp.Compare(a[1].(string), b[1].(string)),
-	)
 }
 
 // List implements reconcile.Findings. It asks class by class, because each has a range of an index.
@@ -197,19 +213,13 @@ func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 		default:
 			from, key = after.Line, run.DocumentKey(after.Document)
 		}
-		name, args := stFindings, []any{
-			s.environment(), sql.Named("class", s.key(string(class))), sql.Named("from", from), sql.Named("to", to), sql.Named("after", s.key(key)),
-			sql.Named("unqueued", boolInt(q.Unqueued)), sql.Named("mend", s.key(string(q.Mend))),
-		}
-		if q.State != "" {
-			name, args = stFindingsByState, append(args, sql.Named("state", s.key(string(q.State))))
-		}
-		err := s.page(ctx, s.op("list findings"), name, limit-len(list), func(rows *sql.Rows) error {
+		err := s.page(ctx, s.op("list findings"), "findings_list", limit-len(list), func(rows *sql.Rows) error {
 			f, err := scanFinding(rows)
 			f.Class = class
 			list = append(list, f)
 			return err
-		}, args...)
+		}, s.environment(), sql.Named("class", s.key(string(class))), sql.Named("from", from), sql.Named("to", to), sql.Named("after", s.key(key)),
+			sql.Named("suspects", boolInt(q.Suspects)), sql.Named("mends", boolInt(q.Mends)))
 		if err != nil {
 			return nil, err
 		}
@@ -219,10 +229,8 @@ func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 
 func scanFinding(rows *sql.Rows) (f reconcile.Finding, err error) {
 	var first, last moment
-	var queued, accepted, by, why sql.NullString
-	err = rows.Scan(&f.Line, &f.Document, &f.State, &first, &last, &f.Run, &f.RowHash, &f.Detail, &f.Mend, &queued, &accepted, &by, &why)
-	f.FirstSeen, f.LastSeen, f.QueuedBy = first.Time, last.Time, queued.String
-	f.AcceptedHash, f.By, f.Why = accepted.String, by.String, why.String
+	err = rows.Scan(&f.Line, &f.Document, &first, &last, &f.Mark, &f.Sure, &f.Detail, &f.Mends)
+	f.FirstSeen, f.LastSeen = first.Time, last.Time
 	return f, err
 }
 
@@ -230,85 +238,17 @@ func scanFinding(rows *sql.Rows) (f reconcile.Finding, err error) {
 func (s *Findings) Counts(ctx context.Context) ([]reconcile.Count, error) {
 	list := []reconcile.Count{}
 	err := s.each(ctx, s.engine.Read, "findings_count", func(rows *sql.Rows) error {
-		var class reconcile.Class
-		var state reconcile.State
-		var n int
+		var c reconcile.Count
 		var first moment
-		if err := rows.Scan(&class, &state, &n, &first); err != nil {
-			return err
-		}
-		if len(list) == 0 || list[len(list)-1].Class != class {
-			list = append(list, reconcile.Count{Class: class})
-		}
-		c := &list[len(list)-1]
-		if state == reconcile.Accepted {
-			c.Accepted = n
-			return nil
-		}
-		c.Open, c.First = n, first.Time
-		return nil
+		err := rows.Scan(&c.Class, &c.Findings, &first)
+		c.First = first.Time
+		list = append(list, c)
+		return err
 	}, s.environment())
 	if err != nil {
 		return nil, s.engine.Classify(s.op("count findings"), err)
 	}
 	return list, nil
-}
-
-// MarkQueued implements reconcile.Findings.
-func (s *Findings) MarkQueued(ctx context.Context, by string, keys []reconcile.Key) error {
-	return s.inTx(ctx, s.op("mark findings queued"), func(tx *sql.Tx) error {
-		_, err := s.execRows(ctx, tx, "findings_queued", s.keyRows(keys), sql.Named("by", by))
-		return err
-	})
-}
-
-// Accept implements reconcile.Accepter.
-func (s *Findings) Accept(ctx context.Context, keys []reconcile.Key, a run.Audit) error {
-	op := s.op("accept findings")
-	a, err := normalizedAudit(a)
-	if err != nil {
-		return err
-	}
-	list := s.keyRows(keys)
-	if len(list) == 0 {
-		return nil
-	}
-	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.execRows(ctx, tx, "findings_accept", list, sql.Named("by", a.By), sql.Named("why", a.Why))
-		if err != nil {
-			return err
-		}
-		if n < int64(len(list)) {
-			return changedErr(op, fmt.Sprintf("%d of %d findings are gone or unknown", int64(len(list))-n, len(list)))
-		}
-		return s.audit(ctx, tx, a)
-	})
-}
-
-// LastCompleted implements reconcile.Findings.
-func (s *Findings) LastCompleted(ctx context.Context, kind run.Kind) (runID string, began time.Time, ok bool, err error) {
-	err = s.page(ctx, s.op("last completed run"), "last_completed", 1, func(rows *sql.Rows) error {
-		var at moment
-		err := rows.Scan(&runID, &at)
-		began, ok = at.Time, err == nil
-		return err
-	}, s.environment(), sql.Named("kind", string(kind)))
-	if err != nil {
-		return "", time.Time{}, false, err
-	}
-	return runID, began, ok, nil
-}
-
-// Waits implements reconcile.Findings.
-func (s *Findings) Waits(ctx context.Context, r run.Run, follows string) (waits bool, err error) {
-	err = s.each(ctx, s.engine.Read, "run_waits", func(rows *sql.Rows) error {
-		waits = true
-		return nil
-	}, s.environment(), sql.Named("kind", string(r.Kind)), sql.Named("run", r.ID), sql.Named("follows", follows))
-	if err != nil {
-		return false, s.engine.Classify(s.op("older runs"), err)
-	}
-	return waits, nil
 }
 
 // AdoptedAt implements reconcile.Findings.

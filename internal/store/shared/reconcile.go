@@ -18,7 +18,6 @@ import (
 const (
 	ReconcileScan  = "reconcile_scan"
 	ReconcileLines = "reconcile_lines"
-	ReconcileNames = "reconcile_names"
 )
 
 // Rows implements reconcile.Rows over an engine's statements. It is safe for concurrent use.
@@ -89,29 +88,6 @@ func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	return lines, nil
 }
 
-// Names implements reconcile.Rows.
-func (r Rows) Names(ctx context.Context, after int64, limit int) (reconcile.NamesPage, error) {
-	page, rows := reconcile.NamesPage{Last: after}, 0
-	err := r.engine.Query(ctx, ReconcileNames, func(found *sql.Rows) error {
-		var l reconcile.LineDocument
-		var sysName string
-		if err := found.Scan(&l.ID, &l.DocumentID, &sysName); err != nil {
-			return unreadable(err)
-		}
-		rows++
-		page.Last = l.ID
-		if sysName == r.engine.SysName {
-			page.Lines = append(page.Lines, l)
-		}
-		return nil
-	}, sql.Named("after", after), sql.Named("limit", int64(limit)))
-	if err != nil {
-		return reconcile.NamesPage{}, err
-	}
-	page.More = rows == limit
-	return page, nil
-}
-
 // lines reads the rows of a statement that gives lines.
 func (r Rows) lines(ctx context.Context, statement string, each func(storedLine), args ...any) error {
 	var n nullable
@@ -139,13 +115,12 @@ func (r Rows) lines(ctx context.Context, statement string, each func(storedLine)
 type nullable struct {
 	us, sourceTS, hashVersion                                           sql.NullInt64
 	key, document, hash, sysName, outcome, writeID, detailRow, tracking sql.NullString
-	writtenAt                                                           moment
 }
 
 // columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
 func (n *nullable) columns(l *storedLine) []any {
 	return []any{
-		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID, &n.writtenAt,
+		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID,
 		&n.detailRow, &n.tracking, &l.Detail, &l.Tracking,
 	}
 }
@@ -154,7 +129,6 @@ func (n *nullable) fill(l *storedLine) {
 	l.Ledger = reconcile.Ledger{
 		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: n.key.String}, DocumentID: n.document.String,
 		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: n.hash.String, HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
-		WrittenAt: n.writtenAt.Time,
 	}
 	l.DetailHash, l.TrackingHash = n.detailRow.String, n.tracking.String
 }

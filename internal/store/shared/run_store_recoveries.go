@@ -203,7 +203,7 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 func (s *RunStore) OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error) {
 	list := []run.Run{}
 	err := s.page(ctx, s.op("open runs"), "run_open", limit, func(rows *sql.Rows) error {
-		r, _, err := scanBrief(rows)
+		r, err := scanRun(rows)
 		list = append(list, r)
 		return err
 	}, sql.Named("sys_name", sysName))

@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -11,38 +10,21 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// scanRun reads the columns of parts/run_columns.sql, then more. It is for callers that show the run.
-func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
-	r, counts, err := scanBrief(rows, more...)
-	if err != nil {
-		return run.Run{}, err
-	}
-	if err := json.Unmarshal([]byte(counts), &r.Counts); err != nil {
-		return run.Run{}, fault.Wrap(fault.Internal, "store: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
-	}
-	return r, nil
-}
-
-// scanBrief is scanRun without decoding the counts. Damaged counts of one run must not stop callers that do not need
-// them.
-func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err error) {
-	var counts string
+// scanRun reads the columns of parts/run_columns.sql, then more.
+func scanRun(rows *sql.Rows, more ...any) (r run.Run, err error) {
 	var reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
 	err = rows.Scan(append([]any{
 		&r.ID, &r.SysName, &r.Kind, &r.Pattern, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
-		&counts, &reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
+		&reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
 	}, more...)...)
 	if err != nil {
-		return run.Run{}, "", err
+		return run.Run{}, err
 	}
 	r.Error, r.Owner = reason.String, owner.String
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
 	if r.Epoch > 0 { // before the first claim the column has the time of the start
 		r.HeartbeatAt = heartbeat.Time
-	}
-	if ready := cmp.Or(next, started); ended.IsZero() {
-		r.Idle = elapsed(ready.Time, now.Time)
 	}
 	if !next.IsZero() {
 		r.NextIn = max(0, next.Sub(now.Time))
@@ -52,7 +34,7 @@ func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err e
 	if !ended.IsZero() {
 		r.Age = elapsed(started.Time, ended.Time)
 	}
-	return r, counts, nil
+	return r, nil
 }
 
 // elapsed is the time between two times. It is at least 0, because rounding can make the first one the later.
@@ -85,11 +67,11 @@ func (s *RunStore) readRun(ctx context.Context, db querier, id string) (r run.Ru
 	return r, found && err == nil, err
 }
 
-// readBrief reads a run without its filter, its watermark and its counts. It is for calls made once for each batch.
+// readBrief reads a run without its filter and its watermark. It is for calls made once for each batch.
 func (s *RunStore) readBrief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
 	err = s.each(ctx, db, "run_brief", func(rows *sql.Rows) error {
 		found = true
-		r, _, err = scanBrief(rows)
+		r, err = scanRun(rows)
 		return err
 	}, sql.Named("run", id))
 	return r, found && err == nil, err
@@ -161,19 +143,6 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 		}
 		for outcome, n := range each {
 			stats.Outcomes[outcome] += n * batches
-		}
-		return nil
-	}, sql.Named("run", id))
-	if err != nil || len(stats.Outcomes) > 0 {
-		return stats, err
-	}
-	err = s.each(ctx, db, "run_counts", func(rows *sql.Rows) error {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(text), &stats.Outcomes); err != nil {
-			return fault.Wrap(fault.Internal, "store: run stats", "counts", "the counts of run "+id+" are not what was written", err)
 		}
 		return nil
 	}, sql.Named("run", id))

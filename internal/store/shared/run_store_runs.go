@@ -3,7 +3,6 @@ package shared
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -185,23 +184,6 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 			return err
 		}
 		return s.audit(ctx, tx, normalized...)
-	})
-}
-
-// SavePass implements run.Runs.
-func (s *RunStore) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
-	op := s.op("save pass")
-	counts, err := json.Marshal(p.Counts)
-	if err != nil {
-		return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
-	}
-	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "run_pass", runLeaseArgs(l, sql.Named("watermark", s.engine.Long(p.Watermark)), sql.Named("counts", s.engine.Long(string(counts))),
-			sql.Named("documents", int64(p.Documents)), millis("wait", p.Wait))...)
-		if err := requireRow(n, err, op, "this manager no longer has the run, or the run is asked to end"); err != nil {
-			return err
-		}
-		return s.beatWorker(ctx, tx, l.Owner)
 	})
 }
 

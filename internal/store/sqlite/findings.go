@@ -3,9 +3,7 @@ package sqlite
 import "sqlwriter/internal/store/shared"
 
 func findingTables() shared.FindingTables {
-	return shared.FindingTables{
-		Finding: "sqlwriter_finding", Adoption: "sqlwriter_adoption", IndexByState: " INDEXED BY sqlwriter_ix_finding_state",
-	}
+	return shared.FindingTables{Finding: "sqlwriter_finding", Comparison: "sqlwriter_comparison", Adoption: "sqlwriter_adoption"}
 }
 
 // Findings returns the findings of an environment. Codes are those of AuditLog.

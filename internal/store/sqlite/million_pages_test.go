@@ -53,7 +53,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		},
 	}, ops.Options{SysName: "web", Now: time.Now})
 	site := ui.New(ui.Options{SysName: "web", Mode: "live", Codes: explain.New([]fault.Row{})})
-	first, err := s.Findings("web").List(t.Context(), reconcile.Query{State: reconcile.Open}, nil, 1)
+	first, err := s.Findings("web").List(t.Context(), reconcile.Query{}, nil, 1)
 	require.NoError(t, err)
 	require.NotEmpty(t, first)
 	requests := []struct{ path, query string }{
@@ -61,7 +61,6 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		{"runs", ""},
 		{"run", "run=" + bigRun},
 		{"findings", ""},
-		{"findings", "state=all"},
 		{"findings", "classes=edited"},
 		{"documents", ""},
 		{"document", "id=" + url.QueryEscape(document)},

@@ -115,10 +115,10 @@ func (d db) fill(t *testing.T, n int) {
 	for _, statement := range []string{
 		`CREATE TEMP TABLE n (i INTEGER PRIMARY KEY, part REAL)`, // part grows from 0 to 1
 		`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < {n}) INSERT INTO n SELECT i, i * 1.0 / {n} FROM c`,
-		`INSERT INTO sqlwriter_run (run_id, sys_name, kind, filter, pattern, requested_by, why, status, cancel, counts, documents, batches,
+		`INSERT INTO sqlwriter_run (run_id, sys_name, kind, filter, pattern, requested_by, why, status, cancel, documents, batches,
 			owner, epoch, started_at, ended_at, handed_off_at, heartbeat_at)
 		SELECT 'run-' || i, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 1000 = 7 THEN 'reconcile' ELSE 'drain' END, '{}', 'two_phase', 'ann', 'the text of a reason',
-			CASE WHEN i % 10000 = 1 THEN 'running' WHEN i % 100 = 2 THEN 'failed' ELSE 'completed' END, 0, '{}', 100, 1,
+			CASE WHEN i % 10000 = 1 THEN 'running' WHEN i % 100 = 2 THEN 'failed' ELSE 'completed' END, 0, 100, 1,
 			'manager', 1, {30 days}, {30 days}, CASE WHEN i % 10000 <> 1 THEN {30 days} END, {30 days}
 		FROM n`,
 		`UPDATE sqlwriter_run SET documents = {n}, batches = {n} / 100 WHERE run_id = 'run-1'`,
@@ -150,12 +150,10 @@ func (d db) fill(t *testing.T, n int) {
 			printf('%064d', 1 + i % 100), '2025-12-17 10:30:15.123456-06:00-0001-' || (i / 3), i / 3,
 			'validation.' || (i % 40), printf('%0150d', i), 'VALIDATION', i % 6, 1, {7 days}
 		FROM n`,
-		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash,
-			detail, mend)
+		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, first_seen, last_seen, mark, sure, detail, mends)
 		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, {class}, i, lower(hex(randomblob(32))),
-			'2025-12-17 10:30:15.123456-06:00-0001-' || i, CASE WHEN i % 9 = 0 THEN 'open' WHEN i % 1000 = 5 THEN 'accepted' ELSE 'gone' END,
-			{30 days}, {30 days}, 'run-1', printf('%064d', i), 'MFR_NM and PRT_NUM of IVCE_DTL differ', ''
-		FROM n`,
+			'2025-12-17 10:30:15.123456-06:00-0001-' || i, {30 days}, {30 days}, printf('%064d', i), i % 9 < 8, 'MFR_NM and PRT_NUM of IVCE_DTL differ', i % 2
+		FROM n WHERE i <= 50000`,
 		`DROP TABLE n`,
 	} {
 		statement = strings.ReplaceAll(strings.ReplaceAll(statement, "{n}", fmt.Sprint(n)), "{class}", class)
@@ -175,8 +173,9 @@ func parameters() map[string]any {
 		"sys_name": "web", "limit": 100, "after": "", "before": "", "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
 		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1, "most": 3, "given_up": "x",
 		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
-		"class": "edited", "state": "open", "from": 1000, "to": math.MaxInt64, "unqueued": 1, "mend": "write", "follows": "run-2",
-		"kind": "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
+		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7, "key": "", "id": "2025-12-18", "night": 1, "step": 1, "position": "",
+		"request": "{}",
+		"kind":    "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
 	}
 }
 
@@ -192,18 +191,15 @@ func (d db) lists(t *testing.T) map[string][][]any {
 		return err
 	})
 	findings := map[string][][]any{}
-	for name, state := range map[string]string{"open": "gone", "see": "open", "queued": "open", "accept": "open", "close": "open"} {
-		query := `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' AND state = '` + state + `' LIMIT 100`
-		d.rows(t, query, func(rows *sql.Rows) error {
-			var line int64
-			var key string
-			err := rows.Scan(&line, &key)
-			findings[name] = append(findings[name], []any{line, key, "edited", "web", "a hash", "the status differs", "write"})
-			return err
-		})
-	}
+	d.rows(t, `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' LIMIT 100`, func(rows *sql.Rows) error {
+		var line int64
+		var key string
+		err := rows.Scan(&line, &key)
+		findings["see"] = append(findings["see"], []any{line, key, "edited", "web", "a mark", 1, "the status differs", 0})
+		return err
+	})
 	for i := range 100 {
-		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "edited", "web", "a hash", "the status differs", "write", "a document"})
+		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "edited", "web", "a mark", 0, "the status differs", 0, "a document"})
 		batches = append(batches, []any{fmt.Sprintf("%064d", 4+4*i), 0})
 		added = append(added, []any{fmt.Sprintf("new%061d", i), 1_000_000 + i, 100})
 		workers = append(workers, []any{fmt.Sprint("worker-", i)})
@@ -213,8 +209,7 @@ func (d db) lists(t *testing.T) map[string][][]any {
 	return map[string][][]any{
 		"items_known": keys, "items_save": outcomes, "items_insert": items, "jobs_insert": added, "workers_rescue": workers, "details_insert": details,
 		"items_page_by_outcome": {{"failed"}, {"deferred"}}, "": batches,
-		"findings_open": findings["open"], "findings_see": findings["see"], "findings_insert": findings["insert"],
-		"findings_queued": findings["queued"], "findings_accept": findings["accept"], "findings_close": findings["close"],
+		"findings_see": findings["see"], "findings_insert": findings["insert"],
 	}
 }
 
@@ -227,11 +222,9 @@ func (d db) time(t *testing.T, name, text string, lists map[string][][]any, time
 		values["before"] = 1_000_000
 	case "run_start":
 		values["run"] = "new"
-	case "findings_open", "findings_insert":
-		values["most"] = reconcile.MaxOpen
-	case "last_completed", "run_waits":
-		values["kind"] = "reconcile"
-	case "run_add", "run_beat", "run_claim", "run_pass", "run_release", "run_sent":
+	case "findings_insert":
+		values["most"] = reconcile.MaxFindings
+	case "run_add", "run_beat", "run_claim", "run_release", "run_sent":
 		values["owner"] = "manager"
 	}
 	list, ok := lists[name]
@@ -248,7 +241,7 @@ func (d db) time(t *testing.T, name, text string, lists map[string][][]any, time
 	}
 	took := make([]time.Duration, times)
 	for i := range took {
-		if strings.Contains(text, "INSERT ") || strings.Contains(text, "UPDATE ") {
+		if strings.Contains(text, "INSERT ") || strings.Contains(text, "UPDATE ") || strings.Contains(text, "DELETE ") {
 			took[i] = d.undone(t, name, text, args)
 		} else {
 			took[i] = d.read(t, name, text, args)

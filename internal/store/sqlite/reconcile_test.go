@@ -29,7 +29,7 @@ func TestTheComparisonReadsByKey(t *testing.T) {
 	page := []any{sql.Named("after", 7), sql.Named("limit", 1000)}
 	sysName := sql.Named("sys_name", "web")
 	for name, args := range map[string][]any{
-		"reconcile_scan": append(page, sysName), "reconcile_names": page, "reconcile_lines": {sql.Named("lines", "[[1]]")},
+		"reconcile_scan": append(page, sysName), "reconcile_lines": {sql.Named("lines", "[[1]]")},
 	} {
 		plan := strings.Join(planOf(t, conn, texts[name], args...), "; ")
 		require.NotContains(t, plan, "TEMP B-TREE", "%s: %s", name, plan)

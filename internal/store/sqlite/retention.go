@@ -5,25 +5,25 @@ import (
 	"database/sql"
 	"errors"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 )
 
 const opPurge = "sqlite: purge"
 
-// Retention returns the retention of an environment. Codes are those of AuditLog, or of reconcile.CheckPurge.
-func (s *Store) Retention(sysName string) reconcile.Retention { return retention{s, sysName} }
+// Retention returns the retention of an environment. Codes are those of AuditLog, or of retention.Check.
+func (s *Store) Retention(sysName string) retention.Store { return purger{s, sysName} }
 
-type retention struct {
+type purger struct {
 	s       *Store
 	sysName string
 }
 
-// Purge implements reconcile.Retention.
-func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit int) (rows int, err error) {
-	if err := reconcile.CheckPurge(opPurge, part, limit); err != nil {
+// Purge implements retention.Store.
+func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int) (rows int, err error) {
+	if err := retention.Check(opPurge, part, limit); err != nil {
 		return 0, err
 	}
-	if err := reconcile.CheckDays(opPurge, days); err != nil {
+	if err := retention.CheckDays(opPurge, days); err != nil {
 		return 0, err
 	}
 	tx, err := r.s.writer.BeginTx(ctx, nil)
@@ -32,7 +32,7 @@ func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit i
 	}
 	defer func() { _ = tx.Rollback() }() // fails after the commit
 	p := purge{tx: tx, text: r.s.write, args: []any{sql.Named("sys_name", r.sysName), sql.Named("days", days)}, left: limit}
-	if part == reconcile.EndedRuns {
+	if part == retention.EndedRuns {
 		err = p.run(ctx)
 	} else {
 		err = p.delete(ctx, "purge_"+string(part))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
@@ -30,38 +29,12 @@ func (d db) runs() conformance.RunStoreFixture {
 	}
 }
 
-// Only callers that show a run need its counts. Damaged counts of one run must not fail calls for other runs, and
-// must not look like an outage of the database.
-func TestDamagedCountsOfARunAffectThatRunOnly(t *testing.T) {
-	d := db{newStore(t)}
-	runs := d.RunStore("web")
-	start := func(id string) {
-		require.NoError(t, runs.StartRun(t.Context(), run.Run{ID: id, SysName: "web", Pattern: run.TwoPhase}, run.Audit{
-			Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id,
-		}))
-	}
-	start("bad")
-	start("good")
-	d.exec(t, "UPDATE sqlwriter_run SET counts = '[]' WHERE run_id = 'bad'")
-	open, err := runs.OpenRuns(t.Context(), "web", 10)
-	require.NoError(t, err)
-	require.Len(t, open, 2)
-	_, _, err = runs.Run(t.Context(), "bad")
-	require.Equal(t, []any{fault.Internal, "counts"}, []any{fault.KindOf(err), fault.CodeOf(err)})
-	done, err := runs.FailRun(t.Context(), "bad", "not repaired", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test", Run: "bad"})
-	require.NoError(t, err)
-	require.True(t, done)
-	_, there, err := runs.Run(t.Context(), "good")
-	require.NoError(t, err)
-	require.True(t, there)
-}
-
 // agedColumns are the times that ages start from.
 func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
 		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
-		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"}, "comparison": {"begun_at", "moved_at", "ended_at"},
 		"error_detail": {"created_at"}, "audit_log": {"done_at"},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"text/template"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -106,8 +105,6 @@ type templateData struct {
 	DetailTable, TrackingTable, DetailKey, TrackingKey, Status string
 	Columns, Detail, Tracking                                  []stagedColumn
 	ItemColumns, LineColumns                                   []stagedSlot
-	// Comparing is the kind of run that compares.
-	Comparing run.Kind
 }
 
 // dataOf makes the templates' data from the column table.
@@ -115,7 +112,6 @@ func dataOf(l invoice.Layout, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
 		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)), Status: quote(invoice.StatusColumn),
-		Comparing: run.Kinds().Comparing().Kind,
 	}
 	document, line, of := shared.Slots(l.Columns)
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)

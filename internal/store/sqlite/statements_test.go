@@ -28,7 +28,7 @@ func TestStatementsGolden(t *testing.T) {
 	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {
 		b.WriteString("---- " + name + "\n" + preview[name] + "\n")
 	}
-	for _, name := range []string{"reconcile_scan", "reconcile_lines", "reconcile_names"} {
+	for _, name := range []string{"reconcile_scan", "reconcile_lines"} {
 		b.WriteString("---- " + name + "\n" + write[name] + "\n")
 	}
 	golden := filepath.Join("testdata", "statements.sql")

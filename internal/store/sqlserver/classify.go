@@ -13,7 +13,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -102,7 +102,7 @@ func rules() []rule {
 		{[]int32{throwEdited}, race, "", "somebody edited a line after the rewrite had read it", ours, "edited_meanwhile"},
 		{[]int32{throwWentBack}, infra, "", "the database went back: its heartbeat is behind the control document", ours, breaker.CodeWentBack},
 		{[]int32{throwOtherDatabase}, infra, "", "another database: its heartbeat is not the one that the control document knows", ours, breaker.CodeOtherDatabase},
-		{[]int32{throwRetention}, fault.Internal, "", fmt.Sprintf("a purge keeps at least %d days", reconcile.LeastRetention), ours, reconcile.CodeRetentionDays},
+		{[]int32{throwRetention}, fault.Internal, "", fmt.Sprintf("a purge keeps at least %d days", retention.LeastDays), ours, retention.CodeDays},
 		{[]int32{throwMoved}, race, fault.Changed, shared.MovedReason, ours, shared.CodeMoved},
 		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", requirements, ""},
 		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", requirements, ""},

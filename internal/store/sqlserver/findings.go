@@ -3,7 +3,7 @@ package sqlserver
 import "sqlwriter/internal/store/shared"
 
 func findingTables() shared.FindingTables {
-	return shared.FindingTables{Finding: "sqlwriter.finding", Adoption: "sqlwriter.adoption"}
+	return shared.FindingTables{Finding: "sqlwriter.finding", Comparison: "sqlwriter.comparison", Adoption: "sqlwriter.adoption"}
 }
 
 // Findings returns the findings of an environment. Codes are those of classify.

@@ -28,11 +28,11 @@ func TestFindings(t *testing.T) {
 		if why := findingsDeviations()[strings.ReplaceAll(name, "_", " ")]; why != "" && !sqlservertest.IsReal(d.version) {
 			t.Skip(d.version + ": " + why)
 		}
-		for _, table := range []string{"finding", "adoption", "run", "worker", "audit_log"} {
+		for _, table := range []string{"finding", "comparison", "adoption", "audit_log"} {
 			d.exec(t, `DELETE FROM sqlwriter.`+table)
 		}
 		return conformance.FindingsFixture{
-			Findings: d.store.Findings("web"), Other: d.store.Findings("dev"), Runs: d.store.RunStore("web"), OtherRuns: d.store.RunStore("dev"),
+			Findings: d.store.Findings("web"), Other: d.store.Findings("dev"),
 			AuditLog: d.store.AuditLog("web"), Now: time.Now, Age: d.age, Ledger: d.store,
 			HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 		}
@@ -43,9 +43,9 @@ func TestFindings(t *testing.T) {
 func TestFindingStatementsGolden(t *testing.T) {
 	types := map[string]string{}
 	for kind, names := range map[string]string{
-		"nvarchar(64)": "follows run", "nvarchar(256)": "by sys_name", "nvarchar(40)": "action kind", "nvarchar(2000)": "why",
-		"nvarchar(1023)": "subject", "nvarchar(max)": "detail rows", "varchar(64)": "after job", "varchar(40)": "class", "varchar(10)": "level mend state",
-		"bigint": "from limit most to unqueued",
+		"nvarchar(64)": "id run", "nvarchar(256)": "by sys_name", "nvarchar(40)": "action", "nvarchar(2000)": "why", "nvarchar(1000)": "error",
+		"nvarchar(1023)": "subject", "nvarchar(max)": "counts detail position request rows", "varchar(64)": "after job key", "varchar(40)": "class",
+		"varchar(10)": "level", "bigint": "ended from limit line mends most named night step suspects to",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			types[name] = kind

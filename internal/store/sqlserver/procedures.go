@@ -33,7 +33,6 @@ const (
 
 	procReconcileScan  = shared.ReconcileScan
 	procReconcileLines = shared.ReconcileLines
-	procReconcileNames = shared.ReconcileNames
 )
 
 // procedure is a stored procedure of this build. All procedures of a set have the set's hash in their names.
@@ -125,7 +124,6 @@ func (t tables) renderProcedures() (procedures, error) {
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
 		{procedure{schema: ownSchema, name: procReconcileScan, parameters: "@after bigint, @limit int, @sys_name nvarchar(256)"}, ledgerTable, reconcileSteps(procReconcileScan)},
 		{procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"}, ledgerTable, reconcileSteps(procReconcileLines)},
-		{procedure{schema: ownSchema, name: procReconcileNames, parameters: "@after bigint, @limit int"}, ledgerTable, reconcileSteps(procReconcileNames)},
 		{procedure{schema: ownSchema, name: procPurge, parameters: "@part varchar(20), @days int, @limit int, @sys_name nvarchar(256)"}, ledgerTable, purgeSteps()},
 		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {

@@ -6,23 +6,23 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 )
 
 const opPurge = "sqlserver: purge"
 
 // Retention returns the retention of an environment. Each purge is one procedure, which refuses too few days itself. Codes are those of
-// classify, or of reconcile.CheckPurge.
-func (s *Store) Retention(sysName string) reconcile.Retention { return retention{s, sysName} }
+// classify, or of retention.Check.
+func (s *Store) Retention(sysName string) retention.Store { return purger{s, sysName} }
 
-type retention struct {
+type purger struct {
 	s       *Store
 	sysName string
 }
 
-// Purge implements reconcile.Retention.
-func (r retention) Purge(ctx context.Context, part reconcile.Part, days, limit int) (rows int, err error) {
-	if err := reconcile.CheckPurge(opPurge, part, limit); err != nil {
+// Purge implements retention.Store.
+func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int) (rows int, err error) {
+	if err := retention.Check(opPurge, part, limit); err != nil {
 		return 0, err
 	}
 	err = r.s.readOne(ctx, opPurge, r.s.procedures.name(procPurge), []any{&rows}, sql.Named("part", mssql.VarChar(part)),

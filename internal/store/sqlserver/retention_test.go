@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 )
@@ -73,10 +73,10 @@ func TestTheProcedureRefusesTooFewDays(t *testing.T) {
 	})
 	state, err := d.store.ProcedureState(t.Context())
 	require.NoError(t, err)
-	for _, days := range []any{reconcile.LeastRetention - 1, 0, -40, sql.NullInt64{}} {
+	for _, days := range []any{retention.LeastDays - 1, 0, -40, sql.NullInt64{}} {
 		_, err := d.db.Exec(`EXEC sqlwriter.purge_`+state.Hash+` @part = 'audit_log', @days = @days, @limit = 10, @sys_name = N'web'`, sql.Named("days", days))
 		err = sqlserver.Classify(err)
-		require.Equal(t, []any{fault.Internal, reconcile.CodeRetentionDays}, []any{fault.KindOf(err), fault.CodeOf(err)}, "%v: %v", days, err)
+		require.Equal(t, []any{fault.Internal, retention.CodeDays}, []any{fault.KindOf(err), fault.CodeOf(err)}, "%v: %v", days, err)
 		require.Equal(t, 1, d.counts(t)["audit_log"])
 	}
 }

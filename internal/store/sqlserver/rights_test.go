@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -100,8 +100,6 @@ func TestTheAppsRights(t *testing.T) {
 	require.Equal(t, int64(1), scanned.Last)
 	_, err = s.ReconcileRows("web").Lines(ctx, []int64{1})
 	require.NoError(t, err)
-	_, err = s.ReconcileRows("web").Names(ctx, 0, 10)
-	require.NoError(t, err)
 	useAuditLog(t, s)
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	conformance.UseFindings(t, s.Findings("web"))
@@ -120,14 +118,14 @@ func TestTheAppsRights(t *testing.T) {
 		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
 		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
 		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.job`, `DELETE FROM sqlwriter.batch_item`, `DELETE FROM sqlwriter.worker`,
-		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.finding`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
+		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.comparison`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
 	)
 	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
 	for _, table := range conformance.PurgedTables() { // last: without a chain of owners it needs rights that the app must not have
 		d.chained(t, `GRANT SELECT, UPDATE, DELETE ON OBJECT::sqlwriter.`+table+` TO sqlwriter_writers`)
 	}
-	for _, part := range reconcile.Parts() {
-		_, err := s.Retention("web").Purge(ctx, part, reconcile.LeastRetention, 10)
+	for _, part := range retention.Parts() {
+		_, err := s.Retention("web").Purge(ctx, part, retention.LeastDays, 10)
 		require.NoError(t, err, part)
 	}
 }
@@ -208,7 +206,7 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
 			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash,
 			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ", "EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
-			"EXEC @names ", "EXEC sqlwriter.reconcile_names_"+state.Hash+" ", "EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ").Replace(text)
+			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ").Replace(text)
 	}
 	rows, err := d.db.Query(text)
 	require.NoError(t, err)

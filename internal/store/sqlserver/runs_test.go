@@ -52,7 +52,7 @@ func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
 		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
-		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"}, "comparison": {"begun_at", "moved_at", "ended_at"},
 		"error_detail": {"created_at"}, "audit_log": {"done_at"},
 	}
 }

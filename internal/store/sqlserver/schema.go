@@ -134,7 +134,8 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"error_detail", []string{"SELECT", "INSERT"}},
-		{"finding", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"finding", []string{"SELECT", "INSERT", "UPDATE", "DELETE"}},
+		{"comparison", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"batch", []string{"SELECT"}},
 		{"processing_job", []string{"SELECT"}},
 	} {

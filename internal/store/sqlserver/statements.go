@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
+	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -29,7 +28,7 @@ const (
 	// throwWentBack and throwOtherDatabase: the heartbeat differs from the one in the control document.
 	throwWentBack      = 52745
 	throwOtherDatabase = 52746
-	// throwRetention: a purge was asked to keep fewer days than reconcile.LeastRetention.
+	// throwRetention: a purge was asked to keep fewer days than retention.LeastDays.
 	throwRetention = 52747
 )
 
@@ -102,9 +101,8 @@ type templateData struct {
 	Unwritten               int
 	WentBack, OtherDatabase int
 	LockTimeout             int64 // milliseconds
-	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal. Comparing is the kind of run that compares.
+	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal.
 	LeastRetention, RetentionDays int
-	Comparing                     run.Kind
 
 	Columns, Detail, Tracking []stagedColumn
 	ItemSlots, LineSlots      []stagedSlot
@@ -152,7 +150,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
-		LeastRetention: reconcile.LeastRetention, RetentionDays: throwRetention, Comparing: run.Kinds().Comparing().Kind,
+		LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
 	var err error

@@ -1,6 +1,6 @@
--- How many findings of each class are open and accepted, and when the oldest was opened.
-SELECT f.class, f.state, COUNT(*) AS findings, MIN(f.first_seen) AS first_seen
+-- How many findings each class has, and when the oldest was seen first.
+SELECT f.class, COUNT(*) AS findings, MIN(f.first_seen) AS first_seen
 FROM {{.Finding}} AS f
-WHERE f.sys_name = @sys_name AND f.state IN ('open', 'accepted')
-GROUP BY f.state, f.class
+WHERE f.sys_name = @sys_name AND f.sure = 1
+GROUP BY f.class
 ORDER BY f.class;

@@ -2,9 +2,9 @@
 {{template "begin.sql" . -}}
 INSERT INTO {{.Run}} (
     run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, named_count,
-    requested_by, why, status, cancel, counts, started_at, heartbeat_at
+    requested_by, why, status, cancel, started_at, heartbeat_at
 )
 VALUES (
     @run, @sys_name, @kind, NULLIF(@filter, ''), @pattern, @rate, @bound, @matched, @at_least, @named,
-    @by, @why, 'running', 0, '{}', {{.Now}}, {{.Now}}
+    @by, @why, 'running', 0, {{.Now}}, {{.Now}}
 );

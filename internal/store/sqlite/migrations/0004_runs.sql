@@ -1,7 +1,7 @@
 -- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
 -- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
 -- their changes.
--- All times are UTC by the database's clock. filter, counts and outcomes are JSON; a completed batch has outcomes, its
+-- All times are UTC by the database's clock. filter and outcomes are JSON; a completed batch has outcomes, its
 -- documents by outcome. heartbeat_at is the last sign of life.
 -- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
@@ -22,7 +22,6 @@ CREATE TABLE sqlwriter_run (
     status TEXT NOT NULL,
     cancel INTEGER NOT NULL CHECK (cancel IN (0, 1)),
     error TEXT,
-    counts TEXT NOT NULL CHECK (json_valid(counts)),
     watermark TEXT,
     documents INTEGER NOT NULL DEFAULT 0,
     batches INTEGER NOT NULL DEFAULT 0,

@@ -3,4 +3,4 @@
 -- and all of them would be sorted.
 CREATE INDEX sqlwriter_ix_run_ended ON sqlwriter_run (ended_at, sys_name);
 CREATE INDEX sqlwriter_ix_audit_log_done ON sqlwriter_audit_log (done_at, sys_name);
-CREATE INDEX sqlwriter_ix_finding_seen ON sqlwriter_finding (sys_name, state, last_seen);
+CREATE INDEX sqlwriter_ix_comparison_ended ON sqlwriter_comparison (ended_at, sys_name);

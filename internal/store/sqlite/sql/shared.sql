@@ -26,7 +26,7 @@ same document, of other content than the ledger has as written. */ -}}
 {{/* A ledger row l, which of the user's rows d and t of its line exist, and their values as text, in the order of the
 column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
-    l.outcome, l.write_id, l.applied_at, l.detail_row_hash, l.tracking_row_hash,
+    l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
     d.{{.DetailKey}} IS NOT NULL, t.{{.TrackingKey}} IS NOT NULL{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}{{end -}}
 {{/* The time @days ago. */ -}}

@@ -555,7 +555,7 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
 -- rows of its line. Lines of other environments come without their rows, which are not read.
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
-    l.outcome, l.write_id, l.applied_at, l.detail_row_hash, l.tracking_row_hash,
+    l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
     d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
@@ -599,7 +599,7 @@ ORDER BY l.detail_id;
 -- Guarantees: a row for each line of @lines, [[id] ...], with its ledger row and its present rows, as far as they exist.
 SELECT
     s.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
-    l.outcome, l.write_id, l.applied_at, l.detail_row_hash, l.tracking_row_hash,
+    l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
     d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
@@ -639,10 +639,3 @@ FROM
     LEFT JOIN sqlwriter_ledger AS l ON l.detail_id = s.detail_id
     LEFT JOIN "IVCE_DTL" AS d ON d."IVCE_DTL_UID" = s.detail_id
     LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = s.detail_id;
----- reconcile_names
--- Guarantees: the next ledger rows by the key, at most @limit of them whatever their environment, with their documents.
-SELECT l.detail_id, l.document_id, l.sys_name
-FROM sqlwriter_ledger AS l
-WHERE l.detail_id > @after
-ORDER BY l.detail_id
-LIMIT @limit;

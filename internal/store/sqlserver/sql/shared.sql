@@ -14,8 +14,7 @@
                 ){{end -}}
 {{/* A ledger row l, which of the user's rows d and t of its line exist, and their values in the order of the column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
-    l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.applied_at, l.detail_row_hash,
-    l.tracking_row_hash,
+    l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
     CASE WHEN d.{{.DetailKey}} IS NULL THEN 0 ELSE 1 END AS in_detail,
     CASE WHEN t.{{.TrackingKey}} IS NULL THEN 0 ELSE 1 END AS in_tracking{{range .Columns}},
     {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}{{end -}}

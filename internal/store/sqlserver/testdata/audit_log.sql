@@ -90,7 +90,7 @@ FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
         WHERE
-            b.action = 'FINDING_ACCEPT' AND b.level = 'INFO'
+            b.action = 'COMPARE_START' AND b.level = 'INFO'
             AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s
@@ -166,7 +166,7 @@ FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
         WHERE
-            b.action = 'FINDING_ACCEPT' AND b.level = 'INFO' AND b.run_id = @run
+            b.action = 'COMPARE_START' AND b.level = 'INFO' AND b.run_id = @run
             AND b.sys_name = @sys_name AND b.audit_id < @before
         ORDER BY b.audit_id DESC
     ) AS s

@@ -21,92 +21,115 @@ VALUES (
     NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@job, '')
 );
 GO
--- findings_accept
+-- comparison_begin
+DECLARE @sys_name nvarchar(256);
+DECLARE @id nvarchar(64);
+DECLARE @request nvarchar(max);
+DECLARE @named bigint;
+DECLARE @night bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
-DECLARE @rows nvarchar(max);
--- Accepts findings that are not gone, with the row hash that they have. A row of @rows: line, key, class,
--- environment.
+-- Begins a comparison, unless there is one with its id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE f
-SET state = 'accepted', accepted_hash = f.row_hash, accepted_by = @by, why = @why
-FROM
-    OPENJSON (@rows) WITH (
-        listed_line bigint '$[0]',
-        listed_key char(64) '$[1]',
-        listed_class varchar(40) '$[2]',
-        listed_sys nvarchar(256) '$[3]'
-    ) AS n
-CROSS JOIN sqlwriter.finding AS f
-WHERE
-    f.sys_name = n.listed_sys COLLATE Latin1_General_BIN2 AND f.class = n.listed_class COLLATE Latin1_General_BIN2
-    AND f.detail_id = n.listed_line AND f.document_key = n.listed_key COLLATE Latin1_General_BIN2
-    AND f.state <> 'gone'
-OPTION (LOOP JOIN, FORCE ORDER);
+INSERT INTO sqlwriter.comparison (
+    sys_name, comparison_id, request, named, night, requested_by, why, step, position, counts, begun_at, moved_at
+)
+SELECT
+    @sys_name, @id, @request, @named, @night, @by, @why, 0, '', '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
+WHERE NOT EXISTS (
+    SELECT 1 FROM sqlwriter.comparison AS c WHERE c.sys_name = @sys_name AND c.comparison_id = @id
+);
 GO
--- findings_close
-DECLARE @run nvarchar(64);
-DECLARE @rows nvarchar(max);
--- Makes findings gone that a run found gone and did not see, and counts those that it made gone before. A row of
--- @rows: line, key, class, environment.
+-- comparison_last
+DECLARE @limit bigint;
+DECLARE @sys_name nvarchar(256);
+-- The comparison that began last of those that ended well and named no documents.
+SELECT TOP (@limit)
+    c.comparison_id, c.night, c.requested_by, c.why, c.step, c.position, c.counts, c.error, c.begun_at, c.moved_at,
+    c.ended_at, '{}' AS request
+FROM sqlwriter.comparison AS c
+WHERE c.sys_name = @sys_name AND c.ended_at IS NOT NULL AND c.named = 0 AND c.error IS NULL
+ORDER BY c.begun_at DESC, c.comparison_id DESC;
+GO
+-- comparison_next
+DECLARE @limit bigint;
+DECLARE @sys_name nvarchar(256);
+-- The comparison that was begun first of those that have not ended.
+SELECT TOP (@limit)
+    c.comparison_id, c.night, c.requested_by, c.why, c.step, c.position, c.counts, c.error, c.begun_at, c.moved_at,
+    c.ended_at, c.request
+FROM sqlwriter.comparison AS c
+WHERE c.sys_name = @sys_name AND c.ended_at IS NULL
+ORDER BY c.begun_at, c.comparison_id;
+GO
+-- comparison_save
+DECLARE @position nvarchar(max);
+DECLARE @counts nvarchar(max);
+DECLARE @error nvarchar(1000);
+DECLARE @ended bigint;
+DECLARE @sys_name nvarchar(256);
+DECLARE @id nvarchar(64);
+DECLARE @step bigint;
+-- Stores a step of a comparison, for whoever read the number of the step before. What it named is not needed any more
+-- when it has ended.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE f
-SET state = 'gone', run_id = @run
-FROM
-    OPENJSON (@rows) WITH (
-        listed_line bigint '$[0]',
-        listed_key char(64) '$[1]',
-        listed_class varchar(40) '$[2]',
-        listed_sys nvarchar(256) '$[3]'
-    ) AS n
-CROSS JOIN sqlwriter.finding AS f
-WHERE
-    f.sys_name = n.listed_sys COLLATE Latin1_General_BIN2 AND f.class = n.listed_class COLLATE Latin1_General_BIN2
-    AND f.detail_id = n.listed_line AND f.document_key = n.listed_key COLLATE Latin1_General_BIN2
-    AND ((f.state = 'gone' AND f.run_id = @run) OR (f.state <> 'gone' AND f.run_id <> @run))
-OPTION (LOOP JOIN, FORCE ORDER);
+UPDATE sqlwriter.comparison
+SET
+    step = step + 1, position = @position, counts = @counts, error = NULLIF(@error, ''), moved_at = SYSUTCDATETIME(),
+    ended_at = CASE WHEN @ended = 1 THEN SYSUTCDATETIME() END,
+    request = CASE WHEN @ended = 1 THEN '{}' ELSE request END
+WHERE sys_name = @sys_name AND comparison_id = @id AND step = @step AND ended_at IS NULL;
 GO
 -- findings_count
 DECLARE @sys_name nvarchar(256);
--- How many findings of each class are open and accepted, and when the oldest was opened.
-SELECT f.class, f.state, COUNT(*) AS findings, MIN(f.first_seen) AS first_seen
+-- How many findings each class has, and when the oldest was seen first.
+SELECT f.class, COUNT(*) AS findings, MIN(f.first_seen) AS first_seen
 FROM sqlwriter.finding AS f
-WHERE f.sys_name = @sys_name AND f.state IN ('open', 'accepted')
-GROUP BY f.state, f.class
+WHERE f.sys_name = @sys_name AND f.sure = 1
+GROUP BY f.class
 ORDER BY f.class;
 GO
+-- findings_drop
+DECLARE @sys_name nvarchar(256);
+DECLARE @class varchar(40);
+DECLARE @line bigint;
+DECLARE @key varchar(64);
+-- Deletes a finding that is no longer true, or a suspect that was none.
+DELETE FROM sqlwriter.finding
+WHERE sys_name = @sys_name AND class = @class AND detail_id = @line AND document_key = @key;
+GO
 -- findings_insert
-DECLARE @run nvarchar(64);
 DECLARE @rows nvarchar(max);
 DECLARE @most bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @class varchar(40);
--- Adds findings of a class that a run saw and that have no row, while the class has room. A row of @rows: line,
--- key, class, environment, row hash, detail, mend, document.
+-- Adds findings and suspects of a class that have no row, while the class has room. A row of @rows: line, key,
+-- class, environment, mark, sure, detail, mends, document.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.finding (
-    sys_name, class, detail_id, document_key, document_id, state, first_seen, last_seen, run_id, row_hash, detail, mend
+    sys_name, class, detail_id, document_key, document_id, first_seen, last_seen, mark, sure, detail, mends
 )
 SELECT
-    n.listed_sys, n.listed_class, n.listed_line, n.listed_key, n.listed_document, 'open',
-    SYSUTCDATETIME(), SYSUTCDATETIME(), @run, n.listed_hash, n.listed_detail, n.listed_mend
+    n.listed_sys, n.listed_class, n.listed_line, n.listed_key, n.listed_document,
+    SYSUTCDATETIME(), SYSUTCDATETIME(), n.listed_mark, n.listed_sure, n.listed_detail, n.listed_mends
 FROM (
     SELECT
-        l.listed_sys, l.listed_class, l.listed_line, l.listed_key, l.listed_hash, l.listed_detail, l.listed_mend,
-        l.listed_document, ROW_NUMBER() OVER (ORDER BY l.listed_line, l.listed_key) AS place
+        l.listed_sys, l.listed_class, l.listed_line, l.listed_key, l.listed_mark, l.listed_sure, l.listed_detail,
+        l.listed_mends, l.listed_document, ROW_NUMBER() OVER (ORDER BY l.listed_line, l.listed_key) AS place
     FROM
         OPENJSON (@rows) WITH (
             listed_line bigint '$[0]',
             listed_key char(64) '$[1]',
             listed_class varchar(40) '$[2]',
             listed_sys nvarchar(256) '$[3]',
-            listed_hash varchar(128) '$[4]',
-            listed_detail nvarchar(1000) '$[5]',
-            listed_mend varchar(10) '$[6]',
-            listed_document nvarchar(1023) '$[7]'
+            listed_mark varchar(64) '$[4]',
+            listed_sure bit '$[5]',
+            listed_detail nvarchar(1000) '$[6]',
+            listed_mends bit '$[7]',
+            listed_document nvarchar(1023) '$[8]'
         ) AS l
     WHERE NOT EXISTS (
         SELECT 1 FROM sqlwriter.finding AS x
@@ -116,10 +139,7 @@ FROM (
     )
 ) AS n
 WHERE
-    n.place <= @most - (
-        SELECT COUNT(*) FROM sqlwriter.finding AS o
-        WHERE o.sys_name = @sys_name AND o.state = 'open' AND o.class = @class
-    );
+    n.place <= @most - (SELECT COUNT(*) FROM sqlwriter.finding AS o WHERE o.sys_name = @sys_name AND o.class = @class);
 GO
 -- findings_list
 DECLARE @limit bigint;
@@ -128,152 +148,43 @@ DECLARE @class varchar(40);
 DECLARE @from bigint;
 DECLARE @to bigint;
 DECLARE @after varchar(64);
-DECLARE @unqueued bigint;
-DECLARE @mend varchar(10);
--- Findings of a class, by line and key. Of the line @from they have a key after @after.
+DECLARE @suspects bigint;
+DECLARE @mends bigint;
+-- Findings of a class, by line and key, and with @suspects its suspects. Of the line @from they have a key after
+-- @after.
 SELECT TOP (@limit)
-    f.detail_id, f.document_id, f.state, f.first_seen, f.last_seen, f.run_id, f.row_hash, f.detail, f.mend, f.queued_by,
-    f.accepted_hash, f.accepted_by, f.why
+    f.detail_id, f.document_id, f.first_seen, f.last_seen, f.mark, f.sure, f.detail, f.mends
 FROM sqlwriter.finding AS f
 WHERE
     f.sys_name = @sys_name AND f.class = @class
     AND f.detail_id >= @from AND f.detail_id <= @to AND (f.detail_id > @from OR f.document_key > @after)
-    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend)
+    AND (@suspects = 1 OR f.sure = 1) AND (@mends = 0 OR f.mends = 1)
 ORDER BY f.detail_id, f.document_key;
-GO
--- findings_list_by_state
-DECLARE @limit bigint;
-DECLARE @sys_name nvarchar(256);
-DECLARE @class varchar(40);
-DECLARE @state varchar(10);
-DECLARE @from bigint;
-DECLARE @to bigint;
-DECLARE @after varchar(64);
-DECLARE @unqueued bigint;
-DECLARE @mend varchar(10);
--- Findings of a class and a state, by line and key. Of the line @from they have a key after @after.
-SELECT TOP (@limit)
-    f.detail_id, f.document_id, f.state, f.first_seen, f.last_seen, f.run_id, f.row_hash, f.detail, f.mend, f.queued_by,
-    f.accepted_hash, f.accepted_by, f.why
-FROM sqlwriter.finding AS f
-WHERE
-    f.sys_name = @sys_name AND f.class = @class AND f.state = @state
-    AND f.detail_id >= @from AND f.detail_id <= @to AND (f.detail_id > @from OR f.document_key > @after)
-    AND (@unqueued = 0 OR f.queued_by IS NULL) AND (@mend = '' OR f.mend = @mend)
-ORDER BY f.detail_id, f.document_key;
-GO
--- findings_open
-DECLARE @rows nvarchar(max);
-DECLARE @most bigint;
-DECLARE @sys_name nvarchar(256);
-DECLARE @class varchar(40);
--- Opens known findings of a class that a run saw and that are not open, while the class has room. A row of @rows:
--- line, key, class, environment, row hash.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE f
-SET state = 'open', first_seen = SYSUTCDATETIME(), queued_by = NULL
-FROM (
-    SELECT
-        l.listed_sys, l.listed_class, l.listed_line, l.listed_key,
-        ROW_NUMBER() OVER (ORDER BY l.listed_line, l.listed_key) AS place
-    FROM
-        OPENJSON (@rows) WITH (
-            listed_line bigint '$[0]',
-            listed_key char(64) '$[1]',
-            listed_class varchar(40) '$[2]',
-            listed_sys nvarchar(256) '$[3]',
-            listed_hash varchar(128) '$[4]'
-        ) AS l
-    INNER JOIN sqlwriter.finding AS x
-        ON
-            x.sys_name = l.listed_sys COLLATE Latin1_General_BIN2 AND x.class = l.listed_class COLLATE Latin1_General_BIN2
-            AND x.detail_id = l.listed_line AND x.document_key = l.listed_key COLLATE Latin1_General_BIN2
-    WHERE x.state = 'gone' OR (x.state = 'accepted' AND x.accepted_hash <> l.listed_hash COLLATE Latin1_General_BIN2)
-) AS n
-CROSS JOIN sqlwriter.finding AS f
-WHERE
-    f.sys_name = n.listed_sys COLLATE Latin1_General_BIN2 AND f.class = n.listed_class COLLATE Latin1_General_BIN2
-    AND f.detail_id = n.listed_line AND f.document_key = n.listed_key COLLATE Latin1_General_BIN2
-    AND f.state <> 'open' AND n.place <= @most - (
-        SELECT COUNT(*) FROM sqlwriter.finding AS o
-        WHERE o.sys_name = @sys_name AND o.state = 'open' AND o.class = @class
-    )
-OPTION (LOOP JOIN, FORCE ORDER);
-GO
--- findings_queued
-DECLARE @by nvarchar(256);
-DECLARE @rows nvarchar(max);
--- Names the run that was started to mend open findings, where none is named. A row of @rows: line, key,
--- class, environment.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE f
-SET queued_by = @by
-FROM
-    OPENJSON (@rows) WITH (
-        listed_line bigint '$[0]',
-        listed_key char(64) '$[1]',
-        listed_class varchar(40) '$[2]',
-        listed_sys nvarchar(256) '$[3]'
-    ) AS n
-CROSS JOIN sqlwriter.finding AS f
-WHERE
-    f.sys_name = n.listed_sys COLLATE Latin1_General_BIN2 AND f.class = n.listed_class COLLATE Latin1_General_BIN2
-    AND f.detail_id = n.listed_line AND f.document_key = n.listed_key COLLATE Latin1_General_BIN2
-    AND f.state = 'open' AND f.queued_by IS NULL
-OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- findings_see
-DECLARE @run nvarchar(64);
 DECLARE @rows nvarchar(max);
--- Says of findings that are not gone what a run saw. A row of @rows: line, key, class, environment, row
--- hash, detail, mend.
+-- Says of known findings and suspects what a look saw. A finding stays one. A row of @rows: line, key, class,
+-- environment, mark, sure, detail, mends.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE f
 SET
-    last_seen = SYSUTCDATETIME(), run_id = @run, row_hash = n.listed_hash, detail = n.listed_detail, mend = n.listed_mend
+    last_seen = SYSUTCDATETIME(), mark = n.listed_mark, detail = n.listed_detail, mends = n.listed_mends,
+    sure = CASE WHEN n.listed_sure = 1 THEN 1 ELSE f.sure END
 FROM
     OPENJSON (@rows) WITH (
         listed_line bigint '$[0]',
         listed_key char(64) '$[1]',
         listed_class varchar(40) '$[2]',
         listed_sys nvarchar(256) '$[3]',
-        listed_hash varchar(128) '$[4]',
-        listed_detail nvarchar(1000) '$[5]',
-        listed_mend varchar(10) '$[6]'
+        listed_mark varchar(64) '$[4]',
+        listed_sure bit '$[5]',
+        listed_detail nvarchar(1000) '$[6]',
+        listed_mends bit '$[7]'
     ) AS n
 CROSS JOIN sqlwriter.finding AS f
 WHERE
     f.sys_name = n.listed_sys COLLATE Latin1_General_BIN2 AND f.class = n.listed_class COLLATE Latin1_General_BIN2
     AND f.detail_id = n.listed_line AND f.document_key = n.listed_key COLLATE Latin1_General_BIN2
-    AND f.state <> 'gone'
 OPTION (LOOP JOIN, FORCE ORDER);
-GO
--- last_completed
-DECLARE @limit bigint;
-DECLARE @kind nvarchar(40);
-DECLARE @sys_name nvarchar(256);
--- The last run of a kind that completed and named no documents.
-SELECT TOP (@limit) r.run_id, r.started_at
-FROM sqlwriter.run AS r
-WHERE r.kind = @kind AND r.sys_name = @sys_name AND r.status = 'completed' AND r.named_count = 0
-ORDER BY r.run_number DESC;
-GO
--- run_waits
-DECLARE @sys_name nvarchar(256);
-DECLARE @kind nvarchar(40);
-DECLARE @run nvarchar(64);
-DECLARE @follows nvarchar(64);
--- One row if an older run of the kind is running, or the run @follows.
-SELECT 1 AS waits
-WHERE
-    EXISTS (
-        SELECT 1 FROM sqlwriter.run AS r
-        WHERE
-            r.status = 'running' AND r.sys_name = @sys_name AND r.kind = @kind
-            AND r.run_number < (SELECT x.run_number FROM sqlwriter.run AS x WHERE x.run_id = @run)
-    )
-    OR EXISTS (SELECT 1 FROM sqlwriter.run AS r WHERE r.run_id = @follows AND r.status = 'running');
 GO

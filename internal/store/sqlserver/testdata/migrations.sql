@@ -130,7 +130,7 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 4)
 -- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
 -- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
 -- their changes.
--- All times are UTC by the database''s clock. filter, counts and outcomes are JSON; a completed batch has outcomes, its
+-- All times are UTC by the database''s clock. filter and outcomes are JSON; a completed batch has outcomes, its
 -- documents by outcome. heartbeat_at is the last sign of life.
 -- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
@@ -152,7 +152,6 @@ CREATE TABLE sqlwriter.run (
     status varchar(30) COLLATE Latin1_General_BIN2 NOT NULL,
     cancel bit NOT NULL,
     error nvarchar(2000) NULL,
-    counts nvarchar(max) NOT NULL,
     watermark nvarchar(max) NULL,
     documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0,
     batches int NOT NULL CONSTRAINT df_run_batches DEFAULT 0,
@@ -270,7 +269,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '54b5f9266ecb20710b5dcd0f661f2810605f1cfbc6118e0b8eff809469820d3a');
+        VALUES (4, N'0004_runs', '5dcbcb83f536e67f268801f8a71eb235dee45f4be824032316577104a2ab9fb4');
     END;
 GO
 -- 0005_heartbeat
@@ -324,39 +323,49 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 7)
     BEGIN
         EXEC (N'
--- What a comparison of SQL with the documents found (internal/reconcile): one row for each finding, kept when it is
--- gone. detail_id is 0 for a finding without a line. document_key is the SHA-256 of document_id, also of the empty one.
--- row_hash identifies the line''s rows as the run saw them, and accepted_hash as a person accepted them.
--- All times are UTC by the database''s clock.
--- Classes, states and ways to mend are not checked, because a later build may have more.
--- Keys, states and hashes are compared byte by byte under any collation of the database.
+-- What a comparison of SQL with the documents found (internal/reconcile): one row for each finding. One that is no
+-- longer true is deleted. document_key is the SHA-256 of document_id. What a first look saw is a suspect, until a
+-- second one sees it with the same mark: then it is sure.
+-- All times are UTC by the database''s clock. Classes are not checked, because a later build may have more.
+-- Keys are compared byte by byte under any collation of the database.
 CREATE TABLE sqlwriter.finding (
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     class varchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
     detail_id bigint NOT NULL,
     document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_id nvarchar(1023) NOT NULL,
-    state varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     first_seen datetime2(3) NOT NULL,
     last_seen datetime2(3) NOT NULL,
-    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
-    row_hash varchar(128) COLLATE Latin1_General_BIN2 NOT NULL,
+    mark varchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    sure bit NOT NULL,
     detail nvarchar(1000) NOT NULL,
-    mend varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
-    queued_by nvarchar(64) NULL,
-    accepted_hash varchar(128) COLLATE Latin1_General_BIN2 NULL,
-    accepted_by nvarchar(256) NULL,
-    why nvarchar(2000) NULL,
+    mends bit NOT NULL,
     CONSTRAINT pk_finding PRIMARY KEY (sys_name, class, detail_id, document_key)
 );
--- Findings are counted and listed by state, and those that are gone stay in the table.
-CREATE INDEX ix_finding_state
-    ON sqlwriter.finding (sys_name, state, class, detail_id, document_key) INCLUDE (first_seen);
--- The last runs of a kind, which may be few among all.
-CREATE INDEX ix_run_kind ON sqlwriter.run (kind, run_number) INCLUDE (sys_name, status);
+-- One row for each comparison. request has the documents that it names, as JSON, until it has ended. step counts what
+-- was saved: only whoever read it before may save the next one.
+CREATE TABLE sqlwriter.comparison (
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    comparison_id varchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    request nvarchar(max) NOT NULL CHECK (ISJSON(request) = 1),
+    named bit NOT NULL,
+    night bit NOT NULL,
+    requested_by nvarchar(256) NOT NULL,
+    why nvarchar(2000) NOT NULL,
+    step bigint NOT NULL,
+    position nvarchar(max) NOT NULL,
+    counts nvarchar(max) NOT NULL CHECK (ISJSON(counts) = 1),
+    error nvarchar(1000) NULL,
+    begun_at datetime2(3) NOT NULL,
+    moved_at datetime2(3) NOT NULL,
+    ended_at datetime2(3) NULL,
+    CONSTRAINT pk_comparison PRIMARY KEY (sys_name, comparison_id)
+);
+-- The first of those that go on, and the last that ended, by their begin.
+CREATE INDEX ix_comparison_begun ON sqlwriter.comparison (sys_name, begun_at, comparison_id);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (7, N'0007_findings', '7e76538ce885651b47e6cbedfce6fc2f1b60664b59c6f1c618caae994b9da378');
+        VALUES (7, N'0007_findings', '6bb7b26f13d308a9c37a659b9e628ec64cf85303242d25f1032d2887fa463b6c');
     END;
 GO
 -- 0008_retention
@@ -368,10 +377,10 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 8)
 -- A purge reads the environment''s oldest rows (reconcile.Retention). It is the only one that deletes rows of these
 -- tables, by a procedure: the app has no right to.
 CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status);
-CREATE INDEX ix_finding_seen ON sqlwriter.finding (sys_name, state, last_seen);
 CREATE INDEX ix_audit_log_done ON sqlwriter.audit_log (sys_name, done_at);
+CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (8, N'0008_retention', '9f7f90dff63ac0ad12ebc756136431e48a13b0b809be72b4c3c9dd5e919e82a2');
+        VALUES (8, N'0008_retention', '8bca5a1cb669d8b5862fe891dfbf11c1b8cfc3f40b3146b63087f9b79a8588ea');
     END;
 GO

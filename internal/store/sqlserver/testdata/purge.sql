@@ -30,7 +30,7 @@ BEGIN
         -- purge
         -- Guarantees: at most @limit rows of one part of the environment are deleted, the oldest first, all older than
         -- @before. Nothing of a running run goes, nor of a run whose documents a running one may still read. The last
-        -- comparison that completed stays: its beginning is where the next one begins.
+        -- comparison that ended well stays: its beginning is where the next one begins.
         -- A run is marked before its first row goes, so that nothing continues it, and its own row goes last. Its tables
         -- are locked in the order of all transactions.
         -- Each subquery reads the end of an index: the oldest rows cost the same however many there are.
@@ -62,14 +62,6 @@ BEGIN
                             o.status = 'running'
                             AND JSON_VALUE(o.filter, '$.run') COLLATE Latin1_General_BIN2 = r.run_id
                     )
-                    AND r.run_id <> COALESCE((
-                        SELECT TOP (1) c.run_id
-                        FROM sqlwriter.run AS c
-                        WHERE
-                            c.kind = 'reconcile' AND c.sys_name = @sys_name AND c.status = 'completed'
-                            AND c.named_count = 0
-                        ORDER BY c.run_number DESC
-                    ), N'')
                 ORDER BY r.ended_at;
                 UPDATE sqlwriter.run
                 SET status = 'purged'
@@ -90,21 +82,22 @@ BEGIN
                         SET @rows = @rows + @@ROWCOUNT;
                     END;
             END;
-        IF @part = 'findings'
+        IF @part = 'comparisons'
             BEGIN
-                DELETE f
-                FROM sqlwriter.finding AS f
-                INNER JOIN (
-                    SELECT TOP (@limit)
-                        g.sys_name, g.class, g.detail_id, g.document_key
-                    FROM sqlwriter.finding AS g
-                    WHERE g.sys_name = @sys_name AND g.state = 'gone' AND g.last_seen < @before
-                    ORDER BY g.last_seen
-                ) AS n
-                    ON
-                        n.sys_name = f.sys_name AND n.class = f.class AND n.detail_id = f.detail_id
-                        AND n.document_key = f.document_key
-                WHERE f.state = 'gone'; -- still: a run may open it after the subquery has read it
+                DELETE FROM sqlwriter.comparison
+                WHERE sys_name = @sys_name AND comparison_id IN (
+                    SELECT TOP (@limit) o.comparison_id
+                    FROM sqlwriter.comparison AS o
+                    WHERE
+                        o.sys_name = @sys_name AND o.ended_at < @before
+                        AND o.comparison_id <> COALESCE((
+                            SELECT TOP (1) c.comparison_id
+                            FROM sqlwriter.comparison AS c
+                            WHERE c.sys_name = @sys_name AND c.ended_at IS NOT NULL AND c.named = 0 AND c.error IS NULL
+                            ORDER BY c.begun_at DESC, c.comparison_id DESC
+                        ), '')
+                    ORDER BY o.ended_at
+                );
                 SET @rows = @@ROWCOUNT;
             END;
         IF @part = 'audit_log'

@@ -18,8 +18,7 @@ BEGIN
     -- lock, so a write may come between a ledger row and its line.
     SELECT
         l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
-        l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.applied_at, l.detail_row_hash,
-        l.tracking_row_hash,
+        l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
         CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_detail,
         CASE WHEN t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_tracking,
         d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],

@@ -776,7 +776,7 @@ DECLARE @run nvarchar(64);
 -- One run without its long columns.
 SELECT
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 WHERE r.run_id = @run;
@@ -844,11 +844,6 @@ FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND (j.outcomes IS NOT NULL OR j.process_start_time IS NULL)
 GROUP BY j.outcomes;
 GO
--- run_counts
-DECLARE @run nvarchar(64);
--- The counts of a run without documents, as JSON.
-SELECT r.counts FROM sqlwriter.run AS r WHERE r.run_id = @run;
-GO
 -- run_fail
 DECLARE @reason nvarchar(2000);
 DECLARE @run nvarchar(64);
@@ -880,7 +875,7 @@ DECLARE @before nvarchar(64);
 -- Long filters that name documents are left out.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     CASE WHEN r.named_count = 0 THEN r.filter END AS filter
 FROM sqlwriter.run AS r
@@ -918,7 +913,7 @@ DECLARE @sys_name nvarchar(256);
 -- The running runs of an environment, oldest first, without their long columns.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 WHERE r.status = 'running' AND r.sys_name = @sys_name
@@ -935,33 +930,12 @@ INNER JOIN sqlwriter.batch_item AS i ON i.job_id = j.job_id
 WHERE j.run_id = @run AND j.outcomes IS NULL AND j.process_start_time IS NOT NULL
 GROUP BY i.outcome;
 GO
--- run_pass
-DECLARE @watermark nvarchar(max);
-DECLARE @counts nvarchar(max);
-DECLARE @documents bigint;
-DECLARE @wait bigint;
-DECLARE @run nvarchar(64);
-DECLARE @owner nvarchar(64);
-DECLARE @epoch bigint;
--- Stores the progress of a run without documents. Only the run's manager may. A step is progress, so it resets the
--- count of lost managers.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run
-SET
-    watermark = NULLIF(@watermark, ''), counts = @counts, documents = @documents,
-    next_at = CAST(DATEADD(MILLISECOND, @wait, SYSUTCDATETIME()) AS datetime2(3)), heartbeat_at = SYSUTCDATETIME(),
-    lost_managers = 0
-WHERE
-    run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
-    AND cancel = 0 AND handed_off_at IS NULL;
-GO
 -- run_read
 DECLARE @run nvarchar(64);
 -- One run with its filter and its watermark, which may be long.
 SELECT
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     r.filter, r.watermark
 FROM sqlwriter.run AS r
@@ -1024,11 +998,11 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
     run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, named_count,
-    requested_by, why, status, cancel, counts, started_at, heartbeat_at
+    requested_by, why, status, cancel, started_at, heartbeat_at
 )
 VALUES (
     @run, @sys_name, @kind, NULLIF(@filter, ''), @pattern, @rate, @bound, @matched, @at_least, @named,
-    @by, @why, 'running', 0, '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
+    @by, @why, 'running', 0, SYSUTCDATETIME(), SYSUTCDATETIME()
 );
 GO
 -- run_wanted

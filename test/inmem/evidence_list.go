@@ -4,43 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/reconcile"
 )
 
-var (
-	_ reconcile.Evidence = (*Evidence)(nil)
-	_ ops.EvidenceStore  = (*Evidence)(nil)
-)
-
-// Report is a file that KeepReport stored.
-type Report struct {
-	Content     []byte
-	ContentType string
-}
-
-// Episodes implements reconcile.Evidence.
-func (e *Evidence) Episodes(ctx context.Context, at string) (page []reconcile.Episode, next string, err error) {
-	if err := ended(ctx, "inmem: episodes"); err != nil {
-		return nil, "", err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	names, next := e.page(commit.EvidenceRoot, at)
-	for _, name := range names {
-		if episode, ok := e.episode(name); ok {
-			page = append(page, episode)
-		}
-	}
-	return page, next, nil
-}
+var _ ops.EvidenceStore = (*Evidence)(nil)
 
 // FilesBelow implements ops.EvidenceStore.
 func (e *Evidence) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
@@ -85,59 +57,6 @@ func (e *Evidence) under(prefix string) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// episode is the episode that a file completes.
-func (e *Evidence) episode(name string) (reconcile.Episode, bool) {
-	f, ok := commit.ReadEvidenceName(name)
-	if !ok || f.File != commit.EvidenceMetadata {
-		return reconcile.Episode{}, false
-	}
-	if f.DocumentID == "" {
-		f.DocumentID = commit.EvidenceID(e.files[name])
-	}
-	return reconcile.Episode{DocumentID: f.DocumentID, Folder: f.Folder, At: e.times[name]}, f.DocumentID != ""
-}
-
-// Newest implements reconcile.Evidence.
-func (e *Evidence) Newest(ctx context.Context, d invoice.Document) (newest reconcile.Episode, found bool, err error) {
-	if err := ended(ctx, "inmem: newest evidence"); err != nil {
-		return reconcile.Episode{}, false, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, folder := range commit.EvidenceFoldersOf(d) {
-		for _, name := range e.under(folder + "/") {
-			if episode, ok := e.episode(name); ok && (!found || episode.After(newest)) {
-				newest, found = episode, true
-			}
-		}
-		if found {
-			break
-		}
-	}
-	return newest, found, nil
-}
-
-// KeepReport implements reconcile.Evidence.
-func (e *Evidence) KeepReport(ctx context.Context, name string, content []byte, contentType string) error {
-	if err := commit.CheckEvidenceName(name); err != nil {
-		return err
-	}
-	if err := ended(ctx, "inmem: keep report"); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.reports[name] = Report{slices.Clone(content), contentType}
-	return nil
-}
-
-// Reports gives the reports by name: a copy, whose contents must not be changed.
-func (e *Evidence) Reports() map[string]Report {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return maps.Clone(e.reports)
 }
 
 // Put stores a file over an earlier one, as another program does.

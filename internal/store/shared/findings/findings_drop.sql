@@ -1,0 +1,3 @@
+-- Deletes a finding that is no longer true, or a suspect that was none.
+DELETE FROM {{.Finding}}
+WHERE sys_name = @sys_name AND class = @class AND detail_id = @line AND document_key = @key;
