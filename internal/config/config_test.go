@@ -161,6 +161,7 @@ func TestEverySettingIsInItsField(t *testing.T) {
 	for i, s := range Settings() {
 		want[s.Name] = fmt.Sprint(1000 + i)
 	}
+	want[ReconcileAt] = "17:04" // a time of day, kept as a duration
 	c := Of(func(name string) string { return want[name] })
 	for _, s := range Settings() {
 		if s.field == nil {
@@ -171,6 +172,10 @@ func TestEverySettingIsInItsField(t *testing.T) {
 		got := field.String() // of a secret too
 		if field.CanInt() {
 			got = fmt.Sprint(field.Int())
+		}
+		if s.Name == ReconcileAt {
+			require.Equal(t, fmt.Sprint(int64(17*time.Hour+4*time.Minute)), got)
+			continue
 		}
 		require.Equal(t, want[s.Name], got, s.Name)
 	}

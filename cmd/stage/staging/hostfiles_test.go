@@ -115,7 +115,7 @@ type function struct {
 func TestFunctionFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repository, "functions", "*", "function.json"))
 	require.NoError(t, err)
-	require.Len(t, files, 10)
+	require.Len(t, files, 9)
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			content, err := os.ReadFile(file)
