@@ -135,7 +135,7 @@ func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Com
 // Save implements reconcile.Findings.
 func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
 	op := s.op("save comparison")
-	counts, err := json.Marshal(c.Counts)
+	counts, err := json.Marshal(maps.Collect(maps.All(c.Counts))) // an object: null is not JSON to SQL Server
 	if err != nil {
 		return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
 	}

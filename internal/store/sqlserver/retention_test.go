@@ -31,7 +31,7 @@ func TestRetention(t *testing.T) {
 		d.exec(t, "UPDATE sqlwriter."+set+" = '2001-01-01'")
 	}
 	conformance.TestRetention(t, func(t testing.TB) conformance.RetentionFixture {
-		d.exec(t, `DELETE FROM sqlwriter.finding`)
+		d.exec(t, `DELETE FROM sqlwriter.finding; DELETE FROM sqlwriter.comparison`)
 		return conformance.RetentionFixture{
 			RunStore: d.runs(t), Retention: d.store.Retention("web"), OtherRetention: d.store.Retention("dev"), OtherRuns: d.store.RunStore("dev"),
 			Findings: d.store.Findings("web"), OtherFindings: d.store.Findings("dev"), Rows: d.counts,
