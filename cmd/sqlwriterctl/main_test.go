@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/sqlitetest"
 )
 
 const example = "../../examples/01-plain-success.json"
@@ -167,12 +168,8 @@ func newReal(t *testing.T) *real {
 	t.Cleanup(r.stop)
 	r.server = server.Server
 	path := filepath.Join(r.dir, "x.db")
+	r.store = sqlitetest.Open(t, path, sqlite.Options{})
 	var err error
-	r.store, err = sqlite.Open(t.Context(), path, sqlite.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.store.Close()) })
-	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), r.store.Writer()))
-	require.NoError(t, r.store.Migrate(t.Context()))
 	r.documents, err = cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
 	require.NoError(t, err)
 	t.Cleanup(r.documents.Close)

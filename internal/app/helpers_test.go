@@ -31,6 +31,7 @@ import (
 	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/logcheck"
+	"sqlwriter/test/sqlitetest"
 )
 
 // patience is how long a test waits for an event, on an overloaded machine.
@@ -260,10 +261,9 @@ func newStack(t *testing.T) *stack {
 	s.results = s.cosmos.Results(t, "invoices", "AI_PROCESS_LOGS")
 	s.cosmos.Container(t, "invoices", "sqlwriter-control", "/id")
 	s.cosmos.Leases(t, "invoices", "leases")
+	sqlitetest.Make(t, s.path)
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
 	require.NoError(t, err)
-	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
-	require.NoError(t, store.Migrate(t.Context()))
 	require.NoError(t, store.MarkEmpty(t.Context(), "the test"))
 	_, err = store.Writer().ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000)
 		INSERT INTO IVCE_DTL (IVCE_DTL_UID) SELECT i FROM n`)

@@ -102,6 +102,7 @@ func directions() []direction {
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
 			"tests of any package get a T-SQL server from it, so it knows none of them",
 		},
+		{"test/sqlitetest", []string{"internal/store/sqlite"}, []string{"github.com/stretchr/testify"}, "tests of any package get a file from it"},
 		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{

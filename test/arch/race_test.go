@@ -25,6 +25,7 @@ var unraced = []string{
 	"test/conformance",       // the suites: they run in the packages of the adapters
 	"test/inmem",             // an adapter of tests, used in commit, run and ops
 	"test/sqlservertest",     // opens a server for tests
+	"test/sqlitetest",        // makes files for tests
 	"test/emulators/azurite", // starts a process
 }
 

@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/sqlitetest"
 	"sqlwriter/test/sqlservertest"
 )
 
@@ -178,12 +179,8 @@ func onSQLite(t testing.TB, _ func() time.Time) database {
 // sqliteIn makes a database in a file.
 func sqliteIn(t testing.TB, file string) database {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), file, sqlite.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Migrate(t.Context()))
-	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), s.Writer()))
-	_, err = s.Writer().ExecContext(t.Context(), "PRAGMA synchronous = OFF")
+	s := sqlitetest.Open(t, file, sqlite.Options{})
+	_, err := s.Writer().ExecContext(t.Context(), "PRAGMA synchronous = OFF")
 	require.NoError(t, err)
 	return sqliteOf(s)
 }

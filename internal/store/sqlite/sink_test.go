@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqlitetest"
 )
 
 func TestSink(t *testing.T) {
@@ -45,13 +46,7 @@ func openStore(t testing.TB, path string) *sqlite.Store {
 
 func openStoreWith(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
-	ctx := context.Background()
-	s, err := sqlite.Open(ctx, path, o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Migrate(ctx))
-	require.NoError(t, sqlite.CreateSampleSchema(ctx, s.Writer()))
-	return s
+	return sqlitetest.Open(t, path, o)
 }
 
 // db is a store with test helpers.

@@ -1,0 +1,55 @@
+// Package sqlitetest makes databases of the SQLite adapter for tests.
+package sqlitetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/store/sqlite"
+)
+
+// Open opens a database until the test ends. If there is no such file, it makes one.
+func Open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		Make(t, path)
+	}
+	s, err := sqlite.Open(t.Context(), path, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// Make makes a database with our tables and samples of the user's. It is a copy of one that the process makes once: hundreds of tests
+// need one.
+func Make(t testing.TB, path string) {
+	t.Helper()
+	bytes, err := template()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes, 0o600))
+}
+
+// template is the file of a database whose tables have their default names.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sqlitetest-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	ctx, path := context.Background(), filepath.Join(dir, "template.db")
+	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(s.Migrate(ctx), sqlite.CreateSampleSchema(ctx, s.Writer()), s.Close()) // the last connection writes its WAL into the file
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) //nolint:gosec // our own file
+})
