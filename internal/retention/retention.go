@@ -2,6 +2,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,7 +55,7 @@ const (
 func Parts() []Part { return []Part{ErrorDetails, EndedRuns, Comparisons, AuditLog} }
 
 // Tick deletes rows that are older than days, for half a second, a chunk of each part in turn: so no part waits for another. 0 days delete
-// none. The next tick goes on. Errors are those of Store.Purge; rows counts what was deleted before.
+// none. The next tick goes on. Errors are those of Store.Purge: a part that fails has no more turns. rows counts what was deleted.
 func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows int, err error) {
 	if days == 0 {
 		return 0, nil
@@ -62,17 +63,15 @@ func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows in
 	left, began := Parts(), now()
 	for i := 0; len(left) > 0 && now().Sub(began) < within; {
 		i %= len(left)
-		n, err := s.Purge(ctx, left[i], daysOf(left[i], days), MaxPurge)
-		if err != nil {
-			return rows, err
-		}
-		if rows += n; n == 0 {
+		n, failed := s.Purge(ctx, left[i], daysOf(left[i], days), MaxPurge)
+		err = cmp.Or(err, failed)
+		if rows += n; n == 0 || failed != nil {
 			left = slices.Delete(left, i, i+1)
 		} else {
 			i++
 		}
 	}
-	return rows, nil
+	return rows, err
 }
 
 // daysOf is how many days a part is kept: a short time is meant for details of errors, and takes nobody's trail away.
