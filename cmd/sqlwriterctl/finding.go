@@ -99,7 +99,7 @@ func (c *findingCompareCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		return a.emit(begun, []string{begun.Comparison}, func() error {
-			a.printf("comparison %s: begun. `sqlwriterctl finding list` has what it finds, half an hour from now at the latest for few documents", begun.Comparison)
+			a.printf("comparison %s: begun. It waits for those before it; `sqlwriterctl finding list` has what it finds some 20 minutes after its turn", begun.Comparison)
 			return nil
 		})
 	})

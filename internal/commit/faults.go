@@ -137,7 +137,6 @@ func commandRows() []fault.Row {
 			Code: "still_written", Kind: fault.Contention, Condition: fault.Changed, Source: "docs/cutover.md", Own: command,
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
-		{Code: "mend", Kind: own, Reason: "a comparison asks for an unknown way to mend", Source: "the contract of Mender (internal/reconcile/ports.go)", Own: command},
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
 		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: runs, Own: command},
 		{Code: "status", Kind: own, Reason: "batches were to be added with a status other than pending_queue and queued", Source: runs, Own: command},

@@ -25,7 +25,7 @@ type Config struct {
 	MaxPoisonPerHour int
 	// Reconcile bounds the comparison of documents and rows.
 	Reconcile Reconcile
-	// RetentionDays is for how many days rows of runs, findings and the audit log are kept; 0 keeps all.
+	// RetentionDays is for how many days rows of runs, comparisons and the audit log are kept; 0 keeps all.
 	RetentionDays int
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -77,12 +78,26 @@ func TestTheNightMends(t *testing.T) {
 	for range 2 {
 		require.NoError(t, r.ops.MendFindings(t.Context(), "2025-12-18"))
 	}
-	row, there, err := r.store.Run(t.Context(), "2025-12-18-mend")
+	row, there, err := r.store.Run(t.Context(), "2025-12-18-mend-15c93851")
 	require.NoError(t, err)
 	require.True(t, there)
 	require.Equal(t, []any{"reindex", 1000, "RecoverRetries"}, []any{string(row.Kind), row.Named, row.RequestedBy})
 	require.NotContains(t, string(row.Filter), "overwrite_edits")
 	require.Equal(t, 1, r.queue.Sends())
+
+	require.NoError(t, r.ops.MendFindings(t.Context(), "2025-12-20"))
+	other, there, err := r.store.Run(t.Context(), "2025-12-20-mend-15c93851")
+	require.NoError(t, err)
+	require.True(t, there)
+	require.NotEqual(t, string(row.Filter), string(other.Filter), "each night draws others, so what cannot be mended keeps nobody waiting")
+	dev := ops.New(ops.Ports{
+		Breaker: r.breaker, RunQueue: r.queue,
+		Stores: func(context.Context) (ops.Stores, error) {
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Findings: r.store.Findings(nil)}, nil
+		},
+	}, ops.Options{SysName: "dev", Kinds: r.kinds, Now: func() time.Time { return r.clock }})
+	require.NoError(t, dev.MendFindings(t.Context(), "2025-12-18"))
+	require.Equal(t, 3, r.queue.Sends(), "an environment that shares the database has a run of its own")
 	r.runStore.fails = fault.New(fault.Infrastructure, "test: start", "refused", "no")
 	require.True(t, fault.IsDependency(r.ops.MendFindings(t.Context(), "2025-12-19")), "the tick fails, and the next one goes on")
 }

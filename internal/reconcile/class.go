@@ -32,6 +32,8 @@ const (
 	Impossible Class = "impossible"
 	// NewEdits are those of Edited that no earlier comparison found.
 	NewEdits Class = "edited_new"
+	// Unlisted are findings other than Edited that have no row, because their class has MaxFindings of them.
+	Unlisted Class = "unlisted"
 )
 
 // FindingClasses returns the classes of findings in alphabetical order.

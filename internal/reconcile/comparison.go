@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -34,12 +35,26 @@ type Comparison struct {
 	BegunAt time.Time `json:"begun_at"`
 	MovedAt time.Time `json:"moved_at"`
 	EndedAt time.Time `json:"ended_at,omitzero"`
+	// ReadAt is when Next or Last read it.
+	ReadAt time.Time `json:"-"`
 }
 
 // Audit is the entry of the audit log about its begin.
 func (c Comparison) Audit() run.Audit {
 	detail, _ := json.Marshal(map[string]any{"comparison": c.ID, "whole": c.Whole, "documents": len(c.IDs)}) // texts and numbers
 	return run.Audit{Code: run.CodeCompare, Level: run.LevelInfo, By: c.By, Why: c.Why, Detail: detail}
+}
+
+// Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Edits are people's allowed work, and may stay
+// many; of others, the comparison must not be the last.
+func (c *Comparison) Unkept(class Class, n int) {
+	if n == 0 {
+		return
+	}
+	c.Counts = maps.Collect(maps.All(c.Counts))
+	if c.Counts[class] += n; class != Edited {
+		c.Counts[Unlisted] += n
+	}
 }
 
 // names reports whether it compares the documents that it names, and nothing else.
@@ -59,9 +74,9 @@ type position struct {
 	// Counted is what the pass counted so far, to take it back when the continuation is lost; Again is how often that was.
 	Counted map[Class]int `json:"counted,omitempty"`
 	Again   int           `json:"again,omitempty"`
-	// Key is the last finding that was looked at again. NotBefore is when the second look begins, in seconds since 1970.
+	// Key is the last finding that was looked at again. Looked is when the first look was over, by the database's clock, in seconds since 1970.
 	Key       *Key  `json:"key,omitempty"`
-	NotBefore int64 `json:"not_before,omitempty"`
+	Looked int64 `json:"looked,omitempty"`
 }
 
 func readPosition(text string) (position, error) {

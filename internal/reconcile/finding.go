@@ -63,7 +63,7 @@ type Count struct {
 	First time.Time `json:"first,omitzero"`
 }
 
-// MaxFindings bounds the findings of a class that have rows, suspects included. The comparison's counts have the rest.
+// MaxFindings bounds the findings of a class that have rows, suspects included. The comparison's counts have the rest (Comparison.Unkept).
 const MaxFindings = 10_000
 
 // Overwrites reports whether a rewrite writes the finding's line only when an operator names it, because its row is not what was written.

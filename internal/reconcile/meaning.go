@@ -63,6 +63,10 @@ func Meanings() []Meaning {
 			Class: Impossible, Means: "its states exclude each other: a mistake of this program; event comparison_impossible has them",
 			Do: "report it with the event's line; the other lines and documents were compared",
 		},
+		{
+			Class: Unlisted, Means: "a finding that is not listed, because its class has 10,000; it is counted in its class, too",
+			Do: "mend what is listed, then `sqlwriterctl finding compare --all --why TEXT`",
+		},
 		{Class: NewEdits, Means: "an edited line that no earlier comparison found; it is counted as `edited`, too", Do: "ask who, if there are many"},
 	}
 }

@@ -14,7 +14,10 @@ import (
 
 // Compare orders keys as Findings.List does.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Class, o.Class), cmp.Compare(k.Line, o.Line), cmp.Compare(run.DocumentKey(k.Document), run.DocumentKey(o.Document)))
+	if c := cmp.Or(cmp.Compare(k.Class, o.Class), cmp.Compare(k.Line, o.Line)); c != 0 || k.Document == o.Document {
+		return c
+	}
+	return cmp.Compare(run.DocumentKey(k.Document), run.DocumentKey(o.Document))
 }
 
 // take counts what fits, and gives the rest as suspects. These are counted when they are looked at again.
@@ -119,6 +122,9 @@ func (w *work) rows(ctx context.Context) (stepped, error) {
 		return stepped{}, nil
 	}
 	scanned, err := w.p.Rows.Scan(ctx, w.at.After, MaxScan)
+	if len(scanned.Differ) > documentsAStep { // a step that reads more documents may not end within a tick, and then none does
+		scanned, err = w.p.Rows.Scan(ctx, w.at.After, documentsAStep)
+	}
 	if err != nil {
 		return stepped{}, err
 	}
@@ -140,20 +146,21 @@ func (w *work) rows(ctx context.Context) (stepped, error) {
 // names, if it names some.
 func (w *work) suspects(ctx context.Context) (stepped, error) {
 	known, err := w.p.Findings.List(ctx, Query{Suspects: true}, w.at.Key, findingsAStep)
-	switch begins := time.Unix(w.at.NotBefore, 0); {
+	switch begins := time.Unix(w.at.Looked, 0).Add(settled); {
 	case err != nil:
 		return stepped{}, err
 	case len(known) == 0:
 		return stepped{}, nil
-	case w.at.NotBefore == 0:
-		return stepped{next: &position{NotBefore: w.Now.Add(settled).Unix() + 1}, wait: settled}, nil
-	case w.Now.Before(begins):
-		return stepped{next: &w.at, wait: begins.Sub(w.Now)}, nil
+	case w.at.Looked == 0:
+		return stepped{next: &position{Looked: w.ReadAt.Unix() + 1}, wait: settled}, nil
+	case w.ReadAt.Before(begins):
+		return stepped{next: &w.at, wait: begins.Sub(w.ReadAt)}, nil
 	}
 	var next *position
 	if len(known) == findingsAStep {
-		next = &position{Key: &known[len(known)-1].Key, NotBefore: w.at.NotBefore}
+		next = &position{Key: &known[len(known)-1].Key, Looked: w.at.Looked}
 	}
+	known = slices.DeleteFunc(known, func(f Finding) bool { return !f.Sure && f.LastSeen.Unix() > w.at.Looked }) // the second look saw it first
 	if w.names() {
 		known = slices.DeleteFunc(known, func(f Finding) bool { return !slices.Contains(w.IDs, f.Document) })
 	}

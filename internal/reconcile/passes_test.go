@@ -274,6 +274,92 @@ func TestAWriteUnderWayIsNoFinding(t *testing.T) {
 	require.Equal(t, 4+4, w.last().Counts[reconcile.Consistent])
 }
 
+// What the second look is the first to see waits for another comparison, also when more findings come behind it.
+func TestWhatTheSecondLookSeesFirstIsNoFinding(t *testing.T) {
+	t.Parallel()
+	const lines = 150
+	w := newWorld(t)
+	w.consistent(lines)
+	for line := range int64(lines) {
+		w.edit(line+1, "UPC_CD", "1")
+	}
+	w.ask(true)
+	require.NoError(t, w.tick())
+	w.sink.DeleteLine(1) // row_missing comes after edited
+	w.finish()
+	require.NotContains(t, w.found(), "row_missing 1 "+w.idOf(1))
+	w.compare(true)
+	require.Contains(t, w.found(), "row_missing 1 "+w.idOf(1))
+}
+
+// The quarter of an hour is the database's: an app whose clock is ahead looks no sooner.
+func TestAClockThatIsAheadLooksNoSooner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(3)
+	w.edit(1, "UPC_CD", "1")
+	w.ask(true)
+	now := w.options.Now
+	require.NoError(t, w.tick())
+	w.options.Now = func() time.Time { return now().Add(30 * time.Minute) }
+	require.NoError(t, w.tick())
+	require.Empty(t, w.found())
+	w.options.Now = func() time.Time { return now().Add(-30 * time.Minute) }
+	w.pass(10 * time.Minute)
+	require.NoError(t, w.tick())
+	require.Equal(t, []string{"edited 1 " + w.idOf(1)}, w.found())
+}
+
+// A comparison that finds more than have room says so, and is not the last: what it compared is compared again.
+func TestMoreFindingsThanHaveRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(3)
+	w.night()
+	before := w.last()
+	w.put(document(1, 1, "CHANGED", stateOf(w.doc(w.idOf(1)).State)))
+	id := w.ask(false)
+	require.NoError(t, w.tick())
+	c, _, err := w.findings.Next(t.Context())
+	require.NoError(t, err)
+	c.Unkept(reconcile.Edited, 7) // people's allowed work, which may stay
+	c.Unkept(reconcile.Stale, 2)
+	require.NoError(t, w.findings.Save(t.Context(), c, nil, nil))
+	w.finish()
+	is, _ := w.store.Comparison(id)
+	require.Equal(t, []int{7, 3, 2}, []int{is.Counts[reconcile.Edited], is.Counts[reconcile.Stale], is.Counts[reconcile.Unlisted]})
+	require.Contains(t, is.Error, "2 findings are not listed: a class has 10000")
+	require.Equal(t, before.ID, w.last().ID)
+	require.Equal(t, []string{"stale 1 " + w.idOf(1)}, w.found())
+}
+
+// A step reads 100 documents at most, however many lines differ: else it may not end within a tick.
+func TestAStepOverManyDifferencesReadsFewDocuments(t *testing.T) {
+	t.Parallel()
+	const lines = 450
+	w := newWorld(t)
+	w.consistent(lines)
+	for line := range int64(lines) {
+		w.edit(line+1, "UPC_CD", "1")
+	}
+	read, most := 0, 0
+	w.before = func(call string) error {
+		if call == "ReadMany" {
+			read++
+		}
+		return nil
+	}
+	w.after = func(call string) error {
+		if call == "Save" {
+			most, read = max(most, read), 0
+		}
+		return nil
+	}
+	w.compare(true)
+	require.Equal(t, 1, most)
+	require.Len(t, w.found(), lines)
+}
+
 // A document that does not name the line any more, or is gone, promises nothing about it.
 func TestAFindingOfALineThatIsNotNamed(t *testing.T) {
 	t.Parallel()

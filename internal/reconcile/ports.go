@@ -98,7 +98,7 @@ type Findings interface {
 	// Changed. So of two ticks that do the same step one saves it.
 	//
 	// A new finding gets FirstSeen now, a known one keeps it, and keeps to be Sure. All of put get LastSeen, Mark, Detail and Mends. While a
-	// class has MaxFindings, none of the class is added.
+	// class has MaxFindings, none of the class is added, and the counts that are stored have these too (Comparison.Unkept).
 	Save(ctx context.Context, c Comparison, put []Seen, drop []Key) error
 	// List returns findings after a key (nil begins), at most limit. They are in the order of class, line, and run.DocumentKey of the
 	// document. Without Query.Classes it returns those of FindingClasses.

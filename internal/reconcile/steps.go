@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -173,7 +174,15 @@ func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration,
 		c.Position = done.next.String()
 		c.Ended = done.next.Pass == over
 	}
-	if err := r.p.Findings.Save(ctx, c, done.put, done.drop); err != nil {
+	if n := c.Counts[Unlisted]; c.Ended && n > 0 && c.Error == "" { // what the next one compares begins where this one did
+		c.Error = fmt.Sprintf("%d findings are not listed: a class has %d", n, MaxFindings)
+	}
+	err = r.p.Findings.Save(ctx, c, done.put, done.drop)
+	if err != nil && !fault.IsDependency(err) && fault.KindOf(err) != fault.Contention && ctx.Err() == nil {
+		c.Ended, c.Error = true, fault.Truncate(err.Error(), MaxDetail)
+		err = r.p.Findings.Save(ctx, c, nil, nil)
+	}
+	if err != nil {
 		return 0, err
 	}
 	if c.Ended {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func TestFindings(t *testing.T, open func(t testing.TB) FindingsFixture) {
 	}{
 		{"a comparison comes back as it was begun and saved", comparisonSaved},
 		{"a comparison is begun once, with its entry of the audit log", comparisonBegun},
+		{"a comparison is begun once, at once", comparisonBegunAtOnce},
 		{"a step is saved once", comparisonSteps},
 		{"the oldest comes next, and the last that ended well is the last", comparisonOrder},
 		{"a finding comes back as it was seen", findingsSeen},
@@ -153,7 +155,8 @@ func comparisonSaved(f *findingsTest) {
 	c := f.next()
 	f.recent(c.BegunAt)
 	f.recent(c.MovedAt)
-	want.BegunAt, want.MovedAt, want.Counts = c.BegunAt, c.MovedAt, map[reconcile.Class]int{}
+	f.recent(c.ReadAt)
+	want.BegunAt, want.MovedAt, want.ReadAt, want.Counts = c.BegunAt, c.MovedAt, c.ReadAt, map[reconcile.Class]int{}
 	require.Equal(f, want, c)
 	f.Age(f, time.Hour)
 	c.Position, c.Counts = strings.Repeat(`{"x":"ä"}`, 1000), map[reconcile.Class]int{reconcile.Stale: 3}
@@ -161,12 +164,31 @@ func comparisonSaved(f *findingsTest) {
 	again := f.next()
 	f.recent(again.MovedAt)
 	require.WithinDuration(f, f.Now().Add(-time.Hour), again.BegunAt, time.Minute)
-	c.Step, c.MovedAt, c.BegunAt = 1, again.MovedAt, again.BegunAt
+	f.recent(again.ReadAt)
+	c.Step, c.MovedAt, c.BegunAt, c.ReadAt = 1, again.MovedAt, again.BegunAt, again.ReadAt
 	require.Equal(f, c, again)
 	end(f, f.Findings, "")
 	_, there, err = f.Findings.Next(f.Context())
 	require.NoError(f, err)
 	require.False(f, there)
+}
+
+func comparisonBegunAtOnce(f *findingsTest) {
+	var group sync.WaitGroup
+	var began atomic.Int32
+	for range 8 {
+		group.Go(func() {
+			is, err := f.Findings.Begin(f.Context(), reconcile.Comparison{ID: "2025-12-18", By: "ann", Why: "x"})
+			if err != nil {
+				f.Error(err)
+			}
+			if is {
+				began.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(f, int32(1), began.Load())
 }
 
 func comparisonBegun(f *findingsTest) {
@@ -311,6 +333,7 @@ func findingsBound(f *findingsTest) {
 	require.NoError(f, err)
 	require.Equal(f, []int{1, reconcile.MaxFindings}, []int{counts[0].Findings, counts[1].Findings})
 	require.Len(f, f.list(reconcile.Query{Line: 20_049}), 1, "the first of them in the order of their keys")
+	require.Equal(f, map[reconcile.Class]int{reconcile.Stale: 50, reconcile.Unlisted: 50}, f.next().Counts, "those that have no room")
 	require.Empty(f, f.list(reconcile.Query{Line: 20_050}))
 	f.save(nil, lines(5, 6)[0].Key)
 	f.save(lines(20_050, 20_052))

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -97,10 +99,37 @@ func (s *stack) compared(n int) {
 			require.Zero(s.t, s.count("SELECT count(*) FROM sqlwriter_comparison WHERE error IS NOT NULL"))
 			return
 		}
-		_, err := s.store.Writer().ExecContext(s.t.Context(), "UPDATE sqlwriter_comparison SET position = json_set(position, '$.not_before', 1) WHERE ended_at IS NULL")
-		require.NoError(s.t, err)
+		s.putBackLooks()
 	}
 	s.t.Fatalf("%d comparisons do not end", n)
+}
+
+// comparedBecause waits until the comparison with a reason has ended without an error, and gives its counts.
+func (s *stack) comparedBecause(why string) (counts map[string]int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		s.putBackLooks()
+		text := ""
+		row := s.db.QueryRowContext(s.t.Context(), "SELECT counts FROM "+s.table("comparison")+" WHERE ended_at IS NOT NULL AND error IS NULL AND why = '"+why+"'")
+		err := row.Scan(&text)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false
+		}
+		require.NoError(s.t, errors.Join(err, json.Unmarshal([]byte(text), &counts)))
+		return true
+	}, s.patience, 100*time.Millisecond)
+	return counts
+}
+
+// putBackLooks puts first looks back, so that nobody waits a quarter of an hour for the second.
+func (s *stack) putBackLooks() {
+	s.t.Helper()
+	db, set := s.db, "JSON_MODIFY"
+	if s.store != nil {
+		db, set = s.store.Writer(), "json_set"
+	}
+	s.exec(db, "UPDATE "+s.table("comparison")+" SET position = "+set+"(position, '$.looked', 1) WHERE ended_at IS NULL AND position LIKE '%\"looked\"%'")
+	s.exec(db, "UPDATE "+s.table("finding")+" SET last_seen = '1970-01-01T00:00:00.000Z' WHERE sure = 0")
 }
 
 func sorted(found map[string]ops.FindingRow) (names []string) {

@@ -96,7 +96,9 @@ func (f *Findings) Next(ctx context.Context) (reconcile.Comparison, bool, error)
 	defer f.s.mu.Unlock()
 	for _, c := range f.s.comparisons {
 		if f.s.ours(c.sysName) && !c.Ended {
-			return copied(c), true, nil
+			one := copied(c)
+			one.ReadAt = f.s.at()
+			return one, true, nil
 		}
 	}
 	return reconcile.Comparison{}, false, nil
@@ -113,7 +115,9 @@ func (f *Findings) Last(ctx context.Context) (reconcile.Comparison, bool, error)
 	if last == nil {
 		return reconcile.Comparison{}, false, nil
 	}
-	return copied(last), true, nil
+	one := copied(last)
+	one.ReadAt = f.s.at()
+	return one, true, nil
 }
 
 func copied(c *storedComparison) reconcile.Comparison {
@@ -135,7 +139,7 @@ func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 		return changed(op, "another tick did this step")
 	}
 	now := f.s.at()
-	row.Step, row.Position, row.Counts, row.Error, row.Ended, row.MovedAt = c.Step+1, c.Position, maps.Clone(c.Counts), c.Error, c.Ended, now
+	row.Step, row.Position, row.Error, row.Ended, row.MovedAt = c.Step+1, c.Position, c.Error, c.Ended, now
 	if c.Ended {
 		row.EndedAt, row.IDs, row.Whole = now, nil, false
 	}
@@ -152,6 +156,7 @@ func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 		known := f.s.findings[id]
 		if known == nil {
 			if room[one.Class] == reconcile.MaxFindings {
+				c.Unkept(one.Class, 1)
 				continue
 			}
 			room[one.Class]++
@@ -165,6 +170,7 @@ func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 	for _, k := range drop {
 		delete(f.s.findings, findingID{f.s.sysName, k})
 	}
+	row.Counts = maps.Clone(c.Counts)
 	return nil
 }
 

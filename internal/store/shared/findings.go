@@ -99,6 +99,9 @@ func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began boo
 		}
 		return s.audit(ctx, tx, a)
 	})
+	if fault.Has(err, fault.OwnWhenAlone) { // another tick began it meanwhile: its id is the only key from the caller
+		return false, nil
+	}
 	return began && err == nil, err
 }
 
@@ -116,8 +119,8 @@ func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Com
 	err = s.page(ctx, s.op("read comparison"), name, 1, func(rows *sql.Rows) error {
 		var counts, asked string
 		var failed sql.NullString
-		var begun, moved, ended moment
-		err := rows.Scan(&c.ID, &c.Night, &c.By, &c.Why, &c.Step, &c.Position, &counts, &failed, &begun, &moved, &ended, &asked)
+		var begun, moved, ended, read moment
+		err := rows.Scan(&c.ID, &c.Night, &c.By, &c.Why, &c.Step, &c.Position, &counts, &failed, &begun, &moved, &ended, &asked, &read)
 		if err != nil {
 			return err
 		}
@@ -126,41 +129,48 @@ func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Com
 			return fault.Wrap(fault.Internal, s.op("read comparison"), "json", "a column is not valid JSON", err)
 		}
 		c.IDs, c.Whole, c.Error, there = r.IDs, r.Whole, failed.String, true
-		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended = begun.Time, moved.Time, ended.Time, !ended.IsZero()
+		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended, c.ReadAt = begun.Time, moved.Time, ended.Time, !ended.IsZero(), read.Time
 		return nil
 	}, s.environment())
 	return c, there, err
 }
 
-// Save implements reconcile.Findings.
+// Save implements reconcile.Findings. The comparison's row comes first, so that two ticks never save the same findings at once.
 func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
 	op := s.op("save comparison")
-	counts, err := json.Marshal(maps.Collect(maps.All(c.Counts))) // an object: null is not JSON to SQL Server
-	if err != nil {
-		return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
-	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "comparison_save", s.environment(), sql.Named("id", c.ID), sql.Named("step", int64(c.Step)),
-			sql.Named("position", s.engine.Long(c.Position)), sql.Named("counts", s.engine.Long(string(counts))), sql.Named("error", c.Error),
-			sql.Named("ended", boolInt(c.Ended)))
+			sql.Named("position", s.engine.Long(c.Position)), sql.Named("error", c.Error), sql.Named("ended", boolInt(c.Ended)))
 		if err := requireRow(n, err, op, "another tick did this step"); err != nil {
 			return err
 		}
-		return s.saveFindings(ctx, tx, put, drop)
+		if err := s.saveFindings(ctx, tx, &c, put, drop); err != nil {
+			return err
+		}
+		counts, err := json.Marshal(maps.Collect(maps.All(c.Counts))) // an object: null is not JSON to SQL Server
+		if err != nil {
+			return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+		}
+		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID), sql.Named("counts", s.engine.Long(string(counts))))
+		return err
 	})
 }
 
-func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, put []reconcile.Seen, drop []reconcile.Key) error {
+// saveFindings saves findings, and counts in c those that have no room.
+func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
 	rows := s.seenRows(put)
 	for _, class := range slices.Sorted(maps.Keys(rows)) {
 		room := []any{s.environment(), sql.Named("class", s.key(string(class))), sql.Named("most", int64(reconcile.MaxFindings))}
 		for part := range slices.Chunk(rows[class], maxRows) {
-			if _, err := s.execRows(ctx, tx, "findings_see", part); err != nil {
+			known, err := s.execRows(ctx, tx, "findings_see", part)
+			if err != nil {
 				return err
 			}
-			if _, err := s.execRows(ctx, tx, "findings_insert", part, room...); err != nil {
+			added, err := s.execRows(ctx, tx, "findings_insert", part, room...)
+			if err != nil {
 				return err
 			}
+			c.Unkept(class, len(part)-int(known+added))
 		}
 	}
 	drop = slices.Clone(drop)

@@ -3,7 +3,7 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Comparison}}
 SET
-    step = step + 1, position = @position, counts = @counts, error = NULLIF(@error, ''), moved_at = {{.Now}},
+    step = step + 1, position = @position, error = NULLIF(@error, ''), moved_at = {{.Now}},
     ended_at = CASE WHEN @ended = 1 THEN {{.Now}} END,
     request = CASE WHEN @ended = 1 THEN '{}' ELSE request END
 WHERE sys_name = @sys_name AND comparison_id = @id AND step = @step AND ended_at IS NULL;

@@ -1,4 +1,4 @@
--- A purge reads the environment's oldest rows (reconcile.Retention). Nothing else deletes rows of these tables.
+-- A purge reads the environment's oldest rows (retention.Store). Nothing else deletes rows of these tables.
 -- Two indexes begin with the time: one that began with the environment would be taken for lists of its latest rows,
 -- and all of them would be sorted.
 CREATE INDEX sqlwriter_ix_run_ended ON sqlwriter_run (ended_at, sys_name);

@@ -41,13 +41,24 @@ WHERE NOT EXISTS (
     SELECT 1 FROM sqlwriter.comparison AS c WHERE c.sys_name = @sys_name AND c.comparison_id = @id
 );
 GO
+-- comparison_count
+DECLARE @counts nvarchar(max);
+DECLARE @sys_name nvarchar(256);
+DECLARE @id nvarchar(64);
+-- Stores what a comparison has counted, with the findings that had no room.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.comparison
+SET counts = @counts
+WHERE sys_name = @sys_name AND comparison_id = @id;
+GO
 -- comparison_last
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 -- The comparison that began last of those that ended well and named no documents.
 SELECT TOP (@limit)
     c.comparison_id, c.night, c.requested_by, c.why, c.step, c.position, c.counts, c.error, c.begun_at, c.moved_at,
-    c.ended_at, '{}' AS request
+    c.ended_at, '{}' AS request, SYSUTCDATETIME() AS read_at
 FROM sqlwriter.comparison AS c
 WHERE c.sys_name = @sys_name AND c.ended_at IS NOT NULL AND c.named = 0 AND c.error IS NULL
 ORDER BY c.begun_at DESC, c.comparison_id DESC;
@@ -58,14 +69,13 @@ DECLARE @sys_name nvarchar(256);
 -- The comparison that was begun first of those that have not ended.
 SELECT TOP (@limit)
     c.comparison_id, c.night, c.requested_by, c.why, c.step, c.position, c.counts, c.error, c.begun_at, c.moved_at,
-    c.ended_at, c.request
+    c.ended_at, c.request, SYSUTCDATETIME() AS read_at
 FROM sqlwriter.comparison AS c
 WHERE c.sys_name = @sys_name AND c.ended_at IS NULL
 ORDER BY c.begun_at, c.comparison_id;
 GO
 -- comparison_save
 DECLARE @position nvarchar(max);
-DECLARE @counts nvarchar(max);
 DECLARE @error nvarchar(1000);
 DECLARE @ended bigint;
 DECLARE @sys_name nvarchar(256);
@@ -77,7 +87,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.comparison
 SET
-    step = step + 1, position = @position, counts = @counts, error = NULLIF(@error, ''), moved_at = SYSUTCDATETIME(),
+    step = step + 1, position = @position, error = NULLIF(@error, ''), moved_at = SYSUTCDATETIME(),
     ended_at = CASE WHEN @ended = 1 THEN SYSUTCDATETIME() END,
     request = CASE WHEN @ended = 1 THEN '{}' ELSE request END
 WHERE sys_name = @sys_name AND comparison_id = @id AND step = @step AND ended_at IS NULL;
@@ -97,6 +107,8 @@ DECLARE @class varchar(40);
 DECLARE @line bigint;
 DECLARE @key varchar(64);
 -- Deletes a finding that is no longer true, or a suspect that was none.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
 DELETE FROM sqlwriter.finding
 WHERE sys_name = @sys_name AND class = @class AND detail_id = @line AND document_key = @key;
 GO

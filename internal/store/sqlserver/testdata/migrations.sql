@@ -374,13 +374,13 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 8)
     BEGIN
         EXEC (N'
--- A purge reads the environment''s oldest rows (reconcile.Retention). It is the only one that deletes rows of these
+-- A purge reads the environment''s oldest rows (retention.Store). It is the only one that deletes rows of these
 -- tables, by a procedure: the app has no right to.
 CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status);
 CREATE INDEX ix_audit_log_done ON sqlwriter.audit_log (sys_name, done_at);
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (8, N'0008_retention', '8bca5a1cb669d8b5862fe891dfbf11c1b8cfc3f40b3146b63087f9b79a8588ea');
+        VALUES (8, N'0008_retention', '82d4c57d67b22599e1e6c254c37e910b13c1aab447da47ef84ea512cf3665e56');
     END;
 GO
