@@ -23,7 +23,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -44,7 +44,7 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln race e2e pages sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, an eighth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint lint vuln race e2e pages sdkchecks mutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for one that runs one goroutine at a time). Needs a C compiler.
 	$(GO) test -short $(RACE) $(WAITING) -skip '^TestWhoIsGivenUp$$' -timeout 15m $(TESTFLAGS) $(RACED)
@@ -77,11 +77,8 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	if [ $$code -eq 3 ]; then exit 1; fi; \
 	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, govulncheck could not do its work (exit $$code, its reason stands above)"; fi
 
-mutants: browser ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
+mutants: ## Break each rule of the product on purpose: each mutant must be killed by the test that is named for it.
 	@$(GO) run ./test/mutants
-
-somemutants: browser
-	@$(GO) run ./test/mutants -share 8 # drawn from the commit: all of them take a quarter of an hour on two cores with empty caches
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./test/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v

@@ -75,7 +75,7 @@ type position struct {
 	Counted map[Class]int `json:"counted,omitempty"`
 	Again   int           `json:"again,omitempty"`
 	// Key is the last finding that was looked at again. Looked is when the first look was over, by the database's clock, in seconds since 1970.
-	Key       *Key  `json:"key,omitempty"`
+	Key    *Key  `json:"key,omitempty"`
 	Looked int64 `json:"looked,omitempty"`
 }
 

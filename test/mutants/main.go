@@ -3,28 +3,21 @@
 //
 //	go run ./test/mutants            all mutants
 //	go run ./test/mutants -run guard those whose name contains "guard"
-//	go run ./test/mutants -share 8   an eighth of them, which one is drawn from the commit
 //
-// A mutant is a row of a table (table.go, breaker.go, blame.go, crash.go, diff.go, runs.go, heartbeat.go, kinds.go, sqlite.go, findings.go). It has a
-// file, a text that occurs in it exactly once, its replacement, and the test that must fail. The command fails when a mutant
-// does not apply, does not compile, or passes its test.
+// A mutant is a row of table.go. The command fails when a mutant does not apply, does not compile, or passes its test.
 package main
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,104 +36,49 @@ type mutant struct {
 
 // perMutant bounds one test; parallel is how many run side by side.
 const (
-	perMutant = 3 * time.Minute
+	perMutant = 5 * time.Minute
 	parallel  = 2
 )
 
 func main() {
 	only := flag.String("run", "", "only mutants whose name contains this")
-	share := flag.Int("share", 1, "one mutant in so many: which ones is drawn from the commit, and without git from the broken files")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *only, max(1, *share)); err != nil {
+	if err := run(ctx, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, only string, share int) error {
+// run kills the mutants whose name contains only. Each has its line when its test ends; the error names one that lives.
+func run(ctx context.Context, only string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	began, ran := time.Now(), 0
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	mutants := all()
-	part := 0
-	if share > 1 {
-		by := source(ctx, mutants)
-		part = draw(by, share)
-		if _, err := fmt.Fprintf(out, "mutants: part %d of %d, drawn from %s\n", part+1, share, by); err != nil {
-			return err
-		}
-	}
-	lines := make([]string, len(mutants))
-	errs := make([]error, len(mutants))
-	began := time.Now()
-	ran := 0
-	for i, m := range mutants {
-		if !strings.Contains(m.name, only) || i%share != part {
+	for i, m := range table() {
+		if !strings.Contains(m.name, only) {
 			continue
 		}
 		ran++
 		group.Go(func() error {
 			start := time.Now()
-			errs[i] = m.kill(ctx, filepath.Join(dir, fmt.Sprint(i)))
-			lines[i] = fmt.Sprintf("killed %5.1f s  %-60s %s", time.Since(start).Seconds(), m.name, m.test)
-			if errs[i] != nil {
-				lines[i] = fmt.Sprintf("ALIVE           %-60s %v", m.name, errs[i])
+			if err := m.kill(ctx, filepath.Join(dir, fmt.Sprint(i))); err != nil {
+				fmt.Printf("ALIVE  %5.1f s  %s: %v\n", time.Since(start).Seconds(), m.name, err)
+				return fmt.Errorf("%q lives", m.name)
 			}
+			fmt.Printf("killed %5.1f s  %-60s %s\n", time.Since(start).Seconds(), m.name, m.test)
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	killed := 0
-	for i, line := range lines {
-		if line == "" {
-			continue
-		}
-		if errs[i] == nil {
-			killed++
-		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintf(out, "%d of %d mutants killed in %.0f s\n", killed, ran, time.Since(began).Seconds()); err != nil {
-		return err
-	}
-	if killed < ran {
-		return fmt.Errorf("%d mutants live", ran-killed)
-	}
-	return nil
-}
-
-// all are the kept mutants.
-func all() []mutant {
-	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), missedTable(), dependenciesTable(), sqliteTable(), startTable(), statusTable(), eventsTable(), failureTable(), documentsTable(), diffTable(), rowsTable(), passesTable(), findingsTable(), nightlyTable(), evidenceTable(), dayTable(), purgeTable(), pagesTable(), browserTable(), keysTable())
-}
-
-// source names what the share is drawn from: the commit, or the content of the files that mutants break.
-func source(ctx context.Context, mutants []mutant) string {
-	if out, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output(); err == nil {
-		return "commit " + strings.TrimSpace(string(out))
-	}
-	sum := sha256.New()
-	for _, m := range mutants {
-		text, _ := os.ReadFile(m.file) // one that is missing fails its mutant
-		_, _ = sum.Write(text)
-	}
-	return fmt.Sprintf("content %x", sum.Sum(nil))
-}
-
-// draw answers one of the parts, the same for the same text.
-func draw(by string, parts int) int {
-	sum := sha256.Sum256([]byte(by))
-	return int(binary.BigEndian.Uint32(sum[:]) % uint32(parts)) //nolint:gosec // a small positive number
+	err = group.Wait()
+	fmt.Printf("%d mutants in %.0f s\n", ran, time.Since(began).Seconds())
+	return err
 }
 
 // kill runs the mutant's test over the broken file and answers nil when the test fails as it must.

@@ -1,165 +1,214 @@
 package main
 
-// table are the kept mutants. Each is a mistake that a change could make, or a missing rule.
+// table are the mutants: one or a few for each rule whose loss would cost rows, documents or secrets. A mutant breaks the
+// rule itself. Its test decides the rule where it is made, and takes seconds.
+//
+// The rules of the write as SQL Server runs it are held in internal/store/sqlserver, which takes each out of its procedure.
 func table() []mutant {
 	const (
-		writer   = "internal/commit"
-		poison   = writer + "/poison.go"
-		recovery = writer + "/recover.go"
-		schedule = writer + "/schedule.go"
-		states   = writer + "/states.go"
+		flow      = "internal/breaker"
+		commit    = "internal/commit"
+		cosmos    = "internal/cosmos"
+		ops       = "internal/ops"
+		reconcile = "internal/reconcile"
+		runs      = "internal/run"
+		sqlite    = "internal/store/sqlite"
+		sqlserver = "internal/store/sqlserver"
+		shared    = "internal/store/shared"
+	)
+	const (
+		poison   = commit + "/poison.go"
+		judge    = commit + "/judge.go"
+		states   = commit + "/states.go"
+		recovery = commit + "/recover.go"
+		proof    = flow + "/proof.go"
+		state    = flow + "/state.go"
+		breaker  = flow + "/breaker.go"
+		restore  = ops + "/evidence_restore.go"
+		guard    = sqlite + "/sql/shared.sql"
+		prune    = sqlite + "/sql/prune.sql"
+		purge    = sqlite + "/sql/purge_"
 	)
 	return []mutant{
-		// People's work under a rewrite.
+		// The write: newest wins, each document is written whole or not at all, and only its content is.
 		{
-			"a reindex writes over what a person repaired by hand", writer + "/select.go",
-			"		if s.leavesAlone(d, s.tally) {\n", "		if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
+			"an older result is written over a newer one", guard, "(l.version_us, l.document_key) < (s.version_us, s.document_key)", "1 = 1",
+			sqlite, "TestSink/the_newer_result_wins:_newer_first,_and_names_itself",
 		},
 		{
-			"an edited line commits its document", writer + "/judge.go",
-			"v == Edited || v == NotComparable {", "v == NotComparable {", writer, "TestAnEditedLineCommitsNoDocument",
+			"content that is there is written again", guard, "(l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)", "l.hash_version = s.hash_version",
+			sqlite, "TestSink/a_redelivery_leaves_a_person's_correction_alone",
 		},
 		{
-			"the sink is not told of named lines", writer + "/write.go",
-			"			if w.mode == Rewrite {\n", "			if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
+			"a document that is left out wins its other lines", prune,
+			"    OR EXISTS (SELECT 1 FROM {{.Item}} AS i WHERE i.doc = r.doc AND i.left_out = 1)\n", "",
+			sqlite, "TestSink/a_missing_duplicate_leaves_the_whole_document_out",
 		},
 		{
-			"a run forgets the lines that its operator named", "internal/run/worker.go",
-			"Overwrite: filter.OverwriteEdits, ", "", "internal/run", "TestTheReceiptOfAReindexNamesWhatItLeftAlone",
-		},
-		// What the host hands over.
-		{
-			"a caller of an HTTP function says how often it is repeated", "handlers/envelope.go",
-			"	if kind == Object { // nothing is read from its Metadata\n", "	if kind == Object {\n		e.retryCount = retryCount(metadata)\n",
-			"handlers", "TestNothingIsDecidedFromMetadataInAnHTTPFunction",
+			"rows that were not written are not missed", sqlite + "/apply.go", "	if found == expected {\n", "	if found <= expected {\n",
+			sqlite, "TestSink/a_detail_row_that_somebody_else_deletes_in_between_is_contention,_and_nothing_is_written",
 		},
 		{
-			"an unknown path is logged", "handlers/ops.go", "		r.path = rest\n", "		r.path, r.call = rest, rest\n", "handlers", "TestNoKeyReachesALogOrAReply",
-		},
-		// Who asks, and what they may do.
-		{
-			"a reader acts", "internal/opsapi/role.go", "	if w.May() || w.Role == r.Role {\n", "	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole",
+			"duplicates have the values of the main line", shared + "/request.go", "if position < 2 {", "if position < 1 {",
+			sqlite, "TestSink/10_duplicates",
 		},
 		{
-			"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n", "				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues",
+			"lines are locked in the order of documents", sqlserver + "/sql/load.sql", "ORDER BY r.detail_id, r.doc;", "ORDER BY r.doc, r.detail_id;",
+			sqlserver, "TestStatementsGolden",
+		},
+		// The write leaves alone what a person edited.
+		{
+			"a rewrite overlooks edits of IVCE_DTL", shared + "/rewrite.go", "detail != p.DetailHash || ", `detail == "" || `,
+			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{
-			"the first key of an envelope counts", "handlers/identity.go",
-			"	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last\n", "	for i := range r.Identities {\n", "handlers", "TestAKeyHasARole",
+			"an edited line commits its document", judge, "v == Edited || v == NotComparable {", "v == NotComparable {", commit, "TestAnEditedLineCommitsNoDocument",
+		},
+		// The recording: one conditional patch of a document that was read whole, and no result over a later one.
+		{
+			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(doc.ETag)\n", "	match := azcore.ETagAny\n",
+			cosmos, "TestDocuments/record_against_another_etag_changes_nothing",
 		},
 		{
-			"a sign-in counts while the platform's is off", "handlers/ui.go", "	case !a.SignIn:\n", "	case false:\n", "handlers", "TestAPersonHasARole",
+			"a 412 counts as done", commit + "/patch.go",
+			"\tcase fault.Has(err, fault.Changed):\n\t\treturn changed, nil\n",
+			"\tcase fault.Has(err, fault.Changed):\n\t\treturn finished, nil\n",
+			commit, "TestAfterA412OtherContentIsWrittenInItsTurn",
 		},
 		{
-			"any provider gives roles", "handlers/identity.go",
-			"		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {\n", "		if !id.IsAuthenticated {\n", "handlers", "TestAPersonHasARole",
+			"finished work is recorded over", judge, "	case was.Status == invoice.Committed:\n", "	case false:\n",
+			commit, "TestAfterA412NothingIsRecordedTwice",
 		},
 		{
-			"another site acts", "handlers/ui.go", `site == "" && origin == "" && r.header("Authorization") != ""`, `site != "x"`, "handlers", "TestAnotherSiteCannotAct",
+			"a rewrite's lost race is final", judge,
+			"	case fault.KindOf(err) == fault.Contention:\n		return false\n", "	case fault.KindOf(err) == fault.Contention:\n		return true\n",
+			commit, "TestARewriteThatLosesARaceComesAgain",
 		},
 		{
-			"a list is read from its start again", "internal/ops/batches.go", "	p.after = after\n", "	_ = after\n", "internal/ops", "TestBatchesAreListedFailedOnesFirst",
+			"a rewritten key is not looked up", cosmos + "/key.go", "\t\t\tlook = true\n", "\t\t\treturn called\n",
+			cosmos, "TestPartitionKeyCases/a_key_that_the_host_has_rewritten",
 		},
-		// Poison pills.
+		{
+			"a projection is recorded", cosmos + "/documents.go", "\tif doc.JSON() == nil {", "\tif false {",
+			cosmos, "TestPartitionKeyCases/a_projection_cannot_be_recorded",
+		},
+		{
+			"twins of a batch are written", commit + "/select.go", "n[d.ID] > 1", "n[d.ID] > 2",
+			commit, "TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch",
+		},
+		// Blame: only a document's own failures count, and a refused request is divided until each bad document stands alone.
+		{"a failure costs no retry", states, "s.RetryCount = min(s.RetryCount+1, MaxRetries)", "s.RetryCount = min(s.RetryCount, MaxRetries)", commit, "TestTheTableOfBlame"},
+		{"the fifth failure spends the retries", states, "s.Postponed = s.RetryCount >= MaxRetries", "s.Postponed = s.RetryCount+1 >= MaxRetries", commit, "TestTheTableOfBlame"},
+		{"what is put off is counted", states, "	s = t.begin(s)\n	switch {\n", "	s = t.begin(s)\n	s.RetryCount++\n	switch {\n", commit, "TestWhatIsPutOff"},
+		{"failing alone is never an own failure", judge, "w.cause = alone(cur.State, res.err)", "w.cause = res.err", commit, "TestADocumentThatBreaksItsConnectionStandsAlone"},
+		{
+			"a request that fails like an outage beside a heartbeat is not divided", commit + "/write.go",
+			"	case fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered):\n", "	case fault.IsDependency(err):\n",
+			commit, "TestADocumentThatBreaksItsConnectionStandsAlone",
+		},
+		{
+			"what is undecided is blamed", commit + "/write.go",
+			"fault.Wrap(fault.Contention, \"commit: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"commit: apply\", codeUndecided,",
+			commit, "TestDividingEndsAfterTwoMinutes",
+		},
+		// The breaker: its states, what counts as a failure, who probes, and which database it refuses.
+		{
+			"one hiccup that hits many requests opens the breaker", breaker,
+			" && now.Sub(b.failingSince) >= minFailingSpan", "", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt",
+		},
+		{"requests are made beside an open breaker", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt"},
+		{
+			"a claimed probe keeps nobody away", state,
+			"			s = s.until(now.Add(probeEvery + in.jitter))\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
+		},
+		{
+			"a failure on the ramp is passed over", state,
+			"s.Name == Paused || (s.Name == Open && !in.probe)", "s.Name == Paused || s.Name == HalfOpen || (s.Name == Open && !in.probe)", flow, "TestAnOutageOpensProbesAndRampsUp",
+		},
+		{"an outage ends a pause", state, "s.Name == Paused || (s.Name == Open && !in.probe)", "s.Name == Open && !in.probe", flow, "TestOnlyAnOperatorEndsAPause"},
+		{
+			"an instance that alone cannot reach SQL stops the others", breaker,
+			"c.lastReachedByOthers(b.o.Instance).After(since) {", "c.lastReachedByOthers(b.o.Instance).After(since) && since.IsZero() {", flow, "TestAnInstanceThatIsCutOffStopsNobody",
+		},
+		{
+			"a write does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := checkHeartbeat", "	if r.mode == \"\" {\n		if err := checkHeartbeat",
+			sqlite, "TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not",
+		},
+		{"a resume needs no force", flow + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", flow, "TestOnlyAForcedResumeAcceptsADatabaseThatWentBack"},
+		// Proof that a document is the cause, and the hour's limit.
+		{"poison without proof", judge, "known && j.breaker.Proven(ctx, last)", "known && !last.IsZero()", commit, "TestASchemaThatRefusesEverythingPoisonsNobody"},
+		{"another build's success is proof", proof, "last := c.AppliedBy(b.o.Build);", "last := c.LastApplied();", flow, "TestProofIsPerBuild"},
+		{"without proof a build gives up any number", proof, "maxUnproven = 3", "maxUnproven = 300", flow, "TestAFewDocumentsOfABuildMayEndWithoutProof"},
+		{"the app makes as many poison messages as there are", proof, "taken = poison.Count < b.o.MaxPoisonPerHour &&", "taken = poison.Count >= 0 &&", flow, "TestTheHoursPoisonMessagesAreTheWholeApps"},
+		// The windows of the recovery timer: the heartbeat first, fair shares, and each goes on where it stopped.
+		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", commit, "TestATickFindsAnOutageByItself"},
+		{"one window takes all the failures of a tick", recovery, "mostFailing*w.quarters()/4)", "mostFailing)", commit, "TestTheFailuresOfATickAreShared"},
+		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = page\n", "	r.stopped[w] = \"\"\n", commit, "TestTheFailuresOfATickAreShared"},
+		// The order of evidence: it is whole before its document fails, and it is of the document that was tried.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,
 			"	if err := p.keep(ctx, pill, raw); err != nil {\n", "	if err := p.keep(ctx, pill, raw); err != nil && false {\n",
-			writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
-		},
-		{
-			"a store of evidence that is down is asked for every document", poison,
-			"\t\t\tp.evidenceDown.Store(fault.IsDependency(err))\n", "", writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
+			commit, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
 		},
 		{
 			"what is kept is not what is patched", poison,
-			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", writer, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
+			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", commit, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
+		},
+		// What comes back from evidence.
+		{"put back: forged content is taken", restore, "case doc.Hash != hash:", "case false:", ops, "TestForgedEvidenceIsNotPutBack"},
+		{"put back: another environment's document is taken", restore, "case doc.SysName != o.o.SysName:", "case false:", ops, "TestForgedEvidenceIsNotPutBack"},
+		{"put back: old content is written over newer", restore, "row.SourceTS >= ts", "row.SourceTS < ts", ops, "TestADocumentThatWasWrittenSinceIsNotPutBack"},
+		// Runs and their messages: the two phases of a hand-off, one owner, evidence of dead letters, the dry run.
+		{
+			"run: a checkpoint has the watermark of the one before", runs + "/manager.go", "Watermark: mark.String()}", "Watermark: before.String()}",
+			runs, "TestACheckpointRunResumesAtTheNextCheckpoint",
 		},
 		{
-			"a mark's dependency error is the document's", poison,
-			"\t\tcase fault.IsDependency(err):\n\t\t\treturn err\n\t\tcase err != nil && fault.KindOf(blameAlone(err))",
-			"\t\tcase err != nil && fault.KindOf(blameAlone(err))", writer, "TestADependencyErrorAtTheMarkChangesNothing",
+			"run: a queue that is away counts against a batch", runs + "/deliver.go",
+			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs, "TestAQueueThatIsAwayDuringTheHandOffCostsNothing/two_phase_both_queues_false",
 		},
 		{
-			"a mark that finds the content is a poison pill all the same", poison,
-			"out.Verdict == Unchanged || out.Verdict == Superseded", "out.Verdict == Superseded", writer, "TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill",
+			"run: two workers have a batch", shared + "/runs/job_claim.sql", "owner IS NULL OR epoch = @shown", "1 = 1",
+			sqlite, "TestRunStore/the_answers_to_a_claim",
 		},
 		{
-			"a mark that finds something newer is a poison pill all the same", poison,
-			"out.Verdict == Unchanged || out.Verdict == Superseded", "out.Verdict == Unchanged", writer, "TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill",
+			"run: a message is dead-lettered without evidence", runs + "/deadletter.go",
+			"return r.keepEvidence(ctx, folder, in, why.full)", "_ = r.keepEvidence(ctx, folder, in, why.full); return nil",
+			runs, "TestEvidenceComesBeforeState",
 		},
 		{
-			"missing lines of a mark go unsaid", poison,
-			"len(missing) > 0", "len(missing) > 99", writer, "TestAMissingLineDropsOutOfTheMarkAlone",
+			"a dry run starts a run", ops + "/run_start.go", "err != nil || p.dryRun || (res", "err != nil || (res",
+			ops, "TestADryRunOfARunCountsAndChangesNothing",
+		},
+		// Comparisons: two looks make a finding, and the night mends only what was written and nobody edited.
+		{"a first look finds", reconcile + "/passes.go", "	case w.at.Looked == 0:\n", "	case w.at.Looked < 0:\n", reconcile, "TestAWriteUnderWayIsNoFinding"},
+		{"what changed between the looks is found", reconcile + "/look.go", "case same && v.seen.Mark == f.Mark:", "case same:", reconcile, "TestWhatChangesBetweenTheLooks"},
+		{
+			"the night mends what is not committed", reconcile + "/table.go", "RowsNoTracking}, Class: TrackingMissing,\n", "RowsNoTracking}, Class: TrackingMissing, Mends: true,\n",
+			reconcile, "TestJudgeKeepsThePromises",
 		},
 		{
-			"the second poisoning overwrites the first one's folder", poison,
-			"		folder: EvidenceFolder(cur.Document, s.ReprocessCount),\n", "		folder: EvidenceFolder(cur.Document, 0),\n", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
+			"the night mends what may be edited", reconcile + "/table.go", "LedgerOlder}, Class: Stale,\n", "LedgerOlder}, Class: Stale, Mends: true,\n",
+			reconcile, "TestJudgeKeepsThePromises",
 		},
+		{"a night mends what is people's", ops + "/run_findings.go", ", Mends: true}", "}", ops, "TestTheNightMends"},
+		{"a night mends without a bound", ops + "/run_findings.go", "found = found[:mendedANight]", "_ = found[:mendedANight]", ops, "TestTheNightMends"},
+		// Who may act, and who sees values.
+		{"a reader acts", "internal/opsapi/role.go", "	if w.May() || w.Role == r.Role {\n", "	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole"},
+		{"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n", "				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues"},
+		{"a reader's page asks for values", "internal/ui/documents.go", "if v.Who.May() { // a reader's", "if true { // a reader's", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
+		// The purge deletes what is old, of its environment, and nothing that a run or a person still needs.
+		{"purge: young runs go", purge + "run.sql", `r.ended_at < {{template "before"}}`, "@days > 0", sqlite, "TestRetention/never:_what_is_younger"},
 		{
-			"long ids share a folder", poison,
-			`+ "~" + d.Version.Key`, "", writer, "TestLongAndStrangeIdsHaveEvidenceOfTheirOwn",
+			"purge: error details of a running run go", purge + "error_details.sql",
+			"\n        AND NOT EXISTS (SELECT 1 FROM sqlwriter_run AS r WHERE r.run_id = e.run_id AND r.status = 'running')", "",
+			sqlite, "TestRetention/never:_a_running_run_and_its_error_details",
 		},
-		// States and schedule.
-		{
-			"a failed document that is asked for again keeps its budget", states,
-			"|| (s.Status == invoice.Failed && t.reprocess)", "", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
-		},
-		{
-			"six retries", schedule, "	MaxRetries = 5\n", "	MaxRetries = 6\n", writer, "TestSeedExample4PoisonPill",
-		},
-		{
-			"jitter may be early", schedule,
-			"	return d + time.Duration(float64(d)*jitterShare*draw)\n", "	return d - time.Duration(float64(d)*jitterShare*draw)\n",
-			writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
-		},
-		{
-			"the backoff does not grow", schedule, "initialBackoff<<max(n, 0)", "initialBackoff", writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
-		},
-		{
-			"a postponed poison pill is counted", states,
-			"	return t.again(t.begin(s), err, withJitter(wait, t.draw()))", "	s.RetryCount--\n	return t.again(t.begin(s), err, withJitter(wait, t.draw()))",
-			writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
-		},
-		// The recovery timer.
-		{
-			"the feed's lag is not looked at", recovery,
-			"now.Sub(feed.At) < lagIsOld", "false", writer, "TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring",
-		},
-		{
-			"an old note of the lag is believed for ever", recovery,
-			"now.Sub(feed.At) < lagIsOld", "true", writer, "TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring",
-		},
-		{
-			"the timer works up to its deadline", recovery,
-			"end.Add(-stopBefore).Sub(t.now)", "end.Sub(t.now)", writer, "TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheBreaker",
-		},
-		{
-			"the windows are looked at in another order", writer + "/ports.go",
-			"[]Window{PutOff, Orphans, Blamed}", "[]Window{Blamed, PutOff, Orphans}", writer, "TestTheFailuresOfATickAreShared",
-		},
-		{"one window takes all the failures of a tick", recovery, "mostFailing*w.quarters()/4)", "mostFailing)", writer, "TestTheFailuresOfATickAreShared"},
-		{"one window takes all the time of a tick", recovery, "t.now.Add(left*time.Duration(w.quarters())/4)", "t.now.Add(left)", writer, "TestTheTimeOfATickIsShared"},
-		{"the timer knows no bound", recovery, "	mostFailing = 460\n", "	mostFailing = 46000\n", writer, "TestTheFailuresOfATickAreShared"},
-		{"documents that succeed are bounded", recovery, "[]string{string(invoice.RetryScheduled), string(invoice.Failed), \"left\"}", "[]string{string(invoice.RetryScheduled), string(Applied)}", writer, "TestATickBoundsOnlyWhatFails"},
-		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = page\n", "	r.stopped[w] = \"\"\n", writer, "TestTheFailuresOfATickAreShared"},
-		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
-		{
-			"a place that is no longer valid stops a window", recovery,
-			"fault.KindOf(err) == fault.Document && page != \"\":", "fault.KindOf(err) == fault.Document && false:", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
-		},
-		{"a window begins again for ever", recovery, "			if page = \"\"; wrapped {\n", "			if page = \"\"; false {\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
-		{"a window keeps an invalid place", recovery, "			if page = \"\"; wrapped {\n", "			if wrapped {\n", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain"},
-		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
-		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
-		{"postponed documents are not asked for", recovery, "		AppliedBefore: t.r.commit.appliedBefore(ctx),\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
-		{"the put off are sent together", recovery, "OneByOne: w == PutOff,", "OneByOne: false,", writer, "TestThePutOffWindowIsSentOneByOne"},
-		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", writer, "TestATickFindsAnOutageByItself"},
-		// Lost updates.
-		{
-			"a 412 counts as done", "internal/commit/patch.go",
-			"\tcase fault.Has(err, fault.Changed):\n\t\treturn changed, nil\n",
-			"\tcase fault.Has(err, fault.Changed):\n\t\treturn finished, nil\n",
-			writer, "TestAfterA412OtherContentIsWrittenInItsTurn",
-		},
+		{"purge: entries of all environments go", purge + "audit_log.sql", "a.sys_name = @sys_name AND ", "", sqlite, "TestRetention/never:_another_environment's_rows"},
+		{"purge: the audit log goes with the rest", "internal/retention/retention.go", "max(days, LeastAudit)", "days", "internal/retention", "TestTheAuditLogIsKeptAYear"},
+		// What operators are told is so.
+		{"the flow does not name SQL at its first failure", ops + "/flow.go", "sql.State == DepFailing {", "false {", ops, "TestEachPlantedFaultIsNamed"},
+		{"a new poison message has no beginning", ops + "/attention.go", "g.Last.After(latest)", "latest.IsZero()", ops, "TestEachNewPoisonMessageHasABeginning"},
+		{"Health is ready beside a database that went back", "internal/app/status.go", "			r.Status = statusLive\n", "", "internal/app", "TestHealthIsNotReadyForADatabaseThatWentBack"},
 	}
 }
