@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -58,6 +59,7 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 	t.Helper()
 	w := &world{TB: t, changed: map[string]bool{}, links: map[string]int{}}
 	w.db, w.container, w.evidence = open(t, w.now), contain(t, w.now), inmem.NewEvidenceOn(w.now)
+	w.db.Findings = worldsClock{w.db.Findings, w.now}
 	w.breaker = breaker.New(inmem.NewControl(), breaker.Options{
 		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat, TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
 	})
@@ -300,12 +302,25 @@ func (w *world) compareAlone(whole bool) night {
 	w.Helper()
 	id := w.begin(whole)
 	n := night{compared: w.finish(id)}
-	r, there, err := w.db.runs.Run(w.Context(), id+"-mend")
+	r, there, err := w.db.runs.Run(w.Context(), fmt.Sprintf("%s-mend-%08x", id, crc32.ChecksumIEEE([]byte(sysName))))
 	require.NoError(w, err)
 	if there {
 		n.mended = append(n.mended, r)
 	}
 	return n
+}
+
+// worldsClock says that a comparison was read by the world's clock: a database has no other one than the machine's.
+type worldsClock struct {
+	reconcile.Findings
+
+	now func() time.Time
+}
+
+func (f worldsClock) Next(ctx context.Context) (reconcile.Comparison, bool, error) {
+	c, there, err := f.Findings.Next(ctx)
+	c.ReadAt = f.now()
+	return c, there, err
 }
 
 // begin begins a night's comparison: of what changed, or of everything.

@@ -36,7 +36,7 @@ func Make(t testing.TB, path string) {
 }
 
 // template is the file of a database whose tables have their default names.
-var template = sync.OnceValues(func() ([]byte, error) {
+var template = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobals // what a process does once
 	dir, err := os.MkdirTemp("", "sqlitetest-")
 	if err != nil {
 		return nil, err
