@@ -124,7 +124,7 @@ func TestThePagesAnswerByKeyboard(t *testing.T) {
 
 	reach(t, tab, "nav a[href$=findings]")
 	enter(t, tab, "the findings", "h1", "Findings")
-	require.Contains(t, tab.Text("#main"), "No finding is open.")
+	require.Contains(t, tab.Text("#main"), "none, SQL equals Cosmos")
 	require.Empty(t, tab.Sideways())
 	tab.Accessible()
 	require.Empty(t, tab.Messages())
