@@ -56,5 +56,5 @@ func TestCompletionInBash(t *testing.T) {
 	script := `PATH="` + bin + `:$PATH"; source <(sqlwriterctl completion bash); COMP_WORDS=(sqlwriterctl run start r); COMP_CWORD=3; _sqlwriterctl; echo "${COMPREPLY[@]}"`
 	got, err := exec.CommandContext(t.Context(), bash, "--norc", "-c", script).Output()
 	require.NoError(t, err)
-	require.Equal(t, "replay reindex reapply reconcile\n", string(got))
+	require.Equal(t, "replay reindex reapply\n", string(got))
 }
