@@ -64,12 +64,13 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 			s.submit(jsons(docs)...)
 			s.startHost()
 			if f.kind != "" {
-				s.handler.waitForLine(f.kind+" "+f.code, func(l logLine) bool {
-					return l.Function == "CommitResults" && l.Status == http.StatusServiceUnavailable && l.Kind == f.kind && l.Code == f.code
-				})
+				// Health first: the log keeps its line, and Cosmos DB fails no longer once another call is answered.
 				s.handler.waitHealth("what is wrong with Cosmos DB", func(h handlers.HealthReport) bool {
 					d := h.Dependencies["cosmos"]
 					return d.State == "failing" && d.Kind == f.kind && d.Code == f.code
+				})
+				s.handler.waitForLine(f.kind+" "+f.code, func(l logLine) bool {
+					return l.Function == "CommitResults" && l.Status == http.StatusServiceUnavailable && l.Kind == f.kind && l.Code == f.code
 				})
 				s.cosmos.Server.RemoveFault(rule)
 			}
