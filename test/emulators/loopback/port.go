@@ -2,43 +2,90 @@
 package loopback
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"testing"
 )
 
 // Systems hand out ports above these, to connections and to servers that name none.
 const first, last = 15_000, 32_000
 
-// given counts the ports of this process. Processes that run at once begin apart.
-var given atomic.Int64 //nolint:gochecknoglobals // the ports of a process are one for all of its tests
+// A process owns blocks of so many ports.
+const block = 100
 
-const apart = 97
+// process has the ports of this process. Processes begin their search apart: what an ended one left behind is seldom met.
+var process = ports{search: os.Getpid()} //nolint:gochecknoglobals // the ports of a process are one for all of its tests
 
-// Address gives HOST:PORT of the loopback address where nobody listens. A test process gives each one once: while a server
-// is down, no other server answers in its place.
+// Address gives HOST:PORT of the loopback address where nobody listens. It is given once, to one of all test processes:
+// while a server is down, no other server answers in its place.
 func Address(t testing.TB) string {
 	t.Helper()
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t)))
+	return address(Port(t))
 }
 
 // Port is the port of an Address.
 func Port(t testing.TB) int {
 	t.Helper()
-	for range last - first {
-		port := first + (os.Getpid()*apart+int(given.Add(1)))%(last-first)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)) //nolint:noctx // it listens at once or not at all
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
+	port := process.take()
+	if port == 0 {
+		t.Fatalf("no port from %d to %d is free", first, last)
 	}
-	t.Fatal("no free port")
-	return 0
+	return port
 }
+
+// ports are the ports of one process. It owns a block while it listens at the block's first port, which is until it ends:
+// a port that was only tried could be taken by another process before the test listens there.
+type ports struct {
+	mu     sync.Mutex
+	owned  []net.Listener
+	search int // the number of the block that is looked at next, modulo their count
+	next   int // the next port to give
+	end    int // the end of the newest block
+}
+
+// take gives a port, or 0 if all blocks are owned by others.
+func (p *ports) take() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for p.next < p.end {
+			port := p.next
+			p.next++
+			// A program that is no test may have it.
+			if l := listen(port); l != nil {
+				_ = l.Close()
+				return port
+			}
+		}
+		if !p.another() {
+			return 0
+		}
+	}
+}
+
+// another makes another block this process's own.
+func (p *ports) another() bool {
+	const blocks = (last - first) / block
+	for range blocks {
+		start := first + p.search%blocks*block
+		p.search++
+		if l := listen(start); l != nil {
+			p.owned = append(p.owned, l)
+			p.next, p.end = start+1, start+block
+			return true
+		}
+	}
+	return false
+}
+
+func listen(port int) net.Listener {
+	l, err := net.Listen("tcp", address(port)) //nolint:noctx // it listens at once or not at all
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
