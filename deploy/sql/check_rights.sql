@@ -20,13 +20,14 @@ DECLARE @lines nvarchar(300) = N'sqlwriter.reconcile_lines_' + @hash;
 DECLARE @purge nvarchar(300) = N'sqlwriter.purge_' + @hash;
 EXECUTE AS USER = 'sqlwriter_app';
 BEGIN TRY
-    EXEC @preview @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0, @sys_name = N'';
+    EXEC @preview
+        @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0, @sys_name = N'';
     EXEC @apply
-        @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0,
+        @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0,
         @sys_name = N'', @database_id = NULL, @number = 0;
-    EXEC @read @request = N'{"items":[],"lines":[]}', @expected = 0;
+    EXEC @read @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0;
     EXEC @rewrite
-        @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0,
+        @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0,
         @sys_name = N'', @database_id = NULL, @number = 0;
     EXEC @scan @after = 9223372036854775807, @limit = 1, @sys_name = N'';
     EXEC @lines @lines = N'[]';

@@ -111,14 +111,14 @@ func (t tables) procedures() (procedures, error) {
 
 func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
-	const request = "@request nvarchar(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
+	const request = "@request nvarchar(max), @hashes varbinary(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
 	for _, p := range []struct {
 		procedure
 		ledger string
 		names  []string
 	}{
 		{procedure{schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
-		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @expected int"}, ledgerTable, rewriteReadSteps()},
+		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int"}, ledgerTable, rewriteReadSteps()},
 		{procedure{schema: ownSchema, name: procRewrite, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
 		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
@@ -133,7 +133,7 @@ func (t tables) renderProcedures() (procedures, error) {
 		}
 		made.list = append(made.list, p.procedure)
 	}
-	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @run varchar(36), " +
+	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @hashes varbinary(max), @run varchar(36), " +
 		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")}})
 	return made.hashed(), nil
 }

@@ -117,7 +117,7 @@ func TestTheAppsRights(t *testing.T) {
 		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`, `DELETE FROM dbo.IVCE_TRKG_MSTR`,
 		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
 		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
-		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.job`, `DELETE FROM sqlwriter.batch_item`, `DELETE FROM sqlwriter.worker`,
+		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.batch`, `DELETE FROM sqlwriter.batch_item`, `DELETE FROM sqlwriter.worker`,
 		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.comparison`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
 	)
 	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
@@ -203,7 +203,7 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 		state, err := d.store.ProcedureState(t.Context())
 		require.NoError(t, err)
 		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
-			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
+			"EXEC @preview", "EXEC sqlwriter_preview.preview_"+state.Hash, "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
 			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash,
 			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ", "EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
 			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ").Replace(text)

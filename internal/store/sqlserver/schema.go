@@ -130,13 +130,12 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		{"adoption", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"audit_log", []string{"SELECT", "INSERT"}},
-		{"job", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"batch", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"error_detail", []string{"SELECT", "INSERT"}},
 		{"finding", []string{"SELECT", "INSERT", "UPDATE", "DELETE"}},
 		{"comparison", []string{"SELECT", "INSERT", "UPDATE"}},
-		{"batch", []string{"SELECT"}},
 		{"processing_job", []string{"SELECT"}},
 	} {
 		if err := s.inspectOwnRights(ctx, table.name, table.rights, f); err != nil {
