@@ -119,7 +119,7 @@ func table() []mutant {
 		{"requests are made beside an open breaker", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt"},
 		{
 			"a claimed probe keeps nobody away", state,
-			"			s = s.until(now.Add(probeEvery + in.jitter))\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
+			"			s.OpenUntil = now.Add(probeEvery + in.jitter)\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
 		},
 		{
 			"a failure on the ramp is passed over", state,

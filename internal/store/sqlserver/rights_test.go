@@ -163,33 +163,6 @@ func TestTheShadowsRights(t *testing.T) {
 	require.Zero(t, n, "a shadow writes nothing")
 }
 
-// With the rights of both, builds that send text and builds that call procedures work. After the second step only the
-// latter do.
-func TestTheRightsOfTextBuildsAreTakenAwayLast(t *testing.T) {
-	d := newDatabase(t)
-	d.harness(t).AddLines(t, 1)
-	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
-	for _, grant := range []string{ // the grants of those builds' app_rights.sql
-		`GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
-		`GRANT SELECT, INSERT, UPDATE ON SCHEMA::sqlwriter TO sqlwriter_writers`,
-	} {
-		d.exec(t, grant)
-	}
-	_, err := s.DB().Exec(`UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'D' WHERE IVCE_DTL_UID = 1`)
-	require.NoError(t, err)
-	require.NoError(t, s.Check(t.Context()))
-	d.run(t, "revoke_text_rights.sql")
-	forbids(t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'D' WHERE IVCE_DTL_UID = 1`, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (2)`,
-		`UPDATE sqlwriter.ledger SET source_ts = 0`)
-	if !sqlservertest.IsReal(d.version) {
-		t.Log("this engine has no chain of owners: that procedures go on was not shown")
-		return
-	}
-	require.NoError(t, s.Check(t.Context()))
-	_, err = s.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
-	require.NoError(t, err)
-}
-
 // With the rights the script ends without an error and writes nothing.
 func TestTheScriptThatTriesTheRights(t *testing.T) {
 	d := newDatabase(t)
