@@ -25,8 +25,8 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 		pairs[of] += n
 	}
 	texts := map[string]string{}
-	for _, of := range []func() (map[string]string, error){sqlserver.RunTexts, sqlserver.FindingTexts, sqlserver.AuditLogTexts,
-		func() (map[string]string, error) { return sqlserver.ReportTexts(sqlserver.Options{}) }} {
+	reports := func() (map[string]string, error) { return sqlserver.ReportTexts(sqlserver.Options{}) }
+	for _, of := range []func() (map[string]string, error){sqlserver.RunTexts, sqlserver.FindingTexts, sqlserver.AuditLogTexts, reports} {
 		more, err := of()
 		require.NoError(t, err)
 		maps.Copy(texts, more)

@@ -87,6 +87,7 @@ func TestTheAppsRights(t *testing.T) {
 	real := d.chained(
 		t, `GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
 		`GRANT INSERT, UPDATE ON OBJECT::sqlwriter.ledger TO sqlwriter_writers`, `GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.heartbeat TO sqlwriter_writers`,
+		`GRANT UPDATE ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers`,
 	)
 	require.NoError(t, s.Check(ctx))
 	for _, mode := range []commit.Mode{commit.Preview, commit.Write, commit.Rewrite} {
@@ -179,7 +180,7 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 			"EXEC @preview", "EXEC sqlwriter_preview.preview_"+state.Hash, "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
 			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash,
 			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ", "EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
-			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ").Replace(text)
+			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ", "EXEC @started ", "EXEC sqlwriter.started_"+state.Hash+" ").Replace(text)
 	}
 	rows, err := d.db.Query(text)
 	require.NoError(t, err)

@@ -33,7 +33,8 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check compares the database with the needs of the statements. Errors by kind: infrastructure, code "schema", with
+// Check compares the database with the needs of the statements. Where nothing differs, the record of the procedures says
+// that a build started with them today. Errors by kind: infrastructure, code "schema", with
 // every difference and its fix in the cause; others as in classify.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
@@ -45,7 +46,10 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	if len(f.Differences) == 0 {
 		s.notes.Store(&f.Notes)
-		return nil
+		if s.previewOnly {
+			return nil
+		}
+		return s.markStarted(ctx)
 	}
 	return fault.Wrap(fault.Infrastructure, opCheck, codeSchema,
 		fmt.Sprintf("the database differs from the needs of the statements, %d differences", len(f.Differences)),

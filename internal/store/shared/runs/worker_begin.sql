@@ -2,8 +2,8 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Worker}}
 SET
-    kind = @kind, instance = @instance, status = 'RUNNING', run_id = @run, batch_id = NULLIF(@batch, ''), completed_at = NULL,
-    heartbeat_at = {{.Now}}
+    kind = @kind, instance = @instance, status = 'RUNNING', run_id = @run, batch_id = NULLIF(@batch, ''),
+    completed_at = NULL, heartbeat_at = {{.Now}}
 WHERE worker_id = @owner;
 INSERT INTO {{.Worker}} (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at)
 SELECT @owner, @kind, @instance, 'RUNNING', @run, NULLIF(@batch, ''), {{.Now}}, {{.Now}}

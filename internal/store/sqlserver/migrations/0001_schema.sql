@@ -206,14 +206,15 @@ CREATE TABLE sqlwriter.heartbeat (
     CONSTRAINT pk_heartbeat PRIMARY KEY (sys_name)
 );
 -- The installed sets of procedures, one for each build and settings file. A set's hash ends the names of its
--- procedures; inputs lists everything that it depends on. The product never drops a set, because a stopped build may
--- need it.
+-- procedures; inputs lists everything that it depends on. used_on is the day on which a build last started with it, in
+-- UTC. A stopped build may need its set, so only `migrate prune` drops one, by that day.
 -- A login with rights on the procedures of sqlwriter_preview alone can read verdicts and write nothing.
 CREATE TABLE sqlwriter.procedure_set (
-    set_hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
+    set_hash varchar(12) COLLATE Latin1_General_BIN2 NOT NULL,
     inputs nvarchar(max) NOT NULL,
     installed_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
     installed_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+    used_on date NOT NULL DEFAULT CAST(SYSUTCDATETIME() AS date),
     CONSTRAINT pk_procedure_set PRIMARY KEY (set_hash)
 );
 IF SCHEMA_ID(N'sqlwriter_preview') IS NULL

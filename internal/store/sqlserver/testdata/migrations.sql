@@ -3,6 +3,7 @@
 SET QUOTED_IDENTIFIER ON;
 SET ANSI_NULLS ON;
 SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
 BEGIN TRANSACTION;
 DECLARE @result int;
 EXEC @result = sp_getapplock
@@ -238,14 +239,15 @@ CREATE TABLE sqlwriter.heartbeat (
     CONSTRAINT pk_heartbeat PRIMARY KEY (sys_name)
 );
 -- The installed sets of procedures, one for each build and settings file. A set''s hash ends the names of its
--- procedures; inputs lists everything that it depends on. The product never drops a set, because a stopped build may
--- need it.
+-- procedures; inputs lists everything that it depends on. used_on is the day on which a build last started with it, in
+-- UTC. A stopped build may need its set, so only `migrate prune` drops one, by that day.
 -- A login with rights on the procedures of sqlwriter_preview alone can read verdicts and write nothing.
 CREATE TABLE sqlwriter.procedure_set (
-    set_hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
+    set_hash varchar(12) COLLATE Latin1_General_BIN2 NOT NULL,
     inputs nvarchar(max) NOT NULL,
     installed_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
     installed_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+    used_on date NOT NULL DEFAULT CAST(SYSUTCDATETIME() AS date),
     CONSTRAINT pk_procedure_set PRIMARY KEY (set_hash)
 );
 IF SCHEMA_ID(N''sqlwriter_preview'') IS NULL
@@ -296,6 +298,6 @@ CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status)
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_schema', '0c0d480498a9cbe9ddd11bc7b23ba11de0cde3947dbf7aeed3ac90f3dcfa01c3');
+        VALUES (1, N'0001_schema', '1ded08ee73f59b7176f484245ec4fa6fd07ff8b1a1c02565d0dea745e327de24');
     END;
 GO

@@ -1045,8 +1045,8 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.worker
 SET
-    kind = @kind, instance = @instance, status = 'RUNNING', run_id = @run, batch_id = NULLIF(@batch, ''), completed_at = NULL,
-    heartbeat_at = SYSUTCDATETIME()
+    kind = @kind, instance = @instance, status = 'RUNNING', run_id = @run, batch_id = NULLIF(@batch, ''),
+    completed_at = NULL, heartbeat_at = SYSUTCDATETIME()
 WHERE worker_id = @owner;
 INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at)
 SELECT @owner, @kind, @instance, 'RUNNING', @run, NULLIF(@batch, ''), SYSUTCDATETIME(), SYSUTCDATETIME()
