@@ -43,6 +43,7 @@ func examples() map[string][]string {
 		"ledger reopen":           {"sqlwriterctl ledger reopen"},
 		"migrate up":              {"sqlwriterctl migrate up"},
 		"migrate status":          {"sqlwriterctl migrate status"},
+		"migrate prune":           {"sqlwriterctl migrate prune"},
 		"migrate script":          {"sqlwriterctl migrate script > migrate.sql"},
 		"column list":             {"sqlwriterctl column list"},
 		"completion":              {"source <(sqlwriterctl completion bash)", "sqlwriterctl completion fish > ~/.config/fish/completions/sqlwriterctl.fish"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -18,6 +19,7 @@ import (
 type migrateCommands struct {
 	Up     migrateUpCommand     `cmd:"" help:"Run the pending migrations."`
 	Status migrateStatusCommand `cmd:"" help:"Show the migrations of the database. Exit code 1 if one is missing."`
+	Prune  migratePruneCommand  `cmd:"" help:"Drop procedures of other builds that none has started with for 90 days, and name them."`
 	Script migrateScriptCommand `cmd:"" help:"Print the SQL of all migrations, for a database administrator to run."`
 }
 
@@ -81,6 +83,31 @@ func procedureState(ctx context.Context, db *open.Database) (*sqlserver.Procedur
 	}
 	state, err := s.ProcedureState(ctx)
 	return &state, err
+}
+
+// migratePruneCommand drops the procedures that no build has used for long.
+type migratePruneCommand struct{}
+
+// Run drops the sets and names what went.
+func (c *migratePruneCommand) Run(ctx context.Context, a *app) error {
+	return a.withSQL(ctx, func(db *open.Database) error {
+		s, ok := db.Store.(*sqlserver.Store)
+		if !ok {
+			a.printf("nothing to do: SQLite has no procedures")
+			return nil
+		}
+		dropped, err := s.Prune(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range dropped {
+			a.printf("%s: dropped, last used on %s", p.Procedure, p.UsedOn.Format(time.DateOnly))
+		}
+		if len(dropped) == 0 {
+			a.printf("nothing to do: no other build's procedures are unused for 90 days")
+		}
+		return nil
+	})
 }
 
 type migrateStatusCommand struct{}

@@ -29,11 +29,11 @@ func empty(t *testing.T) (b *bench, db *sql.DB) {
 func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
 	b, db := empty(t)
 	require.Equal(t, exitFailed, b.run(t, "migrate", "status"))
-	require.Regexp(t, `1\s+0001_ledger\s+pending\s+-`, b.out)
+	require.Regexp(t, `1\s+0001_schema\s+pending\s+-`, b.out)
 	require.Contains(t, b.errors, "migrations are pending\nhint: `sqlwriterctl migrate up` runs them")
 
 	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
-	require.Contains(t, b.out, "0001_ledger: done")
+	require.Contains(t, b.out, "0001_schema: done")
 	require.Contains(t, b.errors, "connections: the environment")
 	require.Equal(t, exitOK, b.run(t, "migrate", "up"))
 	require.Contains(t, b.out, "nothing to do")

@@ -25,7 +25,7 @@ func onServer(t *testing.T) (*bench, *sqlserver.Store) {
 func TestMigrateOnAServer(t *testing.T) {
 	b, store := onServer(t)
 	require.Equal(t, exitFailed, b.run(t, "migrate", "status"), b.errors)
-	require.Regexp(t, `1\s+0001_ledger\s+pending`, b.out)
+	require.Regexp(t, `1\s+0001_schema\s+pending`, b.out)
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
 	script := b.out
 
@@ -44,6 +44,6 @@ func TestMigrateOnAServer(t *testing.T) {
 
 	other, _ := onServer(t)
 	require.Equal(t, exitOK, other.run(t, "migrate", "up"), other.errors)
-	require.Contains(t, other.out, "0001_ledger: done")
+	require.Contains(t, other.out, "0001_schema: done")
 	require.Equal(t, exitOK, other.run(t, "migrate", "status"))
 }

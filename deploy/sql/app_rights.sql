@@ -17,13 +17,12 @@ GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.adoption TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.run TO sqlwriter_writers;
 GRANT SELECT, INSERT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers;
-GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.job TO sqlwriter_writers;
+GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch_item TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.worker TO sqlwriter_writers;
 GRANT SELECT, INSERT ON OBJECT::sqlwriter.error_detail TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE, DELETE ON OBJECT::sqlwriter.finding TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.comparison TO sqlwriter_writers;
-GRANT SELECT ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.processing_job TO sqlwriter_writers;
 -- The app only reads the user's tables.
 GRANT SELECT ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers;

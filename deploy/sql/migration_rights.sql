@@ -1,5 +1,5 @@
--- Least rights for `sqlwriterctl migrate up`, or for the script of `sqlwriterctl migrate script`. A DBA runs this in
--- the database of IVCE_DTL.
+-- Least rights for `sqlwriterctl migrate up` and `migrate prune`, or for the script of `sqlwriterctl migrate script`.
+-- A DBA runs this in the database of IVCE_DTL.
 -- The schemas belong to dbo, so they do not depend on a person's user. These rights allow every change in our two
 -- schemas. Procedures in them have dbo's rights on dbo's tables. So grant them to a trusted person, for the migration
 -- only.
@@ -10,6 +10,6 @@ IF DATABASE_PRINCIPAL_ID(N'sqlwriter_migrations') IS NULL CREATE ROLE sqlwriter_
 GRANT CREATE TABLE TO sqlwriter_migrations;
 GRANT CREATE VIEW TO sqlwriter_migrations;
 GRANT CREATE PROCEDURE TO sqlwriter_migrations;
-GRANT ALTER, SELECT, INSERT, UPDATE, REFERENCES ON SCHEMA::sqlwriter TO sqlwriter_migrations;
+GRANT ALTER, SELECT, INSERT, UPDATE, DELETE, REFERENCES ON SCHEMA::sqlwriter TO sqlwriter_migrations;
 GRANT ALTER ON SCHEMA::sqlwriter_preview TO sqlwriter_migrations;
 ALTER ROLE sqlwriter_migrations ADD MEMBER sqlwriter_migration;

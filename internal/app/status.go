@@ -144,7 +144,7 @@ func flowHealth(v breaker.View) handlers.FlowHealth {
 		h.Kind, h.Code, h.Reason = string(s.Kind), s.Code, s.Reason
 	}
 	if s.Name == breaker.Open {
-		h.NextProbe = s.NextProbe().UTC()
+		h.NextProbe = s.OpenUntil.UTC()
 	}
 	return h
 }

@@ -358,7 +358,7 @@ func (b *Breaker) cachedState() State {
 func (b *Breaker) refusal() error {
 	state, now := b.cachedState(), b.o.Now()
 	err := fault.New(fault.Infrastructure, op, CodeOpen, "%s", state.Describe(now.UTC()))
-	err.RetryAfter = max(0, state.NextProbe().Sub(now))
+	err.RetryAfter = max(0, state.OpenUntil.Sub(now))
 	if state.Name == Paused {
 		err.Code, err.RetryAfter = CodePaused, probeEvery
 	}

@@ -2,7 +2,6 @@ package breaker_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -172,7 +171,7 @@ func TestAProbeFindsADatabaseThatWentBack(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.True(t, breaker.Refused(b.Permit(t.Context())))
 		require.Equal(t, breaker.CodeWentBack, st.control.Breaker.Code)
-		require.InDelta(t, 60, time.Until(st.control.Breaker.NextProbe()).Seconds(), 7)
+		require.InDelta(t, 60, time.Until(st.control.Breaker.OpenUntil).Seconds(), 7)
 	})
 }
 
@@ -288,8 +287,7 @@ func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 			require.Equal(t, "away", fault.CodeOf(a.Tick(t.Context())))
 			require.True(t, st.control.Breaker.RefusesDatabase())
 			require.Equal(t, is.Reason, st.control.Breaker.Reason)
-			require.Greater(t, time.Until(st.control.Breaker.OpenUntil), 24*365*time.Hour, "an older build stays away")
-			require.InDelta(t, 60, time.Until(st.control.Breaker.NextProbe()).Seconds(), 7)
+			require.InDelta(t, 60, time.Until(st.control.Breaker.OpenUntil).Seconds(), 7)
 			require.True(t, breaker.Refused(a.Resume(t.Context(), "ann", "it is back")))
 		})
 	}
@@ -659,45 +657,6 @@ func (m *readOnlyStore) Store(ctx context.Context, c breaker.Control, etag strin
 		return "", fault.New(fault.Infrastructure, "test", "403", "forbidden")
 	}
 	return m.store.Store(ctx, c, etag)
-}
-
-// An older build does not compare. It raises the row by one per tick and probe and preserves our member of the control
-// document. It must not take a refused database for a healthy one.
-func TestAnOlderBuildBeside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, db := &store{}, database()
-		a := newDatabaseBreaker(st, db, "a")
-		older := func() { r := row(db); r.Number++; set(db, r) }
-		require.NoError(t, write(t, a, db))
-		good := row(db)
-		older()
-		require.NoError(t, write(t, a, db), "on the good database it has no effect")
-
-		back := good
-		back.Number -= 3 * 60_000
-		set(db, back)
-		for range 1000 {
-			older()
-		}
-		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(a.Tick(t.Context())), "it never climbs above what is known")
-		until := st.control.Breaker.OpenUntil
-		require.Greater(t, time.Until(until), 24*365*time.Hour, "to an older build no probe is due")
-		require.InDelta(t, 60, time.Until(st.control.Breaker.NextProbe()).Seconds(), 7)
-
-		raw, err := json.Marshal(st.control)
-		require.NoError(t, err)
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(raw, &members))
-		require.JSONEq(t, `{"database_id":"`+good.DatabaseID+`","number":`+mustJSON(t, st.control.Heartbeat.Number)+`}`,
-			string(members["heartbeat"]), "a member of its own, which older builds carry over")
-	})
-}
-
-func mustJSON(t *testing.T, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(raw)
 }
 
 // A shadow's heartbeat raises no row, and its result is not recorded.

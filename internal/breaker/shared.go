@@ -221,7 +221,7 @@ func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	}
 	log := events.For(ctx, s.log)
 	log.Write(changed, events.Fields{
-		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy, Limit: is.MaxDocuments(), NextProbe: is.NextProbe(),
+		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy, Limit: is.MaxDocuments(), NextProbe: is.OpenUntil,
 	})
 	if is.name() == Open { // the next tick may be minutes away
 		log.Write(events.Attention, events.Fields{Condition: is.Condition(), Since: is.Since, Reason: "the flow is " + is.Describe(s.now().UTC())})

@@ -45,10 +45,6 @@ const (
 	serialPeriod = 5 * time.Minute
 	// quotaWait is the wait for a full database.
 	quotaWait = 5 * time.Minute
-	// refusalOffset is added to OpenUntil while the database is refused. A build that does not compare heartbeats would
-	// otherwise probe such a database and write to it; NextProbe subtracts it. Remove it with the step that runs
-	// deploy/sql/revoke_text_rights.sql, after which no such build can write.
-	refusalOffset = 100 * 365 * 24 * time.Hour
 	// idlePeriod is how long a half-open breaker without requests for documents waits for its second heartbeat.
 	idlePeriod = 2 * time.Minute
 	// FullLimit is the most documents of one request while closed.
@@ -63,7 +59,7 @@ type State struct {
 	// probe.
 	Limit int `json:"limit,omitempty"`
 	// OpenUntil is when the next probe may be claimed: a heartbeat while open, the first request for documents while
-	// half-open. Read it through NextProbe.
+	// half-open.
 	OpenUntil time.Time `json:"open_until,omitzero"`
 	// Kind and Code are those of the failure that opened it. Reason tells operators what happened or why it was paused.
 	Kind   fault.Kind `json:"kind,omitempty"`
@@ -97,8 +93,8 @@ func (s State) asOf(now time.Time, later func(time.Time) bool) State {
 	if s.Kind == fault.Quota {
 		wait = max(wait, quotaWait)
 	}
-	if later(s.NextProbe().Add(-wait)) {
-		s = s.until(now)
+	if later(s.OpenUntil.Add(-wait)) {
+		s.OpenUntil = now
 	}
 	return s
 }
@@ -153,7 +149,7 @@ func (s State) due(now time.Time, instance string) bool {
 	if s.Name != Open && (s.Name != HalfOpen || s.Limit > 1) {
 		return false
 	}
-	at := s.NextProbe()
+	at := s.OpenUntil
 	if s.Name == Open && s.HeldBy == instance {
 		at = at.Add(failedProbeWait)
 	}
@@ -171,22 +167,6 @@ func (s State) Condition() string {
 	return map[Name]string{Open: condition.FlowStopped, Paused: condition.FlowPaused}[s.Name]
 }
 
-// NextProbe is when the next probe may be claimed.
-func (s State) NextProbe() time.Time {
-	if s.RefusesDatabase() {
-		return s.OpenUntil.Add(-refusalOffset)
-	}
-	return s.OpenUntil
-}
-
-// until sets when the next probe may be claimed.
-func (s State) until(at time.Time) State {
-	if s.OpenUntil = at; s.RefusesDatabase() {
-		s.OpenUntil = at.Add(refusalOffset)
-	}
-	return s
-}
-
 // next is the transition function. Instances that agree on the state agree on its successor.
 func (s State) next(in input, now time.Time) State {
 	switch in.event {
@@ -194,7 +174,7 @@ func (s State) next(in input, now time.Time) State {
 		return s.fail(in, now)
 	case claimed:
 		if s.due(now, in.by) {
-			s = s.until(now.Add(probeEvery + in.jitter))
+			s.OpenUntil = now.Add(probeEvery + in.jitter)
 			s.HeldBy = in.by
 		}
 	case committed:
@@ -261,11 +241,11 @@ func (s State) fail(in input, now time.Time) State {
 	case fault.Quota:
 		s.OpenUntil = now.Add(quotaWait)
 	default:
-		at := was.NextProbe()
+		at := was.OpenUntil
 		if was.Name != Open || at.Before(now) { // a failed probe's claim is the wait already
 			at = now.Add(probeEvery + in.jitter)
 		}
-		s = s.until(at)
+		s.OpenUntil = at
 	}
 	return s
 }
@@ -340,7 +320,7 @@ func (s State) Describe(now time.Time) string {
 	case Paused:
 		return fmt.Sprintf("paused by %s since %s: %s", s.HeldBy, since, s.Reason)
 	case Open:
-		if wait := s.NextProbe().Sub(now).Round(time.Second); wait > 0 {
+		if wait := s.OpenUntil.Sub(now).Round(time.Second); wait > 0 {
 			return fmt.Sprintf("stopped %s, next probe in %s", cause, wait)
 		}
 		return fmt.Sprintf("stopped %s, next probe is due", cause)

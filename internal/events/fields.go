@@ -19,7 +19,7 @@ type Fields struct {
 	Function   string  `log:"function" says:"function of the invocation"`
 	Invocation string  `log:"invocation" says:"the host's id of the invocation"`
 	Run        string  `log:"run" says:"id of the run"`
-	Batch      string  `log:"batch" says:"id of the run's batch (table job)"`
+	Batch      string  `log:"batch" says:"id of the run's batch (table batch)"`
 	Document   string  `log:"document" says:"id of the document"`
 	Line       int64   `log:"line" says:"id of the document's main line in IVCE_DTL"`
 	Duplicates []int64 `log:"duplicates" says:"ids of its other lines"`

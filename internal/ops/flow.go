@@ -184,7 +184,7 @@ func (o *Ops) flowView(v breaker.View) FlowView {
 		HeldBy: s.HeldBy, Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost,
 	}
 	if s.Name == breaker.Open {
-		view.NextProbe = o.in(s.NextProbe())
+		view.NextProbe = o.in(s.OpenUntil)
 	}
 	return view
 }

@@ -260,8 +260,8 @@ func (w why) scheduled(e *Explanation) {
 		}
 		return
 	}
-	if w.flow.Name == breaker.Open && w.flow.NextProbe().After(due) {
-		due = w.flow.NextProbe()
+	if w.flow.Name == breaker.Open && w.flow.OpenUntil.After(due) {
+		due = w.flow.OpenUntil
 	}
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due)
@@ -371,7 +371,7 @@ func (w why) stopped(e *Explanation, since time.Time) {
 		e.Summary += "; next try after a resume"
 		return
 	}
-	probe := w.flow.NextProbe()
+	probe := w.flow.OpenUntil
 	if probe.Before(w.now) {
 		probe = w.now
 	}

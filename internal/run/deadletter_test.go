@@ -60,7 +60,7 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 		"unknown version":     {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
 		"wrong kind":          {`{"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r"}`, `expected "batch", found "run"`},
 		"another environment": {`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + batch + `"}`, `expected "web", found "WEB"`},
-		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + batch + `"}`, "expected a batch in the table job, found none"},
+		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + batch + `"}`, "expected a batch in the table batch, found none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {

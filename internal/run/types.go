@@ -117,7 +117,7 @@ func Named(filter json.RawMessage) int {
 	return len(f.IDs)
 }
 
-// Batch is a row of the table job.
+// Batch is a row of the table batch.
 type Batch struct {
 	// ID is BatchID: 64 characters.
 	ID string `json:"id"`

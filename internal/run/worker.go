@@ -56,7 +56,7 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	case Outdated:
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "a later message of the batch is on its way"}, nil
 	case Unknown:
-		return w.rejecter.reject(ctx, in, p, invalidMessage("no_batch", "batch_id: expected a batch in the table job, found none"))
+		return w.rejecter.reject(ctx, in, p, invalidMessage("no_batch", "batch_id: expected a batch in the table batch, found none"))
 	default:
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the batch has ended"}, nil
 	}

@@ -184,6 +184,7 @@ func directions() []direction {
 		{"test/arch", nil, nil, "tests only"},
 		{"test/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
 		{"test/sample", []string{"test/expect", "examples"}, []string{}, "the documents that local runs and end-to-end tests submit, by what each must end as"},
+		{"test/columntypes", nil, []string{}, "it reads SQL texts alone"},
 		{"test/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
 	}
 }

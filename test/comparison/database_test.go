@@ -321,7 +321,7 @@ func (s statements) began(t testing.TB, run string, at time.Time) {
 // times are the columns that a purge goes by, of each of its tables.
 func times() map[string]string {
 	return map[string]string{
-		"run": "ended_at", "job": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "comparison": "ended_at", "audit_log": "done_at",
+		"run": "ended_at", "batch": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "comparison": "ended_at", "audit_log": "done_at",
 	}
 }
 

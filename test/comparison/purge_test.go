@@ -136,12 +136,12 @@ func (p *purged) old(id string, documents int) {
 		require.NoError(p, p.db.runs.AddChunk(ctx, run.RunLease{Run: id, Owner: row.Owner, Epoch: row.Epoch}, chunk))
 	}
 	tenth := fmt.Sprintf(" FROM sqlwriter.batch_item AS i WHERE i.run_id = '%s' AND i.position < 10", id)
-	p.execute("INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, job_id, started_at, heartbeat_at) " +
-		"SELECT j.job_id, 'worker', 'here', 'COMPLETED', j.run_id, j.job_id, '2025-01-01', '2025-01-01' FROM sqlwriter.job AS j WHERE j.run_id = '" + id + "'")
-	p.execute("INSERT INTO sqlwriter.error_detail (sys_name, run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
-		"SELECT '" + sysName + "', i.run_id, i.job_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
-	p.execute("INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, job_id) " +
-		"SELECT '2025-01-01', '" + sysName + "', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.job_id" + tenth)
+	p.execute("INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at) " +
+		"SELECT b.batch_id, 'worker', 'here', 'COMPLETED', b.run_id, b.batch_id, '2025-01-01', '2025-01-01' FROM sqlwriter.batch AS b WHERE b.run_id = '" + id + "'")
+	p.execute("INSERT INTO sqlwriter.error_detail (sys_name, run_id, batch_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
+		"SELECT '" + sysName + "', i.run_id, i.batch_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
+	p.execute("INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, batch_id) " +
+		"SELECT '2025-01-01', '" + sysName + "', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.batch_id" + tenth)
 	p.execute("UPDATE sqlwriter.audit_log SET done_at = '2025-01-01'")
 	p.db.began(p, id, time.Now().Add(-200*day))
 }

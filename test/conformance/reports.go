@@ -97,8 +97,8 @@ func (r *reportsTest) put(table string, usual, changes row) {
 func (r *reportsTest) batch(of, status string, changes row) {
 	r.Helper()
 	r.number++
-	r.put("job", row{
-		"job_id": batchKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
+	r.put("batch", row{
+		"batch_id": batchKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
 		"created_at": r.ago(20 * time.Minute), "updated_at": r.ago(15 * time.Minute), "total_count": 100,
 	}, changes)
 }
@@ -326,7 +326,7 @@ func reportWorkers(r *reportsTest) {
 	} {
 		changes := row{"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i}
 		if w.kind == "worker" {
-			changes["job_id"] = batchKey(i)
+			changes["batch_id"] = batchKey(i)
 		}
 		r.put("worker", row{
 			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(max(3*time.Hour, w.silent)),
@@ -436,7 +436,7 @@ func reportErrors(r *reportsTest) {
 func (r *reportsTest) error(changes row) {
 	r.Helper()
 	r.put("error_detail", row{
-		"sys_name": ReportsSysName, "run_id": "r", "job_id": batchKey(1), "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+		"sys_name": ReportsSysName, "run_id": "r", "batch_id": batchKey(1), "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
 		"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 	}, changes)
 }
@@ -549,7 +549,7 @@ func reportAuditErrors(r *reportsTest) {
 	for i, level := range []any{nil, "INFO", "WARN", "ERROR", "INFO"} {
 		r.put("audit_log", row{
 			"sys_name": ReportsSysName, "done_at": r.ago(time.Duration(10-i) * time.Minute), "action": fmt.Sprint("ACTION_", i), "done_by": "timer", "why": strings.Repeat("ü", 9),
-			"subject": "s", "run_id": "a", "job_id": batchKey(i),
+			"subject": "s", "run_id": "a", "batch_id": batchKey(i),
 		}, row{"level": level})
 	}
 	r.rows("audit-errors",
@@ -640,7 +640,7 @@ func reportOurs(r *reportsTest) {
 			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
 			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
 		}, nil)
-		r.error(row{"run_id": of, "job_id": batchKey(i), "sys_name": map[bool]string{true: "dev", false: ReportsSysName}[of == "theirs"]})
+		r.error(row{"run_id": of, "batch_id": batchKey(i), "sys_name": map[bool]string{true: "dev", false: ReportsSysName}[of == "theirs"]})
 	}
 	for _, of := range []any{"theirs", ReportsSysName} {
 		changes := row{"sys_name": of}

@@ -171,7 +171,7 @@ func retentionParts(f *retentionTest) {
 	f.Age(f, old)
 	for part, want := range map[retention.Part]map[string]int{
 		retention.ErrorDetails: {"error_detail": 4},
-		retention.EndedRuns:    {"run": 1, "job": 1, "batch_item": 2, "worker": 2},
+		retention.EndedRuns:    {"run": 1, "batch": 1, "batch_item": 2, "worker": 2},
 		retention.Comparisons:  {"comparison": 2},
 		retention.AuditLog:     {"audit_log": audits},
 	} {
@@ -264,7 +264,7 @@ func retentionChunks(f *retentionTest) {
 	require.Error(f, err)
 	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
 	require.Equal(f, all-2001, f.purge(retention.EndedRuns, all-2001))
-	require.Equal(f, map[string]int{"run": 1, "job": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0}, without(f.Rows(f), "audit_log"),
+	require.Equal(f, map[string]int{"run": 1, "batch": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0}, without(f.Rows(f), "audit_log"),
 		"its row goes last")
 	require.Equal(f, run.RunPurged, f.read("big").Status)
 	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
@@ -494,5 +494,5 @@ func retentionCancelled(f *retentionTest) {
 
 // PurgedTables are the tables that a purge is about.
 func PurgedTables() []string {
-	return []string{"run", "job", "batch_item", "worker", "error_detail", "finding", "comparison", "audit_log"}
+	return []string{"run", "batch", "batch_item", "worker", "error_detail", "finding", "comparison", "audit_log"}
 }

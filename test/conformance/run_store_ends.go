@@ -439,7 +439,7 @@ func runEndedContext(r *runTest) {
 	calls["save"] = func(ctx context.Context) error {
 		return s.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: documentsOf("r", 1)[0], Outcome: run.DocGone}}, nil)
 	}
-	calls["job"] = func(ctx context.Context) error { _, _, _, err := s.Batch(ctx, j.ID); return err }
+	calls["batch"] = func(ctx context.Context) error { _, _, _, err := s.Batch(ctx, j.ID); return err }
 	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListBatches(ctx, "r", "", "", 1); return err }
 	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", nil, "", 1); return err }
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }

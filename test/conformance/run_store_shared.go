@@ -115,8 +115,8 @@ func SeeRunViews(t testing.TB, row func(t testing.TB, query string, columns int)
 	require.Equal(t, []string{"shared", run.BatchID("web", "shared", 1), "1", "completed", "0", "2", "1", "1", "shared", "1"}, row(t, `SELECT
     b.run_id, b.batch_id, b.batch_number, b.batch_status, b.queue_attempt_count, b.total_count, b.success_count, b.failure_count, b.parent_job_id,
     CASE WHEN b.queued_at >= b.created_at AND b.process_end_time >= b.process_start_time AND b.updated_at >= b.created_at THEN 1 ELSE 0 END AS times
-FROM `+schema+`batch AS b WHERE b.batch_number = 1`, 10))
-	require.Equal(t, []string{"pending_retry", ""}, row(t, `SELECT b.batch_status, b.last_queue_error FROM `+schema+`batch AS b WHERE b.batch_number = 4`, 2),
+FROM `+schema+`processing_job AS b WHERE b.batch_number = 1`, 10))
+	require.Equal(t, []string{"pending_retry", ""}, row(t, `SELECT b.batch_status, b.last_queue_error FROM `+schema+`processing_job AS b WHERE b.batch_number = 4`, 2),
 		"cut short, and wanted again")
 	require.Equal(t, []string{"failed", "gave up", "1", "1"}, row(t, `SELECT p.status, p.error_message,
     CASE WHEN p.completed_at >= p.started_at THEN 1 ELSE 0 END AS times, CASE WHEN p.last_heartbeat >= p.started_at THEN 1 ELSE 0 END AS beat

@@ -103,7 +103,7 @@ func heartbeatRaises(s *sinkTest) {
 	require.Equal(s, before, s.heartbeat(sysName))
 }
 
-// What raises the row one by one without comparing, an older build, never reaches a number that is known.
+// The number tells when a copy was made.
 func heartbeatIsTheTime(s *sinkTest) {
 	require.InDelta(s, time.Now().UnixMilli(), s.beat(sysName).Number, aDay, "milliseconds since 1970, by the database's clock")
 	row := s.heartbeat(sysName)

@@ -82,8 +82,8 @@ func TestPlantedConditionsReachTheLog(t *testing.T) {
 	s.requireConditionLine(s.handler, "second_writer")
 
 	s.startRun(`{"kind":"reapply","all":true,"why":"no worker takes it"}`)
-	require.Eventually(t, func() bool { return s.count("SELECT COUNT(*) FROM sqlwriter_job WHERE status = 'queued'") > 0 }, s.patience, 20*time.Millisecond)
-	s.edit("UPDATE sqlwriter_job SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours'), queued_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours')")
+	require.Eventually(t, func() bool { return s.count("SELECT COUNT(*) FROM sqlwriter_batch WHERE status = 'queued'") > 0 }, s.patience, 20*time.Millisecond)
+	s.edit("UPDATE sqlwriter_batch SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours'), queued_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours')")
 	s.tick()
 	s.requireConditionLine(s.handler, "work_waits")
 

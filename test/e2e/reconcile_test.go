@@ -53,7 +53,7 @@ func TestTheNightFindsWhatSomebodyEdited(t *testing.T) {
 	s.edit("UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'SOMEBODY' WHERE IVCE_DTL_UID = ?", edited)
 	s.edit("DELETE FROM IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = ?", untracked)
 	s.edit("UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'ST-OK' WHERE IVCE_DTL_UID = ?", reviewed) // a steward's work
-	s.edit(`INSERT INTO sqlwriter_error_detail (sys_name, run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at)
+	s.edit(`INSERT INTO sqlwriter_error_detail (sys_name, run_id, batch_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at)
 		VALUES ('web', 'r', 'r/1', 'x', '2628', 'x', 'MIGRATION', 0, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-366 days'))`)
 	s.edit("UPDATE sqlwriter_comparison SET comparison_id = 'an earlier night'") // so that this one was not begun yet
 	s.compared(2)

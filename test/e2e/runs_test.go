@@ -315,14 +315,14 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
 	require.Equal(t, map[string]int{"completed": 6}, end.Stats.Batches)
-	require.GreaterOrEqual(t, s.count(`SELECT COALESCE(SUM(epoch), 0) FROM sqlwriter_job`), 6+4, "what the dead had was taken over")
+	require.GreaterOrEqual(t, s.count(`SELECT COALESCE(SUM(epoch), 0) FROM sqlwriter_batch`), 6+4, "what the dead had was taken over")
 	s.requireExact(docs)
 }
 
 // waitForBatchOf waits until a process has a batch in hand.
 func (s *stack) waitForBatchOf(p *process, all []*process) {
 	s.t.Helper()
-	inHand := fmt.Sprintf(`SELECT COUNT(*) FROM sqlwriter_job WHERE status = 'processing'
+	inHand := fmt.Sprintf(`SELECT COUNT(*) FROM sqlwriter_batch WHERE status = 'processing'
 		AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE instance LIKE '%%-%d')`, p.HandlerPid())
 	require.Eventually(s.t, func() bool {
 		s.ageTheDead(all)
@@ -334,7 +334,7 @@ func (s *stack) waitForBatchOf(p *process, all []*process) {
 // theirs: one that is taken over again and again is taken for the reason.
 func (s *stack) ageTheDead(living []*process) {
 	s.t.Helper()
-	query := `UPDATE sqlwriter_job SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
+	query := `UPDATE sqlwriter_batch SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
 		WHERE status = 'processing' AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE status = 'RUNNING'`
 	for _, p := range living {
 		query += fmt.Sprintf(" AND instance NOT LIKE '%%-%d'", p.HandlerPid())
@@ -402,7 +402,7 @@ func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
 	require.Equal(t, []string{"completed"}, keysOf(end.Stats.Batches))
-	require.Zero(t, s.count(`SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_job`), "an outage spends nothing")
+	require.Zero(t, s.count(`SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_batch`), "an outage spends nothing")
 	s.requireExact(docs)
 }
 

@@ -73,7 +73,7 @@ func fixture(t *testing.T) (*sql.DB, Input) {
 			exec(t, db, `UPDATE IVCE_TRKG_MSTR SET "`+column+`" = ? WHERE IVCE_DTL_UID = ?`, v, line)
 		}
 		exec(t, db, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
-			VALUES (?, ?, ?, ?, 1, 'h', 1, 'web', 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
+			VALUES (?, ?, unhex(?), ?, 1, zeroblob(32), 1, 'web', 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
 	}
 	want := &Want{Status: "committed", Outcomes: []string{"applied"}}
 	return db, Input{Before: before, Documents: []Document{{Name: "full", ID: d.id, Submitted: json.RawMessage(full), Stored: json.RawMessage(full), Want: want}}}
@@ -180,7 +180,11 @@ func withValue(t *testing.T, db *sql.DB, table, key string, line int64, column s
 	if strings.HasSuffix(column, "_SCR") {
 		changed = "0.0001"
 	}
-	update := fmt.Sprintf(`UPDATE %s SET "%s" = ? WHERE %s = ?`, table, column, key)
+	value := "?"
+	if column == "document_key" {
+		value = "unhex(?)"
+	}
+	update := fmt.Sprintf(`UPDATE %s SET "%s" = %s WHERE %s = ?`, table, column, value, key)
 	exec(t, db, update, changed, line)
 	r := check(t, db, in)
 	exec(t, db, update, old, line)
@@ -296,7 +300,7 @@ func TestAPoisonMessageOfAnEarlierRunIsRight(t *testing.T) {
 	in.Documents = append(in.Documents, Document{Name: "poison", Stored: json.RawMessage(poison), Want: &Want{Status: "retry_scheduled", Kind: "document"}})
 	d, err := read("poison", json.RawMessage(poison))
 	require.NoError(t, err)
-	exec(t, db, `UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL, document_id = ?, version_us = ?, document_key = ?`, d.id, d.versions.us, d.versions.key)
+	exec(t, db, `UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL, document_id = ?, version_us = ?, document_key = unhex(?)`, d.id, d.versions.us, d.versions.key)
 	exec(t, db, `UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'AI-ERROR' WHERE IVCE_DTL_UID <> ?`, otherLine)
 	require.Len(t, check(t, db, in).Differences, 1, "the status is too early for a first run")
 	in.Redelivered = true

@@ -43,7 +43,7 @@ func readTable(ctx context.Context, db *sql.DB, table, key string) (map[int64]Ro
 	}
 	texts := make([]string, len(names))
 	for i, n := range names {
-		texts[i] = `CAST("` + n + `" AS TEXT)`
+		texts[i] = `iif(typeof("` + n + `") = 'blob', lower(hex("` + n + `")), CAST("` + n + `" AS TEXT))`
 	}
 	found, err := db.QueryContext(ctx, "SELECT "+strings.Join(texts, ", ")+" FROM "+table) //nolint:gosec // names come from the database's own catalogue
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *RunStore) Rows() map[string]int {
 		items += len(r.items)
 	}
 	return map[string]int{
-		"run": len(s.runs), "job": len(s.batches), "batch_item": items, "worker": len(s.workers), "error_detail": len(s.details),
+		"run": len(s.runs), "batch": len(s.batches), "batch_item": items, "worker": len(s.workers), "error_detail": len(s.details),
 		"finding": len(s.findings), "comparison": len(s.comparisons), "audit_log": len(s.audits),
 	}
 }

@@ -119,7 +119,7 @@ func table() []mutant {
 		{"requests are made beside an open breaker", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt"},
 		{
 			"a claimed probe keeps nobody away", state,
-			"			s = s.until(now.Add(probeEvery + in.jitter))\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
+			"			s.OpenUntil = now.Add(probeEvery + in.jitter)\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
 		},
 		{
 			"a failure on the ramp is passed over", state,
@@ -168,7 +168,7 @@ func table() []mutant {
 			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs, "TestAQueueThatIsAwayDuringTheHandOffCostsNothing/two_phase_both_queues_false",
 		},
 		{
-			"run: two workers have a batch", shared + "/runs/job_claim.sql", "owner IS NULL OR epoch = @shown", "1 = 1",
+			"run: two workers have a batch", shared + "/runs/batch_claim.sql", "owner IS NULL OR epoch = @shown", "1 = 1",
 			sqlite, "TestRunStore/the_answers_to_a_claim",
 		},
 		{

@@ -23,8 +23,6 @@ type build struct {
 	version string
 	// misreads says that its validation refuses every document.
 	misreads bool
-	// older says that it knows nothing of a database that went back (older_test.go).
-	older bool
 }
 
 // product is the product in one process.
@@ -96,9 +94,6 @@ func flowOf(c control) (is flow, why string) {
 
 // Heartbeat implements commit.Sink.
 func (d sinkSpy) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
-	if d.i.build.older {
-		return row, d.heartbeat(ctx, d.i.w.olderBeat)
-	}
 	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.Heartbeat(ctx, known); return err })
 	return row, err
 }

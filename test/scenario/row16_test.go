@@ -136,18 +136,6 @@ func TestRow16(t *testing.T) {
 		}, failback)
 		w.check()
 	})
-	// One that probes a refused database would raise it, take it for well, and write to it.
-	each(t, "an older build beside", one(2), func(w *world) {
-		older := w.olderHost()
-		w.every(time.Second, 2*time.Hour, func() { _ = older.breaker.Permit(w.ctx) }) // its pages and runs ask all the time
-		wentBack(w, breaker.CodeWentBack, func(sql, _, threeMinutesAgo *inmem.Sink) {
-			sql.Restore(threeMinutesAgo)
-			for range 1000 { // it was alone with it for days
-				_ = w.olderBeat(w.ctx)
-			}
-		}, failback)
-		w.check()
-	})
 }
 
 // forced2 accepts once more.

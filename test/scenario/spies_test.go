@@ -59,9 +59,6 @@ func (d sinkSpy) Apply(ctx context.Context, items []commit.Item, mode commit.Mod
 	if err := w.breaks(ctx, request{instance: d.i.name, items: items, mode: mode}); err != nil {
 		return nil, err
 	}
-	if d.i.build.older {
-		known = breaker.Heartbeat{}
-	}
 	out, err := w.base.Apply(ctx, items, mode, known)
 	if err == nil && mode != commit.Preview {
 		w.noteApplied(items, out, mode)
@@ -204,11 +201,7 @@ func (d controlSpy) Load(ctx context.Context) (control, string, error) {
 	if err != nil {
 		return control{}, "", err
 	}
-	c, etag, err := store.Load(ctx)
-	if d.i.build.older {
-		c = olderReads(c)
-	}
-	return c, etag, err
+	return store.Load(ctx)
 }
 
 // Store implements the product's port.
@@ -216,9 +209,6 @@ func (d controlSpy) Store(ctx context.Context, c control, etag string) (string, 
 	store, err := d.store("store")
 	if err != nil {
 		return "", err
-	}
-	if d.i.build.older {
-		c = olderWrites(ctx, store, c)
 	}
 	etag, err = store.Store(ctx, c, etag)
 	if err == nil {

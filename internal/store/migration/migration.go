@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// File is one numbered file, such as 0001_ledger.sql.
+// File is one numbered file, such as 0001_schema.sql.
 type File struct {
 	// Number counts from 1 without a gap. Name is the file's name without .sql.
 	Number int

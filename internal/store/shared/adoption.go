@@ -7,21 +7,30 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// AdoptionRows encodes the rows of a page as a JSON array of arrays. A row is: line, version, key, document,
-// source_ts, hash, hash version, sys_name, outcome. Errors by kind: internal, code "encode".
-func AdoptionRows(rows []adopt.Row) (string, error) {
+// AdoptionRows encodes the rows of a page as a JSON array of arrays. A row is: line, version, key, document, source_ts,
+// hash, hash version, sys_name, outcome. Key and hash are places in Hashes. Errors by kind: internal, code "encode".
+func AdoptionRows(rows []adopt.Row) (Payload, error) {
+	var hashes hashList
 	list := make([][9]any, len(rows))
 	for i, r := range rows {
-		list[i] = [9]any{r.Line, r.Version.US, r.Version.Key, r.DocumentID, r.SourceTS, r.Hash, r.HashVersion, r.SysName, r.Outcome}
-		if r.Outcome == adopt.Failed {
-			list[i][5], list[i][6] = nil, nil
+		key, err := hashes.add(Hash(r.Version.Key))
+		if err != nil {
+			return Payload{}, err
 		}
+		list[i] = [9]any{r.Line, r.Version.US, key, r.DocumentID, r.SourceTS, nil, nil, r.SysName, r.Outcome}
+		if r.Outcome == adopt.Failed {
+			continue
+		}
+		if list[i][5], err = hashes.add(Hash(r.Hash)); err != nil {
+			return Payload{}, err
+		}
+		list[i][6] = r.HashVersion
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
+		return Payload{}, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
 	}
-	return string(b), nil
+	return Payload{string(b), hashes}, nil
 }
 
 // CodeMoved and MovedReason are the code and the reason of AdoptionMoved.

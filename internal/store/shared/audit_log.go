@@ -7,11 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 	"text/template"
 
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/run"
 )
 
 //go:embed auditlog/*.sql
@@ -41,7 +40,18 @@ type Dialect struct {
 	Top, Limit string
 	// BinaryCollation follows a text to have it compared byte by byte. It is empty on an engine that always does so.
 	BinaryCollation string
+	// NoIndex, before a column, keeps the engine from using the column's index.
+	NoIndex string
 }
+
+// auditsData selects the variants of a list.
+type auditsData struct {
+	Dialect
+	Notable, ByRun, ByAction bool
+}
+
+// PeopleCodes lists the codes that are notable at any level, for IN.
+func (auditsData) PeopleCodes() string { return "'" + strings.Join(ops.PeopleCodes(), "', '") + "'" }
 
 // Engine is a database as the statements use it.
 type Engine struct {
@@ -52,8 +62,8 @@ type Engine struct {
 	SysName string
 	// Write runs the changes. Read runs the queries and sees committed rows only.
 	Write, Read *sql.DB
-	// Long makes the parameter of a text that may be very long.
-	Long func(text string) any
+	// Bind makes the parameter of a text.
+	Bind func(t ParameterType, text string) any
 	// Classify makes a *fault.Error of a driver's error, never of kind document. It returns nil and a *fault.Error
 	// unchanged. A duplicate key is contention with the condition OwnWhenAlone.
 	Classify func(op string, err error) error
@@ -78,30 +88,19 @@ func AuditLogTexts(d Dialect) (map[string]string, error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	texts := map[string]string{}
-	levels := []string{"b.level IS NULL", "b.level = '" + run.LevelWarn + "'", "b.level = '" + run.LevelError + "'"}
-	notable := slices.Clone(levels)
-	for _, code := range ops.PeopleCodes() {
-		notable = append(notable, "b.action = '"+code+"' AND b.level = '"+run.LevelInfo+"'")
+	if texts[stAuditInsert], err = render(t, stAuditInsert, d); err != nil {
+		return nil, err
 	}
-	type data struct {
-		Dialect
-		ByRun bool
-		// Sorts are conditions. No entry meets two of them, and each can use an index of the table.
-		Sorts []string
-	}
-	for name, of := range map[string]struct {
-		file string
-		data data
-	}{
-		stAuditInsert:   {stAuditInsert, data{d, false, nil}},
-		stAudits:        {stAudits, data{d, false, nil}},
-		stNotable:       {stNotable, data{d, false, notable}},
-		stNotableOfRun:  {stNotable, data{d, true, notable}},
-		stAuditsOfRun:   {stNotable, data{d, true, append(levels, "b.level = '"+run.LevelInfo+"'")}},
-		stOfAction:      {stOfAction, data{d, false, nil}},
-		stOfActionOfRun: {stOfAction, data{d, true, nil}},
+	for name, of := range map[string]auditsData{
+		stAudits:        {},
+		stNotable:       {Notable: true},
+		stNotableOfRun:  {Notable: true, ByRun: true},
+		stAuditsOfRun:   {ByRun: true},
+		stOfAction:      {ByAction: true},
+		stOfActionOfRun: {ByAction: true, ByRun: true},
 	} {
-		if texts[name], err = render(t, of.file, of.data); err != nil {
+		of.Dialect = d
+		if texts[name], err = render(t, stAudits, of); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +115,7 @@ func (j *AuditLog) Write(ctx context.Context, a ops.Audit) error {
 		return err
 	}
 	_, err = j.exec(ctx, j.engine.Write, stAuditInsert, j.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
-		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", j.engine.Long(string(a.Detail))))
+		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", string(a.Detail)))
 	return j.engine.Classify(op, err)
 }
 

@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"slices"
@@ -17,30 +18,47 @@ import (
 const maxRows = 100
 
 // changes are statements that also write lists of rows and entries of the audit log. RunStore and Findings embed it.
-type changes struct {
-	statements
-	key func(text string) any
-}
+type changes struct{ statements }
 
-// rowsArg makes the JSON parameter of a list.
-func (s *changes) rowsArg(list [][]any) (sql.NamedArg, error) {
+// rowsArgs makes the parameters of a list: its JSON, and the hashes that the JSON names by their places.
+func rowsArgs(list [][]any) ([]any, error) {
+	var hashes hashList
+	sent := make([][]any, len(list))
+	for i, row := range list {
+		sent[i] = slices.Clone(row)
+		for j, v := range row {
+			if h, ok := v.(Hash); ok {
+				place, err := hashes.add(h)
+				if err != nil {
+					return nil, err
+				}
+				sent[i][j] = place
+			}
+		}
+	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is not shown in HTML
-	if err := e.Encode(list); err != nil {
-		return sql.NamedArg{}, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
+	if err := e.Encode(sent); err != nil {
+		return nil, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
 	}
-	return sql.Named("rows", s.engine.Long(b.String())), nil
+	args := []any{sql.Named("rows", b.String())}
+	if len(hashes) > 0 {
+		// A server keeps one plan for each length of the parameter.
+		padded := append(hashes, make([]byte, max(0, maxRows*sha256.Size-len(hashes)))...)
+		args = append(args, sql.Named("hashes", []byte(padded)))
+	}
+	return args, nil
 }
 
 // execRows runs a statement for a list, maxRows rows at a time.
 func (s *changes) execRows(ctx context.Context, tx *sql.Tx, name string, list [][]any, args ...any) (changed int64, err error) {
 	for part := range slices.Chunk(list, maxRows) {
-		rows, err := s.rowsArg(part)
+		rows, err := rowsArgs(part)
 		if err != nil {
 			return 0, err
 		}
-		n, err := s.exec(ctx, tx, name, append(slices.Clip(args), rows)...)
+		n, err := s.exec(ctx, tx, name, append(slices.Clip(args), rows...)...)
 		if err != nil {
 			return 0, err
 		}
@@ -53,8 +71,8 @@ func (s *changes) execRows(ctx context.Context, tx *sql.Tx, name string, list []
 func (s *changes) audit(ctx context.Context, tx *sql.Tx, normalized ...run.Audit) error {
 	for _, a := range normalized {
 		_, err := s.exec(ctx, tx, "audit_add", s.environment(), sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
-			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", s.engine.Long(string(a.Detail))),
-			sql.Named("level", s.key(a.Level)), sql.Named("run", a.Run), sql.Named("job", s.key(a.Batch)))
+			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", string(a.Detail)),
+			sql.Named("level", a.Level), sql.Named("run", a.Run), sql.Named("batch", a.Batch))
 		if err != nil {
 			return err
 		}

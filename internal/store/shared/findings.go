@@ -92,7 +92,7 @@ func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began boo
 		return false, err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "comparison_begin", s.environment(), sql.Named("id", c.ID), sql.Named("request", s.engine.Long(string(asked))),
+		n, err := s.exec(ctx, tx, "comparison_begin", s.environment(), sql.Named("id", c.ID), sql.Named("request", string(asked)),
 			sql.Named("named", boolInt(len(c.IDs) > 0)), sql.Named("night", boolInt(c.Night)), sql.Named("by", a.By), sql.Named("why", a.Why))
 		if began = n > 0; err != nil || !began {
 			return err
@@ -140,7 +140,7 @@ func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 	op := s.op("save comparison")
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "comparison_save", s.environment(), sql.Named("id", c.ID), sql.Named("step", int64(c.Step)),
-			sql.Named("position", s.engine.Long(c.Position)), sql.Named("error", c.Error), sql.Named("ended", boolInt(c.Ended)))
+			sql.Named("position", c.Position), sql.Named("error", c.Error), sql.Named("ended", boolInt(c.Ended)))
 		if err := requireRow(n, err, op, "another tick did this step"); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 		if err != nil {
 			return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
 		}
-		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID), sql.Named("counts", s.engine.Long(string(counts))))
+		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID), sql.Named("counts", string(counts)))
 		return err
 	})
 }
@@ -160,7 +160,7 @@ func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
 	rows := s.seenRows(put)
 	for _, class := range slices.Sorted(maps.Keys(rows)) {
-		room := []any{s.environment(), sql.Named("class", s.key(string(class))), sql.Named("most", int64(reconcile.MaxFindings))}
+		room := []any{s.environment(), sql.Named("class", string(class)), sql.Named("most", int64(reconcile.MaxFindings))}
 		for part := range slices.Chunk(rows[class], maxRows) {
 			known, err := s.execRows(ctx, tx, "findings_see", part)
 			if err != nil {
@@ -176,8 +176,8 @@ func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Co
 	drop = slices.Clone(drop)
 	slices.SortFunc(drop, reconcile.Key.Compare)
 	for _, k := range slices.Compact(drop) {
-		_, err := s.exec(ctx, tx, "findings_drop", s.environment(), sql.Named("class", s.key(string(k.Class))), sql.Named("line", k.Line),
-			sql.Named("key", s.key(run.DocumentKey(k.Document))))
+		_, err := s.exec(ctx, tx, "findings_drop", s.environment(), sql.Named("class", string(k.Class)), sql.Named("line", k.Line),
+			HashArg("key", run.DocumentKey(k.Document)))
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 	for _, k := range slices.SortedFunc(maps.Keys(last), reconcile.Key.Compare) {
 		f := last[k]
 		rows[k.Class] = append(rows[k.Class], []any{
-			k.Line, run.DocumentKey(k.Document), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), ops.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
+			k.Line, Hash(run.DocumentKey(k.Document)), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), ops.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
 			ops.Truncate(k.Document, ops.MaxSubject),
 		})
 	}
@@ -228,7 +228,7 @@ func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 			f.Class = class
 			list = append(list, f)
 			return err
-		}, s.environment(), sql.Named("class", s.key(string(class))), sql.Named("from", from), sql.Named("to", to), sql.Named("after", s.key(key)),
+		}, s.environment(), sql.Named("class", string(class)), sql.Named("from", from), sql.Named("to", to), HashArg("after_key", key),
 			sql.Named("suspects", boolInt(q.Suspects)), sql.Named("mends", boolInt(q.Mends)))
 		if err != nil {
 			return nil, err

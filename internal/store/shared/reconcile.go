@@ -113,8 +113,9 @@ func (r Rows) lines(ctx context.Context, statement string, each func(storedLine)
 
 // nullable has the columns of a ledger row that may be absent.
 type nullable struct {
-	us, sourceTS, hashVersion                                           sql.NullInt64
-	key, document, hash, sysName, outcome, writeID, detailRow, tracking sql.NullString
+	us, sourceTS, hashVersion           sql.NullInt64
+	document, sysName, outcome, writeID sql.NullString
+	key, hash, detailRow, tracking      Hash
 }
 
 // columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
@@ -127,10 +128,10 @@ func (n *nullable) columns(l *storedLine) []any {
 
 func (n *nullable) fill(l *storedLine) {
 	l.Ledger = reconcile.Ledger{
-		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: n.key.String}, DocumentID: n.document.String,
-		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: n.hash.String, HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
+		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: string(n.key)}, DocumentID: n.document.String,
+		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: string(n.hash), HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
 	}
-	l.DetailHash, l.TrackingHash = n.detailRow.String, n.tracking.String
+	l.DetailHash, l.TrackingHash = string(n.detailRow), string(n.tracking)
 }
 
 func unreadable(err error) error {

@@ -50,15 +50,15 @@ func ReportNames() []run.ReportName {
 		{Name: "batch-success", Meaning: "results of the batches of runs by day, of the last 7 days"},
 		{Name: "error-codes", Meaning: "failures of documents by code, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
 		{Name: "error-types", Meaning: "the same by type"},
-		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log, at any time"},
+		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log, of the last 7 days"},
 		{Name: "same-key", Meaning: "one manufacturer and part number with several UNSPSC codes, among the newest 100,000 lines"},
 	}
 }
 
 // ReportDialect is the SQL syntax of the reports in which the engines differ.
 type ReportDialect struct {
-	// Batch and ProcessingBatch are views of table job; the others are tables.
-	Run, Batch, ProcessingBatch, Worker, ErrorDetail, AuditLog string
+	// Batch is the view processing_job of table batch; the others are tables.
+	Run, Batch, Worker, ErrorDetail, AuditLog string
 	// Now is the time of the database's clock, in UTC.
 	Now string
 	// Top and Limit are as in Dialect.
@@ -66,7 +66,7 @@ type ReportDialect struct {
 	// The formats are for fmt. AgoFormat makes the time a whole number of seconds before Now. SecondsFormat makes the
 	// seconds between two times, a float. DayFormat makes the day of a time as text, such as 2025-12-18.
 	AgoFormat, SecondsFormat, DayFormat string
-	// NoIndex is as in RunDialect.
+	// NoIndex is as in Dialect.
 	NoIndex string
 	// Ledger, DetailTable and DetailKey are the ledger, IVCE_DTL and its key.
 	Ledger, DetailTable, DetailKey string

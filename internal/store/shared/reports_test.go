@@ -14,7 +14,7 @@ import (
 
 func TestEveryFileIsAReport(t *testing.T) {
 	texts, err := shared.ReportTexts(shared.ReportDialect{
-		Run: "the_runs", Batch: "the_batches", ProcessingBatch: "the_jobs", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
+		Run: "the_runs", Batch: "the_batches", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
 		Now: "the_clock()", Limit: "\nLIMIT @limit", AgoFormat: "ago(%d)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
 		Ledger: "the_ledger", DetailTable: "the_lines", DetailKey: "the_key", Columns: invoice.Columns(), Quote: strconv.Quote,
 	})

@@ -20,17 +20,23 @@ const (
 	LineHead = 5
 )
 
-// Request encodes the one JSON parameter of a write:
+// Payload has the two parameters of a write: JSON, and the hashes that it names by their places (hashList).
+type Payload struct {
+	JSON   string
+	Hashes []byte
+}
+
+// Request encodes the parameters of a write:
 //
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
 //	 "lines": [[detail id, item's number, position, row hash of each table, the values that differ from line to line ...], ...]}
 //
-// A value that several columns share is sent once (Slots). Values are texts or null. The JSON is appended to one buffer,
-// because a document may have thousands of lines.
+// Key and hashes are places in Hashes. A value that several columns share is sent once (Slots). Values are texts or null.
+// The JSON is appended to one buffer, because a document may have thousands of lines.
 //
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "values", for
 // a slot whose columns have different values; internal, code "encode".
-func Request(items []commit.Item, form Form) (string, error) {
+func Request(items []commit.Item, form Form) (Payload, error) {
 	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns()}
 	e.document, e.perLine, _ = Slots(e.columns)
 	e.raw(`{"items":[`)
@@ -48,7 +54,7 @@ func Request(items []commit.Item, form Form) (string, error) {
 		}
 	}
 	e.raw(`]}`)
-	return string(e.b), e.err
+	return Payload{string(e.b), e.hashes}, e.err
 }
 
 // Form is what an engine needs of a request. Nil functions change and add nothing.
@@ -65,13 +71,14 @@ type Form struct {
 type encoder struct {
 	Form
 	b       []byte
+	hashes  hashList
 	columns []invoice.Column
 	err     error
 
 	document, perLine []Slot
-	// lineValues and the hashes belong to the previous line. An item's duplicates share them.
-	lineValues               []invoice.Value
-	detailHash, trackingHash string
+	// lineValues and the places of the row hashes belong to the previous line. An item's duplicates share them.
+	lineValues       []invoice.Value
+	detail, tracking int
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -82,6 +89,15 @@ func (e *encoder) comma(n int) {
 	}
 }
 
+// place adds a hash and returns its place.
+func (e *encoder) place(hash string) int {
+	place, err := e.hashes.add(Hash(hash))
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	return place
+}
+
 // item appends number, id, key, version, source_ts, hash, hash version, mark, then the values that all lines share.
 // All arrays have one length; a mark's values are NULL.
 func (e *encoder) item(doc int, it commit.Item) {
@@ -90,13 +106,13 @@ func (e *encoder) item(doc int, it commit.Item) {
 	e.raw(",")
 	e.text(it.DocumentID)
 	e.raw(",")
-	e.text(it.Version.Key)
+	e.int(int64(e.place(it.Version.Key)))
 	e.raw(",")
 	e.int(it.Version.US)
 	e.raw(",")
 	e.int(it.SourceTS)
 	e.raw(",")
-	e.text(it.Hash)
+	e.int(int64(e.place(it.Hash)))
 	e.raw(",")
 	e.int(int64(it.HashVersion))
 	if it.FailureMark {
@@ -144,9 +160,13 @@ func (e *encoder) line(it commit.Item, doc, position int) {
 			if e.Stored != nil {
 				stored = e.Stored(stored)
 			}
-			e.detailHash, e.trackingHash = invoice.RowHashes(stored)
+			detail, tracking := invoice.RowHashes(stored)
+			e.detail, e.tracking = e.place(detail), e.place(tracking)
 		}
-		e.raw(`,"` + e.detailHash + `","` + e.trackingHash + `"`) // hex
+		e.raw(",")
+		e.int(int64(e.detail))
+		e.raw(",")
+		e.int(int64(e.tracking))
 	}
 	e.values(it, e.perLine, e.lineValues)
 	if e.Line != nil {

@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -48,12 +49,29 @@ type sent struct {
 	Lines [][]any `json:"lines"`
 }
 
-func read(t *testing.T, text string) sent {
+// read decodes a request and puts each hash in the place of its number.
+func read(t *testing.T, p shared.Payload) sent {
 	t.Helper()
 	var s sent
-	d := json.NewDecoder(strings.NewReader(text))
+	d := json.NewDecoder(strings.NewReader(p.JSON))
 	d.UseNumber()
 	require.NoError(t, d.Decode(&s))
+	hash := func(row []any, members ...int) {
+		for _, i := range members {
+			if row[i] == nil {
+				continue
+			}
+			place, err := row[i].(json.Number).Int64()
+			require.NoError(t, err)
+			row[i] = hex.EncodeToString(p.Hashes[32*place : 32*place+32])
+		}
+	}
+	for _, it := range s.Items {
+		hash(it, 2, 5)
+	}
+	for _, l := range s.Lines {
+		hash(l, 3, 4)
+	}
 	return s
 }
 
@@ -78,9 +96,9 @@ func spread(values []invoice.Value, perLine bool) []any {
 func TestRequest(t *testing.T) {
 	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
 	mark.FailureMark, mark.Values = true, nil
-	text, err := shared.Request([]commit.Item{good, mark}, shared.Form{})
+	p, err := shared.Request([]commit.Item{good, mark}, shared.Form{})
 	require.NoError(t, err)
-	s := read(t, text)
+	s := read(t, p)
 	n := func(digits string) json.Number { return json.Number(digits) }
 	hashVersion, err := json.Marshal(invoice.HashVersion)
 	require.NoError(t, err)
@@ -134,22 +152,22 @@ func TestSlotsDependOnMemberKindAndScale(t *testing.T) {
 
 func TestEveryTextArrives(t *testing.T) {
 	for _, id := range []string{`"`, `\`, "\x00", "\n", " ", "~", "\x7f", "<", "\u2028", "\u00e9", "\U0001f600"} {
-		text, err := shared.Request([]commit.Item{document(id, 1)}, shared.Form{})
+		p, err := shared.Request([]commit.Item{document(id, 1)}, shared.Form{})
 		require.NoError(t, err)
-		require.Equal(t, id, read(t, text).Items[0][1])
+		require.Equal(t, id, read(t, p).Items[0][1])
 	}
 }
 
 func TestTimesHaveTheAdaptersForm(t *testing.T) {
 	it := document("a", 1)
-	text, err := shared.Request([]commit.Item{it}, shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
+	p, err := shared.Request([]commit.Item{it}, shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
 	require.NoError(t, err)
 	for i, c := range invoice.Columns() {
 		if c.Kind == invoice.Time {
 			it.Values[i].Text = "at " + it.Values[i].Text
 		}
 	}
-	require.Equal(t, spread(it.Values, false), read(t, text).Items[0][shared.ItemHead:])
+	require.Equal(t, spread(it.Values, false), read(t, p).Items[0][shared.ItemHead:])
 }
 
 // A database would round or cut such a value silently, or replace it by NULL.
@@ -196,17 +214,33 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 }
 
 func TestAdoptionRows(t *testing.T) {
+	key, hash := invoice.Key("k"), invoice.Key("h")
 	row := adopt.Row{
-		Line: 5, Version: invoice.Version{US: 6, Key: "k"}, DocumentID: "<d>", SourceTS: 7, Hash: "h", HashVersion: 1, SysName: "web", Outcome: adopt.Adopted,
+		Line: 5, Version: invoice.Version{US: 6, Key: key}, DocumentID: "<d>", SourceTS: 7, Hash: hash, HashVersion: 1, SysName: "web", Outcome: adopt.Adopted,
 	}
 	failed := row
 	failed.Outcome = adopt.Failed
-	text, err := shared.AdoptionRows([]adopt.Row{row, failed})
+	p, err := shared.AdoptionRows([]adopt.Row{row, failed})
 	require.NoError(t, err)
-	require.JSONEq(t, `[[5,6,"k","<d>",7,"h",1,"web","adopted"],[5,6,"k","<d>",7,null,null,"web","failed"]]`, text)
-	text, err = shared.AdoptionRows(nil)
+	require.JSONEq(t, `[[5,6,0,"<d>",7,1,1,"web","adopted"],[5,6,2,"<d>",7,null,null,"web","failed"]]`, p.JSON)
+	require.Equal(t, key+hash+key, hex.EncodeToString(p.Hashes))
+	p, err = shared.AdoptionRows(nil)
 	require.NoError(t, err)
-	require.Equal(t, "[]", text)
+	require.Equal(t, shared.Payload{JSON: "[]"}, p)
+}
+
+// A text that is no hash would be stored as another one.
+func TestATextThatIsNoHashIsRefused(t *testing.T) {
+	for _, text := range []string{"", "k", invoice.Key("k")[1:], "xy" + invoice.Key("k")[2:]} {
+		it := document("a", 1)
+		it.Hash = text
+		_, err := shared.Request([]commit.Item{it}, shared.Form{})
+		require.Equal(t, "encode", fault.CodeOf(err), text)
+		_, err = shared.AdoptionRows([]adopt.Row{{Version: invoice.Version{Key: text}, Outcome: adopt.Failed}})
+		require.Equal(t, "encode", fault.CodeOf(err), text)
+	}
+	var h shared.Hash
+	require.Error(t, h.Scan(invoice.Key("k")), "a column of text")
 }
 
 func TestAdoptionMoved(t *testing.T) {

@@ -23,20 +23,18 @@ var runFiles embed.FS
 // RunDialect is the SQL syntax of the run store in which the engines differ.
 type RunDialect struct {
 	Dialect
-	// Batch is table job.
 	Batch, BatchItem, Worker, ErrorDetail string
 	// AgoFormat and InFormat are formats for fmt with the name of a parameter. They make the time that many
 	// milliseconds before and after now. Both have the precision of the columns, so a row written just now is not
 	// later than now.
 	AgoFormat, InFormat string
 	// ListOf is the table of a JSON array of arrays. It takes the parameter and the columns in the order of the inner
-	// arrays, each with its type on a server ("listed_id char(64)").
+	// arrays, each with its type on a server ("listed_id varchar(64)").
 	ListOf func(parameter string, columns []string) string
+	// HashFormat is a format for fmt with an expression of 32 bytes. It makes a hash of the columns' type.
+	HashFormat string
 	// UpdateByAlias makes an UPDATE by a list name the table in its FROM and the alias as its target.
 	UpdateByAlias bool
-	// NoIndex, before a column, keeps the engine from using the column's index. Rows of a list are found by their
-	// keys instead.
-	NoIndex string
 	// ForceOrder, at the end of a statement, makes the server start with the list and not with the table.
 	ForceOrder string
 }
@@ -73,6 +71,14 @@ func (d RunDialect) JoinTarget(table, alias string) string {
 	return ""
 }
 
+// Hash is a hash of a list, by its place in the parameter @hashes.
+func (d RunDialect) Hash(place string) string {
+	return fmt.Sprintf(d.HashFormat, "SUBSTRING(@hashes, 32 * "+place+" + 1, 32)")
+}
+
+// OneHash is a hash that is a parameter by itself.
+func (d RunDialect) OneHash(parameter string) string { return fmt.Sprintf(d.HashFormat, "@"+parameter) }
+
 // Failures lists the outcomes that failure_count counts, for IN.
 func (d RunDialect) Failures() string {
 	var list []string
@@ -104,17 +110,15 @@ type listData struct {
 type RunEngine struct {
 	Engine
 	RunDialect RunDialect
-	// Key makes the parameter of a key or status, whose column is compared byte by byte.
-	Key func(text string) any
 }
 
 func (e RunEngine) changes(texts map[string]string) changes {
-	return changes{statements: statements{engine: e.Engine, texts: texts}, key: e.Key}
+	return changes{statements{engine: e.Engine, texts: texts}}
 }
 
 // RunStore implements run.Store on a database. It is safe for concurrent use.
 //
-// Every transaction locks tables in one order: run, job, batch_item, worker, error_detail, audit_log. It locks the
+// Every transaction locks tables in one order: run, batch, batch_item, worker, error_detail, audit_log. It locks the
 // rows of a table in the order of their keys.
 type RunStore struct{ changes }
 
@@ -131,11 +135,11 @@ func NewRunStore(e RunEngine) *RunStore {
 
 // The statements that share a file. Each has a plan of its own.
 const (
-	stBatchesOfRun          = "jobs_of_run"
-	stBatchesOfRunByStatus  = "jobs_of_run_by_status"
-	stBatchesLatest         = "jobs_latest"
-	stBatchesLatestByStatus = "jobs_latest_by_status"
-	stBatchesList           = "jobs_list"
+	stBatchesOfRun          = "batches_of_run"
+	stBatchesOfRunByStatus  = "batches_of_run_by_status"
+	stBatchesLatest         = "batches_latest"
+	stBatchesLatestByStatus = "batches_latest_by_status"
+	stBatchesList           = "batches_list"
 	stItems                 = "items_page"
 	stItemsByOutcome        = "items_page_by_outcome"
 	stRunLease              = "run_lease"
@@ -225,7 +229,7 @@ func nullIfZero(n int64) any {
 // beginWorker adds the row of a worker that claimed a run or a batch.
 func (s *RunStore) beginWorker(ctx context.Context, tx *sql.Tx, kind string, w run.Worker, runID, batch string) error {
 	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind), sql.Named("instance", ops.Truncate(w.Instance, ops.MaxBy)),
-		sql.Named("run", runID), sql.Named("job", s.key(batch)))
+		sql.Named("run", runID), sql.Named("batch", batch))
 	return err
 }
 

@@ -43,7 +43,7 @@ func (s *RunStore) ClaimBatch(
 			return nil
 		}
 		before := c.Batch // names the former owner, if the epoch has not changed
-		n, err := s.exec(ctx, tx, "job_claim", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
+		n, err := s.exec(ctx, tx, "batch_claim", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),
 			sql.Named("attempt", int64(t.Attempt)), sql.Named("shown", int64(t.Epoch)), sql.Named("owner", w.ID), millis("stale", stale))
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func formerOwnerStatus(epoch, shown int) run.WorkerStatus {
 func (s *RunStore) completeClaim(ctx context.Context, tx *sql.Tx, c *run.Claimed, w run.Worker) (err error) {
 	c.Answer = run.Taken
 	c.Lease = run.BatchLease{Batch: c.Batch.ID, Run: c.Batch.Run, Owner: c.Batch.Owner, Epoch: c.Batch.Epoch}
-	if c.Open, err = s.readTexts(ctx, tx, "items_open", sql.Named("job", s.key(c.Batch.ID))); err != nil {
+	if c.Open, err = s.readTexts(ctx, tx, "items_open", sql.Named("batch", c.Batch.ID)); err != nil {
 		return err
 	}
 	return s.beginWorker(ctx, tx, kindWorker, w, c.Batch.Run, c.Batch.ID)
@@ -105,7 +105,7 @@ func (s *RunStore) completeClaim(ctx context.Context, tx *sql.Tx, c *run.Claimed
 
 // batchLeaseArgs are the parameters of parts/batch_leased.sql.
 func (s *RunStore) batchLeaseArgs(h run.BatchLease, more ...any) []any {
-	return append(more, sql.Named("job", s.key(h.Batch)), sql.Named("owner", h.Owner), sql.Named("epoch", int64(h.Epoch)))
+	return append(more, sql.Named("batch", h.Batch), sql.Named("owner", h.Owner), sql.Named("epoch", int64(h.Epoch)))
 }
 
 // BeatBatch implements run.Batches. It reads the run first, because of the order of locks.
@@ -115,7 +115,7 @@ func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool
 		if cancel, err = s.endRequested(ctx, tx, h.Run); err != nil {
 			return err
 		}
-		n, err := s.exec(ctx, tx, "job_beat", s.batchLeaseArgs(h)...)
+		n, err := s.exec(ctx, tx, "batch_beat", s.batchLeaseArgs(h)...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 			return fault.New(fault.Internal, op, "outcome", "expected an outcome, found %q", o.Outcome)
 		}
 		key := run.DocumentKey(o.Document)
-		last[key] = []any{key, h.Run, string(o.Outcome), nullIfEmpty(ops.Truncate(o.Code, ops.MaxBy))}
+		last[key] = []any{Hash(key), h.Run, string(o.Outcome), nullIfEmpty(ops.Truncate(o.Code, ops.MaxBy))}
 	}
 	items := make([][]any, 0, len(last))
 	for _, row := range last {
@@ -144,11 +144,11 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	}
 	sortByKey(items)
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "job_lease", s.batchLeaseArgs(h)...)
+		n, err := s.exec(ctx, tx, "batch_lease", s.batchLeaseArgs(h)...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
-		saved, err := s.execRows(ctx, tx, "items_save", items, sql.Named("job", s.key(h.Batch)))
+		saved, err := s.execRows(ctx, tx, "items_save", items, sql.Named("batch", h.Batch))
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease,
 			i, d.Document, nullIfZero(d.EntityID), ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
 		}
 	}
-	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run), sql.Named("job", s.key(h.Batch)))
+	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run), sql.Named("batch", h.Batch))
 	return err
 }
 
@@ -178,7 +178,7 @@ func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease,
 func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (stats run.BatchStats, err error) {
 	op := s.op("finish batch")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "job_lease", s.batchLeaseArgs(h)...)
+		n, err := s.exec(ctx, tx, "batch_lease", s.batchLeaseArgs(h)...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 			status, worker, outcomes = run.Failed, run.WorkerFailed, nil
 			reason = fmt.Sprintf("%d of %d documents have no outcome", stats.Total-stats.Success-stats.Failure, stats.Total)
 		}
-		n, err = s.exec(ctx, tx, "job_finish", s.batchLeaseArgs(h, sql.Named("status", s.key(string(status))), sql.Named("error", reason),
+		n, err = s.exec(ctx, tx, "batch_finish", s.batchLeaseArgs(h, sql.Named("status", string(status)), sql.Named("error", reason),
 			sql.Named("outcomes", string(outcomes)), sql.Named("success", int64(stats.Success)), sql.Named("failure", int64(stats.Failure)))...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
@@ -219,7 +219,7 @@ func (s *RunStore) countOutcomes(ctx context.Context, tx *sql.Tx, id string) (ru
 	if err != nil {
 		return run.BatchStats{}, err
 	}
-	found, err := counts[run.Outcome](ctx, s, tx, "items_count", sql.Named("job", s.key(id)))
+	found, err := counts[run.Outcome](ctx, s, tx, "items_count", sql.Named("batch", id))
 	if err != nil {
 		return run.BatchStats{}, err
 	}
@@ -239,14 +239,14 @@ func (s *RunStore) countOutcomes(ctx context.Context, tx *sql.Tx, id string) (ru
 // ReleaseBatch implements run.Batches.
 func (s *RunStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ...run.Audit) error {
 	return s.endBatchLease(ctx, s.op("release batch"), h, run.WorkerIdle, audits, func(tx *sql.Tx) (int64, error) {
-		return s.exec(ctx, tx, "job_release", s.batchLeaseArgs(h)...)
+		return s.exec(ctx, tx, "batch_release", s.batchLeaseArgs(h)...)
 	})
 }
 
 // FailBatch implements run.Batches.
 func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
 	return s.endBatchLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
-		n, err := s.exec(ctx, tx, "job_fail", s.batchLeaseArgs(h, sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)))...)
+		n, err := s.exec(ctx, tx, "batch_fail", s.batchLeaseArgs(h, sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)))...)
 		if err != nil || n == 0 {
 			return 0, err
 		}
@@ -257,7 +257,7 @@ func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason strin
 // saveCounts counts the outcomes of batches that failed in the same transaction; no worker adds outcomes after that.
 // One statement for both would read the documents before it locks the batches.
 func (s *RunStore) saveCounts(ctx context.Context, tx *sql.Tx, ids ...string) error {
-	_, err := s.execRows(ctx, tx, "jobs_count", keyRows(ids))
+	_, err := s.execRows(ctx, tx, "batches_count", keyRows(ids))
 	return err
 }
 
@@ -289,7 +289,7 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 		return run.Batch{}, nil, false, s.engine.Classify(op, err)
 	}
 	details := []run.ErrorDetail{}
-	err = s.page(ctx, op, "job_details", maxRows, func(rows *sql.Rows) error {
+	err = s.page(ctx, op, "batch_details", maxRows, func(rows *sql.Rows) error {
 		var d run.ErrorDetail
 		var at moment
 		if err := rows.Scan(&d.Document, &d.EntityID, &d.Code, &d.Message, &d.Type, &d.RetryCount, &d.Retryable, &at); err != nil {
@@ -298,7 +298,7 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 		d.At = at.Time
 		details = append(details, d)
 		return nil
-	}, sql.Named("job", s.key(id)))
+	}, sql.Named("batch", id))
 	if err != nil {
 		return run.Batch{}, nil, false, err
 	}
@@ -307,8 +307,8 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 
 // ListBatches implements run.Batches.
 func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
-	op, byRun, byStatus := s.op("list batches"), sql.Named("run", id), sql.Named("status", s.key(string(status)))
-	behind := sql.Named("after", s.key(after))
+	op, byRun, byStatus := s.op("list batches"), sql.Named("run", id), sql.Named("status", string(status))
+	behind := sql.Named("after", after)
 	switch {
 	case id == "" && status == "":
 		return s.readBatches(ctx, op, stBatchesLatest, limit, behind)
@@ -324,17 +324,17 @@ func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchS
 // Items implements run.Batches.
 func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
 	list := []run.ItemOutcome{}
-	name, args := stItems, []any{sql.Named("run", id), sql.Named("after", s.key(afterKey))}
+	name, args := stItems, []any{sql.Named("run", id), HashArg("after_key", afterKey)}
 	if len(outcomes) > 0 {
 		wanted := make([][]any, len(outcomes))
 		for i, o := range outcomes {
 			wanted[i] = []any{string(o)}
 		}
-		rows, err := s.rowsArg(wanted)
+		rows, err := rowsArgs(wanted)
 		if err != nil {
 			return nil, err
 		}
-		name, args = stItemsByOutcome, append(args, rows)
+		name, args = stItemsByOutcome, append(args, rows...)
 	}
 	err := s.page(ctx, s.op("read items"), name, limit, func(rows *sql.Rows) error {
 		var it run.ItemOutcome
@@ -363,7 +363,7 @@ func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bo
 		if err != nil || n == 0 {
 			return 0, err
 		}
-		if n, err = s.exec(ctx, tx, "job_requeue", sql.Named("job", s.key(id))); err != nil || n == 0 {
+		if n, err = s.exec(ctx, tx, "batch_requeue", sql.Named("batch", id)); err != nil || n == 0 {
 			return 0, err
 		}
 		_, err = s.exec(ctx, tx, "run_again", sql.Named("run", before.Run))
@@ -381,7 +381,7 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 		if of, _, err := s.readBrief(ctx, tx, before.Run); err != nil || of.Status == run.RunPurged {
 			return 0, err
 		}
-		n, err := s.exec(ctx, tx, "job_dead", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
+		n, err := s.exec(ctx, tx, "batch_dead", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),
 			sql.Named("attempt", int64(attempt)), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return 0, err

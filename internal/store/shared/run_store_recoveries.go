@@ -13,7 +13,7 @@ import (
 
 // Unsent implements run.Recoveries.
 func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
-	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", s.key(string(run.PendingQueue))), sql.Named("after", s.key("")))
+	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", string(run.PendingQueue)), sql.Named("after", ""))
 }
 
 // attemptRows makes sorted rows of batches with their attempts.
@@ -35,7 +35,7 @@ func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, batches []run
 				return err
 			}
 		}
-		changed, err = s.execRows(ctx, tx, "jobs_queued", attemptRows(batches))
+		changed, err = s.execRows(ctx, tx, "batches_queued", attemptRows(batches))
 		return err
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *RunStore) MarkUnsent(
 				return err
 			}
 		}
-		if requeued, err = s.execRows(ctx, tx, "jobs_unsent", list, why, sql.Named("counted", boolInt(counted))); err != nil {
+		if requeued, err = s.execRows(ctx, tx, "batches_unsent", list, why, sql.Named("counted", boolInt(counted))); err != nil {
 			return err
 		}
 		failed = len(refused)
@@ -75,11 +75,11 @@ func (s *RunStore) failRefused(ctx context.Context, tx *sql.Tx, list [][]any, wh
 	most := sql.Named("most", int64(run.MaxQueueAttempts))
 	var found []run.Batch
 	for part := range slices.Chunk(list, maxRows) {
-		rows, err := s.rowsArg(part)
+		rows, err := rowsArgs(part)
 		if err != nil {
 			return nil, err
 		}
-		more, err := s.readAttempts(ctx, tx, "jobs_refused", rows, most)
+		more, err := s.readAttempts(ctx, tx, "batches_refused", append(rows, most)...)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (s *RunStore) failRefused(ctx context.Context, tx *sql.Tx, list [][]any, wh
 	}
 	slices.SortFunc(found, func(a, b run.Batch) int { return strings.Compare(a.ID, b.ID) })
 	for _, j := range found {
-		n, err := s.exec(ctx, tx, "job_refused", sql.Named("job", s.key(j.ID)), sql.Named("attempt", int64(j.Attempt)), most, why,
+		n, err := s.exec(ctx, tx, "batch_refused", sql.Named("batch", j.ID), sql.Named("attempt", int64(j.Attempt)), most, why,
 			sql.Named("given_up", run.MaxQueueError))
 		if err != nil {
 			return nil, err
@@ -135,12 +135,12 @@ func (s *RunStore) readAttempts(ctx context.Context, tx *sql.Tx, name string, ar
 
 // ToSend implements run.Recoveries.
 func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run.Batch, error) {
-	return s.readBatches(ctx, s.op("batches to send"), "jobs_to_send", limit, sql.Named("sys_name", sysName))
+	return s.readBatches(ctx, s.op("batches to send"), "batches_to_send", limit, sql.Named("sys_name", sysName))
 }
 
 // OnTheWay implements run.Recoveries.
 func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheWay, err error) {
-	err = s.each(ctx, s.engine.Read, "jobs_on_the_way", func(rows *sql.Rows) error {
+	err = s.each(ctx, s.engine.Read, "batches_on_the_way", func(rows *sql.Rows) error {
 		return rows.Scan(&all.Busy, &all.Retry, &all.HandingOff)
 	}, sql.Named("sys_name", sysName))
 	return all, s.engine.Classify(s.op("on the way"), err)
@@ -150,11 +150,11 @@ func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheW
 func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error) {
 	var changed int64
 	err := s.inTx(ctx, s.op("silent runs"), func(tx *sql.Tx) error {
-		list, err := s.candidates(ctx, tx, "jobs_silent", limit, sql.Named("sys_name", sysName), millis("silent", silent))
+		list, err := s.candidates(ctx, tx, "batches_silent", limit, sql.Named("sys_name", sysName), millis("silent", silent))
 		if err != nil {
 			return err
 		}
-		changed, err = s.execRows(ctx, tx, "jobs_silenced", list)
+		changed, err = s.execRows(ctx, tx, "batches_silenced", list)
 		return err
 	})
 	if err != nil {
@@ -179,11 +179,11 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 	var rescued, failed int64
 	err = s.inTx(ctx, s.op("rescue"), func(tx *sql.Tx) error {
 		sys, staleFor, releasedFor := sql.Named("sys_name", sysName), millis("stale", stale), millis("released", released)
-		list, err := s.candidates(ctx, tx, "jobs_dead", limit, sys, staleFor, releasedFor)
+		list, err := s.candidates(ctx, tx, "batches_dead", limit, sys, staleFor, releasedFor)
 		if err != nil {
 			return err
 		}
-		if rescued, err = s.execRows(ctx, tx, "jobs_rescue", list, staleFor, releasedFor); err != nil || limit <= 0 {
+		if rescued, err = s.execRows(ctx, tx, "batches_rescue", list, staleFor, releasedFor); err != nil || limit <= 0 {
 			return err
 		}
 		ids, err := s.readTexts(ctx, tx, "workers_dead", sys, staleFor, sql.Named("limit", int64(limit)))

@@ -40,7 +40,7 @@ func scanRun(rows *sql.Rows, more ...any) (r run.Run, err error) {
 // elapsed is the time between two times. It is at least 0, because rounding can make the first one the later.
 func elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
-// scanBatch reads the columns of parts/job_columns.sql.
+// scanBatch reads the columns of parts/batch_columns.sql.
 func scanBatch(rows *sql.Rows) (run.Batch, error) {
 	var j run.Batch
 	var lastQueueError, reason, owner sql.NullString
@@ -84,11 +84,11 @@ func (s *RunStore) endRequested(ctx context.Context, db querier, id string) (can
 }
 
 func (s *RunStore) readBatch(ctx context.Context, db querier, id string) (j run.Batch, found bool, err error) {
-	err = s.each(ctx, db, "job_read", func(rows *sql.Rows) error {
+	err = s.each(ctx, db, "batch_read", func(rows *sql.Rows) error {
 		found = true
 		j, err = scanBatch(rows)
 		return err
-	}, sql.Named("job", s.key(id)))
+	}, sql.Named("batch", id))
 	return j, found && err == nil, err
 }
 
@@ -123,7 +123,7 @@ func counts[K ~string](ctx context.Context, s *RunStore, db querier, name string
 
 // readStats counts a run's batches and documents.
 func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats run.Stats, err error) {
-	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_jobs", sql.Named("run", id)); err != nil {
+	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_batches", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}
 	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {

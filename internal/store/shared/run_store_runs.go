@@ -25,7 +25,7 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", r.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", string(r.Kind)),
-			sql.Named("filter", s.engine.Long(string(r.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
+			sql.Named("filter", string(r.Filter)), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
 			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
 			sql.Named("named", int64(run.Named(r.Filter))), sql.Named("by", r.RequestedBy), sql.Named("why", r.Why))
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *RunStore) ListRuns(ctx context.Context, before string, limit int) ([]ru
 		r.Filter = rawOf(filter)
 		list = append(list, r)
 		return err
-	}, s.environment(), sql.Named("before", before))
+	}, s.environment(), sql.Named("before_run", before))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *RunStore) Stats(ctx context.Context, id string) (run.Stats, error) {
 
 // BatchCounts implements run.Runs.
 func (s *RunStore) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
-	found, err := counts[run.BatchStatus](ctx, s, s.engine.Read, "run_jobs", sql.Named("run", id))
+	found, err := counts[run.BatchStatus](ctx, s, s.engine.Read, "run_batches", sql.Named("run", id))
 	return found, s.engine.Classify(s.op("count batches"), err)
 }
 
@@ -135,20 +135,22 @@ func (s *RunStore) Known(ctx context.Context, id string, documents []string) (ma
 	list := make([][]any, len(documents))
 	for i, d := range documents {
 		key := run.DocumentKey(d)
-		byKey[key], list[i] = d, []any{key}
+		byKey[key], list[i] = d, []any{Hash(key)}
 	}
 	known := map[string]bool{}
 	for part := range slices.Chunk(list, maxKnownPage) {
-		rows, err := s.rowsArg(part)
+		rows, err := rowsArgs(part)
 		if err != nil {
 			return nil, err
 		}
-		keys, err := s.readTexts(ctx, s.engine.Read, "items_known", sql.Named("run", id), rows)
+		err = s.each(ctx, s.engine.Read, "items_known", func(rows *sql.Rows) error {
+			var key Hash
+			err := rows.Scan(&key)
+			known[byKey[string(key)]] = true
+			return err
+		}, append(rows, sql.Named("run", id))...)
 		if err != nil {
 			return nil, s.engine.Classify(op, err)
-		}
-		for _, key := range keys {
-			known[byKey[key]] = true
 		}
 	}
 	return known, nil
@@ -173,7 +175,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 			documents += len(b)
 		}
 		n, err := s.exec(ctx, tx, "run_add", runLeaseArgs(l, sql.Named("first", int64(c.First)), sql.Named("batches", int64(len(c.Batches))),
-			sql.Named("documents", int64(documents)), sql.Named("watermark", s.engine.Long(c.Watermark)), millis("wait", c.Wait))...)
+			sql.Named("documents", int64(documents)), sql.Named("watermark", c.Watermark), millis("wait", c.Wait))...)
 		if err := requireRow(n, err, op, "this manager no longer has the run, the run is asked to end, or it has other batches"); err != nil {
 			return err
 		}
@@ -222,10 +224,10 @@ func (s *RunStore) addBatches(ctx context.Context, tx *sql.Tx, op, id string, c 
 		batch := run.BatchID(r.SysName, id, c.First+i)
 		batches = append(batches, []any{batch, c.First + i, len(documents)})
 		for position, d := range documents {
-			items = append(items, []any{run.DocumentKey(d), d, batch, position})
+			items = append(items, []any{Hash(run.DocumentKey(d)), d, batch, position})
 		}
 	}
-	_, err = s.execRows(ctx, tx, "jobs_insert", batches, sql.Named("run", id), sql.Named("status", s.key(string(c.Initial))),
+	_, err = s.execRows(ctx, tx, "batches_insert", batches, sql.Named("run", id), sql.Named("status", string(c.Initial)),
 		sql.Named("attempt", int64(run.FirstAttempt)))
 	if err != nil {
 		return err
@@ -240,7 +242,13 @@ func (s *RunStore) addBatches(ctx context.Context, tx *sql.Tx, op, id string, c 
 
 // sortByKey sorts rows by their first column, the order in which all transactions lock rows.
 func sortByKey(list [][]any) {
-	slices.SortFunc(list, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
+	text := func(row []any) string {
+		if h, ok := row[0].(Hash); ok {
+			return string(h)
+		}
+		return row[0].(string)
+	}
+	slices.SortFunc(list, func(a, b []any) int { return strings.Compare(text(a), text(b)) })
 }
 
 // keyRows makes sorted rows of one column.
@@ -336,14 +344,14 @@ func (s *RunStore) endIfDue(ctx context.Context, tx *sql.Tx, id string, stale ti
 	if n, err = s.exec(ctx, tx, "run_cancelled", sql.Named("run", id), millis("stale", stale)); err != nil || n == 0 {
 		return "", err
 	}
-	open, err := s.readTexts(ctx, tx, "jobs_open", sql.Named("run", id))
+	open, err := s.readTexts(ctx, tx, "batches_open", sql.Named("run", id))
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.execRows(ctx, tx, "jobs_cancel", keyRows(open), sql.Named("cancelled", run.CancelledError)); err != nil {
+	if _, err := s.execRows(ctx, tx, "batches_cancel", keyRows(open), sql.Named("cancelled", run.CancelledError)); err != nil {
 		return "", err
 	}
-	cut, err := s.readTexts(ctx, tx, "jobs_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
+	cut, err := s.readTexts(ctx, tx, "batches_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
 	if err != nil {
 		return "", err
 	}
@@ -410,15 +418,15 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 			return 0, err
 		}
 		cancelled := sql.Named("cancelled", run.CancelledError)
-		waiting, err := s.readTexts(ctx, tx, "jobs_waiting", sql.Named("run", id))
+		waiting, err := s.readTexts(ctx, tx, "batches_waiting", sql.Named("run", id))
 		if err != nil {
 			return 0, err
 		}
-		given, err := s.readTexts(ctx, tx, "jobs_cancelled", sql.Named("run", id), cancelled)
+		given, err := s.readTexts(ctx, tx, "batches_cancelled", sql.Named("run", id), cancelled)
 		if err != nil {
 			return 0, err
 		}
-		_, err = s.execRows(ctx, tx, "jobs_resume", keyRows(append(waiting, given...)), cancelled)
+		_, err = s.execRows(ctx, tx, "batches_resume", keyRows(append(waiting, given...)), cancelled)
 		return n, err
 	})
 }

@@ -18,8 +18,8 @@ import (
 func testDialect() shared.RunDialect {
 	return shared.RunDialect{
 		Dialect: shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
-		Batch:   "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
-		AgoFormat: "ago(%s)", InFormat: "ahead(%s)",
+		Batch:   "the_batches", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
+		AgoFormat: "ago(%s)", InFormat: "ahead(%s)", HashFormat: "%s",
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
 		},
@@ -33,11 +33,11 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	files, err := os.ReadDir("runs")
 	require.NoError(t, err)
 	for _, f := range files {
-		if name := strings.TrimSuffix(f.Name(), ".sql"); name != "parts" && name != "jobs_list" {
+		if name := strings.TrimSuffix(f.Name(), ".sql"); name != "parts" && name != "batches_list" {
 			require.Contains(t, texts, name)
 		}
 	}
-	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_lease are two")
+	require.Len(t, texts, len(files)-2+4+2, "batches_list is four, items_page and run_lease are two")
 	for name, text := range texts {
 		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
@@ -64,9 +64,9 @@ func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
 			continue
 		}
 		writes++
-		require.Regexp(t, `list\(@rows|\b(run_id = @run|job_id = @job|worker_id = @owner)\b`, text, name)
-		if strings.HasPrefix(text, "UPDATE the_jobs") && !strings.Contains(text, "list(@rows") {
-			require.Contains(t, text, "job_id = @job", name)
+		require.Regexp(t, `list\(@rows|\b(run_id = @run|batch_id = @batch|worker_id = @owner)\b`, text, name)
+		if strings.HasPrefix(text, "UPDATE the_batches") && !strings.Contains(text, "list(@rows") {
+			require.Contains(t, text, "batch_id = @batch", name)
 		}
 	}
 	require.Greater(t, writes, 25)
@@ -100,7 +100,7 @@ func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
 	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	for _, s := range run.BatchStatuses() {
-		require.Contains(t, texts["run_jobs"], "'"+string(s)+"'")
+		require.Contains(t, texts["run_batches"], "'"+string(s)+"'")
 	}
 }
 
@@ -116,8 +116,8 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	for name := range texts {
 		require.Contains(t, code.String(), `"`+name+`"`)
 	}
-	for _, found := range regexp.MustCompile(`"((?:run|runs|job|jobs|items?|workers?|details|audit)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
-		if name := found[1]; name != "jobs_list" && name != "run_exists" {
+	for _, found := range regexp.MustCompile(`"((?:run|runs|batch|batches|items?|workers?|details|audit)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
+		if name := found[1]; !slices.Contains([]string{"batches_list", "batch_size", "run_exists"}, name) {
 			require.Contains(t, texts, name)
 		}
 	}
@@ -161,7 +161,7 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 	changes := 0
 	for name, text := range texts {
 		text = withoutHead(text)
-		if !strings.HasPrefix(text, "UPDATE the_jobs") {
+		if !strings.HasPrefix(text, "UPDATE the_batches") {
 			continue
 		}
 		target := to.FindStringSubmatch(text)

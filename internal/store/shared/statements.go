@@ -38,7 +38,11 @@ type querier interface {
 
 // exec runs one statement and returns the number of rows that it changed.
 func (s *statements) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
-	res, err := db.ExecContext(ctx, s.texts[name], args...)
+	bound, err := s.bind(args)
+	if err != nil {
+		return 0, err
+	}
+	res, err := db.ExecContext(ctx, s.texts[name], bound...)
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +64,11 @@ func (s *statements) inTx(ctx context.Context, op string, f func(tx *sql.Tx) err
 
 // each calls f for each row of a query. It returns the driver's or f's error, including an error after the last row.
 func (s *statements) each(ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any) error {
-	rows, err := db.QueryContext(ctx, s.texts[name], args...)
+	bound, err := s.bind(args)
+	if err != nil {
+		return err
+	}
+	rows, err := db.QueryContext(ctx, s.texts[name], bound...)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 		for _, st := range []struct {
 			name string
 			args []any
-		}{{adStage, nil}, {adLoad, []any{rows}}, {adUpdate, []any{p.Run}}, {adInsert, []any{p.Run}}} {
+		}{{adStage, nil}, {adLoad, []any{rows.JSON, rows.Hashes}}, {adUpdate, []any{p.Run}}, {adInsert, []any{p.Run}}} {
 			if err := s.execAdoption(ctx, tx, st.name, st.args...); err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), invoice.Key(document))
+	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), shared.HashArg("key", invoice.Key(document)))
 }
 
 // ledgerRows reads rows of the ledger.
@@ -139,12 +139,12 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 	var rows []adopt.Row
 	for found.Next() {
 		var r adopt.Row
-		var hash sql.NullString
+		var key, hash shared.Hash
 		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
+		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
 			return nil, classify(op, err)
 		}
-		r.Hash, r.HashVersion = hash.String, int(version.Int64)
+		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
 		rows = append(rows, r)
 	}
 	return rows, classify(op, found.Err())

@@ -70,7 +70,7 @@ type request struct {
 	statement func(name string) statement
 	hook      func(ctx context.Context, tx *sql.Tx, name string) error
 	items     []commit.Item
-	payload   string
+	payload   shared.Payload
 	mode      commit.Mode
 	known     breaker.Heartbeat
 }
@@ -143,8 +143,8 @@ func (r *request) stage(ctx context.Context) error {
 		{stClearItems, nil},
 		{stClearRows, nil},
 		{stSend, []any{r.known.SysName}},
-		{stLoadItems, []any{r.payload}},
-		{stLoadRows, []any{r.payload}},
+		{stLoadItems, []any{r.payload.JSON, r.payload.Hashes}},
+		{stLoadRows, []any{r.payload.JSON, r.payload.Hashes}},
 		{stMissing, nil},
 		{stLeaveOut, nil},
 	} {

@@ -8,14 +8,14 @@ import (
 func dialect() shared.Dialect {
 	return shared.Dialect{
 		Run: "sqlwriter_run", AuditLog: "sqlwriter_audit_log",
-		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
+		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit", NoIndex: "+",
 	}
 }
 
 func (s *Store) engine(sysName string) shared.Engine {
 	return shared.Engine{
 		Dialect: dialect(), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
-		Long: func(text string) any { return text }, Classify: classifyDependency,
+		Bind: func(_ shared.ParameterType, text string) any { return text }, Classify: classifyDependency,
 	}
 }
 

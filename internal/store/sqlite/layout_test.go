@@ -80,7 +80,7 @@ func TestTheLedgersHashesDoNotDependOnTheLayout(t *testing.T) {
 		s, _ := named(t, l, 1, 2)
 		require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
 		require.NoError(t, s.Reader().QueryRowContext(t.Context(),
-			`SELECT content_hash, detail_row_hash, tracking_row_hash FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1], &hashes[i][2]))
+			`SELECT hex(content_hash), hex(detail_row_hash), hex(tracking_row_hash) FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1], &hashes[i][2]))
 	}
 	require.Len(t, hashes[0][1], 64)
 	require.Equal(t, hashes[0], hashes[1])

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"flag"
@@ -60,8 +61,8 @@ func TestMillion(t *testing.T) {
 			all = append(all, statement{of.name, name, took[len(took)/2], took[len(took)*99/100]})
 		}
 	}
-	for _, table := range []string{"job", "error_detail"} { // a page shows a batch of this environment, which its id tells
-		d.exec(t, fmt.Sprintf("UPDATE sqlwriter_%s SET job_id = '%s' WHERE job_id = printf('%%064d', 1)", table, run.BatchID("web", bigRun, 1)))
+	for _, table := range []string{"batch", "error_detail"} { // a page shows a batch of this environment, which its id tells
+		d.exec(t, fmt.Sprintf("UPDATE sqlwriter_%s SET batch_id = '%s' WHERE batch_id = printf('%%064d', 1)", table, run.BatchID("web", bigRun, 1)))
 	}
 	pages := timePages(t, d.Store, times)
 	if *millionPage == "" {
@@ -122,7 +123,7 @@ func (d db) fill(t *testing.T, n int) {
 			'manager', 1, {30 days}, {30 days}, CASE WHEN i % 10000 <> 1 THEN {30 days} END, {30 days}
 		FROM n`,
 		`UPDATE sqlwriter_run SET documents = {n}, batches = {n} / 100 WHERE run_id = 'run-1'`,
-		`INSERT INTO sqlwriter_job (job_id, run_id, number, status, attempt, owner, epoch, heartbeat_at, queued_at, claimed_at,
+		`INSERT INTO sqlwriter_batch (batch_id, run_id, number, status, attempt, owner, epoch, heartbeat_at, queued_at, claimed_at,
 			process_start_time, process_end_time, created_at, updated_at, total_count, success_count, failure_count, outcomes, error)
 		SELECT printf('%064d', i), CASE WHEN i <= {n} / 100 THEN 'run-1' ELSE 'run-' || i END, i,
 			CASE WHEN i = 1 THEN 'processing' WHEN i % 100 = 2 THEN 'failed' WHEN i % 4 <> 0 THEN 'completed'
@@ -131,27 +132,27 @@ func (d db) fill(t *testing.T, n int) {
 			
 			{30 days}, {30 days}, 100, 98, 2, CASE WHEN i <> 1 AND i % 4 <> 0 AND i % 100 <> 2 THEN '{"committed":98,"failed":' || (2 + i % 100) || '}' END, CASE WHEN i % 200 = 2 THEN 'cancelled' END
 		FROM (SELECT i, part * 50 AS part FROM n WHERE i <= {n} / 50)`,
-		`INSERT INTO sqlwriter_batch_item (run_id, document_key, document_id, job_id, position, outcome, code, updated_at)
+		`INSERT INTO sqlwriter_batch_item (run_id, document_key, document_id, batch_id, position, outcome, code, updated_at)
 		SELECT 'run-1', k, '2025-12-17 10:30:15.123456-06:00-0001-' || i, printf('%064d', (i + 99) / 100), i % 100,
 			CASE WHEN i % 50 = 1 THEN 'failed' WHEN i > 50 THEN 'committed' END, CASE WHEN i % 50 = 1 THEN '2628' END, {30 days}
-		FROM (SELECT i, part, lower(hex(randomblob(32))) AS k FROM n) ORDER BY k`,
-		`INSERT INTO sqlwriter_worker (worker_id, kind, instance, status, run_id, job_id, started_at, heartbeat_at)
+		FROM (SELECT i, part, randomblob(32) AS k FROM n) ORDER BY k`,
+		`INSERT INTO sqlwriter_worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at)
 		SELECT 'worker-' || i, 'worker', 'here', CASE WHEN i <= 20 THEN 'RUNNING' ELSE 'COMPLETED' END, 'run-1', printf('%064d', i), {30 days}, {30 days}
 		FROM (SELECT i, part * 50 AS part FROM n WHERE i <= {n} / 50)`,
-		`INSERT INTO sqlwriter_audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, job_id)
+		`INSERT INTO sqlwriter_audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, batch_id)
 		SELECT {7 days}, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END,
 			CASE WHEN i % 1000 = 3 THEN 'ERROR' WHEN i % 100 = 3 THEN 'WARN' WHEN i % 10000 = 4 THEN NULL ELSE 'INFO' END,
 			CASE i % 4 WHEN 0 THEN 'BATCH_CREATED' WHEN 1 THEN 'BATCH_START' ELSE 'BATCH_DONE' END,
 			'worker-' || i, 'the text of a reason', 'subject', CASE WHEN i % 4 = 0 THEN 'run-' || i ELSE 'run-1' END, printf('%064d', i)
 		FROM n`,
-		`INSERT INTO sqlwriter_error_detail (sys_name, run_id, job_id, document_id, entity_id, error_code, error_message, error_type,
+		`INSERT INTO sqlwriter_error_detail (sys_name, run_id, batch_id, document_id, entity_id, error_code, error_message, error_type,
 			retry_count, is_retryable, created_at)
 		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 2 = 0 THEN 'run-1' ELSE 'run-2' END,
 			printf('%064d', 1 + i % 100), '2025-12-17 10:30:15.123456-06:00-0001-' || (i / 3), i / 3,
 			'validation.' || (i % 40), printf('%0150d', i), 'VALIDATION', i % 6, 1, {7 days}
 		FROM n`,
 		`INSERT INTO sqlwriter_finding (sys_name, class, detail_id, document_key, document_id, first_seen, last_seen, mark, sure, detail, mends)
-		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, {class}, i, lower(hex(randomblob(32))),
+		SELECT CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, {class}, i, randomblob(32),
 			'2025-12-17 10:30:15.123456-06:00-0001-' || i, {30 days}, {30 days}, printf('%064d', i), i % 9 < 8, 'MFR_NM and PRT_NUM of IVCE_DTL differ', i % 2
 		FROM n WHERE i <= 50000`,
 		`DROP TABLE n`,
@@ -167,24 +168,30 @@ func (d db) fill(t *testing.T, n int) {
 
 // parameters has the values of the statements' parameters. A list of a statement is in lists.
 func parameters() map[string]any {
-	job := strings.Repeat("0", 63) + "1"
+	batch := strings.Repeat("0", 63) + "1"
 	return map[string]any{
-		"run": bigRun, "job": job, "owner": "worker-1", "epoch": 1, "shown": 1, "attempt": 0, "stale": 600_000, "released": 600_000, "silent": 1_800_000,
-		"sys_name": "web", "limit": 100, "after": "", "before": "", "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
+		"run": bigRun, "batch": batch, "owner": "worker-1", "epoch": 1, "shown": 1, "attempt": 0, "stale": 600_000, "released": 600_000, "silent": 1_800_000,
+		"sys_name": "web", "limit": 100, "after": "", "after_key": make([]byte, 32), "before_run": "", "before": 1_000_000, "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
 		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1, "most": 3, "given_up": "x",
 		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
-		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7, "key": "", "id": "2025-12-18", "night": 1, "step": 1, "position": "",
+		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7, "key": make([]byte, 32), "id": "2025-12-18", "night": 1, "step": 1, "position": "",
 		"request": "{}",
 		"kind":    "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
 	}
+}
+
+// keyOf are the bytes of a document's key.
+func keyOf(document string) []byte {
+	sum := sha256.Sum256([]byte(document))
+	return sum[:]
 }
 
 // lists has the rows of the statements that take a list.
 func (d db) lists(t *testing.T) map[string][][]any {
 	t.Helper()
 	var keys, batches, added, workers, items, outcomes, details [][]any
-	d.rows(t, `SELECT document_key FROM sqlwriter_batch_item WHERE job_id = printf('%064d', 1) ORDER BY document_key`, func(rows *sql.Rows) error {
-		var key string
+	d.rows(t, `SELECT document_key FROM sqlwriter_batch_item WHERE batch_id = printf('%064d', 1) ORDER BY document_key`, func(rows *sql.Rows) error {
+		var key []byte
 		err := rows.Scan(&key)
 		keys = append(keys, []any{key})
 		outcomes = append(outcomes, []any{key, bigRun, "committed", nil})
@@ -193,21 +200,21 @@ func (d db) lists(t *testing.T) map[string][][]any {
 	findings := map[string][][]any{}
 	d.rows(t, `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' LIMIT 100`, func(rows *sql.Rows) error {
 		var line int64
-		var key string
+		var key []byte
 		err := rows.Scan(&line, &key)
 		findings["see"] = append(findings["see"], []any{line, key, "edited", "web", "a mark", 1, "the status differs", 0})
 		return err
 	})
 	for i := range 100 {
-		findings["insert"] = append(findings["insert"], []any{i, run.DocumentKey("a document"), "edited", "web", "a mark", 0, "the status differs", 0, "a document"})
+		findings["insert"] = append(findings["insert"], []any{i, keyOf("a document"), "edited", "web", "a mark", 0, "the status differs", 0, "a document"})
 		batches = append(batches, []any{fmt.Sprintf("%064d", 4+4*i), 0})
 		added = append(added, []any{fmt.Sprintf("new%061d", i), 1_000_000 + i, 100})
 		workers = append(workers, []any{fmt.Sprint("worker-", i)})
-		items = append(items, []any{run.DocumentKey(fmt.Sprint(i)), "a document", fmt.Sprintf("new%061d", i), i})
+		items = append(items, []any{keyOf(fmt.Sprint(i)), "a document", fmt.Sprintf("new%061d", i), i})
 		details = append(details, []any{i, "a document", i, "validation.too_long", "a message", "VALIDATION", 1, 1})
 	}
 	return map[string][][]any{
-		"items_known": keys, "items_save": outcomes, "items_insert": items, "jobs_insert": added, "workers_rescue": workers, "details_insert": details,
+		"items_known": keys, "items_save": outcomes, "items_insert": items, "batches_insert": added, "workers_rescue": workers, "details_insert": details,
 		"items_page_by_outcome": {{"failed"}, {"deferred"}}, "": batches,
 		"findings_see": findings["see"], "findings_insert": findings["insert"],
 	}
@@ -218,8 +225,6 @@ func (d db) time(t *testing.T, name, text string, lists map[string][][]any, time
 	t.Helper()
 	values := parameters()
 	switch name {
-	case "audits", "audits_of_run", "audits_of_action", "audits_of_action_of_run", "audits_notable", "audits_notable_of_run":
-		values["before"] = 1_000_000
 	case "run_start":
 		values["run"] = "new"
 	case "findings_insert":
@@ -231,7 +236,19 @@ func (d db) time(t *testing.T, name, text string, lists map[string][][]any, time
 	if !ok {
 		list = lists[""]
 	}
-	rows, err := json.Marshal(list)
+	var hashes []byte
+	sent := make([][]any, len(list))
+	for i, row := range list {
+		sent[i] = slices.Clone(row)
+		for j, v := range row {
+			if key, ok := v.([]byte); ok {
+				sent[i][j] = len(hashes) / len(key)
+				hashes = append(hashes, key...)
+			}
+		}
+	}
+	values["hashes"] = hashes
+	rows, err := json.Marshal(sent)
 	require.NoError(t, err)
 	values["rows"] = string(rows)
 	var args []any

@@ -9,7 +9,7 @@ import (
 // reportDialect is SQLite's syntax. Times are texts that sort by time.
 func reportDialect(l invoice.Layout) shared.ReportDialect {
 	return shared.ReportDialect{
-		Run: "sqlwriter_run", Batch: "sqlwriter_batch", ProcessingBatch: "sqlwriter_processing_job", Worker: "sqlwriter_worker",
+		Run: "sqlwriter_run", Batch: "sqlwriter_processing_job", Worker: "sqlwriter_worker",
 		ErrorDetail: "sqlwriter_error_detail", AuditLog: "sqlwriter_audit_log",
 		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
 		AgoFormat:     "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-%d seconds')",

@@ -62,7 +62,7 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	columns := invoice.Columns()
 	var position int
 	var version sql.NullInt64
-	var detail, tracking sql.NullString
+	var detail, tracking shared.Hash
 	texts := make([]sql.NullString, len(columns))
 	to := []any{&l.item, &position, &l.keepStatus, &version, &detail, &tracking, &p.Tracked}
 	for i := range texts {
@@ -71,7 +71,7 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	if err := rows.Scan(to...); err != nil {
 		return l, p, fmt.Errorf("scan: %w", err)
 	}
-	p.HashVersion, p.DetailHash, p.TrackingHash = int(version.Int64), detail.String, tracking.String
+	p.HashVersion, p.DetailHash, p.TrackingHash = int(version.Int64), string(detail), string(tracking)
 	p.Values = make([]invoice.Value, len(columns))
 	for i, c := range columns {
 		p.Values[i] = storedValue(c, texts[i])

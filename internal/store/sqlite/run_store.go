@@ -10,11 +10,11 @@ import (
 
 func runDialect() shared.RunDialect {
 	return shared.RunDialect{
-		Dialect: dialect(), Batch: "sqlwriter_job", BatchItem: "sqlwriter_batch_item", Worker: "sqlwriter_worker",
+		Dialect: dialect(), Batch: "sqlwriter_batch", BatchItem: "sqlwriter_batch_item", Worker: "sqlwriter_worker",
 		ErrorDetail: "sqlwriter_error_detail",
 		AgoFormat:   "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', (-%s / 1000.0) || ' seconds')",
 		InFormat:    "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', (%s / 1000.0) || ' seconds')",
-		ListOf:      listOf, NoIndex: "+",
+		ListOf:      listOf, HashFormat: "%s",
 	}
 }
 
@@ -38,6 +38,6 @@ func (s *Store) RunStore(sysName string) run.Store {
 
 func (s *Store) runEngine(sysName string) shared.RunEngine {
 	return shared.RunEngine{
-		Engine: s.engine(sysName), RunDialect: runDialect(), Key: func(text string) any { return text },
+		Engine: s.engine(sysName), RunDialect: runDialect(),
 	}
 }

@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func (d db) runs() conformance.RunStoreFixture {
 func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
-		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
+		"batch":  {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
 		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"}, "comparison": {"begun_at", "moved_at", "ended_at"},
 		"error_detail": {"created_at"}, "audit_log": {"done_at"},
 	}
@@ -65,7 +64,7 @@ func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 // audits returns all entries of the audit log, oldest first.
 func (d db) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
-	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(job_id, ''), detail
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(batch_id, ''), detail
 FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 		var a run.Audit
 		var detail sql.NullString
@@ -109,8 +108,8 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" || step == "SCAN CONSTANT ROW",
 				"%s: %s", name, strings.Join(plan, "; "))
 		}
-		if name == "run_jobs" { // runs every two seconds for every run, so it reads the index only
-			require.Equal(t, []string{"SEARCH j USING COVERING INDEX sqlwriter_ix_job_status (status=? AND run_id=?)"}, plan)
+		if name == "run_batches" { // runs every two seconds for every run, so it reads the index only
+			require.Equal(t, []string{"SEARCH b USING COVERING INDEX sqlwriter_ix_batch_status (status=? AND run_id=?)"}, plan)
 		}
 		if strings.Contains(text, "json_each") && !strings.Contains(text, "INSERT") && name != "items_page_by_outcome" {
 			require.Equal(t, "SCAN e VIRTUAL TABLE INDEX 1:", plan[0], "%s: %s", name, strings.Join(plan, "; "))
@@ -118,18 +117,9 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	}
 }
 
-// The test migrates step by step.
-func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
-	ctx := t.Context()
-	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "old.db"), sqlite.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	files, err := sqlite.MigrationFiles()
-	require.NoError(t, err)
-	require.NoError(t, s.MigrateWith(ctx, files[:3]...))
-	d := db{s}
-	require.NoError(t, s.Migrate(ctx))
-	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
+func TestTheViewHasTheNamesOfTheOriginalQueries(t *testing.T) {
+	d := db{newStore(t)}
+	conformance.UseRunStore(t, d.RunStore("web"), d.AuditLog("web"))
 	conformance.SeeRunViews(t, d.row1, "sqlwriter_")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlitetest"
@@ -165,17 +166,17 @@ func (d db) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 func (d db) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 	t.Helper()
 	var l conformance.LedgerRow
-	var hash, detail, tracking sql.NullString
+	var key, hash, detail, tracking shared.Hash
 	var version sql.NullInt64
 	var writeID, at string
 	err := d.Reader().QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
-		detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).Scan(&l.Version.US, &l.Version.Key,
+		detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).Scan(&l.Version.US, &key,
 		&l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = hash.String, detail.String, tracking.String, int(version.Int64)
+	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail), string(tracking), int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9a-f]{32}$`, writeID)
 		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, at, "by the database's clock")
@@ -187,7 +188,7 @@ func (d db) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	t.Helper()
 	d.exec(t, `INSERT OR REPLACE INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, ''), iif(?6 = '', NULL, ?7), nullif(?8, ''), nullif(?9, ''), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
+		VALUES (?1, ?2, unhex(?3), ?4, ?5, unhex(nullif(?6, '')), iif(?6 = '', NULL, ?7), unhex(nullif(?8, '')), unhex(nullif(?9, '')), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
 		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash, l.TrackingHash, l.SysName, l.Outcome)
 }
 

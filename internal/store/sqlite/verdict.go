@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 // noEvidence is the verdict of verdict.sql for a line without evidence.
@@ -54,7 +55,8 @@ func (r *request) verdicts(ctx context.Context) (*commit.OutcomeBuilder, error) 
 
 func (r *request) scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	var v commit.LineVerdict
-	var by, key sql.NullString
+	var by sql.NullString
+	var key shared.Hash
 	var us sql.NullInt64
 	if err := rows.Scan(&v.Item, &v.Position, &v.Verdict, &v.Winner, &by, &us, &key); err != nil {
 		return v, classify("sqlite: apply: "+stOutcomes, fmt.Errorf("scan: %w", err))
@@ -63,7 +65,7 @@ func (r *request) scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 		return v, fault.New(fault.Contention, "sqlite: apply", "verdict_without_evidence",
 			"document %s, line %d: the ledger shows neither this write nor this content nor anything newer", it.DocumentID, it.Line(v.Position))
 	}
-	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: key.String}
+	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: string(key)}
 	return v, nil
 }
 

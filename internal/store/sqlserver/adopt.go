@@ -103,7 +103,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 		return fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
 	}
 	_, err = s.db.ExecContext(ctx, s.procedures.name(procAdopt),
-		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
+		sql.Named("rows", mssql.NVarCharMax(rows.JSON)), sql.Named("hashes", rows.Hashes), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)))
 	return s.closeIdleIfBroken(classifyDependency(opAdopt, err))
 }
@@ -142,7 +142,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), sql.Named("key", mssql.VarChar(invoice.Key(document))))
+	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), shared.HashArg("key", invoice.Key(document)))
 }
 
 // ledgerRows reads rows of the ledger.
@@ -155,12 +155,12 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 	var rows []adopt.Row
 	for found.Next() {
 		var r adopt.Row
-		var hash sql.NullString
+		var key, hash shared.Hash
 		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
+		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
 			return nil, classifyDependency(op, err)
 		}
-		r.Hash, r.HashVersion = hash.String, int(version.Int64)
+		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
 		rows = append(rows, r)
 	}
 	return rows, s.closeIdleIfBroken(classifyDependency(op, drain(found)))

@@ -115,11 +115,12 @@ func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {
 
 func scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	var v commit.LineVerdict
-	var by, key sql.NullString
+	var by sql.NullString
+	var key shared.Hash
 	var us sql.NullInt64
 	if err := rows.Scan(&v.Item, &v.Position, &v.Verdict, &v.Winner, &by, &us, &key); err != nil {
 		return v, badAnswer("verdicts: %v", err)
 	}
-	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: key.String}
+	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: string(key)}
 	return v, nil
 }

@@ -69,7 +69,7 @@ func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartb
 }
 
 // arguments are the parameters that a write and a preview share.
-func (a *answer) arguments(payload string) []any {
+func (a *answer) arguments(payload shared.Payload) []any {
 	lines, marks, repeated, seen := 0, 0, a.leavesAlone, map[int64]bool{}
 	for _, it := range a.items {
 		for position := range it.Rows() {
@@ -83,7 +83,7 @@ func (a *answer) arguments(payload string) []any {
 		}
 	}
 	return []any{
-		sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("expected", int64(lines)), sql.Named("marks", int64(marks)),
+		sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes), sql.Named("expected", int64(lines)), sql.Named("marks", int64(marks)),
 		sql.Named("twice", repeated),
 	}
 }

@@ -18,7 +18,7 @@ func (t tables) dialect() shared.Dialect {
 func (s *Store) engine(sysName string) shared.Engine {
 	return shared.Engine{
 		Dialect: s.tables.dialect(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
-		Long:     func(text string) any { return mssql.NVarCharMax(text) },
+		Bind:     bind,
 		Classify: func(op string, err error) error { return s.closeIdleIfBroken(classifyDependency(op, err)) },
 	}
 }
@@ -27,4 +27,16 @@ func (s *Store) engine(sysName string) shared.Engine {
 // ops.AuditLog.
 func (s *Store) AuditLog(sysName string) ops.AuditLog {
 	return shared.NewAuditLog(s.engine(sysName))
+}
+
+// bind makes the parameter of a text with its type on the server.
+func bind(t shared.ParameterType, text string) any {
+	switch t {
+	case shared.Code:
+		return mssql.VarChar(text)
+	case shared.LongText:
+		return mssql.NVarCharMax(text)
+	case shared.Text, shared.Bytes, shared.Number:
+	}
+	return text
 }

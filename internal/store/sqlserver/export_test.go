@@ -304,3 +304,5 @@ func FindingTexts() (map[string]string, error) {
 	}
 	return shared.FindingTexts(t.runDialect(), findingTables())
 }
+
+func WaitedFor(script string, err error) error { return waitedFor(script, err) }

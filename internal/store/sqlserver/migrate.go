@@ -6,7 +6,10 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/migration"
@@ -55,6 +58,7 @@ const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum
 //
 // Errors by kind:
 //   - contention, code "migration_lock": another migration runs for over a minute
+//   - contention, code "1222", which names the object: another session has locked it
 //   - infrastructure, code "migration_checksum": a file that was run differs from this build's file
 //   - others as in classify
 func (s *Store) Migrate(ctx context.Context) error {
@@ -75,30 +79,43 @@ func migrationList() ([]migration.File, error) {
 
 // migrate runs the files that were not run before, and creates the missing procedures.
 func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
+	return s.locked(ctx, func(tx *sql.Tx) error {
+		if err := migrateIn(ctx, tx, files); err != nil {
+			return err
+		}
+		return p.install(ctx, tx)
+	})
+}
+
+// sessionOptions are the options of a migration's session. A statement waits for a lock for five seconds, because all who
+// come to the table after it wait too.
+const sessionOptions = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nSET LOCK_TIMEOUT 5000;\n"
+
+// locked runs f in one transaction under the lock for migrations.
+func (s *Store) locked(ctx context.Context, f func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return classifyDependency(opMigrate, err)
 	}
-	err = migrateIn(ctx, tx, files)
-	if err == nil {
-		err = p.install(ctx, tx)
+	defer func() { _ = tx.Rollback() }() // fails after the end of the transaction
+	var result int
+	if err := tx.QueryRowContext(ctx, lockMigrations).Scan(&result); err != nil {
+		return classifyDependency(opMigrate, fmt.Errorf("lock: %w", err))
 	}
-	if err != nil {
-		_ = tx.Rollback() // fails after the end of the transaction
+	if result < 0 {
+		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
+	}
+	if _, err := tx.ExecContext(ctx, sessionOptions); err != nil {
+		return classifyDependency(opMigrate, err)
+	}
+	if err := f(tx); err != nil {
 		return classifyDependency(opMigrate, err)
 	}
 	return classifyDependency(opMigrate, tx.Commit())
 }
 
 func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
-	var result int
-	if err := tx.QueryRowContext(ctx, lockMigrations).Scan(&result); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	if result < 0 {
-		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
-	}
-	if _, err := tx.ExecContext(ctx, "SET XACT_ABORT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\n"+bookkeeping); err != nil {
+	if _, err := tx.ExecContext(ctx, bookkeeping); err != nil {
 		return fmt.Errorf("bookkeeping: %w", err)
 	}
 	done, err := migrationsDone(ctx, tx)
@@ -122,12 +139,33 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 
 func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
 	if _, err := tx.ExecContext(ctx, f.Text); err != nil {
-		return err
+		return waitedFor(f.Text, err)
 	}
 	_, err := tx.ExecContext(ctx, recordMigration,
 		sql.Named("number", f.Number), sql.Named("name", f.Name), sql.Named("checksum", f.Checksum))
 	return err
 }
+
+// changed matches the first line of a statement that changes an object, and names the object.
+var changed = regexp.MustCompile(`^\s*(?:(?:CREATE|ALTER|DROP) (?:TABLE|VIEW)|CREATE (?:UNIQUE )?INDEX \w+ ON|DROP INDEX \w+ ON|UPDATE|INSERT INTO) ([\w.]+)`)
+
+// waitedFor adds the object to the error of a statement that waited too long for a lock. The server does not name it.
+func waitedFor(script string, err error) error {
+	var e mssql.Error
+	if !errors.As(err, &e) || e.Number != numberLockTimeout {
+		return err
+	}
+	object := "an object"
+	for i, line := range strings.Split(script, "\n") {
+		if found := changed.FindStringSubmatch(line); found != nil && i < int(e.LineNo) {
+			object = found[1]
+		}
+	}
+	return fmt.Errorf("it waited for a lock on %s: %w", object, err)
+}
+
+// numberLockTimeout is the server's number of an error of LOCK_TIMEOUT.
+const numberLockTimeout = 1222
 
 // querier is a pool or a transaction.
 type querier interface {
@@ -192,7 +230,7 @@ func MigrationScript(o Options) (string, error) {
 	var b strings.Builder
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
 		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
-		"SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
+		sessionOptions + "BEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
 		requireTransaction + bookkeeping + "\nGO\n")
 	for _, f := range files {
 		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
@@ -204,7 +242,7 @@ func MigrationScript(o Options) (string, error) {
 		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escapeQuotes(p.text(set.hash)))
 	}
 	b.WriteString(requireTransaction)
-	b.WriteString("-- The set's record.\nDECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
+	b.WriteString("-- The set's record.\nDECLARE @hash varchar(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
 		escapeQuotes(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
 	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil

@@ -121,7 +121,9 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, other.Close()) })
 	state, err := other.ProcedureState(ctx)
 	require.NoError(t, err)
-	require.Len(t, state.Missing, 9)
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	require.Len(t, state.Missing, len(set))
 	require.Equal(t, first.Hash, state.Latest)
 	require.Equal(t, []string{
 		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time", "only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	mssql "github.com/microsoft/go-mssqldb"
+
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
@@ -30,6 +32,7 @@ const (
 	procAdopt       = "adopt_page"
 	procPreview     = "preview"
 	procPurge       = "purge"
+	procStarted     = "started"
 
 	procReconcileScan  = shared.ReconcileScan
 	procReconcileLines = shared.ReconcileLines
@@ -111,20 +114,21 @@ func (t tables) procedures() (procedures, error) {
 
 func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
-	const request = "@request nvarchar(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
+	const request = "@request nvarchar(max), @hashes varbinary(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
 	for _, p := range []struct {
 		procedure
 		ledger string
 		names  []string
 	}{
 		{procedure{schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
-		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @expected int"}, ledgerTable, rewriteReadSteps()},
+		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int"}, ledgerTable, rewriteReadSteps()},
 		{procedure{schema: ownSchema, name: procRewrite, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
 		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
 		{procedure{schema: ownSchema, name: procReconcileScan, parameters: "@after bigint, @limit int, @sys_name nvarchar(256)"}, ledgerTable, reconcileSteps(procReconcileScan)},
 		{procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"}, ledgerTable, reconcileSteps(procReconcileLines)},
 		{procedure{schema: ownSchema, name: procPurge, parameters: "@part varchar(20), @days int, @limit int, @sys_name nvarchar(256)"}, ledgerTable, purgeSteps()},
+		{procedure{schema: ownSchema, name: procStarted, parameters: "@set varchar(12)"}, ledgerTable, []string{"begin", procStarted}},
 		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {
 		var err error
@@ -133,7 +137,7 @@ func (t tables) renderProcedures() (procedures, error) {
 		}
 		made.list = append(made.list, p.procedure)
 	}
-	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @run varchar(36), " +
+	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @hashes varbinary(max), @run varchar(36), " +
 		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")}})
 	return made.hashed(), nil
 }
@@ -215,7 +219,7 @@ func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	}
 	var inputs string
 	err := s.db.QueryRowContext(ctx, `SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash`,
-		sql.Named("hash", state.Hash)).Scan(&state.At)
+		sql.Named("hash", mssql.VarChar(state.Hash))).Scan(&state.At)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -244,7 +248,7 @@ func lineDifferences(here, there []string) []string {
 	return list
 }
 
-// install creates the missing procedures. It keeps those of other builds, because a stopped slot may need them.
+// install creates the missing procedures. It keeps those of other builds, because a stopped slot may need them (Prune).
 func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 	for _, one := range p.list {
 		var there sql.NullInt64
@@ -258,8 +262,14 @@ func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("procedure %s: %w", one.name, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, recordProcedures, sql.Named("hash", p.hash), sql.Named("inputs", strings.Join(p.inputs, "\n")))
+	_, err := tx.ExecContext(ctx, recordProcedures, sql.Named("hash", mssql.VarChar(p.hash)), sql.Named("inputs", strings.Join(p.inputs, "\n")))
 	return err
+}
+
+// markStarted records that a build started with the set today.
+func (s *Store) markStarted(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, s.procedures.name(procStarted), sql.Named("set", mssql.VarChar(s.procedures.hash)))
+	return classifyDependency(opCheck, err)
 }
 
 // recordProcedures adds a set to the record of installed sets.

@@ -8,7 +8,7 @@ import (
 
 func (t tables) reportDialect() shared.ReportDialect {
 	return shared.ReportDialect{
-		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingBatch: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
+		Run: "sqlwriter.run", Batch: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
 		ErrorDetail: "sqlwriter.error_detail", AuditLog: "sqlwriter.audit_log",
 		Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
 		AgoFormat:     "CAST(DATEADD(SECOND, -%d, SYSUTCDATETIME()) AS datetime2(3))",

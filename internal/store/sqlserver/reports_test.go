@@ -17,7 +17,7 @@ import (
 func TestReports(t *testing.T) {
 	d := newDatabase(t)
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
-		for _, table := range []string{"run", "job", "batch_item", "worker", "error_detail", "audit_log"} {
+		for _, table := range []string{"run", "batch", "batch_item", "worker", "error_detail", "audit_log"} {
 			d.exec(t, `DELETE FROM sqlwriter.`+table)
 		}
 		lines := d.harness(t)

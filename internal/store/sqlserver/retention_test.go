@@ -2,6 +2,7 @@ package sqlserver_test
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,7 +50,20 @@ func TestRetention(t *testing.T) {
 // text has all values of one of our tables.
 func (d *database) text(t testing.TB, table string) (text string) {
 	t.Helper()
-	require.NoError(t, d.db.QueryRow(`SELECT (SELECT * FROM sqlwriter.`+table+` AS x FOR JSON PATH) AS json`).Scan(&text))
+	rows, err := d.db.Query(`SELECT * FROM sqlwriter.` + table)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		require.NoError(t, rows.Scan(into...))
+		text += fmt.Sprintln(values...)
+	}
+	require.NoError(t, rows.Err())
 	return text
 }
 

@@ -44,7 +44,7 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 			a.leavesAlone = a.leavesAlone || line.verdict != ""
 		}
 		return rows.Err()
-	}, []any{sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("expected", int64(expected))})
+	}, []any{sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes), sql.Named("expected", int64(expected))})
 	a.form.Line = func(b []byte, doc, position int) []byte { return lines[[2]int{doc, position}].append(b) }
 	return err
 }
@@ -53,7 +53,7 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 	columns := invoice.Columns()
 	var known bool
-	var detail, tracking sql.NullString
+	var detail, tracking shared.Hash
 	var version sql.NullInt64
 	found := make([]any, len(columns))
 	to := []any{&at[0], &at[1], &l.keepStatus, &known, &version, &detail, &tracking, &l.detail, &l.tracking}
@@ -70,7 +70,7 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 		return at, l, err
 	}
 	present := shared.Present{
-		HashVersion: int(version.Int64), DetailHash: detail.String, TrackingHash: tracking.String,
+		HashVersion: int(version.Int64), DetailHash: string(detail), TrackingHash: string(tracking),
 		Tracked: l.tracking.Valid, Values: a.form.Stored(values),
 	}
 	l.verdict, l.keepStatus = present.LeftAlone(it, line), l.keepStatus && !it.Overwrites(line)

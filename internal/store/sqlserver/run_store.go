@@ -4,19 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	mssql "github.com/microsoft/go-mssqldb"
-
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
 
 func (t tables) runDialect() shared.RunDialect {
 	return shared.RunDialect{
-		Dialect: t.dialect(), Batch: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
+		Dialect: t.dialect(), Batch: "sqlwriter.batch", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
 		ErrorDetail: "sqlwriter.error_detail",
 		AgoFormat:   "CAST(DATEADD(MILLISECOND, -%s, SYSUTCDATETIME()) AS datetime2(3))",
 		InFormat:    "CAST(DATEADD(MILLISECOND, %s, SYSUTCDATETIME()) AS datetime2(3))",
-		ListOf:      listOf, UpdateByAlias: true, ForceOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+		ListOf:      listOf, HashFormat: "CAST(%s AS binary(32))", UpdateByAlias: true, ForceOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
 	}
 }
 
@@ -35,6 +33,6 @@ func (s *Store) RunStore(sysName string) run.Store {
 
 func (s *Store) runEngine(sysName string) shared.RunEngine {
 	return shared.RunEngine{
-		Engine: s.engine(sysName), RunDialect: s.tables.runDialect(), Key: func(text string) any { return mssql.VarChar(text) },
+		Engine: s.engine(sysName), RunDialect: s.tables.runDialect(),
 	}
 }

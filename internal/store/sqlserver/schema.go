@@ -33,7 +33,8 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check compares the database with the needs of the statements. Errors by kind: infrastructure, code "schema", with
+// Check compares the database with the needs of the statements. Where nothing differs, the record of the procedures says
+// that a build started with them today. Errors by kind: infrastructure, code "schema", with
 // every difference and its fix in the cause; others as in classify.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
@@ -45,7 +46,10 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	if len(f.Differences) == 0 {
 		s.notes.Store(&f.Notes)
-		return nil
+		if s.previewOnly {
+			return nil
+		}
+		return s.markStarted(ctx)
 	}
 	return fault.Wrap(fault.Infrastructure, opCheck, codeSchema,
 		fmt.Sprintf("the database differs from the needs of the statements, %d differences", len(f.Differences)),
@@ -130,13 +134,12 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		{"adoption", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"audit_log", []string{"SELECT", "INSERT"}},
-		{"job", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"batch", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"error_detail", []string{"SELECT", "INSERT"}},
 		{"finding", []string{"SELECT", "INSERT", "UPDATE", "DELETE"}},
 		{"comparison", []string{"SELECT", "INSERT", "UPDATE"}},
-		{"batch", []string{"SELECT"}},
 		{"processing_job", []string{"SELECT"}},
 	} {
 		if err := s.inspectOwnRights(ctx, table.name, table.rights, f); err != nil {

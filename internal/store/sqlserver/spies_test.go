@@ -3,6 +3,7 @@ package sqlserver_test
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 )
@@ -150,18 +152,18 @@ func (h *spies) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 func (h *spies) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 	t.Helper()
 	var l conformance.LedgerRow
-	var hash, detail, tracking sql.NullString
+	var key, hash, detail, tracking shared.Hash
 	var version sql.NullInt64
 	var writeID string
 	var at time.Time
 	err := h.db.QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
 		detail_row_hash, tracking_row_hash, outcome, CONVERT(varchar(36), write_id), applied_at FROM sqlwriter.ledger WHERE detail_id = @p1`, line).Scan(&l.Version.US,
-		&l.Version.Key, &l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
+		&key, &l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = hash.String, detail.String, tracking.String, int(version.Int64)
+	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail), string(tracking), int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`, writeID)
 		require.WithinDuration(t, time.Now(), at, 10*time.Minute, "by the database's clock, in UTC")
@@ -188,8 +190,19 @@ func (h *spies) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	h.exec(t, `DELETE FROM sqlwriter.ledger WHERE detail_id = @p1`, line)
 	h.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
-		VALUES (@p1, @p2, @p3, @p4, @p5, NULLIF(@p6, ''), CASE WHEN @p6 = '' THEN NULL ELSE @p7 END, NULLIF(@p8, ''), NULLIF(@p9, ''), @p10, @p11, NEWID(), SYSUTCDATETIME())`,
-		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash, l.TrackingHash, l.SysName, l.Outcome)
+		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, CASE WHEN @p6 IS NULL THEN NULL ELSE @p7 END, @p8, @p9, @p10, @p11, NEWID(), SYSUTCDATETIME())`,
+		line, l.Version.US, bytesOf(t, l.Version.Key), l.DocumentID, l.SourceTS, bytesOf(t, l.Hash), l.HashVersion, bytesOf(t, l.DetailHash), bytesOf(t, l.TrackingHash), l.SysName, l.Outcome)
+}
+
+// bytesOf are the bytes of a hash; nil for none.
+func bytesOf(t testing.TB, hash string) []byte {
+	t.Helper()
+	if hash == "" {
+		return nil
+	}
+	b, err := hex.DecodeString(hash)
+	require.NoError(t, err)
+	return b
 }
 
 func (h *spies) refuse(t testing.TB, value string) {

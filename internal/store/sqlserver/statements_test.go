@@ -53,7 +53,7 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 	used := map[string]bool{}
 	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	for _, name := range []string{"apply", "rewrite_read", "preview", "heartbeat", "purge", "reconcile_scan", "reconcile_lines"} {
+	for _, name := range []string{"apply", "rewrite_read", "preview", "heartbeat", "purge", "started", "reconcile_scan", "reconcile_lines"} {
 		for _, s := range set[name].Steps {
 			used["sql/"+s.Name+".sql"] = true
 		}

@@ -4,7 +4,7 @@ SELECT{{.Top}}
     w.kind,
     w.instance,
     w.run_id,
-    w.job_id AS batch_id,
+    w.batch_id,
     w.documents_processed,
     w.started_at,
     w.heartbeat_at AS last_heartbeat,

@@ -4,12 +4,11 @@ SELECT{{.Top}}
     b.batch_number,
     b.batch_id,
     b.total_count,
-    j.error_message,
+    b.error_message,
     b.queue_attempt_count,
     b.last_queue_error,
     b.updated_at
 FROM {{.Batch}} AS b
-INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
 WHERE
     b.batch_status = 'failed'
     AND {{.OwnRuns "b.run_id"}}

@@ -6,10 +6,9 @@ WITH batches AS (
         b.batch_number,
         b.batch_id,
         b.process_start_time,
-        j.last_heartbeat,
-        COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
+        b.last_heartbeat,
+        COALESCE(b.last_heartbeat, b.updated_at) AS silent_since
     FROM {{.Batch}} AS b
-    INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
     WHERE
         b.batch_status = 'processing'
         AND {{.OwnRuns "b.run_id"}}

@@ -2,5 +2,5 @@
 SELECT
     i.outcome, COUNT(*) AS documents
 FROM {{.BatchItem}} AS i
-WHERE i.job_id = @job
+WHERE i.batch_id = @batch
 GROUP BY i.outcome;

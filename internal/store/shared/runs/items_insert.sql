@@ -1,7 +1,9 @@
 -- Adds documents of batches. A document that the run already has is an error. A row of @rows: key, id, batch, position.
 {{template "begin.sql" . -}}
-INSERT INTO {{.BatchItem}} (run_id, document_key, document_id, job_id, position)
-SELECT @run, n.listed_key, n.listed_document, n.listed_job, n.listed_position
+INSERT INTO {{.BatchItem}} (run_id, document_key, document_id, batch_id, position)
+SELECT
+    @run, {{.Hash "n.listed_key"}}, n.listed_document,
+    n.listed_batch, n.listed_position
 FROM
-    {{.List "rows" "listed_key char(64)" "listed_document nvarchar(1023)" "listed_job char(64)" "listed_position int"}} AS n
+    {{.List "rows" "listed_key int" "listed_document nvarchar(1023)" "listed_batch varchar(64)" "listed_position int"}} AS n
 ORDER BY n.listed_key;

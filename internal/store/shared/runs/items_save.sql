@@ -3,7 +3,8 @@
 {{.Update .BatchItem "i"}}
 SET outcome = n.listed_outcome, code = n.listed_code, updated_at = {{.Now}}
 FROM
-    {{.List "rows" "listed_key char(64)" "listed_run nvarchar(64)" "listed_outcome varchar(20)" "listed_code nvarchar(256)"}} AS n
+    {{.List "rows" "listed_key int" "listed_run varchar(64)" "listed_outcome varchar(20)" "listed_code nvarchar(256)"}} AS n
 {{.JoinTarget .BatchItem "i"}}WHERE
-    i.run_id = n.listed_run{{.BinaryCollation}} AND i.document_key = n.listed_key{{.BinaryCollation}}
-    AND {{.NoIndex}}i.job_id = @job{{.ForceOrder}};
+    i.run_id = n.listed_run{{.BinaryCollation}}
+    AND i.document_key = {{.Hash "n.listed_key"}}
+    AND {{.NoIndex}}i.batch_id = @batch{{.ForceOrder}};

@@ -5,8 +5,8 @@ SET status = 'cancelled', ended_at = {{.Now}}
 WHERE
     run_id = @run AND status = 'running' AND cancel = 1
     AND NOT EXISTS (
-        SELECT 1 FROM {{.Batch}} AS j
+        SELECT 1 FROM {{.Batch}} AS b
         WHERE
-            j.run_id = @run AND j.status = 'processing' AND j.owner IS NOT NULL
-            AND j.heartbeat_at > {{.Ago "stale"}}
+            b.run_id = @run AND b.status = 'processing' AND b.owner IS NOT NULL
+            AND b.heartbeat_at > {{.Ago "stale"}}
     );

@@ -5,6 +5,6 @@ SET status = 'completed', ended_at = {{.Now}}
 WHERE
     run_id = @run AND status = 'running' AND handed_off_at IS NOT NULL
     AND NOT EXISTS (
-        SELECT 1 FROM {{.Batch}} AS j
-        WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
+        SELECT 1 FROM {{.Batch}} AS b
+        WHERE b.run_id = @run AND b.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
     );

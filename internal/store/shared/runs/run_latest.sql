@@ -7,7 +7,7 @@ FROM {{.Run}} AS r
 WHERE
     r.sys_name = @sys_name
     AND r.run_number < CASE
-        WHEN @before = '' THEN 9223372036854775807
-        ELSE (SELECT b.run_number FROM {{.Run}} AS b WHERE b.run_id = @before)
+        WHEN @before_run = '' THEN 9223372036854775807
+        ELSE (SELECT b.run_number FROM {{.Run}} AS b WHERE b.run_id = @before_run)
     END
 ORDER BY r.run_number DESC{{.Limit}};

@@ -3,7 +3,7 @@
 {{.Update .Worker "w"}}
 SET status = 'FAILED', completed_at = {{.Now}}
 FROM
-    {{.List "rows" "listed_id nvarchar(64)"}} AS n
+    {{.List "rows" "listed_id varchar(64)"}} AS n
 {{.JoinTarget .Worker "w"}}WHERE
     w.worker_id = n.listed_id{{.BinaryCollation}} AND {{.NoIndex}}w.status = 'RUNNING'
     AND w.heartbeat_at <= {{.Ago "stale"}}{{.ForceOrder}};

@@ -1,7 +1,7 @@
--- Guarantees: the ledger's rows of the document with the key ?1. No index has it, so the whole ledger is read: for what a
+-- Guarantees: the ledger's rows of the document with the key @key. No index has it, so the whole ledger is read: for what a
 -- person asks, not for work.
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
     l.outcome
 FROM sqlwriter_ledger AS l
-WHERE l.document_key = ?1;
+WHERE l.document_key = @key;

@@ -2,10 +2,10 @@
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_adopt (
     detail_id INTEGER PRIMARY KEY,
     version_us INTEGER NOT NULL,
-    document_key TEXT NOT NULL,
+    document_key BLOB NOT NULL,
     document_id TEXT NOT NULL,
     source_ts INTEGER NOT NULL,
-    content_hash TEXT,
+    content_hash BLOB,
     hash_version INTEGER,
     sys_name TEXT NOT NULL,
     outcome TEXT NOT NULL

@@ -1,6 +1,5 @@
 -- Guarantees: each line has one winner among the remaining items: the newest by (version, document key,
--- source_ts), then the later item. A line that a rewrite leaves alone has none of its item. Keys are lower-case
--- hex and compared byte by byte.
+-- source_ts), then the later item. A line that a rewrite leaves alone has none of its item.
 UPDATE {{.Row}} AS r
 SET winner = 0
 WHERE

@@ -1,3 +1,3 @@
 -- Deletes batches of a run.
-DELETE FROM sqlwriter_job
-WHERE job_number IN (SELECT j.job_number FROM sqlwriter_job AS j WHERE j.run_id = @run LIMIT @limit);
+DELETE FROM sqlwriter_batch
+WHERE serial_number IN (SELECT b.serial_number FROM sqlwriter_batch AS b WHERE b.run_id = @run LIMIT @limit);

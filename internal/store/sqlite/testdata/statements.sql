@@ -12,7 +12,7 @@ VALUES (1, ?1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
 ---- load_items
 -- Guarantees: each document of the request is staged once, as text and in its order. ?1 is the request's JSON
 -- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, then the values that all
--- lines share (NULL for a mark).
+-- lines share (NULL for a mark). Key and hash are places in ?2.
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
     "process_output.manufacturer_name",
@@ -36,7 +36,8 @@ INSERT INTO sqlwriter_item (
     "process_output.processing_completed_at"
 )
 SELECT
-    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7,
+    j.value ->> 0, j.value ->> 1, substr(?2, 32 * (j.value ->> 2) + 1, 32), j.value ->> 3, j.value ->> 4,
+    substr(?2, 32 * (j.value ->> 5) + 1, 32), j.value ->> 6, j.value ->> 7,
     j.value ->> 8,
     j.value ->> 9,
     j.value ->> 10,
@@ -59,14 +60,16 @@ SELECT
 FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
 -- Guarantees: each line of a document is staged once, keyed (detail_id, doc). A line of ?1: detail id, item's
--- number, position within the item, row hash of each table, then the values of this line (NULL for a mark).
+-- number, position within the item, row hash of each table, then the values of this line (NULL for a mark). The
+-- hashes are places in ?2.
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, detail_row_hash, tracking_row_hash,
     "parent",
     "duplicate"
 )
 SELECT
-    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
+    j.value ->> 0, j.value ->> 1, j.value ->> 2,
+    substr(?2, 32 * (j.value ->> 3) + 1, 32), substr(?2, 32 * (j.value ->> 4) + 1, 32),
     j.value ->> 5,
     j.value ->> 6
 FROM jsonb_each(?1, '$.lines') AS j;
@@ -82,8 +85,7 @@ SET left_out = 1
 WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing = 1);
 ---- prune
 -- Guarantees: each line has one winner among the remaining items: the newest by (version, document key,
--- source_ts), then the later item. A line that a rewrite leaves alone has none of its item. Keys are lower-case
--- hex and compared byte by byte.
+-- source_ts), then the later item. A line that a rewrite leaves alone has none of its item.
 UPDATE sqlwriter_row AS r
 SET winner = 0
 WHERE
@@ -488,10 +490,10 @@ WHERE sys_name = ?1;
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
     doc INTEGER PRIMARY KEY,
     document_id TEXT NOT NULL,
-    document_key TEXT NOT NULL,
+    document_key BLOB NOT NULL,
     version_us INTEGER NOT NULL,
     source_ts INTEGER NOT NULL,
-    content_hash TEXT NOT NULL,
+    content_hash BLOB NOT NULL,
     hash_version INTEGER NOT NULL,
     mark INTEGER NOT NULL,
     "process_output.manufacturer_name" TEXT,
@@ -519,8 +521,8 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
     detail_id INTEGER NOT NULL,
     doc INTEGER NOT NULL,
     position INTEGER NOT NULL,
-    detail_row_hash TEXT,
-    tracking_row_hash TEXT,
+    detail_row_hash BLOB,
+    tracking_row_hash BLOB,
     "parent" TEXT,
     "duplicate" TEXT,
     missing INTEGER NOT NULL DEFAULT 0,
@@ -538,14 +540,14 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
     detail_id INTEGER PRIMARY KEY,
     version_us INTEGER,
-    document_key TEXT,
+    document_key BLOB,
     document_id TEXT,
     source_ts INTEGER,
-    content_hash TEXT,
+    content_hash BLOB,
     hash_version INTEGER,
     sys_name TEXT,
-    detail_row_hash TEXT,
-    tracking_row_hash TEXT,
+    detail_row_hash BLOB,
+    tracking_row_hash BLOB,
     outcome TEXT,
     write_id TEXT,
     applied_at TEXT

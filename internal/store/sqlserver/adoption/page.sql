@@ -4,7 +4,8 @@
 -- read earlier.
 -- Rows that this product applied change only for a newer document.
 -- Rows and watermark are written together, and only while the run @run is at @from. A row of @rows: line,
--- version, key, document, source_ts, hash, hash version, sys_name, outcome.
+-- version, key, document, source_ts, hash, hash version, sys_name, outcome. Key and hash are places in @hashes,
+-- which has 32 bytes for each.
 SET NOCOUNT ON;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
@@ -13,10 +14,10 @@ DECLARE @write_id uniqueidentifier = CAST(@run AS uniqueidentifier);
 CREATE TABLE #row (
     detail_id bigint NOT NULL PRIMARY KEY,
     version_us bigint NOT NULL,
-    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_key binary(32) NOT NULL,
     document_id nvarchar(max) NOT NULL,
     source_ts bigint NOT NULL,
-    content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    content_hash binary(32) NULL,
     hash_version int NULL,
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL
@@ -25,16 +26,17 @@ INSERT INTO #row (
     detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome
 )
 SELECT
-    r.detail_id, r.version_us, r.document_key, r.document_id, r.source_ts, r.content_hash, r.hash_version, r.sys_name,
+    r.detail_id, r.version_us, CAST(SUBSTRING(@hashes, 32 * r.document_key + 1, 32) AS binary(32)), r.document_id,
+    r.source_ts, CAST(SUBSTRING(@hashes, 32 * r.content_hash + 1, 32) AS binary(32)), r.hash_version, r.sys_name,
     r.outcome
 FROM
     OPENJSON (@rows) WITH (
         detail_id bigint '$[0]',
         version_us bigint '$[1]',
-        document_key char(64) '$[2]',
+        document_key int '$[2]',
         document_id nvarchar(max) '$[3]',
         source_ts bigint '$[4]',
-        content_hash char(64) '$[5]',
+        content_hash int '$[5]',
         hash_version int '$[6]',
         sys_name nvarchar(256) '$[7]',
         outcome varchar(10) '$[8]'

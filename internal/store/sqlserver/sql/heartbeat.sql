@@ -1,6 +1,5 @@
 -- Guarantees: the environment's number grows and is not below the database's clock in milliseconds since 1970.
--- A counter of an older build, which adds 1, never reaches it. The row must be the one that the control
--- document has.
+-- The row must be the one that the control document has.
 -- If the control document has none, the statements add a row with a new id, or leave the number of an existing row.
 -- With @take_over, an operator's command, any row gets a new id and a number above the control document's.
 DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());

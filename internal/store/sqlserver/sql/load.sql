@@ -4,15 +4,19 @@
 -- is too wide. A narrower type would cut it silently.
 -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
 -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
+-- Key and hashes are places in @hashes, which has 32 bytes for each.
 -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
 -- fingerprints of its two rows (rewrite_read.sql).
 SELECT
-    r.detail_id, r.doc, r.position, r.detail_row_hash, r.tracking_row_hash, 0 AS missing,
+    r.detail_id, r.doc, r.position,
+    {{template "hash" "r.detail_row_hash"}} AS detail_row_hash,
+    {{template "hash" "r.tracking_row_hash"}} AS tracking_row_hash, 0 AS missing,
     {{if .Rewrite}}CASE WHEN r.verdict IS NULL THEN 1 ELSE 0 END AS winner, COALESCE(r.verdict, 'applied') AS verdict,{{else}}1 AS winner, CAST('applied' AS varchar(10)) AS verdict,{{end}}{{if .Rewrite}}
     r.keep_status, r.detail_seen, r.tracking_seen,{{end}}
-    CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
-    i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
-    i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark{{range .ItemSlots}},
+    CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS binary(32)) AS holder_key,
+    i.document_id, {{template "hash" "i.document_key"}} AS document_key, i.version_us,
+    i.source_ts, {{template "hash" "i.content_hash"}} AS content_hash, i.hash_version,
+    i.mark{{range .ItemSlots}},
     i.{{.Staged}}{{end}}{{range .LineSlots}},
     r.{{.Staged}}{{end}}
 INTO #line
@@ -21,8 +25,8 @@ FROM
         detail_id bigint '$[0]',
         doc int '$[1]',
         position int '$[2]',
-        detail_row_hash char(64) '$[3]',
-        tracking_row_hash char(64) '$[4]'{{range .LineSlots}},
+        detail_row_hash int '$[3]',
+        tracking_row_hash int '$[4]'{{range .LineSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}{{range .RewriteSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}
     ) AS r
@@ -30,10 +34,10 @@ INNER HASH JOIN
     OPENJSON (@request, '$.items') WITH (
         doc int '$[0]',
         document_id nvarchar(1024) '$[1]',
-        document_key char(64) '$[2]',
+        document_key int '$[2]',
         version_us bigint '$[3]',
         source_ts bigint '$[4]',
-        content_hash char(64) '$[5]',
+        content_hash int '$[5]',
         hash_version int '$[6]',
         mark int '$[7]'{{range .ItemSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}

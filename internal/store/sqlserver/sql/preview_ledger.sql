@@ -3,14 +3,14 @@
 CREATE TABLE {{.Ledger}} (
     detail_id bigint NOT NULL PRIMARY KEY,
     version_us bigint NOT NULL,
-    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_key binary(32) NOT NULL,
     document_id nvarchar(1023) NOT NULL,
     source_ts bigint NOT NULL,
-    content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    content_hash binary(32) NULL,
     hash_version int NULL,
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
-    detail_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
-    tracking_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    detail_row_hash binary(32) NULL,
+    tracking_row_hash binary(32) NULL,
     outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     write_id uniqueidentifier NOT NULL,
     applied_at datetime2(3) NOT NULL

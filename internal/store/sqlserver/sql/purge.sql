@@ -30,7 +30,7 @@ IF @part = 'runs'
                 FROM sqlwriter.run AS o
                 WHERE
                     o.status = 'running'
-                    AND JSON_VALUE(o.filter, '$.run') COLLATE Latin1_General_BIN2 = r.run_id
+                    AND CAST(JSON_VALUE(o.filter, '$.run') AS varchar(64)) COLLATE Latin1_General_BIN2 = r.run_id
             )
         ORDER BY r.ended_at;
         UPDATE sqlwriter.run
@@ -38,7 +38,7 @@ IF @part = 'runs'
         WHERE run_id = @run AND ended_at < @before AND status <> 'running';
         IF @@ROWCOUNT = 1
             BEGIN
-                DELETE TOP (@limit) FROM sqlwriter.job
+                DELETE TOP (@limit) FROM sqlwriter.batch
                 WHERE run_id = @run;
                 SET @rows = @@ROWCOUNT;
                 DELETE TOP (@limit - @rows) FROM sqlwriter.batch_item

@@ -1,4 +1,6 @@
 {{/* Parts that several steps share. */ -}}
+{{/* A hash of the parameter @hashes, by its place. */ -}}
+{{define "hash"}}CAST(SUBSTRING(@hashes, 32 * {{.}} + 1, 32) AS binary(32)){{end -}}
 {{/* The guard. newer: the staged line s is of a newer document than the ledger's row l. */ -}}
 {{/* same: it is of the same document, and of no older snapshot. other: the ledger lacks its content. */ -}}
 {{define "newer"}}(l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key)){{end -}}

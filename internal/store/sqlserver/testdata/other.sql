@@ -50,21 +50,11 @@ GO
 -- migrate.go, recordMigration
 INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);
 GO
--- migrate.go, migrateIn
-SET XACT_ABORT ON;
+-- migrate.go, sessionOptions
 SET QUOTED_IDENTIFIER ON;
 SET ANSI_NULLS ON;
-IF SCHEMA_ID(N'sqlwriter') IS NULL
-    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
-IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
-    CREATE TABLE sqlwriter.migration (
-        number int NOT NULL,
-        name nvarchar(200) NOT NULL,
-        checksum char(64) NOT NULL,
-        applied_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
-        applied_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
-        CONSTRAINT pk_migration PRIMARY KEY (number)
-    );
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
 GO
 -- migrate.go, migrationsDone
 SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number;
@@ -106,6 +96,20 @@ SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJE
 GO
 -- procedures_check.go, inspectPreview
 SELECT OBJECT_ID(@name, N'P');
+GO
+-- prune.go, Prune
+DELETE FROM sqlwriter.procedure_set WHERE set_hash = @set;
+GO
+-- prune.go, unused
+SELECT
+    s.set_hash, SCHEMA_NAME(p.schema_id) + N'.' + p.name AS procedure_name, s.used_on,
+    N'DROP PROCEDURE ' + SCHEMA_NAME(p.schema_id) + N'.' + p.name AS drop_statement
+FROM sqlwriter.procedure_set AS s
+INNER JOIN sys.procedures AS p ON RIGHT(p.name, 13) = N'_' + s.set_hash
+WHERE
+    s.set_hash <> @set AND s.used_on < DATEADD(DAY, -@days, CAST(SYSUTCDATETIME() AS date))
+    AND SCHEMA_NAME(p.schema_id) IN (N'sqlwriter', N'sqlwriter_preview')
+ORDER BY s.set_hash, procedure_name;
 GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();

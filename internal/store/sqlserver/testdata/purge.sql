@@ -15,7 +15,7 @@ BEGIN
     SET DEADLOCK_PRIORITY -10;
     -- purge_days
     -- Guarantees: nothing younger than 30 days is deleted, whoever calls.
-    DECLARE @before datetime2(3), @run nvarchar(64), @rows int = 0, @note nvarchar(400);
+    DECLARE @before datetime2(3), @run varchar(64), @rows int = 0, @note nvarchar(400);
     IF @days IS NULL OR @days < 30
         BEGIN
             SET @note = CONCAT(N'sqlwriter: expected at least 30 days, found ', @days);
@@ -60,7 +60,7 @@ BEGIN
                         FROM sqlwriter.run AS o
                         WHERE
                             o.status = 'running'
-                            AND JSON_VALUE(o.filter, '$.run') COLLATE Latin1_General_BIN2 = r.run_id
+                            AND CAST(JSON_VALUE(o.filter, '$.run') AS varchar(64)) COLLATE Latin1_General_BIN2 = r.run_id
                     )
                 ORDER BY r.ended_at;
                 UPDATE sqlwriter.run
@@ -68,7 +68,7 @@ BEGIN
                 WHERE run_id = @run AND ended_at < @before AND status <> 'running';
                 IF @@ROWCOUNT = 1
                     BEGIN
-                        DELETE TOP (@limit) FROM sqlwriter.job
+                        DELETE TOP (@limit) FROM sqlwriter.batch
                         WHERE run_id = @run;
                         SET @rows = @@ROWCOUNT;
                         DELETE TOP (@limit - @rows) FROM sqlwriter.batch_item

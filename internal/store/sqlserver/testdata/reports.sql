@@ -23,7 +23,7 @@ progress AS (
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 0 ELSE 1 END) AS open_batches,
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches
     FROM latest AS k
-    INNER JOIN sqlwriter.batch AS b ON b.run_id = k.run_id
+    INNER JOIN sqlwriter.processing_job AS b ON b.run_id = k.run_id
     GROUP BY k.run_id
 )
 
@@ -61,7 +61,7 @@ WITH batches AS (
         b.batch_status,
         b.total_count,
         b.updated_at
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -70,7 +70,7 @@ WITH batches AS (
         b.batch_status,
         b.total_count,
         b.updated_at
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status IN ('completed', 'failed')
         AND b.process_end_time > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
@@ -116,7 +116,7 @@ completed AS (
         b.failure_count,
         b.process_start_time,
         b.process_end_time
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status = 'completed'
         AND b.process_end_time > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
@@ -198,7 +198,7 @@ SELECT TOP (@limit)
     w.kind,
     w.instance,
     w.run_id,
-    w.job_id AS batch_id,
+    w.batch_id,
     w.documents_processed,
     w.started_at,
     w.heartbeat_at AS last_heartbeat,
@@ -219,10 +219,9 @@ WITH batches AS (
         b.batch_number,
         b.batch_id,
         b.process_start_time,
-        j.last_heartbeat,
-        COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
-    FROM sqlwriter.batch AS b
-    INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
+        b.last_heartbeat,
+        COALESCE(b.last_heartbeat, b.updated_at) AS silent_since
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status = 'processing'
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -247,12 +246,11 @@ SELECT TOP (@limit)
     b.batch_number,
     b.batch_id,
     b.total_count,
-    j.error_message,
+    b.error_message,
     b.queue_attempt_count,
     b.last_queue_error,
     b.updated_at
-FROM sqlwriter.batch AS b
-INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
+FROM sqlwriter.processing_job AS b
 WHERE
     b.batch_status = 'failed'
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -267,7 +265,7 @@ SELECT TOP (@limit)
     MIN(b.created_at) AS oldest_batch,
     CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.created_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
     MAX(b.queue_attempt_count) AS max_attempts
-FROM sqlwriter.batch AS b
+FROM sqlwriter.processing_job AS b
 WHERE
     b.batch_status = 'pending_retry'
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -283,7 +281,7 @@ WITH waiting AS (
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN CAST(b.total_count AS bigint) END), 0) AS queued_documents,
         MIN(CASE WHEN b.batch_status = 'queued' THEN b.queued_at END) AS oldest_queued,
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 0 ELSE 1 END), 0) AS unsent_batches
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -308,7 +306,7 @@ WITH batches AS (
         b.created_at,
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
         b.queued_at
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -340,7 +338,7 @@ WITH days AS (
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches,
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
-    FROM sqlwriter.batch AS b
+    FROM sqlwriter.processing_job AS b
     WHERE
         b.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
@@ -460,41 +458,21 @@ ORDER BY s.errors DESC, s.error_type ASC;
 GO
 -- audit-errors
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest errors and warnings of the environment's audit log, newest first. Each level is read from the end of
--- its part of the index, so older entries are not read.
-WITH errors AS (
-    SELECT TOP (@limit)
-        a.audit_id
-    FROM sqlwriter.audit_log AS a
-    WHERE a.level = 'ERROR' AND a.sys_name = @sys_name
-    ORDER BY a.audit_id DESC
-),
-
-warnings AS (
-    SELECT TOP (@limit)
-        a.audit_id
-    FROM sqlwriter.audit_log AS a
-    WHERE a.level = 'WARN' AND a.sys_name = @sys_name
-    ORDER BY a.audit_id DESC
-),
-
-latest AS (
-    SELECT f.audit_id FROM errors AS f
-    UNION ALL
-    SELECT f.audit_id FROM warnings AS f
-)
-
+-- The latest errors and warnings of the environment's audit log in the last 7 days, newest first.
 SELECT TOP (@limit)
     a.done_at,
     a.level,
     a.action,
     a.run_id,
-    a.job_id AS batch_id,
+    a.batch_id,
     a.subject,
     a.done_by,
     a.why
-FROM latest AS f
-INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = f.audit_id
+FROM sqlwriter.audit_log AS a
+WHERE
+    a.sys_name = @sys_name
+    AND a.done_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
+    AND a.level IN ('ERROR', 'WARN')
 ORDER BY a.audit_id DESC;
 GO
 -- same-key

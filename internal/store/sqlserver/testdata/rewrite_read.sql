@@ -1,6 +1,7 @@
 -- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.rewrite_read_hash
     @request nvarchar(max),
+    @hashes varbinary(max),
     @expected int
 AS
 BEGIN
@@ -26,14 +27,18 @@ BEGIN
     -- is too wide. A narrower type would cut it silently.
     -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
     -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
+    -- Key and hashes are places in @hashes, which has 32 bytes for each.
     -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
     -- fingerprints of its two rows (rewrite_read.sql).
     SELECT
-        r.detail_id, r.doc, r.position, r.detail_row_hash, r.tracking_row_hash, 0 AS missing,
+        r.detail_id, r.doc, r.position,
+        CAST(SUBSTRING(@hashes, 32 * r.detail_row_hash + 1, 32) AS binary(32)) AS detail_row_hash,
+        CAST(SUBSTRING(@hashes, 32 * r.tracking_row_hash + 1, 32) AS binary(32)) AS tracking_row_hash, 0 AS missing,
         1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
-        CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
-        i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
-        i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark,
+        CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS binary(32)) AS holder_key,
+        i.document_id, CAST(SUBSTRING(@hashes, 32 * i.document_key + 1, 32) AS binary(32)) AS document_key, i.version_us,
+        i.source_ts, CAST(SUBSTRING(@hashes, 32 * i.content_hash + 1, 32) AS binary(32)) AS content_hash, i.hash_version,
+        i.mark,
         i.[process_output.manufacturer_name],
         i.[process_output.part_number],
         i.[process_output.unspsc],
@@ -61,8 +66,8 @@ BEGIN
             detail_id bigint '$[0]',
             doc int '$[1]',
             position int '$[2]',
-            detail_row_hash char(64) '$[3]',
-            tracking_row_hash char(64) '$[4]',
+            detail_row_hash int '$[3]',
+            tracking_row_hash int '$[4]',
             [parent] bigint '$[5]',
             [duplicate] nvarchar(2) '$[6]'
         ) AS r
@@ -70,10 +75,10 @@ BEGIN
         OPENJSON (@request, '$.items') WITH (
             doc int '$[0]',
             document_id nvarchar(1024) '$[1]',
-            document_key char(64) '$[2]',
+            document_key int '$[2]',
             version_us bigint '$[3]',
             source_ts bigint '$[4]',
-            content_hash char(64) '$[5]',
+            content_hash int '$[5]',
             hash_version int '$[6]',
             mark int '$[7]',
             [process_output.manufacturer_name] nvarchar(256) '$[8]',

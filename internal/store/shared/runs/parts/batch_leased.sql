@@ -1,1 +1,1 @@
-WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processing';
+WHERE batch_id = @batch AND owner = @owner AND epoch = @epoch AND status = 'processing';

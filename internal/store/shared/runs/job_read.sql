@@ -1,4 +1,0 @@
--- Reads one batch.
-SELECT
-{{template "job_columns.sql" .}}
-WHERE j.job_id = @job;

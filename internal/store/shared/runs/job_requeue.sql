@@ -1,6 +1,0 @@
--- Sends a failed batch again. A new epoch ends older leases, and a new attempt gives the next message a new id.
-{{template "begin.sql" . -}}
-UPDATE {{.Batch}}
-SET
-{{template "next_attempt.sql" .}}
-WHERE job_id = @job AND status = 'failed';

@@ -1,5 +1,0 @@
--- The waiting batches of a run. Their index covers the query, so the query never locks an index row while it waits
--- for a table row. Such a reader could deadlock with a writer that locks the table row first.
-SELECT j.job_id
-FROM {{.Batch}} AS j
-WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued');
