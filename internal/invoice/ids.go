@@ -19,9 +19,8 @@ func lineID(span []byte) (int64, *FieldError) {
 	const expected = "the id of an invoice line: a whole number from 1"
 	switch typeOf(span) {
 	case jsonNumber:
-		n, _ := parseNumber(string(span))
-		if n.integral() && n.sign() > 0 {
-			v, ok := n.int64()
+		if n := parseNumber(span); n != nil && n.IsInt() && n.Sign() > 0 {
+			v, ok := toInt64(n)
 			if !ok || v > maxExact {
 				return 0, refused("inexact_id", "an id beyond 2^53-1 as text, because JSON writers round such numbers to another line's id", span)
 			}
@@ -46,11 +45,8 @@ func LineID(span []byte) int64 {
 func digitsID(span []byte) (int64, bool) {
 	const longest = len("9223372036854775807")
 	text, complete := beginning(span, longest)
-	if digits, rest := cutDigits(text); !complete || digits == "" || rest != "" || digits[0] == '0' {
-		return 0, false
-	}
 	v, err := strconv.ParseInt(text, 10, 64)
-	return v, err == nil
+	return v, complete && err == nil && v > 0 && strconv.FormatInt(v, 10) == text
 }
 
 // lines reads the main line's id and the duplicates' ids: in order, without repeats and without the main one.

@@ -1,6 +1,9 @@
 package invoice
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // stampLayout is the layout of times in sql_writer (docs/requirements.md R13).
 const stampLayout = "2006-01-02 15:04:05.000000-07:00"
@@ -85,11 +88,10 @@ func readStamp(s string) (stamp, string) {
 	rest := s[shortest:]
 	fraction := 0
 	if rest != "" && rest[0] == '.' {
-		digits, _ := cutDigits(rest[1:])
-		if fraction = len(digits); fraction == 0 {
+		if fraction = len(rest[1:]) - len(strings.TrimLeft(rest[1:], "0123456789")); fraction == 0 {
 			return stamp{}, flawTime
 		}
-		fields[6], _ = digitsOnly((digits + "000000")[:6])
+		fields[6], _ = digitsOnly((rest[1:1+fraction] + "000000")[:6])
 		rest = rest[1+fraction:]
 	}
 	offset, rest, flaw := readOffset(rest)

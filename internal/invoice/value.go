@@ -32,8 +32,7 @@ func (c Column) flag(span []byte) (Value, *FieldError) {
 		}
 		return Of("N"), nil
 	case jsonNumber:
-		n, _ := parseNumber(string(span))
-		switch v, ok := n.int64(); {
+		switch v, ok := toInt64(parseNumber(span)); {
 		case ok && v == 1:
 			return Of("Y"), nil
 		case ok && v == 0:

@@ -2,7 +2,6 @@ package shared
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 
 	"sqlwriter/internal/commit"
@@ -40,12 +39,12 @@ func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
 // Decimal gives a number the column table's scale. It keeps digits beyond the scale, because they differ from any
 // value that we write.
 func Decimal(c invoice.Column, text string) (invoice.Value, error) {
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
+	r := invoice.Exact(text)
+	if r == nil {
 		return invoice.Value{}, fmt.Errorf("%d characters that are not a number", len(text))
 	}
 	short := r.FloatString(c.Scale)
-	if again, ok := new(big.Rat).SetString(short); ok && again.Cmp(r) == 0 {
+	if again := invoice.Exact(short); again != nil && again.Cmp(r) == 0 {
 		return invoice.Of(short), nil
 	}
 	return invoice.Of(strings.TrimRight(text, "0")), nil
