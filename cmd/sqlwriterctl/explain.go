@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/explain"
@@ -25,7 +24,7 @@ func (c *explainCommand) Run(a *app) error {
 	for _, code := range c.Code {
 		entries, notes := table.Look(code)
 		if len(entries) == 0 {
-			return &usageError{unknownCode(table, code)}
+			return &usageError{fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)}
 		}
 		for _, note := range notes {
 			a.notef("%s", note)
@@ -43,15 +42,6 @@ func (c *explainCommand) Run(a *app) error {
 		}
 		return nil
 	})
-}
-
-// unknownCode is the error for an unknown code, with similar codes.
-func unknownCode(table explain.Table, code string) error {
-	near := table.Near(code)
-	if len(near) == 0 {
-		return fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)
-	}
-	return fmt.Errorf("no table has the code %q: did you mean %s?", code, strings.Join(near, ", "))
 }
 
 func printEntry(a *app, e explain.Entry) error {

@@ -91,18 +91,6 @@ func (t Table) Others() []Entry {
 // Codes are the codes of all errors.
 func (t Table) Codes() []string { return fault.Codes(t.faults) }
 
-// Known are all codes that Look explains.
-func (t Table) Known() []string {
-	known := t.Codes()
-	for _, e := range t.Others() {
-		known = append(known, e.Code)
-	}
-	return known
-}
-
-// Near are known codes that look like one.
-func (t Table) Near(code string) []string { return fault.Near(t.Known(), code) }
-
 func entryOf(asked string, r fault.Row) Entry {
 	consequence := r.Consequence()
 	do, page := adviceOn(r)

@@ -190,11 +190,7 @@ func (o *Ops) code(parameter, code string) (string, error) {
 	if known, ok := fault.Known(o.o.Faults, code); ok {
 		return known, nil
 	}
-	expected := "a number or a code of `sqlwriterctl explain`"
-	if near := fault.Near(fault.Codes(o.o.Faults), code); len(near) > 0 {
-		expected = "a number or one of " + strings.Join(near, ", ")
-	}
-	return "", refuse(Usage, "%s: expected %s, found %q", parameter, expected, Truncate(code, MaxKind))
+	return "", refuse(Usage, "%s: expected a number or a code of `sqlwriterctl explain`, found %q", parameter, Truncate(code, MaxKind))
 }
 
 func (o *Ops) documentRow(doc found) DocumentRow {

@@ -243,7 +243,6 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 	for name, q := range map[string]ops.DocumentQuery{
 		"pending, retry_scheduled, committed, failed, processing": {DocumentFilter: ops.DocumentFilter{Status: "done"}},
 		"infrastructure, ":     {DocumentFilter: ops.DocumentFilter{Kind: "bogus"}},
-		"validation.too_long":  {DocumentFilter: ops.DocumentFilter{Code: "toolong"}},
 		"a code of":            {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
 		"line: expected":       {DocumentFilter: ops.DocumentFilter{Line: -1}},
 		"request: expected":    {DocumentFilter: ops.DocumentFilter{Request: strings.Repeat("x", 1024)}},
