@@ -210,8 +210,8 @@ func (a *App) useCases() {
 func (a *App) commitOptions() commit.Options {
 	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
-		AdoptedAt: func() time.Time { at, _ := a.adoptedAt.Load().(time.Time); return at },
-		Evidence:  a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
+		AdoptedAt: func() time.Time { at, _ := a.adoptedAt.Load().(time.Time); return at }, PartsAtOnce: a.db.PartsAtOnce(),
+		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 }
 

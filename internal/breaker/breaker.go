@@ -153,6 +153,12 @@ func (b *Breaker) MaxDocuments(ctx context.Context) (int, error) {
 	return b.cachedState().MaxDocuments(), nil
 }
 
+// Parallel reports whether one batch may have several requests under way: the breaker is closed, and not soon after throttling.
+func (b *Breaker) Parallel() bool {
+	state := b.cachedState()
+	return state.name() == Closed && !b.o.Now().Before(state.SerialUntil)
+}
+
 // Do makes one request for n documents and records its result. A timeout of 0 means 30 s.
 //
 // Errors: those of Permit, and the request's own. An infrastructure error has condition fault.OthersAnswered when a

@@ -50,6 +50,9 @@ type Options struct {
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
 	Parallel int
+	// PartsAtOnce bounds the parts of a refused request that are sent at once; 1 by default. Batches of one Commit share the
+	// connections for it: together they use PartsAtOnce-1 more than one each.
+	PartsAtOnce int
 	// Now is the clock. Draw gives jitter in [0,1). Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Draw func() float64
@@ -70,6 +73,8 @@ type Commit struct {
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
 	ranOut atomic.Int64
+	// spare has a place for each connection beside one for each batch (Options.PartsAtOnce).
+	spare chan struct{}
 }
 
 // NewCommit makes a Commit over the two ports.
@@ -101,7 +106,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 			SysName: o.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 		})
 	}
-	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o}
+	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o, spare: make(chan struct{}, max(0, o.PartsAtOnce-1))}
 }
 
 // Run commits one batch in stages, each in a file of its name: parse, select, refresh, version, write, judge, poison,
@@ -172,7 +177,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 		writer: &writer{
 			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
 			overwrite: b.Overwrite, notComparable: b.NotComparable,
-			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut,
+			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut, spare: c.spare,
 		},
 		judge: judge{chosen, next, c.breaker, t},
 		poison: &poisoner{

@@ -1,17 +1,20 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
 // divided is the number of parts of a refused range. Four parts need as many requests as two (4*log4(n) = 2*log2(n)), and
-// repeat a third of the range instead of all of it.
+// repeat a third of the range instead of all of it. Four connections take them at once.
 const divided = 4
 
 // oneByOne is the number of consecutive documents that fail alone before the next ones are sent one by one. Where most
@@ -49,6 +52,29 @@ type writer struct {
 	ranOut *atomic.Int64
 	// undecided is true after the time for finding bad documents ran out.
 	undecided bool
+	// spare has a place for each connection that this instance's batches may use for parts beside their own.
+	spare chan struct{}
+}
+
+// connection takes a spare connection for a part. There is none while the breaker wants one request at a time, nor after a request that
+// failed like an outage: several at once would put off more documents before the breaker opens.
+func (w *writer) connection() bool {
+	if !w.breaker.Parallel() || w.timeout.Load() > 0 {
+		return false
+	}
+	select {
+	case w.spare <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// release gives n spare connections back.
+func (w *writer) release(n int) {
+	for range n {
+		<-w.spare
+	}
 }
 
 // write gives each document that waits its result. After an error, which is of dependency scope, the documents without a
@@ -152,52 +178,136 @@ func (w *writer) apply(ctx context.Context, items []Item) (results []result, don
 	return a.results, a.done, nil
 }
 
+// part is a range of items for one request.
+type part struct {
+	from, to int
+	// cause is the error of the refused request that it is a part of; nil if there was none.
+	cause error
+}
+
+func (p part) size() int { return p.to - p.from }
+
+// answer is what SQL said to the request for a part.
+type answer struct {
+	outcomes []Outcome
+	err      error
+}
+
 // write makes one request for items[from:to]. An error that is not a dependency's does not name the document. The range is
-// therefore divided until each bad document is alone (promise G6).
+// therefore divided until each bad document is alone (promise G6). It starts from all documents, not only the newest of each line: when
+// the newer one turns out bad, the older one is written after all.
+//
+// Parts whose turn comes next are under way together, as far as connections are free. Their answers are taken in order.
 func (a *applying) write(ctx context.Context, from, to, tries int) error {
-	outcomes, err := a.w.request(ctx, a.items[from:to], tries)
-	switch {
-	case err == nil && len(outcomes) != to-from:
-		err = fault.New(fault.Internal, "commit: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
-	case err == nil:
-		for i, o := range outcomes {
-			a.note(from+i, result{outcome: o, err: missingError(o)})
+	for waiting := []part{{from: from, to: to}}; len(waiting) > 0; tries = 1 {
+		if waiting[0].cause != nil && a.w.outOfTime() {
+			for _, p := range waiting {
+				a.putOff(p.from, p.to, p.cause)
+			}
+			return nil
 		}
-		a.inRow = 0
-		return nil
-	case fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered):
-		return err
+		var together []part
+		together, waiting = a.next(waiting)
+		answers, stopped := a.send(ctx, together, tries)
+		var again []part
+		for i, p := range together {
+			parts, err := a.take(ctx, p, answers[i])
+			stopped = cmp.Or(stopped, err)
+			again = append(again, parts...)
+		}
+		if stopped != nil {
+			return stopped
+		}
+		waiting = append(again, waiting...)
 	}
-	if to-from > 1 {
-		return a.divide(ctx, from, to, err)
-	}
-	if fault.Has(err, fault.OthersAnswered) && !a.w.breaker.FailedAlone(ctx, a.items[from].DocumentID, err) {
-		return err
-	}
-	a.inRow++
-	a.note(from, result{err: blameAlone(err)})
 	return nil
 }
 
-// divide writes the parts of a refused range. It starts from all documents, not only the newest of each line: when the
-// newer one turns out bad, the older one is written after all.
-func (a *applying) divide(ctx context.Context, from, to int, cause error) error {
-	size := (to - from + divided - 1) / divided
-	for from < to {
-		if a.w.outOfTime() {
-			a.putOff(from, to, cause)
-			return nil
+// next gives the parts that are sent together, and the others. Parts with a line in common are not sent together: one of them would
+// lose the race, and its document would be blamed or put off.
+func (a *applying) next(waiting []part) (together, others []part) {
+	lines := map[int64]bool{}
+	for len(waiting) > 0 {
+		p := waiting[0]
+		if p.cause != nil && a.inRow >= oneByOne {
+			p.to = p.from + 1
 		}
-		end := min(to, from+size)
-		if a.inRow >= oneByOne {
-			end = from + 1
+		if len(together) > 0 && (a.names(p, lines) || !a.w.connection()) {
+			break
 		}
-		if err := a.write(ctx, from, end, 1); err != nil {
-			return err
+		for _, it := range a.items[p.from:p.to] {
+			for position := range it.Rows() {
+				lines[it.Line(position)] = true
+			}
 		}
-		from = end
+		together = append(together, p)
+		if waiting[0].from = p.to; waiting[0].size() == 0 {
+			waiting = waiting[1:]
+		}
 	}
-	return nil
+	return together, waiting
+}
+
+// names reports whether a part has one of lines.
+func (a *applying) names(p part, lines map[int64]bool) bool {
+	return slices.ContainsFunc(a.items[p.from:p.to], func(it Item) bool {
+		for position := range it.Rows() {
+			if lines[it.Line(position)] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// send makes one request for each part, all at once. It gives the first error of a dependency, which ends the other requests.
+func (a *applying) send(ctx context.Context, together []part, tries int) ([]answer, error) {
+	answers := make([]answer, len(together))
+	requests, ctx := errgroup.WithContext(ctx)
+	for i, p := range together {
+		requests.Go(func() error {
+			outcomes, err := a.w.request(ctx, a.items[p.from:p.to], tries)
+			if err == nil && len(outcomes) != p.size() {
+				err = fault.New(fault.Internal, "commit: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), p.size())
+			}
+			answers[i] = answer{outcomes, err}
+			if stops(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	err := requests.Wait()
+	a.w.release(len(together) - 1)
+	return answers, err
+}
+
+// stops reports whether an error says that no request can succeed now.
+func stops(err error) bool { return fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered) }
+
+// take notes the results of a part, or gives its parts if it was refused. The error is a dependency's.
+func (a *applying) take(ctx context.Context, p part, got answer) (parts []part, err error) {
+	switch {
+	case got.err == nil:
+		for i, o := range got.outcomes {
+			a.note(p.from+i, result{outcome: o, err: missingError(o)})
+		}
+		a.inRow = 0
+		return nil, nil
+	case stops(got.err):
+		return nil, got.err
+	case p.size() > 1:
+		size := (p.size() + divided - 1) / divided
+		for from := p.from; from < p.to; from += size {
+			parts = append(parts, part{from, min(p.to, from+size), got.err})
+		}
+		return parts, nil
+	case fault.Has(got.err, fault.OthersAnswered) && !a.w.breaker.FailedAlone(ctx, a.items[p.from].DocumentID, got.err):
+		return nil, got.err
+	}
+	a.inRow++
+	a.note(p.from, result{err: blameAlone(got.err)})
+	return nil, nil
 }
 
 // outOfTime reports whether the time for dividing is over.

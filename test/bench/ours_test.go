@@ -14,10 +14,10 @@ import (
 )
 
 // oursWays are our ways of writing over a sink: the use case, which reads documents, writes them, divides a refused request
-// and records every outcome. count is called for each of the sink's requests.
-func oursWays(sink commit.Sink, count func(requests int)) []way {
-	committer := commit.NewCommit(container{}, sink, commit.Options{SysName: "web", Log: zerolog.Nop()})
-	write := func(bad int) func(ctx context.Context, docs []doc) error {
+// and records every outcome. count is called for each of the sink's requests. An engine with several connections takes parts at once.
+func oursWays(sink commit.Sink, connections int, count func(requests int)) []way {
+	write := func(bad, partsAtOnce int) func(ctx context.Context, docs []doc) error {
+		committer := commit.NewCommit(container{}, sink, commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
 		return func(ctx context.Context, docs []doc) error {
 			batch := commit.Batch{Received: time.Now()}
 			for _, d := range docs {
@@ -35,13 +35,17 @@ func oursWays(sink commit.Sink, count func(requests int)) []way {
 			return nil
 		}
 	}
-	return []way{
-		{name: ours1, call: 1, write: write(0)},
-		{name: ours25, call: 25, write: write(0)},
-		{name: ours100, call: 100, write: write(0)},
-		{name: ours500, call: 500, write: write(0)},
-		{name: oursBad, call: 100, oneBad: true, write: write(1)},
+	ways := []way{
+		{name: ours1, call: 1, write: write(0, 1)},
+		{name: ours25, call: 25, write: write(0, 1)},
+		{name: ours100, call: 100, write: write(0, 1)},
+		{name: ours500, call: 500, write: write(0, 1)},
+		{name: oursBad, call: 100, oneBad: true, write: write(1, 1)},
 	}
+	if connections > 1 {
+		ways = append(ways, way{name: oursBad4, call: 100, oneBad: true, write: write(1, connections)})
+	}
+	return ways
 }
 
 // container takes what is recorded in the time that writing it as JSON needs: what is measured beside SQL is our own work.

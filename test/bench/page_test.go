@@ -127,6 +127,10 @@ func (p *printer) goals(runs []run) {
 			}
 			say("one bad in 100: less than 3 times as long as a clean batch", r.where(l), func(found float64) bool { return found < 3 },
 				l.rate(ours100, first)/l.rate(oursBad, first))
+			if !r.file {
+				say("one bad in 100, four parts at once: less than 2.5 times; 2 is the aim", r.where(l), func(found float64) bool { return found < 2.5 },
+					l.rate(ours100, first)/l.rate(oursBad4, first))
+			}
 		}
 		last := r.lanes[len(r.lanes)-1]
 		say("one request for a clean batch", r.name, func(found float64) bool { return found == 1 },

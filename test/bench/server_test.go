@@ -57,7 +57,7 @@ func newServer(t testing.TB) *engine {
 		if refusal == "" {
 			l.ways = append(l.ways, mergeWay(t, db))
 		}
-		l.ways = append(l.ways, oursWays(openStore(t, dsn), func(int) {})...)
+		l.ways = append(l.ways, oursWays(openStore(t, dsn), 4, func(int) {})...)
 		return l
 	}
 	return e

@@ -49,7 +49,7 @@ func newSQLite(t testing.TB) *engine {
 				return w.write(ctx, docs)
 			}
 		}
-		l.ways = append(l.ways, oursWays(s, func(requests int) { n.Add(int64(requests)) })...)
+		l.ways = append(l.ways, oursWays(s, 1, func(requests int) { n.Add(int64(requests)) })...)
 		return l
 	}
 	return e

@@ -47,6 +47,7 @@ const (
 	ours100   = "(d) ours, 100"
 	ours500   = "(d) ours, 500"
 	oursBad   = "(d) ours, 100, one of them bad"
+	oursBad4  = "(d) ours, 100, one of them bad, four parts at once"
 )
 
 // kinds are measured one after the other on the same lines.

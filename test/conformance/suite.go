@@ -147,6 +147,8 @@ type sinkTest struct {
 	*testing.T
 	h      SinkHarness
 	answer *lastAnswer
+	// partsAtOnce is how many parts of a refused request the use case sends at once; 0 means one.
+	partsAtOnce int
 	// observed takes failures in while a deviating case runs; nil otherwise.
 	observed *failures
 }

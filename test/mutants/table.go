@@ -103,13 +103,26 @@ func table() []mutant {
 		{"failing alone is never an own failure", judge, "w.cause = alone(cur.State, res.err)", "w.cause = res.err", commit, "TestADocumentThatBreaksItsConnectionStandsAlone"},
 		{
 			"a request that fails like an outage beside a heartbeat is not divided", commit + "/write.go",
-			"	case fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered):\n", "	case fault.IsDependency(err):\n",
+			"fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered) }\n", "fault.IsDependency(err) }\n",
 			commit, "TestADocumentThatBreaksItsConnectionStandsAlone",
 		},
 		{
 			"what is undecided is blamed", commit + "/write.go",
 			"fault.Wrap(fault.Contention, \"commit: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"commit: apply\", codeUndecided,",
 			commit, "TestDividingEndsAfterTwoMinutes",
+		},
+		{
+			"parts with a line in common are sent at once", commit + "/write.go", "(a.names(p, lines) || !a.w.connection())", "!a.w.connection()",
+			commit, "TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse",
+		},
+		{
+			"the answer of a dependency lets the other parts end", commit + "/write.go",
+			"	requests, ctx := errgroup.WithContext(ctx)\n", "	requests := &errgroup.Group{}\n",
+			commit, "TestTheFirstAnswerOfADependencyStopsAllParts",
+		},
+		{
+			"each batch has four connections", commit + "/commit.go", "spare: c.spare,\n", "spare: make(chan struct{}, cap(c.spare)),\n",
+			commit, "TestLockedPartsLeaveConnectionsToOthers",
 		},
 		// The breaker: its states, what counts as a failure, who probes, and which database it refuses.
 		{

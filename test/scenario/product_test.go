@@ -46,7 +46,7 @@ func newProduct(i *instance) product {
 	})
 	committer := commit.NewCommit(documentsSpy{w.docs, i}, sinkSpy{i}, commit.Options{
 		SysName: sysName, Location: w.zone, Log: w.log, Breaker: b, Evidence: w.evidence,
-		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause,
+		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause, PartsAtOnce: 4,
 	})
 	ports := run.Ports{
 		Store: storeSpy{i}, Selection: w.docs.Selection(0), Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,

@@ -76,6 +76,15 @@ func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, erro
 	return d, nil
 }
 
+// PartsAtOnce is how many parts of a refused request are sent at once. Other batches and the heartbeat have half of the connections.
+func (d *Database) PartsAtOnce() int {
+	const most = 4
+	if d == nil {
+		return 1
+	}
+	return max(1, min(most, d.Writer.Stats().MaxOpenConnections/2))
+}
+
 // Connect connects. It closes the database if that fails.
 func (d *Database) Connect(ctx context.Context) error {
 	if err := d.Ping(ctx); err != nil {
