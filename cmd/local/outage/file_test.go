@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 )
 
@@ -60,7 +62,10 @@ func newFile(t *testing.T) (path string, handler *sqlite.Store) {
 
 func write(t *testing.T, s *sqlite.Store) error {
 	t.Helper()
-	_, err := s.Apply(t.Context(), []commit.Item{{DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1}}, commit.Write, breaker.Heartbeat{})
+	hash := strings.Repeat("0", 64)
+	_, err := s.Apply(t.Context(), []commit.Item{{
+		DocumentID: "x", FailureMark: true, Main: 1, Hash: hash, HashVersion: 1, Version: invoice.Version{US: 1, Key: invoice.Key("x")},
+	}}, commit.Write, breaker.Heartbeat{})
 	return err
 }
 
