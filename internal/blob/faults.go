@@ -1,75 +1,43 @@
 package blob
 
-import (
-	"strconv"
-	"strings"
+import "sqlwriter/internal/fault"
 
-	"sqlwriter/internal/fault"
-)
+// Faults gives the table of errors for docs/errors.md. Answers that mean "the file exists" are not errors and have no row.
+func Faults() []fault.Row { return service().Faults() }
 
-// Faults gives the table of errors for docs/errors.md: the service's answers, then the codes of calls without an answer,
-// then this package's own. Rows come in the order of the rules: the first match decides. Answers that mean "the file
-// exists" are not errors and have no row.
-func Faults() []fault.Row {
-	var rows []fault.Row
-	for _, r := range statusRules() {
-		rows = append(rows, r.row())
+// answers are the rows for the service's statuses and error codes; the first match decides. No answer blames a document,
+// because evidence that cannot be kept is never the document's fault (commit.Evidence).
+func answers() []fault.Row {
+	const infra = fault.Infrastructure
+	rows := []fault.Row{
+		{Code: "400/*", Kind: infra, Reason: "the service does not accept our request; no document is to blame", Source: commonCodes},
+		{Code: "401/*", Kind: infra, Reason: "no token, or one that is not accepted", Source: commonCodes},
+		{Code: "403/AuthenticationFailed", Kind: infra, Reason: "the key, signature or token is not accepted, or this machine's clock is off", Source: commonCodes},
+		{Code: "403/AuthorizationFailure", Kind: infra, Reason: "not allowed: firewall or network rule of the account, or a signature without this right", Source: blobCodes},
+		{Code: "403/AuthorizationPermissionMismatch", Kind: infra, Reason: "the identity lacks the role Storage Blob Data Contributor, or the signature this right", Source: "docs/facts.md F88"},
+		{Code: "403/AccountIsDisabled", Kind: infra, Reason: "the account is disabled", Source: commonCodes},
+		{Code: "403/*", Kind: infra, Reason: "not allowed: key, role, signature, firewall or state of the account", Source: commonCodes},
+		{Code: "404/BlobNotFound", About: onFile, Kind: fault.Document, Condition: fault.Gone, Reason: "no such file", Source: blobCodes},
+		{Code: "404/ContainerNotFound", Kind: infra, Reason: "the container does not exist", Source: blobCodes},
+		{Code: "404/*", Kind: infra, Reason: "the account or container is not there", Source: commonCodes},
+		{Code: "408/*", Kind: infra, Reason: "the service took too long; the file may have been stored", Source: "docs/facts.md F85"},
+		{Code: "409/ContainerBeingDeleted", Kind: infra, Reason: "a container of this name is being deleted, which takes half a minute or longer", Source: blobCodes},
+		{Code: "409/ContainerDisabled", Kind: infra, Reason: "the container is disabled", Source: blobCodes},
+		{Code: "409/AccountBeingCreated", Kind: infra, Reason: "the account is still being made", Source: commonCodes},
+		{Code: "409/*", Kind: infra, Reason: "the account, container or file is in a state that does not allow this", Source: commonCodes},
+		{Code: "413/*", Kind: infra, Reason: "larger than one request may be, which no document is: a proxy before the service has a lower limit", Source: commonCodes},
+		{Code: "429/*", Kind: fault.Throttled, Reason: "the account asks to slow down", Source: "docs/facts.md F88"},
+		{Code: "503/ServerBusy", Kind: fault.Throttled, Reason: "the account or a part of it is over its limits", Source: commonCodes},
+		{Code: "507/*", Kind: fault.Quota, Reason: "there is no room (the service itself documents no such answer)", Source: "RFC 4918"},
+		{Code: "500-599", Kind: infra, Reason: "the service failed; the file may have been stored", Source: commonCodes},
+		{Code: "100-999", Kind: infra, Reason: "the service answered with a status we do not know", Source: "docs/requirements.md R34", Rest: true},
 	}
-	for _, r := range transportRules() {
-		rows = append(rows, fault.Row{
-			Code: r.code, Kind: fault.Infrastructure, Reason: r.reason, Own: evidenceWaits(),
-			Source: "the type of the error: net, syscall, crypto/tls, azidentity",
-		})
+	for i, r := range rows {
+		if r.Condition == fault.NoCondition {
+			rows[i].Own = evidenceWaits()
+		}
 	}
-	return fault.Of("blob", append(rows, wordRows()...))
-}
-
-// wordRows are this package's own codes.
-func wordRows() []fault.Row {
-	return []fault.Row{
-		{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
-		{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: "ours"},
-	}
-}
-
-func (r statusRule) row() fault.Row {
-	row := fault.Row{
-		Code: r.codes(), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.sourceName(),
-		Rest: r.from == 100, Covers: r.covers,
-	}
-	if r.condition == fault.NoCondition {
-		row.Own = evidenceWaits()
-	}
-	if r.files {
-		row.About = "the reading of a file"
-	}
-	return row
-}
-
-// codes names the rule's codes in docs/errors.md.
-func (r statusRule) codes() string {
-	if r.from != r.to {
-		return strconv.Itoa(r.from) + "-" + strconv.Itoa(r.to)
-	}
-	return strconv.Itoa(r.from) + "/" + string(r.code)
-}
-
-// covers reports whether the rule applies to a code, which is a status or status/error code.
-func (r statusRule) covers(code string) bool {
-	text, word, _ := strings.Cut(code, "/")
-	status, err := strconv.Atoi(text)
-	return err == nil && r.from <= status && status <= r.to && (r.code == anyCode || strings.EqualFold(string(r.code), word))
-}
-
-// sourceName gives the full name of a source.
-func (r statusRule) sourceName() string {
-	switch r.source {
-	case "common":
-		return `REST reference, "Common REST API error codes"`
-	case "blob":
-		return `REST reference, "Blob Storage error codes"`
-	}
-	return r.source
+	return rows
 }
 
 // evidenceWaits is the consequence when evidence cannot be kept: no line may be marked before it is kept (promise G7).

@@ -101,15 +101,6 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 	}
 }
 
-func TestEveryStatusRuleSaysWhyAndWhence(t *testing.T) {
-	for _, r := range statusRules() {
-		require.NotEmpty(t, r.reason)
-		require.NotEmpty(t, r.source)
-		require.LessOrEqual(t, r.from, r.to)
-		require.Contains(t, []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Contention, fault.Document}, r.kind)
-	}
-}
-
 func TestLostAnswersByType(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -76,7 +76,7 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 	defer cancel()
 	s, err := c.connect(ctx)
 	if err != nil {
-		return translate(operation{op.name, onAccount}, err)
+		return translate(operation{op.name, onContainer}, err)
 	}
 	for try := 0; ; try++ {
 		err := call(ctx, s)

@@ -1,31 +1,53 @@
 package cosmos
 
 import (
-	"strconv"
-	"strings"
-
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
-// Faults gives the table of errors for docs/errors.md: the service's statuses, then the codes of calls without an answer,
-// then this package's own. Rows come in the order of the rules: the first match decides.
-func Faults() []fault.Row {
-	var rows []fault.Row
-	for _, r := range statusRules() {
-		rows = append(rows, r.row())
+// Faults gives the table of errors for docs/errors.md.
+func Faults() []fault.Row { return service().Faults() }
+
+// answers are the rows for the service's statuses; the first match decides. "404" is the status without a substatus
+// (x-ms-substatus), "404/*" with any.
+func answers() []fault.Row {
+	const (
+		infra = fault.Infrastructure
+		rest  = `REST reference, "HTTP status codes for Azure Cosmos DB"`
+		moved = "docs/facts.md F70"
+	)
+	rows := []fault.Row{
+		{Code: "400/*", About: onDocument, Kind: fault.Document, Reason: "the service does not accept this document or patch", Source: rest},
+		{Code: "400/*", Kind: infra, Reason: "the service does not accept our request; no document is to blame (1004: a query that the gateway cannot serve)", Source: "docs/facts.md F63"},
+		{Code: "401/*", Kind: infra, Reason: "the key or token is not accepted, or this machine's clock is off", Source: rest},
+		{Code: "403/3", Kind: infra, Reason: "writes moved to another region and the move outlasted our deadline", Source: moved},
+		{Code: "403/1008", Kind: infra, Reason: "the region does not know the account, and this outlasted our deadline", Source: moved},
+		{Code: "403/*", Kind: infra, Reason: "not allowed: role of the identity, firewall or network rule of the account", Source: rest},
+		{Code: "404", About: onDocument, Kind: fault.Document, Condition: fault.Gone, Reason: "no such document", Source: rest},
+		{Code: "404/1002", Kind: infra, Reason: "the region has not caught up with the session", Source: moved},
+		{Code: "404/1003", Kind: infra, Reason: "the database or container does not exist", Source: "SDK constants (OwnerResourceNotFound)"},
+		{Code: "404/*", Kind: infra, Reason: "the account, database or container is not there", Source: rest},
+		{Code: "408/*", Kind: infra, Reason: "the service took too long; a write may have been applied", Source: moved},
+		{Code: "409/*", About: onDocument, Kind: fault.Document, Reason: "a document with this id exists", Source: rest, Own: fault.OfACommand()},
+		{Code: "410/*", Kind: infra, Reason: "the partition moved or is being divided", Source: moved},
+		{Code: "412/*", About: onDocument, Kind: fault.Contention, Condition: fault.Changed, Reason: "the document is not the one that was read", Source: "docs/facts.md F67"},
+		{Code: "413/*", About: onDocument, Kind: fault.Document, Condition: fault.TooLarge, Reason: "the document would be larger than the service allows (2 MB)", Source: "docs/facts.md F68"},
+		{Code: "429/*", Kind: fault.Throttled, Reason: "the account asks to slow down (3200: request units used up)", Source: moved},
+		{Code: "449/*", Kind: fault.Contention, Reason: "another write of the same document was under way", Source: moved},
+		{Code: "500-599", Kind: infra, Reason: "the service failed; a write may have been applied", Source: moved},
+		{Code: "400-499", About: onDocument, Kind: fault.Document, Reason: "the service refused this document with a status we do not know", Source: "docs/requirements.md R34"},
+		{Code: "100-999", Kind: infra, Reason: "the service answered with a status we do not know", Source: "docs/requirements.md R34", Rest: true},
 	}
-	for _, r := range transportRules() {
-		rows = append(rows, fault.Row{
-			Code: r.code, Kind: fault.Infrastructure, Reason: r.reason, Own: offeredAgain(),
-			Source: "the type of the error: net, syscall, crypto/tls, azidentity",
-		})
+	for i, r := range rows {
+		if r.Condition == fault.NoCondition && r.Own == (fault.Consequence{}) {
+			rows[i].Own = own(r.Kind)
+		}
 	}
-	return fault.Of("cosmos", append(rows, wordRows()...))
+	return rows
 }
 
-// wordRows are this package's own codes.
-func wordRows() []fault.Row {
+// ownRows are this package's own codes.
+func ownRows() []fault.Row {
 	const infra, ours = fault.Infrastructure, "ours"
 	submitted := "a document that is submitted"
 	return []fault.Row{
@@ -65,58 +87,14 @@ func wordRows() []fault.Row {
 	}
 }
 
-func (r statusRule) row() fault.Row {
-	row := fault.Row{
-		Code: r.codes(), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.sourceName(),
-		Own: r.own(), Rest: r.from == 100, Covers: r.covers,
-	}
-	if r.documents {
-		row.About = "one document"
-	}
-	return row
-}
-
-// codes names the rule's codes in docs/errors.md.
-func (r statusRule) codes() string {
-	switch {
-	case r.from != r.to:
-		return strconv.Itoa(r.from) + "-" + strconv.Itoa(r.to)
-	case r.substatus == noSubstatus:
-		return strconv.Itoa(r.from)
-	}
-	return strconv.Itoa(r.from) + "/" + r.substatus
-}
-
-// covers reports whether the rule applies to a code, which is a status or status/substatus.
-func (r statusRule) covers(code string) bool {
-	text, sub, found := strings.Cut(code, "/")
-	if !found {
-		sub = noSubstatus
-	}
-	status, err := strconv.Atoi(text)
-	return err == nil && r.from <= status && status <= r.to && (r.substatus == anySubstatus || r.substatus == sub)
-}
-
-// sourceName gives the full name of a source.
-func (r statusRule) sourceName() string {
-	if r.source == "rest" {
-		return `REST reference, "HTTP status codes for Azure Cosmos DB"`
-	}
-	return r.source
-}
-
-// own is the consequence of an answer. It overrides the table of kinds, whose consequences apply to SQL.
-func (r statusRule) own() fault.Consequence {
-	switch {
-	case r.condition != fault.NoCondition:
-		return fault.Consequence{} // the condition says it
-	case r.from == 409:
-		return fault.OfACommand() // only a document that is submitted can meet it
-	case r.kind == fault.Document:
+// own is the consequence of an answer of a kind. It overrides the table of kinds, whose consequences apply to SQL.
+func own(kind fault.Kind) fault.Consequence {
+	switch kind { //nolint:exhaustive // the service gives no others
+	case fault.Document:
 		return left()
-	case r.kind == fault.Contention:
+	case fault.Contention:
 		return fault.Consequence{Spends: fault.Nothing, Next: "at once, 3 times with jitter; then it is left to the recovery timer"}
-	case r.kind == fault.Throttled:
+	case fault.Throttled:
 		return fault.Consequence{
 			Spends: fault.Nothing,
 			Next:   "after the wait that the account asks for, 3 times, each at most 2 s; then the host offers the batch again every 10 s, 20 times at most, and the recovery timer takes what is left; the breaker does not count it",

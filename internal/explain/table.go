@@ -104,7 +104,7 @@ func entryOf(asked string, r fault.Row) Entry {
 // codeOfDocuments is a row's code as documents have it. A row for several codes stands for the one that was asked for, else for none.
 func codeOfDocuments(asked string, r fault.Row) string {
 	switch {
-	case r.Covers == nil && !r.Rest:
+	case !r.Several():
 		return r.Code
 	case r.Rest && fault.IsNumber(asked), !r.Rest && r.StandsFor(asked):
 		return asked
@@ -149,7 +149,7 @@ func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.
 		if first || r.Names(code) {
 			found = append(found, r)
 		}
-		if r.Covers == nil || r.Covers(code) || strings.EqualFold(r.Code, code) || strings.EqualFold(r.Name, code) {
+		if r.Is(code) || strings.EqualFold(r.Name, code) {
 			decided[[2]string{r.Adapter, r.About}] = true
 		}
 	}

@@ -28,7 +28,7 @@ type Row struct {
 	Own Consequence
 	// Rest is true for the row that stands for all codes without a row.
 	Rest bool
-	// Covers reports whether the row stands for another code than Code, such as a status of its range. Nil means false.
+	// Covers reports whether the row stands for another code than those that Is knows. Nil means false.
 	Covers func(code string) bool
 }
 
@@ -81,9 +81,36 @@ func (r Row) Names(code string) bool {
 	return false
 }
 
-// StandsFor reports whether the row is about a code, by name or by Covers.
-func (r Row) StandsFor(code string) bool {
-	return r.Names(code) || (r.Covers != nil && r.Covers(code))
+// StandsFor reports whether the row is about a code, by name or as one of several.
+func (r Row) StandsFor(code string) bool { return r.Names(code) || r.Is(code) }
+
+// Is reports whether errors with a code are the row's. "404" is an HTTP status without a word of the service's, "404/*" with
+// any or none, "404/1003" with that one, and "500-599" a range with any.
+func (r Row) Is(code string) bool {
+	if r.Covers != nil && r.Covers(code) {
+		return true
+	}
+	status, word, _ := strings.Cut(code, "/")
+	if first, last, isRange := r.statuses(); isRange {
+		n, err := strconv.Atoi(status)
+		return err == nil && first <= n && n <= last
+	}
+	own, ownWord, _ := strings.Cut(r.Code, "/")
+	return strings.EqualFold(own, status) && (ownWord == "*" || strings.EqualFold(ownWord, word))
+}
+
+// Several reports whether the row stands for more codes than one.
+func (r Row) Several() bool {
+	_, _, isRange := r.statuses()
+	return r.Rest || r.Covers != nil || isRange || strings.HasSuffix(r.Code, "/*")
+}
+
+// statuses are the first and the last status of a row for a range.
+func (r Row) statuses() (first, last int, isRange bool) {
+	from, to, _ := strings.Cut(r.Code, "-")
+	first, err := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	return first, last, err == nil && err2 == nil
 }
 
 // Consequence returns the row's own consequence, else that of its condition, else that of its kind.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 
+	"sqlwriter/internal/azerr"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/neterr"
 )
@@ -55,30 +55,54 @@ func rules() []rule {
 		perhaps = "; a message that was being sent may have arrived"
 	)
 	return []rule{
-		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "docs/facts.md F57", usable},
-		{codeTooLarge, amqp.ErrCondMessageSizeExceeded, fault.Document, "the message is larger than the service takes", "amqp", usable},
 		{
-			"amqp:resource-limit-exceeded", amqp.ErrCondResourceLimitExceeded, fault.Quota,
-			"the queue is full, or the namespace is over another of its limits", "amqp", usable,
+			code: codeTooLarge, about: azservicebus.ErrMessageTooLarge, kind: fault.Document, source: "docs/facts.md F57",
+			reason: "the message is larger than the service takes",
 		},
-		{"com.microsoft:server-busy", condServerBusy, fault.Throttled, "the service asks to slow down, after two retries", "amqp", usable},
-		{"amqp:not-found", amqp.ErrCondNotFound, infra, "there is no such queue", "amqp", broken},
-		{"amqp:not-allowed", amqp.ErrCondNotAllowed, infra, "the queue does not allow this: it may want sessions", "amqp", broken},
-		{"com.microsoft:entity-disabled", condEntityDisabled, infra, "the queue is disabled, or disabled for sending", "amqp", broken},
-		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service cancelled the call" + perhaps, "amqp", usable},
 		{
-			"unauthorized", azservicebus.CodeUnauthorizedAccess, infra,
-			"not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off", "sdk", broken,
+			code: codeTooLarge, about: amqp.ErrCondMessageSizeExceeded, kind: fault.Document, source: "amqp",
+			reason: "the message is larger than the service takes",
 		},
-		{"notfound", azservicebus.CodeNotFound, infra, "there is no such queue", "sdk", broken},
-		{"timeout", azservicebus.CodeTimeout, infra, "the service took too long, after two retries" + perhaps, "sdk", usable},
-		{"connlost", azservicebus.CodeConnectionLost, infra, "no connection, after two retries" + perhaps, "sdk", lost},
-		{"closed", azservicebus.CodeClosed, infra, "the connection was closed while it was in use" + perhaps, "sdk", lost},
-		{"cancelled", context.Canceled, infra, "the caller gave up" + perhaps, "ours", usable},
-		{"deadline", context.DeadlineExceeded, infra, "no answer within the deadline" + perhaps, "ours", lost},
-		{"identity", isIdentity, infra, "the identity got no token", "ours", broken},
+		{
+			code: "amqp:resource-limit-exceeded", about: amqp.ErrCondResourceLimitExceeded, kind: fault.Quota, source: "amqp",
+			reason: "the queue is full, or the namespace is over another of its limits",
+		},
+		{
+			code: "com.microsoft:server-busy", about: condServerBusy, kind: fault.Throttled, source: "amqp",
+			reason: "the service asks to slow down, after two retries",
+		},
+		{code: "amqp:not-found", about: amqp.ErrCondNotFound, kind: infra, reason: "there is no such queue", source: "amqp", state: broken},
+		{
+			code: "amqp:not-allowed", about: amqp.ErrCondNotAllowed, kind: infra, source: "amqp", state: broken,
+			reason: "the queue does not allow this: it may want sessions",
+		},
+		{
+			code: "com.microsoft:entity-disabled", about: condEntityDisabled, kind: infra, source: "amqp", state: broken,
+			reason: "the queue is disabled, or disabled for sending",
+		},
+		{code: "com.microsoft:operation-cancelled", about: condCancelled, kind: infra, reason: "the service cancelled the call" + perhaps, source: "amqp"},
+		{
+			code: "unauthorized", about: azservicebus.CodeUnauthorizedAccess, kind: infra, source: "sdk", state: broken,
+			reason: "not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off",
+		},
+		{code: "notfound", about: azservicebus.CodeNotFound, kind: infra, reason: "there is no such queue", source: "sdk", state: broken},
+		{code: "timeout", about: azservicebus.CodeTimeout, kind: infra, reason: "the service took too long, after two retries" + perhaps, source: "sdk"},
+		{
+			code: "connlost", about: azservicebus.CodeConnectionLost, kind: infra, source: "sdk", state: lost,
+			reason: "no connection, after two retries" + perhaps,
+		},
+		{
+			code: "closed", about: azservicebus.CodeClosed, kind: infra, source: "sdk", state: lost,
+			reason: "the connection was closed while it was in use" + perhaps,
+		},
+		{code: "cancelled", about: context.Canceled, kind: infra, reason: "the caller gave up" + perhaps, source: "ours"},
+		{code: "deadline", about: context.DeadlineExceeded, kind: infra, reason: "no answer within the deadline" + perhaps, source: "ours", state: lost},
+		{code: "identity", about: azerr.IsIdentity, kind: infra, reason: "the identity got no token", source: "ours", state: broken},
 		// The type of any other error does not tell it from a network failure. No message is blamed in doubt.
-		{"unknown", func(error) bool { return true }, infra, "the call failed for an unknown reason" + perhaps, "docs/requirements.md R34", lost},
+		{
+			code: "unknown", about: func(error) bool { return true }, kind: infra, source: "docs/requirements.md R34", state: lost,
+			reason: "the call failed for an unknown reason" + perhaps,
+		},
 	}
 }
 
@@ -96,13 +120,6 @@ func (r rule) matches(err error) bool {
 		return about(err)
 	}
 	return false
-}
-
-// isIdentity reports whether the identity got no token.
-func isIdentity(err error) bool {
-	var failed *azidentity.AuthenticationFailedError
-	var required *azidentity.AuthenticationRequiredError
-	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
 // translate turns an error of the SDK into a fault, and reports the state of the Sender. No error of the SDK leaves this
