@@ -21,7 +21,7 @@ func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true, Event: events.BatchCommitted,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, BatchID: in.ID})
+			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, InvocationID: in.ID})
 			return Reply{Logs: []string{summary(report)}, Fields: batchFields(report, in.RetryCount)}, err
 		},
 	}

@@ -69,9 +69,9 @@ func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
 	t.Helper()
 	doc, err := invoice.Read(json.RawMessage(original), clock())
 	require.NoError(t, err)
-	failed, err := json.Marshal(commit.PillError{DocumentID: doc.ID, Kind: "document", Code: "2628"})
+	failed, err := json.Marshal(commit.PoisonError{DocumentID: doc.ID, Kind: "document", Code: "2628"})
 	require.NoError(t, err)
-	metadata, err := json.Marshal(commit.PillMetadata{DocumentID: doc.ID, HashVersion: invoice.HashVersion})
+	metadata, err := json.Marshal(commit.PoisonMetadata{DocumentID: doc.ID, HashVersion: invoice.HashVersion})
 	require.NoError(t, err)
 	for name, content := range map[string]string{commit.EvidenceOriginal: original, commit.EvidenceError: string(failed), commit.EvidenceMetadata: string(metadata)} {
 		require.NoError(t, evidence.Keep(t.Context(), commit.EvidenceFolder(doc, 0)+"/"+name, []byte(content)))

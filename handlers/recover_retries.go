@@ -11,8 +11,8 @@ import (
 
 // Recoverer does one tick of the recovery timer. Errors have scope dependency; the next tick tries again.
 type Recoverer interface {
-	// Recover takes up the documents that are due. batchID is the invocation's ID, for the evidence of poison messages.
-	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
+	// Recover takes up the documents that are due. invocationID is the invocation's ID, for the evidence of poison messages.
+	Recover(ctx context.Context, invocationID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
 	// PurgeRows deletes old rows for half a second, and counts them.

@@ -15,10 +15,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-type recoverer func(ctx context.Context, batchID string) (commit.Recovered, error)
+type recoverer func(ctx context.Context, invocationID string) (commit.Recovered, error)
 
-func (r recoverer) Recover(ctx context.Context, batchID string) (commit.Recovered, error) {
-	return r(ctx, batchID)
+func (r recoverer) Recover(ctx context.Context, invocationID string) (commit.Recovered, error) {
+	return r(ctx, invocationID)
 }
 
 func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
@@ -41,11 +41,11 @@ const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	var ids []string
 	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
-		ids = append(ids, b.BatchID)
+		ids = append(ids, b.InvocationID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(recoverer(func(_ context.Context, batchID string) (commit.Recovered, error) {
-		ids = append(ids, batchID)
+	invoke(t, RecoverRetries(recoverer(func(_ context.Context, invocationID string) (commit.Recovered, error) {
+		ids = append(ids, invocationID)
 		return commit.Recovered{}, nil
 	})), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, []string{invocationID, invocationID}, ids)

@@ -102,8 +102,10 @@ func printEpisode(a *app, e ops.EvidenceEpisode) error {
 	if f := e.Failed; f != nil {
 		rows = append(rows, []string{"failed", fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind, f.Code, oneLine(f.Error))})
 	}
-	if e.JobID != "" {
-		rows = append(rows, []string{"tried by", e.JobID})
+	for _, by := range [][]string{{"run", e.RunID}, {"invocation", e.InvocationID}} {
+		if by[1] != "" {
+			rows = append(rows, by)
+		}
 	}
 	for _, t := range e.Attempts {
 		attempts = append(attempts, []string{a.time(t.At), t.Kind, orDash(t.Code), oneLine(t.Error)})

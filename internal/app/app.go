@@ -288,15 +288,15 @@ func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
 	return a.commit.Run(ctx, b)
 }
 
-// Recover implements handlers.Recoverer. batchID is for the evidence, as in commit.Recover. In shadow mode it does nothing.
-func (a *App) Recover(ctx context.Context, batchID string) (commit.Recovered, error) {
+// Recover implements handlers.Recoverer. invocationID is for the evidence, as in commit.Recover. In shadow mode it does nothing.
+func (a *App) Recover(ctx context.Context, invocationID string) (commit.Recovered, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return commit.Recovered{Off: "not ready: nothing is recovered"}, err
 	}
 	if a.recover == nil {
 		return commit.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
-	return a.recover.RunAs(ctx, batchID)
+	return a.recover.RunAs(ctx, invocationID)
 }
 
 // RecoverRuns implements handlers.Recoverer. In shadow mode it does nothing.

@@ -18,7 +18,7 @@
 //
 // Keep makes the container only when it is missing, so an existing container needs no right to make one. With an identity
 // that may not make it, Keep fails as infrastructure under the operation "make container". The document then waits and
-// nothing is lost. Ping reports the same problem before the first poison pill.
+// nothing is lost. Ping reports the same problem before the first poison message.
 //
 // # Rights
 //

@@ -72,7 +72,7 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 }
 
 // Ping checks that the container can be reached, and makes a missing one. A missing right thus shows at start-up and not
-// with the first poison pill. Errors by kind: infrastructure, throttled.
+// with the first poison message. Errors by kind: infrastructure, throttled.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, s.timeouts.Ping)
 	defer cancel()

@@ -132,11 +132,11 @@ func (b *Breaker) MayPoison(ctx context.Context) bool {
 // TakePoison counts a poison message of this hour, and one without proof for this build; false when a limit is reached. A message whose
 // mark failed because of a dependency is not counted again. Errors by kind: infrastructure, throttled, contention (the control document
 // could not be changed: nothing is counted).
-func (b *Breaker) TakePoison(ctx context.Context, pill string, proven bool) (taken bool, err error) {
+func (b *Breaker) TakePoison(ctx context.Context, folder string, proven bool) (taken bool, err error) {
 	now := b.o.Now()
 	hour := now.Truncate(time.Hour)
 	b.mu.Lock()
-	counted := b.poisonCounted[pill].Equal(hour)
+	counted := b.poisonCounted[folder].Equal(hour)
 	b.mu.Unlock()
 	if counted {
 		return true, nil
@@ -160,6 +160,6 @@ func (b *Breaker) TakePoison(ctx context.Context, pill string, proven bool) (tak
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
-	b.poisonCounted[pill] = hour
+	b.poisonCounted[folder] = hour
 	return true, nil
 }

@@ -217,9 +217,9 @@ func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.
 }
 
 // taken is whether a poison message is counted.
-func taken(t *testing.T, b *breaker.Breaker, pill string, proven bool) bool {
+func taken(t *testing.T, b *breaker.Breaker, folder string, proven bool) bool {
 	t.Helper()
-	counted, err := b.TakePoison(t.Context(), pill, proven)
+	counted, err := b.TakePoison(t.Context(), folder, proven)
 	require.NoError(t, err)
 	return counted
 }
@@ -232,8 +232,8 @@ func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 			return breaker.New(st, breaker.Options{Instance: name, MaxPoisonPerHour: 3})
 		}
 		a, b := instance("a"), instance("b")
-		for _, pill := range []string{"one", "two", "one"} {
-			require.True(t, taken(t, a, pill, true))
+		for _, folder := range []string{"one", "two", "one"} {
+			require.True(t, taken(t, a, folder, true))
 		}
 		require.True(t, b.MayPoison(t.Context()))
 		require.True(t, taken(t, b, "three", true))
@@ -255,9 +255,9 @@ func TestAFewDocumentsOfABuildMayEndWithoutProof(t *testing.T) {
 			return breaker.New(st, breaker.Options{Build: build, Heartbeat: sv.heartbeat})
 		}
 		a, b := instance("build 1"), instance("build 1")
-		for _, pill := range []string{"one", "two", "one"} {
+		for _, folder := range []string{"one", "two", "one"} {
 			require.True(t, a.MayEndUnproven(t.Context()))
-			require.True(t, taken(t, a, pill, false))
+			require.True(t, taken(t, a, folder, false))
 		}
 		require.True(t, taken(t, b, "three", false))
 		time.Sleep(6 * time.Second)

@@ -19,8 +19,8 @@ type Batch struct {
 	RetryCount int
 	// Purpose is FromFeed by default.
 	Purpose Purpose
-	// BatchID is the run or invocation in a poison pill's evidence; it may be empty.
-	BatchID string
+	// RunID or InvocationID is in a poison message's evidence: what tried the document last. The other one is empty.
+	RunID, InvocationID string
 	// TakeOver are the statuses that a run takes although such a document is not due: failed, committed, retry_scheduled.
 	// The state of a committed document stays as it is, whatever the result. Only ForRun uses it.
 	TakeOver []invoice.Status

@@ -42,11 +42,11 @@ type Options struct {
 	MaxDocuments int
 	// Breaker protects the sink; nil means a breaker of this Commit alone.
 	Breaker *breaker.Breaker
-	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
+	// Evidence keeps poison messages. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
 	// AdoptedAt returns when the ledger was adopted, or the zero time. Documents that another program finished later are told.
 	AdoptedAt func() time.Time
-	// Container and AppVersion go into a poison pill's evidence.
+	// Container and AppVersion go into a poison message's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
 	Parallel int
@@ -69,7 +69,7 @@ type Commit struct {
 	sink    Sink
 	breaker *breaker.Breaker
 	o       Options
-	// capLogged is the last hour in which the bound on poison pills was logged.
+	// capLogged is the last hour in which the bound on poison messages was logged.
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
 	ranOut atomic.Int64
@@ -182,7 +182,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 		judge: judge{chosen, next, c.breaker, t},
 		poison: &poisoner{
 			requester: request, docs: docs, patcher: patch, transitions: next, breaker: c.breaker, evidence: o.Evidence,
-			container: o.Container, appVersion: o.AppVersion, batchID: b.BatchID, capLogged: &c.capLogged,
+			container: o.Container, appVersion: o.AppVersion, runID: b.RunID, invocationID: b.InvocationID, capLogged: &c.capLogged,
 			parallel: o.Parallel, now: o.Now, tally: t,
 		},
 		record: recorder{patch, next, c.breaker, o.Parallel, t},

@@ -34,10 +34,10 @@ func CheckEvidenceName(name string) error {
 const (
 	// EvidenceRoot is the folder of all evidence of an environment.
 	EvidenceRoot = "failed"
-	// EvidenceOriginal is the document before it was marked, EvidenceError its PillError.
+	// EvidenceOriginal is the document before it was marked, EvidenceError its PoisonError.
 	EvidenceOriginal = "original.json"
 	EvidenceError    = "error.json"
-	// EvidenceMetadata is its PillMetadata. It is stored last, so its presence proves that the evidence is complete.
+	// EvidenceMetadata is its PoisonMetadata. It is stored last, so its presence proves that the evidence is complete.
 	EvidenceMetadata = "metadata.json"
 	unknownMain      = "unknown"
 )
@@ -82,7 +82,7 @@ func CheckEvidenceFolder(folder string) error {
 
 // EvidenceID gives the document's id in a metadata.json; empty when it has none.
 func EvidenceID(metadata []byte) string {
-	var m PillMetadata
+	var m PoisonMetadata
 	if json.Unmarshal(metadata, &m) != nil {
 		return ""
 	}
@@ -103,7 +103,7 @@ func EvidenceFoldersOf(d invoice.Document) []string {
 
 // Restored is sql_writer of a document that is put back from its evidence: failed, as it was recorded when the evidence was stored. s is
 // that of original.json, which is from before.
-func (e PillError) Restored(s invoice.State) invoice.State {
+func (e PoisonError) Restored(s invoice.State) invoice.State {
 	s.Status, s.RetryCount, s.RetryAfter, s.Postponed = invoice.Failed, e.RetryCount, 0, false
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.FailedAt, s.LastErrorAt, s.Attempts = e.FailedAt, e.FailedAt, e.Attempts

@@ -71,7 +71,7 @@ func documentRows() []fault.Row {
 		{Code: "cancelled", Kind: infra, Reason: "stopped while waiting for another try", Source: "ours", Own: again},
 		{
 			Code: "evidence_down", Kind: infra, Reason: "the store of evidence failed a moment ago and is not asked for every document", Source: "docs/requirements.md R8",
-			Own: fault.Consequence{Spends: fault.Nothing, Next: "the poison pill waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again"},
+			Own: fault.Consequence{Spends: fault.Nothing, Next: "the poison message waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again"},
 		},
 		{
 			Code: invoice.CodeTooDeep, Kind: fault.Document, Source: "docs/facts.md F45",

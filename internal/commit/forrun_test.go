@@ -18,7 +18,7 @@ func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.Ra
 	w.t.Helper()
 	results := map[string]commit.DocumentResult{}
 	report, err := w.commit.Run(w.t.Context(), commit.Batch{
-		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, BatchID: "run-1",
+		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, RunID: "run-1",
 		OnResult: func(t commit.DocumentResult) { // Parallel is 1
 			require.NotContains(w.t, results, t.ID, "one result each")
 			results[t.ID] = t

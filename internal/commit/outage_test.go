@@ -123,7 +123,7 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	}
 }
 
-// Promise G6: a schema that refuses everything for a working day makes no poison pill, although each document spends its
+// Promise G6: a schema that refuses everything for a working day makes no poison message, although each document spends its
 // retries. One document that is written makes all the others due.
 func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	w := newWorld(t)

@@ -26,9 +26,9 @@ type poisoner struct {
 	transitions transitions
 	breaker     *breaker.Breaker
 	evidence    Evidence
-	// container, appVersion and batchID go into the evidence.
-	container, appVersion, batchID string
-	// capLogged is the last hour in which the bound on poison pills was logged.
+	// container, appVersion, runID and invocationID go into the evidence.
+	container, appVersion, runID, invocationID string
+	// capLogged is the last hour in which the bound on poison messages was logged.
 	capLogged *atomic.Int64
 	// evidenceDown is true after the evidence store failed for this batch. It is then not called for every document.
 	evidenceDown atomic.Bool
@@ -67,8 +67,8 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 	if err != nil || w.step != spent {
 		return err
 	}
-	pill := p.pill(w.doc, w.cause)
-	if err := p.keep(ctx, pill, raw); err != nil {
+	found := p.collect(w.doc, w.cause)
+	if err := p.keep(ctx, found, raw); err != nil {
 		wait := maxBackoff
 		if fault.IsDependency(err) {
 			wait = aloneBackoff
@@ -76,7 +76,7 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 		p.wait(w, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
 		return nil
 	}
-	switch taken, err := p.breaker.TakePoison(ctx, pill.folder, w.proven); {
+	switch taken, err := p.breaker.TakePoison(ctx, found.folder, w.proven); {
 	case err != nil:
 		p.wait(w, aloneBackoff, "it cannot be counted: "+fault.CodeOf(err))
 		return nil
@@ -84,7 +84,7 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 		p.enough(w)
 		return nil
 	}
-	return p.mark(ctx, w, pill)
+	return p.mark(ctx, w, found)
 }
 
 // enough puts a document off because of a bound. It logs that of an hour once an hour, not for each document.
@@ -95,7 +95,7 @@ func (p *poisoner) enough(w *work) {
 	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, maxBackoff)
 }
 
-// wait puts a document off that would become a poison pill, and logs the reason. It counts no failure. An hour is not cut short by
+// wait puts a document off that would become a poison message, and logs the reason. It counts no failure. An hour is not cut short by
 // what others write: the reason is none of theirs.
 func (p *poisoner) wait(w *work, d time.Duration, why string) {
 	f := events.Fields{Document: w.doc.ID}.Of(w.cause)
@@ -125,19 +125,21 @@ func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, erro
 	return nil, nil
 }
 
-// pill is a poison pill's evidence without the document itself.
-type pill struct {
+// evidence is a poison message's evidence without the document itself.
+type evidence struct {
 	// folder is its EvidenceFolder.
 	folder   string
-	error    PillError
-	metadata PillMetadata
+	error    PoisonError
+	metadata PoisonMetadata
 }
 
-// PillError is error.json: why a document became a poison message.
-type PillError struct {
+// PoisonError is error.json: why a document became a poison message.
+type PoisonError struct {
 	DocumentID string `json:"document_id"`
-	// JobID is the run whose try was the last; empty otherwise.
-	JobID      string            `json:"job_id,omitempty"`
+	// RunID or InvocationID made the last try.
+	RunID        string `json:"run_id,omitempty"`
+	InvocationID string `json:"invocation_id,omitempty"`
+
 	FailedAt   string            `json:"failed_at"`
 	RetryCount int               `json:"retry_count"`
 	Kind       string            `json:"last_error_kind"`
@@ -146,8 +148,8 @@ type PillError struct {
 	Attempts   []invoice.Attempt `json:"attempts"`
 }
 
-// PillMetadata is metadata.json: which snapshot of a document became a poison message.
-type PillMetadata struct {
+// PoisonMetadata is metadata.json: which snapshot of a document became a poison message.
+type PoisonMetadata struct {
 	Container      string  `json:"container"`
 	DocumentID     string  `json:"document_id"`
 	ETag           string  `json:"etag"`
@@ -163,16 +165,16 @@ type PillMetadata struct {
 	AppVersion     string  `json:"app_version"`
 }
 
-// pill collects the evidence of a document whose last failure is cause.
-func (p *poisoner) pill(cur invoice.Snapshot, cause error) pill {
+// collect makes the evidence of a document whose last failure is cause.
+func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 	s := p.transitions.failed(cur.State, cause, "")
-	return pill{
+	return evidence{
 		folder: EvidenceFolder(cur.Document, s.ReprocessCount),
-		error: PillError{
-			DocumentID: cur.ID, JobID: p.batchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
+		error: PoisonError{
+			DocumentID: cur.ID, RunID: p.runID, InvocationID: p.invocationID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
 			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
 		},
-		metadata: PillMetadata{
+		metadata: PoisonMetadata{
 			Container: p.container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
 			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash, HashVersion: invoice.HashVersion,
 			ReprocessCount: s.ReprocessCount, Main: cur.Main, Duplicates: append([]int64{}, cur.Duplicates...),
@@ -211,16 +213,16 @@ func escapeID(d invoice.Document) string {
 
 // keep stores the evidence. metadata.json comes last, so its presence proves that the evidence is complete. After a failure
 // the store is not called again for the batch.
-func (p *poisoner) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
+func (p *poisoner) keep(ctx context.Context, e evidence, raw json.RawMessage) error {
 	const op = "commit: evidence"
 	if p.evidenceDown.Load() {
 		return fault.New(fault.Infrastructure, op, "evidence_down", "the store of evidence failed a moment ago")
 	}
-	errorJSON, err := json.MarshalIndent(pill.error, "", "  ")
+	errorJSON, err := json.MarshalIndent(e.error, "", "  ")
 	if err != nil {
 		return fault.Wrap(fault.Internal, op, "encode", "error.json cannot be written", err)
 	}
-	metadata, err := json.MarshalIndent(pill.metadata, "", "  ")
+	metadata, err := json.MarshalIndent(e.metadata, "", "  ")
 	if err != nil {
 		return fault.Wrap(fault.Internal, op, "encode", "metadata.json cannot be written", err)
 	}
@@ -228,7 +230,7 @@ func (p *poisoner) keep(ctx context.Context, pill pill, raw json.RawMessage) err
 		name    string
 		content []byte
 	}{{EvidenceOriginal, raw}, {EvidenceError, errorJSON}, {EvidenceMetadata, metadata}} {
-		if err := p.evidence.Keep(ctx, pill.folder+"/"+file.name, file.content); err != nil {
+		if err := p.evidence.Keep(ctx, e.folder+"/"+file.name, file.content); err != nil {
 			p.evidenceDown.Store(fault.IsDependency(err))
 			return err
 		}
@@ -246,7 +248,7 @@ func MarkOf(d invoice.Document) Item {
 
 // mark writes AI-ERROR to the lines of a document whose evidence is stored, and gives it the state failed. When the lines
 // have the document's content or newer content, it gets that outcome instead.
-func (p *poisoner) mark(ctx context.Context, w *work, pill pill) error {
+func (p *poisoner) mark(ctx context.Context, w *work, e evidence) error {
 	cur, cause := w.doc, w.cause
 	finalError := cur.Unmarkable(p.now())
 	if finalError == "" {
@@ -279,7 +281,7 @@ func (p *poisoner) mark(ctx context.Context, w *work, pill pill) error {
 	} else {
 		finalError = "no line was marked: " + finalError
 	}
-	f := events.Fields{Document: cur.ID, Line: cur.Main, Evidence: pill.folder}.Of(cause)
+	f := events.Fields{Document: cur.ID, Line: cur.Main, Evidence: e.folder}.Of(cause)
 	if strings.HasPrefix(finalError, "MANUAL REVIEW") {
 		f.Duplicates = cur.Duplicates
 		p.tally.log.Write(events.PoisonUnmarked, f)

@@ -43,7 +43,7 @@ func (w *world) evidenceFile(ending string) map[string]any {
 
 // The fourth example of the requirements: the retries fail, then evidence, mark and status follow. Only what is written after the sixth
 // failure proves it, so there is one more try (docs/rules.md).
-func TestSeedExample4PoisonPill(t *testing.T) {
+func TestSeedExample4PoisonMessage(t *testing.T) {
 	w := newWorld(t, 1421549, 1421550)
 	doc := result(30, 1421549, tooLong(), "", 1421550)
 	id := idOf(t, doc)
@@ -99,14 +99,14 @@ func TestSeedExample4PoisonPill(t *testing.T) {
 	}
 }
 
-func TestTheEvidenceOfAPoisonPill(t *testing.T) {
+func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	doc := result(30, 1, tooLong(), spent(), 2)
 	id := idOf(t, doc)
 	w.othersApply()
 	batch := w.put(doc)
 	etag := invoiceOf(t, batch[0]).ETag
-	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, BatchID: "job-7"})
+	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, RunID: "run-7"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
 
@@ -120,8 +120,8 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	require.JSONEq(t, string(batch[0]), string(w.evidence.Files()[folder+"original.json"]))
 
 	e := w.evidenceFile("error.json")
-	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 5.0, "document", "validation.too_long"},
-		[]any{e["document_id"], e["job_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
+	require.Equal(t, []any{id, "run-7", "2025-12-18 10:01:00.000000-06:00", 5.0, "document", "validation.too_long"},
+		[]any{e["document_id"], e["run_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
 	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
 	require.Len(t, e["attempts"], 2)
 	m := w.evidenceFile("metadata.json")
@@ -254,7 +254,7 @@ func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"failed": 2}, w.retry(idOf(t, docs[0]), idOf(t, docs[1])).Outcomes)
 }
 
-func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill(t *testing.T) {
+func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonMessage(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	sink := &refusing{Sink: w.faulty}
 	w.use(sink)
@@ -307,13 +307,13 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() commit.Report {
-		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), BatchID: "run-1"})
+		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), RunID: "run-1"})
 		require.NoError(t, err)
 		return report
 	}
 	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "no other job takes it")
 
-	// The document is still bad: its retries begin anew, and the second poison pill has evidence of its own.
+	// The document is still bad: its retries begin anew, and the second poison message has evidence of its own.
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)
 	require.Equal(t, []any{1.0, 1.0}, []any{w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.NotContains(t, w.state(id), "failed_at")
@@ -335,7 +335,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "RC-AI", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 }
 
-func TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
+func TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(30, 1, tooLong(), spent())
 	w.othersApply()
@@ -431,7 +431,7 @@ func TestAStateIsRestoredFromItsEvidence(t *testing.T) {
 	raw, err := w.docs.Read(t.Context(), idOf(t, doc))
 	require.NoError(t, err)
 	recorded := invoiceOf(t, raw).State
-	var failure commit.PillError
+	var failure commit.PoisonError
 	var before invoice.State
 	for file, content := range w.evidence.Files() {
 		switch {

@@ -69,7 +69,7 @@ type Sink interface {
 // CodeIDTwice is the code of an id that several documents have. Cosmos DB takes the same id under each partition key.
 const CodeIDTwice = "id_twice"
 
-// Evidence stores a poison pill's files before its lines are marked.
+// Evidence stores a poison message's files before its lines are marked.
 type Evidence interface {
 	// Keep stores a file under name unless the name exists; both are success, so a second try changes nothing. A name has
 	// at most MaxEvidenceName characters: parts of letters, digits and -_.~%, divided by /. No part is empty or ends with a

@@ -96,8 +96,8 @@ func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T)
 	require.NotContains(t, s, "error")
 }
 
-// The evidence of a document is stored and its mark is throttled ten times: that counts as one poison pill.
-func TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
+// The evidence of a document is stored and its mark is throttled ten times: that counts as one poison message.
+func TestAPoisonMessageIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	w := newWorld(t, 1)
 	marks, refuse := 0, true
 	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
@@ -124,9 +124,9 @@ func TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	require.Equal(t, 1, poison().Count)
 }
 
-// A build that breaks many documents makes no more poison pills an hour than the limit. The others wait, are logged, and
+// A build that breaks many documents makes no more poison messages an hour than the limit. The others wait, are logged, and
 // follow later.
-func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
+func TestNoMorePoisonMessagesAnHourThanMayBe(t *testing.T) {
 	w := newWorld(t)
 	const most = 3
 	w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) {
@@ -146,7 +146,7 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	s := w.state(ids[4])
 	require.Equal(t, []any{5.0, float64(w.clock.Unix() + 3960), true}, []any{s["retry_count"], s["retry_after"], s["postponed"]}, "an hour plus half of 20 %")
 	require.Contains(t, w.log.String(), `"event":"poison_limit"`)
-	require.Len(t, w.evidence.Files(), 3*most, "each poison pill has its evidence")
+	require.Len(t, w.evidence.Files(), 3*most, "each poison message has its evidence")
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)
 	require.Equal(t, map[string]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)

@@ -61,14 +61,14 @@ type Recovered struct {
 	Off string
 }
 
-// Run is RunAs with an empty batchID.
+// Run is RunAs with an empty id.
 func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
 
-// RunAs does one tick: the heartbeat first, then the windows. batchID becomes Batch.BatchID, which the evidence of poison
-// pills names. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop the
+// RunAs does one tick: the heartbeat first, then the windows. The invocation's id is in the evidence of poison
+// messages. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop the
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
-func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) {
-	t := &tick{r: r, batchID: batchID, now: r.commit.o.Now(), seen: map[string]bool{}}
+func (r *Recover) RunAs(ctx context.Context, invocationID string) (Recovered, error) {
+	t := &tick{r: r, invocationID: invocationID, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.missed.At = t.now.UTC()
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
@@ -88,10 +88,10 @@ func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) 
 
 // tick is the state of one RunAs.
 type tick struct {
-	r       *Recover
-	batchID string
-	now     time.Time
-	found   Recovered
+	r            *Recover
+	invocationID string
+	now          time.Time
+	found        Recovered
 	// seen has the documents taken in this tick: one that cannot be patched stays due.
 	seen map[string]bool
 	// failing counts the documents that failed in this tick.
@@ -228,7 +228,7 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 		late[d.ID] = broughtLate(d.Outcome)
 	}
 	report, err := t.r.commit.Run(ctx, Batch{
-		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, BatchID: t.batchID, DivideUntil: end,
+		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, InvocationID: t.invocationID, DivideUntil: end,
 		OneByOne: w == PutOff, OnResult: finished,
 	})
 	if w == Orphans {

@@ -69,7 +69,7 @@ func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
 	found, err := commit.NewRecover(w.commit, w.docs).RunAs(t.Context(), "invocation-7")
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, found.Outcomes)
-	require.Equal(t, "invocation-7", w.evidenceFile("error.json")["job_id"])
+	require.Equal(t, "invocation-7", w.evidenceFile("error.json")["invocation_id"])
 }
 
 // A document whose retries are spent waits for an hour. It is due at once when another is written a minute or more after its failure.

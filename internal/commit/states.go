@@ -96,7 +96,7 @@ func (t transitions) putOff(s invoice.State, err error) invoice.State {
 	return t.again(s, err, withJitter(aloneBackoff, t.draw()))
 }
 
-// waits is the state of a document that may not become a poison pill yet. It counts no failure.
+// waits is the state of a document that may not become a poison message yet. It counts no failure.
 func (t transitions) waits(s invoice.State, err error, wait time.Duration) invoice.State {
 	return t.again(t.begin(s), err, withJitter(wait, t.draw()))
 }
@@ -116,7 +116,7 @@ func (t transitions) schedule(s invoice.State, err error, wait time.Duration) in
 	return t.withLastError(s, err)
 }
 
-// failed is the state of a poison pill whose evidence is stored. finalError names what could not be marked in SQL.
+// failed is the state of a poison message whose evidence is stored. finalError names what could not be marked in SQL.
 func (t transitions) failed(s invoice.State, err error, finalError string) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Failed

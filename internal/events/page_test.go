@@ -96,7 +96,7 @@ func Originals() []Original {
 		{"Circuit breaker closing after successful operation", "`flow_changed`: `state` closed"},
 		{"Attempting to set AI-ERROR status in SQL for detail IDs: [...]", "none: `poison_kept` or `poison_unmarked` says how it ended"},
 		{"Successfully set AI-ERROR status in SQL for detail IDs: [...]", "`poison_kept`: `marked`"},
-		{"Successfully marked poison pill for doc ID X.", "`document_failed`"},
+		{"Successfully marked poison message for doc ID X.", "`document_failed`"},
 		{"a critical error that requires manual review (R62)", "`poison_unmarked`: `line`, `duplicates`; `document_too_large` (R19)"},
 		{"how many documents wait after a full batch (R27)", "`tick_done`: `found`, `more`, `oldest_s`; `sqlwriterctl status`"},
 		{"Batch coordination metrics: {...} (R71)", "`hand_off_done`: `documents`, `batches`, `sent`, `unsent`, `insert_ms`, `send_ms`, `update_ms`, `pattern`"},

@@ -65,18 +65,20 @@ type EvidenceEpisode struct {
 	// Incomplete says that there is no metadata.json: it is being stored, or what stored it was ended.
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Files      []EvidenceFile `json:"files"`
-	// Failed is the last failure, after Retries retries, and Attempts are the last ones, oldest first: what error.json has. JobID names what
-	// tried it last. All are empty without the file.
+	// Failed is the last failure, after Retries retries, and Attempts are the last ones, oldest first: what error.json has. RunID or
+	// InvocationID tried it last. All are empty without the file.
 	Failed   *Tried  `json:"failed,omitempty"`
 	Retries  int     `json:"retries"`
 	Attempts []Tried `json:"attempts,omitempty"`
-	JobID    string  `json:"job_id,omitempty"`
+	RunID    string  `json:"run_id,omitempty"`
+	// InvocationID is the host's id of the function's invocation.
+	InvocationID string `json:"invocation_id,omitempty"`
 	// Metadata is what metadata.json has; nil if it is missing or unreadable.
-	Metadata *commit.PillMetadata `json:"metadata,omitempty"`
+	Metadata *commit.PoisonMetadata `json:"metadata,omitempty"`
 	// Problems say what is wrong with the files.
 	Problems []string `json:"problems,omitempty"`
 
-	failed *commit.PillError
+	failed *commit.PoisonError
 }
 
 // EvidenceFileQuery asks for a file of evidence.
@@ -314,16 +316,17 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 		}
 	}
 	if there[commit.EvidenceError] {
-		if e.failed, err = readJSON[commit.PillError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
+		if e.failed, err = readJSON[commit.PoisonError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
 			return err
 		}
 		if f := e.failed; f != nil {
 			e.Failed = &Tried{At: o.stamp(f.FailedAt), Kind: f.Kind, Code: f.Code, Error: f.LastError}
-			e.Retries, e.Attempts, e.JobID = f.RetryCount, o.tried(f.Attempts), f.JobID
+			e.Retries, e.Attempts = f.RetryCount, o.tried(f.Attempts)
+			e.RunID, e.InvocationID = f.RunID, f.InvocationID
 		}
 	}
 	if there[commit.EvidenceMetadata] {
-		if e.Metadata, err = readJSON[commit.PillMetadata](ctx, o, e.Folder, commit.EvidenceMetadata, &e.Problems); err != nil {
+		if e.Metadata, err = readJSON[commit.PoisonMetadata](ctx, o, e.Folder, commit.EvidenceMetadata, &e.Problems); err != nil {
 			return err
 		}
 		if m := e.Metadata; m != nil && m.DocumentID != id {

@@ -17,19 +17,19 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// pill keeps the evidence of a document's failure as a commit does, and returns its folder. original is the document before it was marked.
-func (w *world) pill(original string, resets int) (folder string) {
+// keepEvidence keeps the evidence of a document's failure as a commit does, and returns its folder. original is the document before it was marked.
+func (w *world) keepEvidence(original string, resets int) (folder string) {
 	w.t.Helper()
 	doc, err := invoice.Read(json.RawMessage(original), w.clock)
 	require.NoError(w.t, err)
 	folder = commit.EvidenceFolder(doc, resets)
-	w.keepPill(folder, original, commit.PillMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
+	w.keepPoison(folder, original, commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
 	return folder
 }
 
-func (w *world) keepPill(folder, original string, m commit.PillMetadata) {
+func (w *world) keepPoison(folder, original string, m commit.PoisonMetadata) {
 	w.t.Helper()
-	failed, err := json.Marshal(commit.PillError{
+	failed, err := json.Marshal(commit.PoisonError{
 		DocumentID: m.DocumentID, FailedAt: "2025-12-18 09:30:00.000000-06:00", RetryCount: 6, Kind: "document", Code: "2628", LastError: "set by the test",
 		Attempts: []invoice.Attempt{{At: "2025-12-18 09:30:00.000000-06:00", Kind: "document", Code: "2628", Error: "set by the test"}},
 	})
@@ -60,9 +60,9 @@ func restore(line int64) ops.RestoreRequest {
 func TestADeletedDocumentIsPutBack(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
-	r.pill(result(1, "older", waiting()), 0)
+	r.keepEvidence(result(1, "older", waiting()), 0)
 	r.clock = r.clock.Add(time.Hour)
-	newest := r.pill(digits(1, "newest", `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
+	newest := r.keepEvidence(digits(1, "newest", `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
 	stored := r.clock
 	r.clock = r.clock.Add(time.Hour)
 
@@ -121,12 +121,12 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"another folder, later": func(r *runs, folder string) string {
 			r.clock = r.clock.Add(time.Hour)
-			r.keepPill(folder+"0", result(1, "EVIL CORP", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
 			return "expected content with the hash"
 		},
 		"another environment's document": func(r *runs, _ string) string { // its hash is right: it is of the values
 			r.clock = r.clock.Add(time.Hour)
-			r.pill(documentOf(id(1), "dev", 1, "EVIL CORP", waiting()), 1)
+			r.keepEvidence(documentOf(id(1), "dev", 1, "EVIL CORP", waiting()), 1)
 			return `its document belongs to the environment "dev", this app is "web"`
 		},
 		"another document": func(r *runs, folder string) string {
@@ -138,15 +138,15 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 			return fmt.Sprintf("expected the document %q in original.json", id(1))
 		},
 		"another recipe of the hash": func(r *runs, folder string) string {
-			r.keepPill(folder, result(1, "EVIL CORP", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
+			r.keepPoison(folder, result(1, "EVIL CORP", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
 			return "a build with another recipe for the hash of contents stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
-			r.keepPill(folder, result(1, "good", waiting()), commit.PillMetadata{DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder, result(1, "good", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion})
 			return "expected the _ts of the document before"
 		},
 		"metadata of another document": func(r *runs, folder string) string {
-			r.keepPill(folder, result(1, "good", waiting()), commit.PillMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder, result(1, "good", waiting()), commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
 			return "its evidence is not complete: metadata.json names another document"
 		},
 		"no error.json": func(r *runs, folder string) string {
@@ -162,7 +162,7 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRuns(t)
 			r.sink.AddLines(1, 7)
-			says := plant(r, r.pill(result(1, "good", waiting()), 0))
+			says := plant(r, r.keepEvidence(result(1, "good", waiting()), 0))
 			for _, dry := range []bool{true, false} {
 				request := restore(1)
 				request.DryRun = dry
@@ -233,7 +233,7 @@ func TestADocumentThatFailedLastIsPutBack(t *testing.T) {
 func TestARestoreThatCannotBeDoneChangesNothing(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
-	r.pill(result(1, "good", waiting()), 0)
+	r.keepEvidence(result(1, "good", waiting()), 0)
 	ask := func(request ops.RestoreRequest) error {
 		before := r.snapshot()
 		_, err := r.ops.EvidenceRestore(by(t, "pat"), request)

@@ -27,9 +27,9 @@ func (w *world) keep(id string, line int64, resets int, code string) string {
 	folder := commit.EvidenceFolder(invoice.Document{ID: id, Main: line, Hash: strings.Repeat("a", 64), Version: invoice.Version{Key: invoice.Key(id)}}, resets)
 	original, err := json.Marshal(map[string]any{"id": id, "resets": resets})
 	require.NoError(w.t, err)
-	failed, err := json.Marshal(commit.PillError{DocumentID: id, RetryCount: 6, Kind: "document", Code: code, LastError: "reason " + code})
+	failed, err := json.Marshal(commit.PoisonError{DocumentID: id, RetryCount: 6, Kind: "document", Code: code, LastError: "reason " + code})
 	require.NoError(w.t, err)
-	metadata, err := json.Marshal(commit.PillMetadata{DocumentID: id, Container: "AI_PROCESS_LOGS", Main: line, ReprocessCount: resets})
+	metadata, err := json.Marshal(commit.PoisonMetadata{DocumentID: id, Container: "AI_PROCESS_LOGS", Main: line, ReprocessCount: resets})
 	require.NoError(w.t, err)
 	for name, content := range map[string][]byte{commit.EvidenceOriginal: original, commit.EvidenceError: failed, commit.EvidenceMetadata: metadata} {
 		require.NoError(w.t, w.evidence.Keep(w.t.Context(), folder+"/"+name, content))

@@ -172,7 +172,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			continue
 		}
 		batch := commit.Batch{
-			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record, RetryCount: c.Lease.Epoch - 1,
+			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, RunID: c.Batch.Run, OnResult: res.record, RetryCount: c.Lease.Epoch - 1,
 			TakeOver: kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
 			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,
 		}

@@ -109,7 +109,7 @@ func (w *world) leastWait(g *given, was invoice.State) time.Duration {
 	return min(time.Hour, 120*time.Second<<was.RetryCount)
 }
 
-// poisonedOnlyWithProof asserts that a document becomes a poison pill only when its retries are spent, and its last failure is proven or
+// poisonedOnlyWithProof asserts that a document becomes a poison message only when its retries are spent, and its last failure is proven or
 // its first one is a day ago.
 func (w *world) poisonedOnlyWithProof(was invoice.Document) {
 	g, s := w.given[was.ID], was.State

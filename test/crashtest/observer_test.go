@@ -128,7 +128,7 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 	}
 }
 
-// hasEvidence asserts that a poison pill has its three files of evidence, of this content and this episode.
+// hasEvidence asserts that a poison message has its three files of evidence, of this content and this episode.
 func (w *world) hasEvidence(id, hash, because string) {
 	if !w.evidenceOf(id, hash, -1) {
 		w.violated("G7", "%s, and there is no evidence of %s", because, id)

@@ -229,7 +229,7 @@ func poisonPath() *path {
 			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 230, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
 			for _, d := range []want{
 				newest,
-				{id: at(21, "pill"), json: doc(at(21, "pill"), 201, refused, last, 202), spent: 5, code: refusedCode, end: invoice.Failed},
+				{id: at(21, "poison"), json: doc(at(21, "poison"), 201, refused, last, 202), spent: 5, code: refusedCode, end: invoice.Failed},
 				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 5, code: refusedCode, end: invoice.Failed},
 				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 5, code: missingCode, end: invoice.Failed},
 				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 5, code: unreadableCode, end: invoice.Committed},

@@ -49,7 +49,7 @@ func (w *world) drain(i *instance, offers int) (drained, crashed bool) {
 func (w *world) offer(ctx context.Context, i *instance, batch []json.RawMessage, retry int) (err error) {
 	w.do(ctx, i, func(ctx context.Context) {
 		var report commit.Report
-		report, err = i.commit.Run(ctx, commit.Batch{Documents: batch, Received: w.now(), RetryCount: retry, BatchID: fmt.Sprint("invocation ", len(w.steps))})
+		report, err = i.commit.Run(ctx, commit.Batch{Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps))})
 		total := 0
 		for _, n := range report.Outcomes {
 			total += n
@@ -157,7 +157,7 @@ func (w *world) restless() string {
 	return strings.Join(found, ", ")
 }
 
-// contrastWanted puts another good document when one waits to become a poison pill: in a container that is in use there is
+// contrastWanted puts another good document when one waits to become a poison message: in a container that is in use there is
 // always one, and without it nothing is blamed.
 func (w *world) contrastWanted() bool {
 	for _, id := range w.ids {

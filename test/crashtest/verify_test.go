@@ -154,7 +154,7 @@ func (w *world) verifyMembers(g *given, raw json.RawMessage) {
 	}
 }
 
-// verifyMarked asserts that each line of a poison pill has AI-ERROR or newer content, or is named in final_error.
+// verifyMarked asserts that each line of a poison message has AI-ERROR or newer content, or is named in final_error.
 func (w *world) verifyMarked(d invoice.Document) {
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
 		e, _ := w.sink.Entry(line)

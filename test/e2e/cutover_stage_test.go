@@ -161,7 +161,7 @@ func (o *oldWriter) commit(db execer, doc json.RawMessage) {
 	r.put(o.mark(doc, map[string]any{"status": "committed", "retry_count": 0, "committed_at": o.stamp()}))
 }
 
-// fail marks the lines of a poison pill, and the document.
+// fail marks the lines of a poison message, and the document.
 func (o *oldWriter) fail(db execer, doc json.RawMessage) {
 	r := o.r
 	r.t.Helper()

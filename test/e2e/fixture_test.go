@@ -84,7 +84,7 @@ func shortenRetry(path string) error {
 
 // stack is everything a result goes through.
 type stack struct {
-	// blobs is the connection string of the store of evidence; empty where a test makes no poison pills.
+	// blobs is the connection string of the store of evidence; empty where a test makes no poison messages.
 	blobs string
 	// bus is the connection string of Service Bus; empty where a test has no runs.
 	bus string

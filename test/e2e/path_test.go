@@ -69,7 +69,7 @@ func TestEveryExampleEndsAsItsPageSays(t *testing.T) {
 	docs, err := sample.Examples()
 	require.NoError(t, err)
 	s := newStack(t, sample.Lines(docs)...)
-	s.blobs = azurite.Start(t).ConnectionString() // one of them is a poison pill
+	s.blobs = azurite.Start(t).ConnectionString() // one of them is a poison message
 	s.startHost()
 	last := map[string]sample.Document{}
 	for _, d := range docs {

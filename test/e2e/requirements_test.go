@@ -43,7 +43,7 @@ func TestTheFiveExamplesOfTheRequirements(t *testing.T) {
 		{"1 successful processing", exampleSuccess},
 		{"2 transient error with retry", exampleRetry},
 		{"3 circuit breaker opens", exampleBreaker},
-		{"4 poison pill", examplePoison},
+		{"4 poison message", examplePoison},
 		{"5 duplicate invoice details", exampleDuplicates},
 	} {
 		t.Run(e.name, func(t *testing.T) { t.Parallel(); e.run(t) })

@@ -19,8 +19,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// pills is how many documents are to become poison pills.
-const pills = 6
+// poisoned is how many documents are to become poison messages.
+const poisoned = 6
 
 // spent is a result that no column takes, with six failures that count and the last try due.
 func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
@@ -40,7 +40,7 @@ func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
 	return id, raw
 }
 
-// Must show: the store of evidence is cut by a proxy while poison pills are made, with the real SDK and the real binary. The
+// Must show: the store of evidence is cut by a proxy while poison messages are made, with the real SDK and the real binary. The
 // documents stay retry_scheduled, nothing is counted and no line is marked; when it is back, all of them are kept and failed.
 func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	lines := sample.Lines(others)
 	var ids []string
 	stored := map[string]json.RawMessage{}
-	for n := range int64(pills) {
+	for n := range int64(poisoned) {
 		id, doc := spent(t, 3_000_001+n)
 		ids, stored[id], lines = append(ids, id), doc, append(lines, 3_000_001+n)
 	}
@@ -118,7 +118,7 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 		require.Equal(t, "committed", s.state(d.ID)["status"])
 	}
 	t.Logf("%d documents, each put off %d times while the store was cut in 4 ways, then failed with evidence; the slowest invocation took %s",
-		pills, 5, slowest.Round(time.Millisecond))
+		poisoned, 5, slowest.Round(time.Millisecond))
 }
 
 // requirePutOff waits until every document was tried and put off: still retry_scheduled, not counted, its line not marked.
@@ -138,7 +138,7 @@ func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]s
 		require.Equal(s.t, []any{"retry_scheduled", 5.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
 		require.NotContains(s.t, state, "failed_at")
 	}
-	for n := range int64(pills) {
+	for n := range int64(poisoned) {
 		require.Empty(s.t, s.lineStatus(3_000_001+n), "no line is marked before the evidence is kept")
 	}
 	return now

@@ -160,12 +160,12 @@ func table() []mutant {
 		// The order of evidence: it is whole before its document fails, and it is of the document that was tried.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,
-			"	if err := p.keep(ctx, pill, raw); err != nil {\n", "	if err := p.keep(ctx, pill, raw); err != nil && false {\n",
+			"	if err := p.keep(ctx, found, raw); err != nil {\n", "	if err := p.keep(ctx, found, raw); err != nil && false {\n",
 			commit, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
 		},
 		{
 			"what is kept is not what is patched", poison,
-			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", commit, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
+			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", commit, "TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain",
 		},
 		// What comes back from evidence.
 		{"put back: forged content is taken", restore, "case doc.Hash != hash:", "case false:", ops, "TestForgedEvidenceIsNotPutBack"},

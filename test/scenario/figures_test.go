@@ -201,7 +201,7 @@ func (w *world) feedWaitsAtMost(most time.Duration) {
 	assert.Zero(w.t, refused, "invocations that were answered 5xx, of %d", len(w.invocations))
 }
 
-// provenOnly asserts of every poison pill that it failed at least six times before, and that something was applied a minute or more
+// provenOnly asserts of every poison message that it failed at least six times before, and that something was applied a minute or more
 // after the latest of these failures.
 func (w *world) provenOnly() {
 	w.t.Helper()
@@ -287,7 +287,7 @@ func (w *world) noneFailed(docs []*doc, retries int) {
 		}
 		most = max(most, d.maxRetries)
 	}
-	assert.Zero(w.t, failed, "poison pills of %d documents", len(docs))
+	assert.Zero(w.t, failed, "poison messages of %d documents", len(docs))
 	assert.LessOrEqual(w.t, most, retries, "the highest retry_count of %d documents", len(docs))
 }
 

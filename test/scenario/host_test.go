@@ -264,7 +264,7 @@ func (i *instance) replay(docs []*doc) {
 		raws, err := documentsSpy{i.w.docs, i}.ReadMany(ctx, ids)
 		if err == nil {
 			_, err = i.commit.Run(ctx, commit.Batch{
-				Documents: raws, Received: i.now(), Purpose: commit.ForRun, BatchID: "replay-1", TakeOver: []invoice.Status{invoice.Failed},
+				Documents: raws, Received: i.now(), Purpose: commit.ForRun, RunID: "replay-1", TakeOver: []invoice.Status{invoice.Failed},
 			})
 		}
 		cancel()

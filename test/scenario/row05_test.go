@@ -26,7 +26,7 @@ func TestRow05(t *testing.T) {
 		})
 		w.until(broken)
 		f := w.figures()
-		assert.LessOrEqual(w.t, f.poisonPerHour, maxPoison, "poison pills in an hour")
+		assert.LessOrEqual(w.t, f.poisonPerHour, maxPoison, "poison messages in an hour")
 		assert.Positive(w.t, w.logs.count(massFailure), "a mass failure with its code is told")
 		w.promptly(w.of("good"), 60*time.Second, 150*time.Second)
 		w.provenOnly()

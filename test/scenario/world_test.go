@@ -386,7 +386,7 @@ func (w *world) check() {
 			failed++
 		}
 	}
-	require.GreaterOrEqual(w.t, evidence, failed, "every poison pill has its evidence")
+	require.GreaterOrEqual(w.t, evidence, failed, "every poison message has its evidence")
 }
 
 // uncommitted are those of a kind that are not committed.
