@@ -12,9 +12,9 @@ import (
 // Recoverer does one tick of the recovery timer. Errors have scope dependency; the next tick tries again.
 type Recoverer interface {
 	// Recover takes up the documents that are due. invocationID is the invocation's ID, for the evidence of poison messages.
-	Recover(ctx context.Context, invocationID string) (commit.Recovered, error)
+	Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
-	RecoverRuns(ctx context.Context) (run.Recovered, error)
+	RecoverRuns(ctx context.Context) (run.RecoveredRuns, error)
 	// PurgeRows deletes old rows for half a second, and counts them.
 	PurgeRows(ctx context.Context) (int, error)
 	// CarryOnRuns executes runs while the queue is away, for at most two minutes.
@@ -54,7 +54,7 @@ func RecoverRetries(r Recoverer) Mounted {
 }
 
 // tickSummary is a tick in one line, for the invocation's log.
-func tickSummary(r commit.Recovered) string {
+func tickSummary(r commit.RecoveredDocuments) string {
 	if r.Off != "" {
 		return r.Off
 	}
@@ -72,7 +72,7 @@ func tickSummary(r commit.Recovered) string {
 }
 
 // runsSummary is the recovery of runs in one line, for the invocation's log.
-func runsSummary(r run.Recovered) string {
+func runsSummary(r run.RecoveredRuns) string {
 	if r.Off != "" {
 		return "runs: " + r.Off
 	}
@@ -81,7 +81,7 @@ func runsSummary(r run.Recovered) string {
 }
 
 // tickFields are a tick as fields of an event.
-func tickFields(r commit.Recovered, runs run.Recovered, carried run.Carried, purged, compared int) events.Fields {
+func tickFields(r commit.RecoveredDocuments, runs run.RecoveredRuns, carried run.Carried, purged, compared int) events.Fields {
 	f := batchFields(r.Report, 0)
 	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
 	f.Purged, f.Compared = purged, compared

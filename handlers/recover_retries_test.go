@@ -15,14 +15,14 @@ import (
 	"sqlwriter/internal/run"
 )
 
-type recoverer func(ctx context.Context, invocationID string) (commit.Recovered, error)
+type recoverer func(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
 
-func (r recoverer) Recover(ctx context.Context, invocationID string) (commit.Recovered, error) {
+func (r recoverer) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 	return r(ctx, invocationID)
 }
 
-func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
-	return run.Recovered{Sent: 7}, nil
+func (r recoverer) RecoverRuns(context.Context) (run.RecoveredRuns, error) {
+	return run.RecoveredRuns{Sent: 7}, nil
 }
 
 func (r recoverer) PurgeRows(context.Context) (int, error) { return 0, nil }
@@ -44,9 +44,9 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 		ids = append(ids, b.InvocationID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(recoverer(func(_ context.Context, invocationID string) (commit.Recovered, error) {
+	invoke(t, RecoverRetries(recoverer(func(_ context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 		ids = append(ids, invocationID)
-		return commit.Recovered{}, nil
+		return commit.RecoveredDocuments{}, nil
 	})), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, []string{invocationID, invocationID}, ids)
 }
@@ -54,8 +54,8 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 // A skipped queue is not reported as empty.
 func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 	for off, counted := range map[string]bool{"shadow: nothing is recovered": false, "": true} {
-		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
-			return commit.Recovered{Off: off}, nil
+		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.RecoveredDocuments, error) {
+			return commit.RecoveredDocuments{Off: off}, nil
 		})), Options{}, strings.NewReader(timerBody))
 		for _, output := range []string{w.Body.String(), log} {
 			require.Contains(t, output, off)
@@ -66,8 +66,8 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 }
 
 func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
-	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
-		return commit.Recovered{
+	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.RecoveredDocuments, error) {
+		return commit.RecoveredDocuments{
 			Report: commit.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
 			Found: map[commit.Window]int{commit.Blamed: 2, commit.Orphans: 1}, More: []commit.Window{commit.Blamed},
 			Missed: 1, Flow: "stopped since then",
@@ -90,14 +90,14 @@ func (a auditing) SaveCounts(context.Context) error {
 	return a.counts
 }
 
-func (a auditing) Recover(context.Context, string) (commit.Recovered, error) {
+func (a auditing) Recover(context.Context, string) (commit.RecoveredDocuments, error) {
 	*a.parts = append(*a.parts, "documents")
-	return commit.Recovered{}, a.documents
+	return commit.RecoveredDocuments{}, a.documents
 }
 
-func (a auditing) RecoverRuns(context.Context) (run.Recovered, error) {
+func (a auditing) RecoverRuns(context.Context) (run.RecoveredRuns, error) {
 	*a.parts = append(*a.parts, "runs")
-	return run.Recovered{}, a.runs
+	return run.RecoveredRuns{}, a.runs
 }
 
 func (a auditing) TellTransitions(context.Context) error {

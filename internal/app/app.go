@@ -62,7 +62,7 @@ type App struct {
 	ops     *ops.Ops
 
 	ready chan struct{}
-	work  *work // set before ready is closed; nil in shadow mode
+	runs  *runUseCases // set before ready is closed; nil in shadow mode
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when every dependency is closed
@@ -112,10 +112,10 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
-		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
-		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
-		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
-		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
+		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *runUseCases) handlers.Receiver { return w.manager }}),
+		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *runUseCases) handlers.Receiver { return w.workers }}),
+		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *runUseCases) handlers.Receiver { return w.batchLetters }}),
+		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *runUseCases) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
 		handlers.UI(a.operations, ui.New(ui.Options{
 			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location, Codes: explain.New(open.Faults()),
@@ -289,25 +289,25 @@ func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
 }
 
 // Recover implements handlers.Recoverer. invocationID is for the evidence, as in commit.Recover. In shadow mode it does nothing.
-func (a *App) Recover(ctx context.Context, invocationID string) (commit.Recovered, error) {
+func (a *App) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return commit.Recovered{Off: "not ready: nothing is recovered"}, err
+		return commit.RecoveredDocuments{Off: "not ready: nothing is recovered"}, err
 	}
 	if a.recover == nil {
-		return commit.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
+		return commit.RecoveredDocuments{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
 	return a.recover.RunAs(ctx, invocationID)
 }
 
 // RecoverRuns implements handlers.Recoverer. In shadow mode it does nothing.
-func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
+func (a *App) RecoverRuns(ctx context.Context) (run.RecoveredRuns, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return run.Recovered{Off: "not ready: nothing is recovered"}, err
+		return run.RecoveredRuns{Off: "not ready: nothing is recovered"}, err
 	}
-	if a.work == nil {
-		return run.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
+	if a.runs == nil {
+		return run.RecoveredRuns{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
-	return a.work.recovery.Run(ctx)
+	return a.runs.recovery.Run(ctx)
 }
 
 // PurgeRows implements handlers.Recoverer. In shadow mode, and while the breaker refuses, it does nothing.
@@ -315,7 +315,7 @@ func (a *App) PurgeRows(ctx context.Context) (int, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return 0, err
 	}
-	if a.work == nil || a.breaker.Permit(ctx) != nil {
+	if a.runs == nil || a.breaker.Permit(ctx) != nil {
 		return 0, nil //nolint:nilerr // the breaker tells itself why
 	}
 	return retention.Tick(ctx, a.db.Retention(a.config.SysName), a.config.RetentionDays, time.Now)
@@ -326,18 +326,18 @@ func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return run.Carried{Off: "not ready: nothing is carried on"}, err
 	}
-	if a.work == nil {
+	if a.runs == nil {
 		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
 	}
-	return a.work.recovery.CarryOn(ctx)
+	return a.runs.recovery.CarryOn(ctx)
 }
 
 // Compare implements handlers.Recoverer. In shadow mode it does nothing.
 func (a *App) Compare(ctx context.Context) (int, error) {
-	if err := a.becomesReady(ctx); err != nil || a.work == nil {
+	if err := a.becomesReady(ctx); err != nil || a.runs == nil {
 		return 0, err
 	}
-	return a.work.compares.Tick(ctx)
+	return a.runs.compares.Tick(ctx)
 }
 
 // SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and tells, too.

@@ -170,8 +170,8 @@ func (a *App) openSQL(ctx context.Context) error {
 		return err
 	}
 	if a.config.Mode != config.ModeShadow {
-		a.work = newWork(a.runPorts(), a.runOptions())
-		a.work.compares = a.db.Reconcile(a.config, open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
+		a.runs = newRunUseCases(a.runPorts(), a.runOptions())
+		a.runs.compares = a.db.Reconcile(a.config, open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
 	}
 	return nil
 }

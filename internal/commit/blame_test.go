@@ -86,12 +86,12 @@ func TestTheFirstFailureIsRemembered(t *testing.T) {
 	}
 	require.Equal(t, first, s.FirstFailedAt)
 	require.Equal(t, first, minimal(s).FirstFailedAt)
-	require.Equal(t, first, transitionsAt(now).putOff(s, likeOutage()).FirstFailedAt)
+	require.Equal(t, first, transitionsAt(now).statePutOff(s, likeOutage()).FirstFailedAt)
 	failed := transitionsAt(now).failed(s, own(), "")
 	require.Equal(t, first, failed.FirstFailedAt)
 	require.Empty(t, transitionsAt(now).committed(s, Outcome{Verdict: Applied}).FirstFailedAt)
 	require.Empty(t, failed.Afresh().FirstFailedAt)
-	require.Empty(t, transitionsAt(now).putOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt, "not its own")
+	require.Empty(t, transitionsAt(now).statePutOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt, "not its own")
 	for _, other := range []string{"yesterday", invoice.Stamp(now.Add(time.Hour), time.UTC)} {
 		s.FirstFailedAt = other
 		require.Equal(t, first, transitionsAt(now).failure(s, own()).FirstFailedAt, other)
@@ -114,7 +114,7 @@ func TestWhatIsPutOff(t *testing.T) {
 			"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
 			"like an outage":    {likeOutage(), 2 * time.Minute, 4},
 		} {
-			s := transitionsAt(now).putOff(failed, c.err)
+			s := transitionsAt(now).statePutOff(failed, c.err)
 			require.Equal(t, []any{invoice.RetryScheduled, 3, postponed, now.Add(c.wait).Unix(), c.attempts},
 				[]any{s.Status, s.RetryCount, s.Postponed, s.RetryAfter, len(s.Attempts)}, name)
 			require.True(t, slices.Contains(PutOffKinds(), fault.Kind(s.LastErrorKind)), name)
@@ -129,7 +129,7 @@ func TestADocumentThatFailsLikeAnOutageAlone(t *testing.T) {
 	for _, wait := range []time.Duration{2 * time.Minute, 4 * time.Minute} {
 		err := alone(s, likeOutage())
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err))
-		s = transitionsAt(now).putOff(s, err)
+		s = transitionsAt(now).statePutOff(s, err)
 		require.Equal(t, []any{0, now.Add(wait).Unix()}, []any{s.RetryCount, s.RetryAfter})
 	}
 	require.Equal(t, own().Error(), alone(s, own()).Error(), "another failure stays unchanged")
@@ -154,7 +154,7 @@ func TestFailuresCountPlainly(t *testing.T) {
 				s = transitionsAt(now).failure(s, err)
 				failures++
 			} else {
-				s = transitionsAt(now).putOff(s, err)
+				s = transitionsAt(now).statePutOff(s, err)
 			}
 			require.Equal(t, min(failures, MaxRetries), s.RetryCount)
 			require.Equal(t, failures > MaxRetries, s.Postponed)

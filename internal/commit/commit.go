@@ -192,7 +192,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 // commit commits the documents in requests of bounded size, one after the other. It records the outcomes of each request
 // before the next one, so a dependency that fails costs only the current request. When this instance alone cannot reach
 // SQL, the recovery timer of another instance takes the rest at once. The error is of dependency scope.
-func (s *stages) commit(ctx context.Context, works []work) error {
+func (s *stages) commit(ctx context.Context, works []inflight) error {
 	cutOff := func() bool { return s.batch.Purpose == FromFeed && s.c.breaker.CutOff(ctx) }
 	if !cutOff() {
 		rest, sqlAway, err := s.commitAll(ctx, works)
@@ -201,13 +201,13 @@ func (s *stages) commit(ctx context.Context, works []work) error {
 		}
 		works = rest
 	}
-	_, _, err := s.process(ctx, works, putOff(fault.New(fault.Infrastructure, "commit: apply", codeCutOff,
+	_, _, err := s.process(ctx, works, allFail(fault.New(fault.Infrastructure, "commit: apply", codeCutOff,
 		"this instance cannot reach SQL while other instances write: left to them")))
 	return err
 }
 
 // commitAll gives the documents without a result after an error, and whether that error is SQL's.
-func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlAway bool, err error) {
+func (s *stages) commitAll(ctx context.Context, works []inflight) (rest []inflight, sqlAway bool, err error) {
 	if len(works) == 0 { // documents that need no SQL do not wait for it
 		return nil, false, nil
 	}
@@ -216,7 +216,7 @@ func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlA
 	}
 	for len(works) > 0 {
 		if s.writer.undecided {
-			return s.process(ctx, works, putOff(fault.New(fault.Contention, "commit: apply", codeUndecided,
+			return s.process(ctx, works, allFail(fault.New(fault.Contention, "commit: apply", codeUndecided,
 				"put off: the time for finding bad documents was over before it was sent")))
 		}
 		n, err := s.writer.size(ctx, works)
@@ -234,7 +234,7 @@ func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlA
 // process takes the documents of one request through the stages, and those that change meanwhile once more, also beside one
 // whose outcome cannot be recorded: no other job reads a committed document that is to be healed. After an error undone has
 // the documents without a result. sqlAway says that the error is the write's.
-func (s *stages) process(ctx context.Context, works []work, write func(context.Context, []work) error) (undone []work, sqlAway bool, err error) {
+func (s *stages) process(ctx context.Context, works []inflight, write func(context.Context, []inflight) error) (undone []inflight, sqlAway bool, err error) {
 	var away, unrecorded error
 	for round := 0; len(works) > 0; round++ {
 		fresh, unread := s.refresh.refresh(ctx, works)
@@ -255,12 +255,12 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 			defer cancel()
 			ctx = detached
 		}
-		for _, stage := range []func(context.Context, []work) error{s.judge.judge, s.poison.poison, s.record.record} {
+		for _, stage := range []func(context.Context, []inflight) error{s.judge.judge, s.poison.poison, s.record.record} {
 			if err := stage(ctx, works); unrecorded == nil {
 				unrecorded = err
 			}
 		}
-		var again []work
+		var again []inflight
 		for _, w := range works {
 			switch {
 			case w.step == changed && w.races+1 == maxRaces:
@@ -268,7 +268,7 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 			case w.step == changed:
 				w.races++
 				again = append(again, w)
-			case w.waits():
+			case w.needsResult():
 				undone = append(undone, w)
 			}
 		}
@@ -277,11 +277,11 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 	return undone, away != nil && unrecorded == nil, cmp.Or(unrecorded, away)
 }
 
-// putOff gives each document that waits the error as its result, without a request.
-func putOff(cause error) func(context.Context, []work) error {
-	return func(_ context.Context, works []work) error {
+// allFail gives each document that waits the error as its result, without a request.
+func allFail(cause error) func(context.Context, []inflight) error {
+	return func(_ context.Context, works []inflight) error {
 		for i := range works {
-			if works[i].waits() {
+			if works[i].needsResult() {
 				works[i].answer(result{err: cause})
 			}
 		}

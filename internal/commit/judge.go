@@ -19,14 +19,14 @@ type judge struct {
 
 // judge gives each document with a result its step. It counts those whose state stays. The error is of dependency scope;
 // the other documents are judged all the same.
-func (j judge) judge(ctx context.Context, works []work) error {
-	return each(works, 1, func(w *work) bool { return w.done && w.step == undecided }, func(w *work) error {
+func (j judge) judge(ctx context.Context, works []inflight) error {
+	return each(works, 1, func(w *inflight) bool { return w.done && w.step == undecided }, func(w *inflight) error {
 		defer guard(j.tally, w)
 		return j.decide(ctx, w)
 	})
 }
 
-func (j judge) decide(ctx context.Context, w *work) error {
+func (j judge) decide(ctx context.Context, w *inflight) error {
 	cur, res := w.doc, w.result
 	if supersededByItself(res) {
 		w.step = changed
@@ -34,7 +34,7 @@ func (j judge) decide(ctx context.Context, w *work) error {
 	}
 	w.step = finished
 	if v := res.outcome.Verdict; v == Edited || v == NotComparable { // its state stays, whatever it is
-		j.tally.leftAlone(cur, string(v), res.outcome.leftAlone())
+		j.tally.countLeftAlone(cur, string(v), res.outcome.whyLeftAlone())
 		return nil
 	}
 	if cur.State.Status == invoice.Committed && j.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
@@ -95,7 +95,7 @@ func (j judge) final(err error) bool {
 
 // ends reports whether an own failure is the document's last: its retries are spent, and the document is proven to be the cause, or
 // has failed for a day and may end without proof.
-func (j judge) ends(ctx context.Context, w *work) bool {
+func (j judge) ends(ctx context.Context, w *inflight) bool {
 	s := j.transitions.begin(w.doc.State)
 	if !usedUp(s, w.cause) {
 		return false
@@ -110,7 +110,7 @@ func (j judge) ends(ctx context.Context, w *work) bool {
 
 // next is the state to record for a result, and whether it may replace the current one. A verdict on the document's current
 // content may always replace it. Any other result only replaces the state of an eligible document.
-func (j judge) next(w *work) (invoice.State, bool) {
+func (j judge) next(w *inflight) (invoice.State, bool) {
 	was := w.doc.State
 	if !w.doc.HasTime && was.Version == 0 {
 		was.Version = w.written.Version.US // the version in the ledger; a later _ts must not give another
@@ -119,7 +119,7 @@ func (j judge) next(w *work) (invoice.State, bool) {
 	case isOwn(w.cause):
 		return j.transitions.failure(was, w.cause), j.takes(w.doc)
 	case w.cause != nil:
-		return j.transitions.putOff(was, w.cause), j.takes(w.doc)
+		return j.transitions.statePutOff(was, w.cause), j.takes(w.doc)
 	case was.Status == invoice.Committed:
 		return was, false // another writer recorded the same content
 	}

@@ -45,7 +45,7 @@ func (t *timer) PendingDocs(context.Context, string, []invoice.Status, int64, in
 }
 
 // tick is one tick five minutes after the last.
-func (t *timer) tick() commit.Recovered {
+func (t *timer) tick() commit.RecoveredDocuments {
 	t.w.clock = t.w.clock.Add(5 * time.Minute)
 	found, _ := t.Run(t.w.t.Context())
 	return found

@@ -45,7 +45,7 @@ func (p patcher) refused(d invoice.Snapshot, s invoice.State, err error) (step, 
 
 // version records the version of a document whose id has no time. A later snapshot has another _ts and would otherwise get
 // another version.
-func (p patcher) version(ctx context.Context, w *work, t transitions) error {
+func (p patcher) version(ctx context.Context, w *inflight, t transitions) error {
 	next := t.withVersion(w.doc.State, w.doc.Version.US)
 	etag, recorded, err := p.patch(ctx, w.doc, next)
 	if err == nil {

@@ -39,14 +39,14 @@ type poisoner struct {
 
 // poison stores the evidence and marks the lines of documents whose retries are spent, and gives them the state to record.
 // The error is of dependency scope; the next try then repeats all steps.
-func (p *poisoner) poison(ctx context.Context, works []work) error {
-	return each(works, p.parallel, func(w *work) bool { return w.step == spent }, func(w *work) error {
+func (p *poisoner) poison(ctx context.Context, works []inflight) error {
+	return each(works, p.parallel, func(w *inflight) bool { return w.step == spent }, func(w *inflight) error {
 		defer guard(p.tally, w)
 		return p.end(ctx, w)
 	})
 }
 
-func (p *poisoner) end(ctx context.Context, w *work) error {
+func (p *poisoner) end(ctx context.Context, w *inflight) error {
 	switch {
 	case p.evidence == nil:
 		p.wait(w, maxBackoff, "there is no store for its evidence")
@@ -88,25 +88,25 @@ func (p *poisoner) end(ctx context.Context, w *work) error {
 }
 
 // enough puts a document off because of a bound. It logs that of an hour once an hour, not for each document.
-func (p *poisoner) enough(w *work) {
+func (p *poisoner) enough(w *inflight) {
 	if hour := p.now().Unix() / 3600; w.proven && p.capLogged.Swap(hour) != hour {
 		p.tally.log.Write(events.PoisonLimit, events.Fields{Document: w.doc.ID}.Of(w.cause))
 	}
-	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, maxBackoff)
+	w.step, w.next = recordable, p.transitions.stateWaiting(w.doc.State, w.cause, maxBackoff)
 }
 
 // wait puts a document off that would become a poison message, and logs the reason. It counts no failure. An hour is not cut short by
 // what others write: the reason is none of theirs.
-func (p *poisoner) wait(w *work, d time.Duration, why string) {
+func (p *poisoner) wait(w *inflight, d time.Duration, why string) {
 	f := events.Fields{Document: w.doc.ID}.Of(w.cause)
 	f.Reason = why
 	p.tally.log.Write(events.PoisonWaits, f)
-	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, d)
+	w.step, w.next = recordable, p.transitions.stateWaiting(w.doc.State, w.cause, d)
 	w.next.Postponed = w.next.Postponed && d < maxBackoff
 }
 
 // original reads the document from the container, because the host rewrote the feed's snapshot.
-func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, error) {
+func (p *poisoner) original(ctx context.Context, w *inflight) (json.RawMessage, error) {
 	now, err := reread(ctx, p.docs, w.doc, p.now())
 	switch {
 	case err == nil:
@@ -248,7 +248,7 @@ func MarkOf(d invoice.Document) Item {
 
 // mark writes AI-ERROR to the lines of a document whose evidence is stored, and gives it the state failed. When the lines
 // have the document's content or newer content, it gets that outcome instead.
-func (p *poisoner) mark(ctx context.Context, w *work, e evidence) error {
+func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 	cur, cause := w.doc, w.cause
 	finalError := cur.Unmarkable(p.now())
 	if finalError == "" {
@@ -294,7 +294,7 @@ func (p *poisoner) mark(ctx context.Context, w *work, e evidence) error {
 }
 
 // notPoison gives a document the outcome of its mark, because its lines have its content, or newer content.
-func (p *poisoner) notPoison(w *work, res result) {
+func (p *poisoner) notPoison(w *inflight, res result) {
 	if supersededByItself(res) {
 		w.step = changed
 		return

@@ -257,8 +257,8 @@ func (o Outcome) lines(v Verdict) []int64 {
 	return ids
 }
 
-// leftAlone names the lines that a rewrite left alone, for people.
-func (o Outcome) leftAlone() string {
+// whyLeftAlone names the lines that a rewrite left alone, for people.
+func (o Outcome) whyLeftAlone() string {
 	var parts []string
 	if edited := o.lines(Edited); len(edited) > 0 {
 		parts = append(parts, "edited since they were written: lines "+idList(edited))

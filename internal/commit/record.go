@@ -19,14 +19,14 @@ type recorder struct {
 
 // record records the next states with bounded concurrency. A document that changed meanwhile is to be read again. The error
 // is of dependency scope; the other documents are recorded all the same.
-func (r recorder) record(ctx context.Context, works []work) error {
-	return each(works, r.parallel, func(w *work) bool { return w.step == recordable }, func(w *work) error {
+func (r recorder) record(ctx context.Context, works []inflight) error {
+	return each(works, r.parallel, func(w *inflight) bool { return w.step == recordable }, func(w *inflight) error {
 		defer guard(r.tally, w)
 		return r.put(ctx, w)
 	})
 }
 
-func (r recorder) put(ctx context.Context, w *work) error {
+func (r recorder) put(ctx context.Context, w *inflight) error {
 	_, state, err := r.patcher.patch(ctx, w.doc, w.next)
 	switch {
 	case err == nil:

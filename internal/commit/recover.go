@@ -42,8 +42,8 @@ func NewRecover(commit *Commit, backlog Backlog) *Recover {
 	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]string{}}
 }
 
-// Recovered is the result of one tick.
-type Recovered struct {
+// RecoveredDocuments is the result of one tick.
+type RecoveredDocuments struct {
 	// Report sums the reports of Commit.
 	Report
 	// Found counts the documents of each window that were taken.
@@ -62,15 +62,15 @@ type Recovered struct {
 }
 
 // Run is RunAs with an empty id.
-func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
+func (r *Recover) Run(ctx context.Context) (RecoveredDocuments, error) { return r.RunAs(ctx, "") }
 
 // RunAs does one tick: the heartbeat first, then the windows. The invocation's id is in the evidence of poison
 // messages. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop the
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
-func (r *Recover) RunAs(ctx context.Context, invocationID string) (Recovered, error) {
+func (r *Recover) RunAs(ctx context.Context, invocationID string) (RecoveredDocuments, error) {
 	t := &tick{r: r, invocationID: invocationID, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.missed.At = t.now.UTC()
-	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
+	t.found = RecoveredDocuments{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
 		err = t.windows(ctx)
@@ -91,7 +91,7 @@ type tick struct {
 	r            *Recover
 	invocationID string
 	now          time.Time
-	found        Recovered
+	found        RecoveredDocuments
 	// seen has the documents taken in this tick: one that cannot be patched stays due.
 	seen map[string]bool
 	// failing counts the documents that failed in this tick.

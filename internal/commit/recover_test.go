@@ -15,7 +15,7 @@ import (
 )
 
 // tick runs the recovery timer of a new process.
-func (w *world) tick() commit.Recovered {
+func (w *world) tick() commit.RecoveredDocuments {
 	w.t.Helper()
 	found, err := commit.NewRecover(w.commit, w.docs).Run(w.t.Context())
 	require.NoError(w.t, err)

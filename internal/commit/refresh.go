@@ -37,7 +37,7 @@ type refresher struct {
 
 // refresh reads old snapshots and changed documents again. It drops and counts those that are gone, and those that the
 // batch no longer takes. The error is of dependency scope; kept then has the changed documents that could be read.
-func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err error) {
+func (f refresher) refresh(ctx context.Context, works []inflight) (kept []inflight, err error) {
 	old := f.now().Sub(f.batch.Received) > maxAge
 	again := make([]bool, len(works))
 	var ids []string
@@ -61,7 +61,7 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 		return nil, err
 	}
 	var unread error
-	kept = make([]work, 0, len(works))
+	kept = make([]inflight, 0, len(works))
 	for i, w := range works {
 		keep, err := true, error(nil)
 		now, found := fresh[w.doc.Identity()]
@@ -90,7 +90,7 @@ func (f refresher) doubtful(d invoice.Snapshot) bool {
 }
 
 // replace takes the document as it is now in place of an old snapshot.
-func (f refresher) replace(ctx context.Context, w *work, now invoice.Snapshot, found bool) (keep bool, err error) {
+func (f refresher) replace(ctx context.Context, w *inflight, now invoice.Snapshot, found bool) (keep bool, err error) {
 	d := w.doc
 	if !found || now.TS < d.TS {
 		now, found, err = f.readSurely(ctx, d)
@@ -111,7 +111,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Snapshot, f
 		f.tally.count(d.ID, "gone", "")
 		return false, nil
 	}
-	if f.leavesAlone(now, f.tally) { // marked since the snapshot
+	if f.passesOver(now, f.tally) { // marked since the snapshot
 		return false, nil
 	}
 	w.doc = now
@@ -129,7 +129,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Snapshot, f
 // afterChange takes a changed document as it is now. Its result stays when it is about the present content. Other content
 // is written whatever the status: two contents within one second of _ts have no order, and the older one may have been
 // written last (docs/rules.md).
-func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Snapshot, found bool) (keep bool, err error) {
+func (f refresher) afterChange(ctx context.Context, w *inflight, now invoice.Snapshot, found bool) (keep bool, err error) {
 	if !found {
 		now, found, err = f.readOne(ctx, w.doc)
 		switch {
@@ -146,7 +146,7 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Snapsho
 	outdated := w.done && supersededByItself(w.result)
 	eligibility := f.eligibility(now)
 	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0004
-	if !w.done && f.leavesAlone(now, f.tally) {                                                                             // marked since the snapshot
+	if !w.done && f.passesOver(now, f.tally) {                                                                             // marked since the snapshot
 		return false, nil
 	}
 	if setAside || (!w.done && !w.heal && eligibility != invoice.Eligible) {

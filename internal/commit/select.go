@@ -33,12 +33,12 @@ func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 // takes reports whether the batch takes a document now.
 func (s selection) takes(d invoice.Snapshot) bool { return s.eligibility(d) == invoice.Eligible }
 
-// leavesAlone counts a document that the batch leaves to the person who repaired its lines.
-func (s selection) leavesAlone(d invoice.Snapshot, t *tally) bool {
+// passesOver counts a document that the batch leaves to the person who repaired its lines.
+func (s selection) passesOver(d invoice.Snapshot, t *tally) bool {
 	if !s.batch.LeavesAlone(d.Document) {
 		return false
 	}
-	t.leftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")
+	t.countLeftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")
 	return true
 }
 
@@ -49,19 +49,19 @@ type selector struct {
 }
 
 // choose gives the documents that the batch takes.
-func (s selector) choose(docs []invoice.Snapshot) []work {
-	var taken []work
+func (s selector) choose(docs []invoice.Snapshot) []inflight {
+	var taken []inflight
 	for _, d := range docs {
 		if eligibility := s.eligibility(d); eligibility != invoice.Eligible {
 			s.tally.skip(d, eligibility)
 			continue
 		}
-		if s.leavesAlone(d, s.tally) {
+		if s.passesOver(d, s.tally) {
 			continue
 		}
-		taken = append(taken, work{doc: d})
+		taken = append(taken, inflight{doc: d})
 	}
-	refuseTwins(taken, func(w *work) *invoice.Snapshot { return &w.doc })
+	refuseTwins(taken, func(w *inflight) *invoice.Snapshot { return &w.doc })
 	return taken
 }
 

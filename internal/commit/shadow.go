@@ -35,7 +35,7 @@ const mostShown = 20
 // Run previews one batch. Errors by kind: those of dependency scope; the same batch should be offered again.
 func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	t := s.c.stages(ctx, b, Preview)
-	p := &preview{stages: t, report: &t.tally.report}
+	p := &shadowRun{stages: t, report: &t.tally.report}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
 	docs, oldest := t.parser.parse(b.Documents)
 	docs, err := p.reread(ctx, docs)
@@ -48,8 +48,8 @@ func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	return t.tally.done(oldest, s.c.o.Now()), err
 }
 
-// preview is the state of one Shadow.Run.
-type preview struct {
+// shadowRun is the state of one Shadow.Run.
+type shadowRun struct {
 	*stages
 	report *Report
 	shown  int
@@ -57,7 +57,7 @@ type preview struct {
 
 // reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
 // done.
-func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoice.Snapshot, error) {
+func (p *shadowRun) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoice.Snapshot, error) {
 	var ids []string
 	needed := func(d invoice.Snapshot) bool {
 		return (d.RewrittenByHost || p.batch.RetryCount > 0) && d.SysName == p.c.o.SysName
@@ -91,7 +91,7 @@ func (p *preview) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoic
 
 // previewAll previews the documents that the old writer committed, and then the pending ones. They go into separate
 // requests, because the content of pending documents is in no row yet.
-func (p *preview) previewAll(ctx context.Context, docs []invoice.Snapshot) error {
+func (p *shadowRun) previewAll(ctx context.Context, docs []invoice.Snapshot) error {
 	var committed, pending []invoice.Snapshot
 	for _, d := range docs {
 		switch eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
@@ -113,7 +113,7 @@ func (p *preview) previewAll(ctx context.Context, docs []invoice.Snapshot) error
 }
 
 // send sends documents to the sink as a Preview and counts the results.
-func (p *preview) send(ctx context.Context, docs []invoice.Snapshot) error {
+func (p *shadowRun) send(ctx context.Context, docs []invoice.Snapshot) error {
 	var items []Item
 	var asked []invoice.Snapshot
 	for _, d := range docs {
@@ -136,7 +136,7 @@ func (p *preview) send(ctx context.Context, docs []invoice.Snapshot) error {
 }
 
 // countPreview counts one document, and logs a difference.
-func (p *preview) countPreview(d invoice.Snapshot, r result) {
+func (p *shadowRun) countPreview(d invoice.Snapshot, r result) {
 	if d.State.Status == invoice.Committed {
 		p.compare(d, r)
 		return
@@ -153,7 +153,7 @@ func (p *preview) countPreview(d invoice.Snapshot, r result) {
 }
 
 // compare compares the lines of a committed document with its content.
-func (p *preview) compare(d invoice.Snapshot, r result) {
+func (p *shadowRun) compare(d invoice.Snapshot, r result) {
 	if r.failed() {
 		outcome := "refused"
 		if fault.Has(r.err, fault.MissingRow) {
@@ -179,7 +179,7 @@ func (p *preview) compare(d invoice.Snapshot, r result) {
 }
 
 // show logs a document with columns and codes, never with a value.
-func (p *preview) show(d invoice.Snapshot, outcome string, columns []string, err error) {
+func (p *shadowRun) show(d invoice.Snapshot, outcome string, columns []string, err error) {
 	if p.shown++; p.shown > mostShown {
 		return
 	}

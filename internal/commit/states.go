@@ -81,9 +81,9 @@ func usedUp(s invoice.State, err error) bool {
 	return s.Postponed || (fault.Has(err, fault.Unreadable) && s.RetryCount > 0)
 }
 
-// putOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its
+// statePutOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its
 // attempts.
-func (t transitions) putOff(s invoice.State, err error) invoice.State {
+func (t transitions) statePutOff(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
 	switch {
 	case fault.CodeOf(err) == codeCutOff:
@@ -96,8 +96,8 @@ func (t transitions) putOff(s invoice.State, err error) invoice.State {
 	return t.again(s, err, withJitter(aloneBackoff, t.draw()))
 }
 
-// waits is the state of a document that may not become a poison message yet. It counts no failure.
-func (t transitions) waits(s invoice.State, err error, wait time.Duration) invoice.State {
+// stateWaiting is the state of a document that may not become a poison message yet. It counts no failure.
+func (t transitions) stateWaiting(s invoice.State, err error, wait time.Duration) invoice.State {
 	return t.again(t.begin(s), err, withJitter(wait, t.draw()))
 }
 

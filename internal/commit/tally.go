@@ -96,8 +96,8 @@ func (t *tally) byAnother(s invoice.State) bool {
 	return ok && s.Outcome == "" && s.LastErrorKind == "" && !t.adoptedAt.IsZero() && time.UnixMicro(us).After(t.adoptedAt)
 }
 
-// leftAlone counts a document that a rewrite leaves alone, wholly or in part.
-func (t *tally) leftAlone(d invoice.Snapshot, outcome, why string) {
+// countLeftAlone counts a document that a rewrite leaves alone, wholly or in part.
+func (t *tally) countLeftAlone(d invoice.Snapshot, outcome, why string) {
 	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: outcome, Reason: why})
 	t.log.Write(events.RewriteLeftAlone, events.Fields{Document: d.ID, Outcome: outcome, Reason: why})
 }

@@ -79,11 +79,11 @@ func (w *writer) release(n int) {
 
 // write gives each document that waits its result. After an error, which is of dependency scope, the documents without a
 // result were not written.
-func (w *writer) write(ctx context.Context, works []work) error {
+func (w *writer) write(ctx context.Context, works []inflight) error {
 	var items []Item
 	var at []int
 	for i := range works {
-		if works[i].waits() && works[i].doc.Problem == nil {
+		if works[i].needsResult() && works[i].doc.Problem == nil {
 			it := ItemOf(works[i].doc.Document)
 			if w.mode == Rewrite {
 				it.Overwrite, it.NotComparable = w.overwrite, w.notComparable
@@ -91,7 +91,7 @@ func (w *writer) write(ctx context.Context, works []work) error {
 			items, at = append(items, it), append(at, i)
 		}
 	}
-	if !slices.ContainsFunc(works, func(w work) bool { return w.waits() }) {
+	if !slices.ContainsFunc(works, func(w inflight) bool { return w.needsResult() }) {
 		return nil // all have a result: what they wait for is its record
 	}
 	results, done, err := w.apply(ctx, items)
@@ -101,7 +101,7 @@ func (w *writer) write(ctx context.Context, works []work) error {
 		}
 	}
 	for i := range works {
-		if d := works[i].doc; err == nil && works[i].waits() && d.Problem != nil { // while SQL fails these errors are not recorded: the next try finds them again
+		if d := works[i].doc; err == nil && works[i].needsResult() && d.Problem != nil { // while SQL fails these errors are not recorded: the next try finds them again
 			works[i].answer(result{err: d.Problem})
 		}
 	}
@@ -110,7 +110,7 @@ func (w *writer) write(ctx context.Context, works []work) error {
 }
 
 // size is how many works go into the next request. The breaker may lower it.
-func (w *writer) size(ctx context.Context, works []work) (int, error) {
+func (w *writer) size(ctx context.Context, works []inflight) (int, error) {
 	limit, err := w.breaker.MaxDocuments(ctx)
 	if err != nil {
 		return 0, err
@@ -119,12 +119,12 @@ func (w *writer) size(ctx context.Context, works []work) (int, error) {
 	for i := range works {
 		items[i].Duplicates = works[i].doc.Duplicates
 	}
-	return plan(items, min(limit, w.maxDocuments), w.maxRows)[0][1], nil
+	return requestsOf(items, min(limit, w.maxDocuments), w.maxRows)[0][1], nil
 }
 
-// plan divides items into requests of at most maxItems documents and maxRows rows. A document is never split: one with more
+// requestsOf divides items into requests of at most maxItems documents and maxRows rows. A document is never split: one with more
 // rows is a request by itself.
-func plan(items []Item, maxItems, maxRows int) [][2]int {
+func requestsOf(items []Item, maxItems, maxRows int) [][2]int {
 	var parts [][2]int
 	from, rows := 0, 0
 	for i, it := range items {
@@ -163,12 +163,12 @@ func (w *writer) apply(ctx context.Context, items []Item) (results []result, don
 	if w.oneByOne {
 		limit, tries = 1, 1
 	}
-	for _, part := range plan(items, min(limit, w.maxDocuments), w.maxRows) {
+	for _, part := range requestsOf(items, min(limit, w.maxDocuments), w.maxRows) {
 		if part[0] > 0 && w.outOfTime() && w.oneByOne {
 			break // the next tick takes the remaining documents first
 		}
 		if part[0] > 0 && w.outOfTime() && w.undecided {
-			a.putOff(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "the time for finding bad documents was over before it was sent"))
+			a.leaveUndecided(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "the time for finding bad documents was over before it was sent"))
 			break
 		}
 		if err := a.write(ctx, part[0], part[1], tries); err != nil {
@@ -202,7 +202,7 @@ func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	for waiting := []part{{from: from, to: to}}; len(waiting) > 0; tries = 1 {
 		if waiting[0].cause != nil && a.w.outOfTime() {
 			for _, p := range waiting {
-				a.putOff(p.from, p.to, p.cause)
+				a.leaveUndecided(p.from, p.to, p.cause)
 			}
 			return nil
 		}
@@ -313,8 +313,8 @@ func (a *applying) take(ctx context.Context, p part, got answer) (parts []part, 
 // outOfTime reports whether the time for dividing is over.
 func (w *writer) outOfTime() bool { return !w.now().Before(w.divideUntil) }
 
-// putOff leaves items[from:to] undecided. None of them is blamed, because most may be good.
-func (a *applying) putOff(from, to int, cause error) {
+// leaveUndecided leaves items[from:to] undecided. None of them is blamed, because most may be good.
+func (a *applying) leaveUndecided(from, to int, cause error) {
 	a.w.undecided = true
 	if a.w.purpose == FromFeed {
 		a.w.ranOut.Store(a.w.now().Unix())

@@ -235,7 +235,7 @@ func TestPlanNeverSplitsADocumentAndKeepsTheBounds(t *testing.T) {
 			items[i].Duplicates = make([]int64, rapid.SampledFrom([]int{0, 0, 1, 5, 40, 120}).Draw(t, "duplicates"))
 		}
 		next := 0
-		for _, part := range plan(items, 10, 100) {
+		for _, part := range requestsOf(items, 10, 100) {
 			require.Equal(t, next, part[0], "in order, none left out")
 			require.Less(t, part[0], part[1])
 			rows := 0

@@ -45,11 +45,11 @@ type ticks struct {
 }
 
 func (t ticks) SaveCounts(ctx context.Context) error { return t.ops.SaveCounts(ctx) }
-func (t ticks) Recover(context.Context, string) (commit.Recovered, error) {
-	return commit.Recovered{}, t.err
+func (t ticks) Recover(context.Context, string) (commit.RecoveredDocuments, error) {
+	return commit.RecoveredDocuments{}, t.err
 }
 
-func (t ticks) RecoverRuns(context.Context) (run.Recovered, error) { return run.Recovered{}, nil }
+func (t ticks) RecoverRuns(context.Context) (run.RecoveredRuns, error) { return run.RecoveredRuns{}, nil }
 func (t ticks) PurgeRows(context.Context) (int, error)             { return 0, nil }
 
 func (t ticks) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }

@@ -25,7 +25,7 @@ type RetryRequest struct {
 // process executes it for 100 documents or fewer; more are handed to the workers. Documents of other environments are left alone. Errors as
 // StartRun.
 func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, error) {
-	p := plan{kind: o.o.Kinds.OfRun(), dryRun: r.DryRun, rate: r.Rate, limit: r.Limit, why: r.Why, retry: true, filter: run.Filter{IDs: distinct(r.IDs)}}
+	p := runPlan{kind: o.o.Kinds.OfRun(), dryRun: r.DryRun, rate: r.Rate, limit: r.Limit, why: r.Why, retry: true, filter: run.Filter{IDs: distinct(r.IDs)}}
 	named, filtered := len(p.filter.IDs) > 0, r.DocumentFilter != (DocumentFilter{})
 	if named && filtered {
 		return Started{}, refuse(Usage, "ids: go with no other filter")

@@ -22,7 +22,7 @@ const (
 
 // resolveFindings makes the documents and lines of findings those of the plan. Lines that only an operator's word lets a rewrite write
 // are named in its filter too. Errors: *RequestError (usage) when there are too many; those of reconcile.Findings.List.
-func (o *Ops) resolveFindings(ctx context.Context, p *plan) error {
+func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		_, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings}, func(all []reconcile.Finding) error {
 			if p.take(all); len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
@@ -50,7 +50,7 @@ func listFindings(ctx context.Context, s FindingStore, q reconcile.Query, enough
 }
 
 // take makes the documents and lines of findings those of the plan.
-func (p *plan) take(found []reconcile.Finding) {
+func (p *runPlan) take(found []reconcile.Finding) {
 	lines, overwrite, documents := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	for _, f := range found {
 		documents[f.Document], lines[f.Line] = true, true
@@ -66,7 +66,7 @@ func (p *plan) take(found []reconcile.Finding) {
 // a repeated call starts no other. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 func (o *Ops) MendFindings(ctx context.Context, comparison string) error {
 	environment := crc32.ChecksumIEEE([]byte(o.o.SysName)) // environments may share a database, and a run's id is unique there
-	p := plan{
+	p := runPlan{
 		kind: o.o.Kinds.Rewriting(), findings: reconcile.MendedClasses(), why: "findings of " + comparison,
 		id: fmt.Sprintf("%s-mend-%08x", comparison, environment),
 	}

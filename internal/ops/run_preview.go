@@ -50,14 +50,14 @@ type Failures struct {
 	Documents int            `json:"documents"`
 }
 
-// preview collects what a run would take.
-type preview struct {
+// runPreview collects what a run would take.
+type runPreview struct {
 	*Started
 	failures map[Failures]int
 }
 
 // add counts a document; false when it counts no more.
-func (p preview) add(m Match) bool {
+func (p runPreview) add(m Match) bool {
 	if p.Matched++; len(p.First) < shown {
 		p.First = append(p.First, m)
 	}
@@ -69,9 +69,9 @@ func (p preview) add(m Match) bool {
 }
 
 // previewRun counts the documents of a run.
-func (o *Ops) previewRun(ctx context.Context, of plan) (Started, error) {
+func (o *Ops) previewRun(ctx context.Context, of runPlan) (Started, error) {
 	res := Started{DryRun: of.dryRun, Kind: of.kind.Kind, First: []Match{}, Failures: []Failures{}}
-	p := preview{&res, map[Failures]int{}}
+	p := runPreview{&res, map[Failures]int{}}
 	var err error
 	switch {
 	case len(of.filter.IDs) > 0:
@@ -112,7 +112,7 @@ func othersToTake(kind run.KindRow, f run.Filter) string {
 }
 
 // previewFound searches.
-func (o *Ops) previewFound(ctx context.Context, of plan, p preview) error {
+func (o *Ops) previewFound(ctx context.Context, of runPlan, p runPreview) error {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
 	err := of.kind.Preview(finding, o.p.Selection, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
@@ -127,7 +127,7 @@ func (o *Ops) previewFound(ctx context.Context, of plan, p preview) error {
 }
 
 // previewNamed lists named documents. A dry run reads them, to say which the run would leave alone.
-func (o *Ops) previewNamed(ctx context.Context, of plan, p preview) error {
+func (o *Ops) previewNamed(ctx context.Context, of runPlan, p runPreview) error {
 	if !of.dryRun {
 		for _, id := range of.filter.IDs {
 			p.add(Match{ID: id})
@@ -173,7 +173,7 @@ func (o *Ops) previewNamed(ctx context.Context, of plan, p preview) error {
 }
 
 // previewLeft counts the failed and deferred documents of another run.
-func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p preview) error {
+func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p runPreview) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, r.Run)
 		if err != nil {

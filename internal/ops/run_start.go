@@ -127,8 +127,8 @@ type Started struct {
 	Note string `json:"note,omitempty"`
 }
 
-// plan is a run to start: what a request asks for, checked and resolved.
-type plan struct {
+// runPlan is a run to start: what a request asks for, checked and resolved.
+type runPlan struct {
 	kind   run.KindRow
 	filter run.Filter
 	// rate and limit are those of the request; 0 means no bound.
@@ -152,7 +152,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
-	p := plan{kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why, findings: r.Findings, filter: run.Filter{
+	p := runPlan{kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why, findings: r.Findings, filter: run.Filter{
 		IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits, NotComparable: r.NotComparable,
 	}}
 	if err = p.checkBounds(); err != nil {
@@ -173,12 +173,12 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 }
 
 // nothing is the result where no document matches.
-func nothing(p plan, note string) Started {
+func nothing(p runPlan, note string) Started {
 	return Started{DryRun: p.dryRun, Kind: p.kind.Kind, Failures: []Failures{}, First: []Match{}, Note: note}
 }
 
 // checkBounds checks what any request for a run may have.
-func (p plan) checkBounds() error {
+func (p runPlan) checkBounds() error {
 	lines := p.filter.OverwriteEdits
 	switch {
 	case len(p.filter.IDs) > maxRunIDs:
@@ -203,7 +203,7 @@ func (p plan) checkBounds() error {
 }
 
 // mayStart refuses a run without a reason, and any in a shadow. A dry run needs neither.
-func (o *Ops) mayStart(ctx context.Context, p plan) error {
+func (o *Ops) mayStart(ctx context.Context, p runPlan) error {
 	if p.dryRun {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (o *Ops) mayStart(ctx context.Context, p plan) error {
 }
 
 // start counts the documents of a run, and starts it if there are any. Errors as StartRun.
-func (o *Ops) start(ctx context.Context, p plan) (Started, error) {
+func (o *Ops) start(ctx context.Context, p runPlan) (Started, error) {
 	res, err := o.previewRun(ctx, p)
 	if err != nil || p.dryRun || (res.Matched == 0 && !res.AtLeast) {
 		return res, err
@@ -244,7 +244,7 @@ func (o *Ops) start(ctx context.Context, p plan) (Started, error) {
 }
 
 // begin stores a run that was checked and counted, with its audit entry. Errors as StartRun.
-func (o *Ops) begin(ctx context.Context, p plan, res Started, here bool) (run.Run, error) {
+func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run.Run, error) {
 	by, err := actor(ctx)
 	if err != nil {
 		return run.Run{}, err

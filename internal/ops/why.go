@@ -232,7 +232,7 @@ func (w why) failed(e *Explanation) {
 
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
-	e.Summary = used(w.doc.State) + " used" + w.waits()
+	e.Summary = used(w.doc.State) + " used" + w.waitingFor()
 	for _, m := range w.told.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
 			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
@@ -274,8 +274,8 @@ func (w why) scheduled(e *Explanation) {
 	}
 }
 
-// waits says what else a waiting document waits for.
-func (w why) waits() string {
+// waitingFor says what else a waiting document waits for.
+func (w why) waitingFor() string {
 	s := w.doc.State
 	switch {
 	case deferred(s.LastErrorKind):

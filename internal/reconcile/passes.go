@@ -36,7 +36,7 @@ func (l *look) take(ctx context.Context, all []verdict) stepped {
 
 // documents compares the next documents that changed since an hour before the last comparison began; all for a whole one and for the first;
 // only those that the comparison names, if it names some.
-func (w *work) documents(ctx context.Context) (stepped, error) {
+func (w *oneStep) documents(ctx context.Context) (stepped, error) {
 	at, err := w.window(ctx)
 	if err != nil {
 		return stepped{}, err
@@ -74,7 +74,7 @@ func (w *work) documents(ctx context.Context) (stepped, error) {
 }
 
 // window is the position with the bounds of _ts.
-func (w *work) window(ctx context.Context) (position, error) {
+func (w *oneStep) window(ctx context.Context) (position, error) {
 	at := w.at
 	if w.names() || at.To > 0 {
 		return at, nil
@@ -91,7 +91,7 @@ func (w *work) window(ctx context.Context) (position, error) {
 }
 
 // page reads the next documents of the pass, and gives the position after them; nil at the end.
-func (w *work) page(ctx context.Context, at position) (docs []invoice.Document, next *position, err error) {
+func (w *oneStep) page(ctx context.Context, at position) (docs []invoice.Document, next *position, err error) {
 	if w.names() {
 		begin := min(at.Index, len(w.IDs))
 		end := min(begin+documentsAStep, len(w.IDs))
@@ -117,7 +117,7 @@ func (w *work) page(ctx context.Context, at position) (docs []invoice.Document, 
 }
 
 // rows compares the next lines of the ledger with both tables. Only those that differ are looked at with their documents.
-func (w *work) rows(ctx context.Context) (stepped, error) {
+func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	if w.names() {
 		return stepped{}, nil
 	}
@@ -144,7 +144,7 @@ func (w *work) rows(ctx context.Context) (stepped, error) {
 
 // suspects looks again at the next suspects and findings, a quarter of an hour after the first look: of the documents that the comparison
 // names, if it names some.
-func (w *work) suspects(ctx context.Context) (stepped, error) {
+func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 	known, err := w.p.Findings.List(ctx, Query{Suspects: true}, w.at.Key, findingsAStep)
 	switch begins := time.Unix(w.at.Looked, 0).Add(settled); {
 	case err != nil:
@@ -170,7 +170,7 @@ func (w *work) suspects(ctx context.Context) (stepped, error) {
 }
 
 // mend starts the run of the night that writes again what nobody edited.
-func (w *work) mend(ctx context.Context) (stepped, error) {
+func (w *oneStep) mend(ctx context.Context) (stepped, error) {
 	if !w.Night {
 		return stepped{}, nil
 	}

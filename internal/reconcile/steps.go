@@ -210,22 +210,22 @@ const over = "over"
 // passOf is a pass with its next step.
 type passOf struct {
 	name string
-	step func(w *work, ctx context.Context) (stepped, error)
+	step func(w *oneStep, ctx context.Context) (stepped, error)
 }
 
 // passes are the passes, in their order.
 func passes() []passOf {
 	return []passOf{
-		{"documents", (*work).documents},
-		{"rows", (*work).rows},
-		{"suspects", (*work).suspects},
-		{"mend", (*work).mend},
+		{"documents", (*oneStep).documents},
+		{"rows", (*oneStep).rows},
+		{"suspects", (*oneStep).suspects},
+		{"mend", (*oneStep).mend},
 		{over, nil},
 	}
 }
 
-// work is one step.
-type work struct {
+// oneStep is a step that runs.
+type oneStep struct {
 	*look
 
 	Comparison
@@ -258,7 +258,7 @@ func (r *Reconcile) next(ctx context.Context, c Comparison) (stepped, error) {
 	if i < 0 || at.Pass == over {
 		return stepped{}, fault.New(fault.Internal, "reconcile: step", "pass", "there is no pass %q", fault.Truncate(at.Pass, fault.MaxForeign))
 	}
-	w := work{look: l, Comparison: c, at: at}
+	w := oneStep{look: l, Comparison: c, at: at}
 	done, err := passes()[i].step(&w, ctx)
 	if err != nil {
 		return stepped{}, err

@@ -173,7 +173,7 @@ func (i *instance) tick() *instance {
 }
 
 // once is one tick of the timer. It starts with the breaker's tick, as the recovery of documents does.
-func (i *instance) once() (done run.Recovered, err error) {
+func (i *instance) once() (done run.RecoveredRuns, err error) {
 	ended := make(chan struct{})
 	i.w.group.Go(func() {
 		defer close(ended)

@@ -29,8 +29,8 @@ type Recovery struct{ base }
 // NewRecovery makes a Recovery.
 func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{base{p, o.withDefaults()}} }
 
-// Recovered is the result of one tick.
-type Recovered struct {
+// RecoveredRuns is the result of one tick.
+type RecoveredRuns struct {
 	// Sent, Unsent and Failed count batches whose message was accepted, not accepted, or refused for the last time.
 	Sent, Unsent, Failed int
 	// Rescued and Workers count batches and workers that were dead; Silent counts batches whose message counts as lost.
@@ -44,12 +44,12 @@ type Recovered struct {
 }
 
 // Run does one tick, if the breaker permits it. Errors by kind: infrastructure, throttled, quota, contention; the next tick continues.
-func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
+func (r *Recovery) Run(ctx context.Context) (done RecoveredRuns, err error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		done.Off = reasonOf(err)
 		return done, nil
 	}
-	for _, pass := range []func(context.Context, *Recovered) error{r.rescue, r.openRuns, r.sendPending} {
+	for _, pass := range []func(context.Context, *RecoveredRuns) error{r.rescue, r.openRuns, r.sendPending} {
 		if r.nearDeadline(ctx) {
 			break
 		}
@@ -61,7 +61,7 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 }
 
 // rescue takes batches from dead workers, and those whose message counts as lost.
-func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
+func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
 		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)
 		return err
@@ -89,7 +89,7 @@ func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
 
 // openRuns ends runs that are done, and sends a message for runs without a manager. A queue that is away does not prevent the former. A
 // refusal of one message does not prevent the others.
-func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
+func (r *Recovery) openRuns(ctx context.Context, done *RecoveredRuns) error {
 	var open []Run
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
 		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, maxOpenRuns)
@@ -127,7 +127,7 @@ func (r *Recovery) resumeMessage(row Run) Outgoing {
 }
 
 // sendPending sends the messages of pending_retry batches within the limit of outstanding batches.
-func (r *Recovery) sendPending(ctx context.Context, done *Recovered) error {
+func (r *Recovery) sendPending(ctx context.Context, done *RecoveredRuns) error {
 	var batches []Batch
 	err := r.withStore(ctx, func(ctx context.Context) error {
 		all, err := r.p.Store.OnTheWay(ctx, r.o.SysName)

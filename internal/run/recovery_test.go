@@ -109,10 +109,10 @@ func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		sends int
-		done  run.Recovered
+		done  run.RecoveredRuns
 	}{
-		"its own message": {tooLarge(), 2, run.Recovered{Resumed: 1, Ended: 1}},
-		"the queue":       {inmem.QueueDown().Err, 1, run.Recovered{Ended: 1, QueueAway: true}},
+		"its own message": {tooLarge(), 2, run.RecoveredRuns{Resumed: 1, Ended: 1}},
+		"the queue":       {inmem.QueueDown().Err, 1, run.RecoveredRuns{Ended: 1, QueueAway: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
@@ -149,18 +149,18 @@ func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 func lostCases() map[string]struct {
 	lose  func(w *world)
 	after time.Duration
-	found func(run.Recovered) int
+	found func(run.RecoveredRuns) int
 } {
 	return map[string]struct {
 		lose  func(w *world)
 		after time.Duration
-		found func(run.Recovered) int
+		found func(run.RecoveredRuns) int
 	}{
-		"a dead worker":                 {func(w *world) { w.handedOff(); w.claimFirst() }, 10 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
-		"a released batch":              {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
-		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
-		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
-		"a run whose manager is dead":   {func(w *world) { w.addUnsentChunk(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
+		"a dead worker":                 {func(w *world) { w.handedOff(); w.claimFirst() }, 10 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
+		"a released batch":              {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
+		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Silent }},
+		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
+		"a run whose manager is dead":   {func(w *world) { w.addUnsentChunk(0) }, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
 	}
 }
 
@@ -182,7 +182,7 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 				time.Sleep(2 * time.Hour)
 				done, err := timer.once()
 				require.NoError(t, err)
-				require.Equal(t, run.Recovered{Off: done.Off}, done)
+				require.Equal(t, run.RecoveredRuns{Off: done.Off}, done)
 				require.Contains(t, done.Off, "stopped since")
 				time.Sleep(time.Hour)
 				require.Zero(t, tick()) // half-open

@@ -168,6 +168,12 @@ func directions() []direction {
 			"the local stack is made of everything",
 		},
 		{
+			"test/azerrtest",
+			[]string{"internal/azerr", "internal/fault"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"},
+			"the suite of a table of errors knows no adapter",
+		},
+		{
 			"test/conformance",
 			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem"},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},

@@ -10,8 +10,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// work is one document on its way through the stages. Each stage takes works and gives works.
-type work struct {
+// inflight is one document on its way through the stages. Each stage takes works and gives works.
+type inflight struct {
 	// doc is the newest snapshot.
 	doc invoice.Snapshot
 	// heal says that SQL may have older content of the document than this snapshot, which is then written whatever its status.
@@ -59,10 +59,10 @@ type result struct {
 func (r result) failed() bool { return r.err != nil }
 
 // answer gives the work its result.
-func (w *work) answer(r result) { w.written, w.result, w.done = w.doc, r, true }
+func (w *inflight) answer(r result) { w.written, w.result, w.done = w.doc, r, true }
 
-// waits reports whether the document needs a result.
-func (w *work) waits() bool { return !w.done && w.step == undecided }
+// needsResult reports whether the document needs a result.
+func (w *inflight) needsResult() bool { return !w.done && w.step == undecided }
 
 // supersededByItself reports whether a line has later content of the same document. The document is then not finished:
 // either its snapshot is old, or the container's clock went back.
@@ -82,7 +82,7 @@ func sameContent(a, b invoice.Snapshot) bool {
 
 // guard recovers a panic that one document caused. Otherwise the process would end, with every other invocation. The
 // document is left to the recovery timer.
-func guard(t *tally, w *work) {
+func guard(t *tally, w *inflight) {
 	if r := recover(); r != nil {
 		w.step = finished
 		t.add(resultOf(w.doc, "left", t.log.Panic("commit: record", events.Fields{Document: w.doc.ID}, r)))
@@ -90,7 +90,7 @@ func guard(t *tally, w *work) {
 }
 
 // each calls do for the works that it concerns, with bounded concurrency, and gives the first error.
-func each(works []work, parallel int, concerns func(*work) bool, do func(*work) error) error {
+func each(works []inflight, parallel int, concerns func(*inflight) bool, do func(*inflight) error) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i := range works {

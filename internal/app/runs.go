@@ -15,8 +15,8 @@ import (
 // by then.
 const settleBefore = 30 * time.Second
 
-// work holds the use cases behind the functions on Service Bus.
-type work struct {
+// runUseCases are the use cases behind the functions on Service Bus.
+type runUseCases struct {
 	manager      *run.Manager
 	workers      *run.Workers
 	runLetters   *run.DeadLetters
@@ -25,8 +25,8 @@ type work struct {
 	compares     *reconcile.Reconcile
 }
 
-func newWork(p run.Ports, o run.Options) *work {
-	return &work{
+func newRunUseCases(p run.Ports, o run.Options) *runUseCases {
+	return &runUseCases{
 		manager: run.NewManager(p, o), workers: run.NewWorkers(p, o), recovery: run.NewRecovery(p, o),
 		runLetters: run.NewRunDeadLetters(p, o), batchLetters: run.NewBatchDeadLetters(p, o),
 	}
@@ -36,7 +36,7 @@ func newWork(p run.Ports, o run.Options) *work {
 type receiver struct {
 	app      *App
 	deferral *run.Deferral
-	to       func(*work) handlers.Receiver
+	to       func(*runUseCases) handlers.Receiver
 }
 
 // Receive implements handlers.Receiver.
@@ -45,12 +45,12 @@ func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, err
 	switch {
 	case err != nil:
 		return r.deferral.Defer(ctx, d, err)
-	case r.app.work == nil: // the message is for the live app, however often it arrives here
+	case r.app.runs == nil: // the message is for the live app, however often it arrives here
 		r.app.status.foreign()
 		return r.deferral.Defer(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
 			"a shadow takes no messages: disable its functions on Service Bus, or give it queues of its own (docs/cutover.md)"))
 	}
-	h, err := r.to(r.app.work).Receive(ctx, d)
+	h, err := r.to(r.app.runs).Receive(ctx, d)
 	if h.Foreign {
 		r.app.status.foreign()
 	}
