@@ -13,7 +13,7 @@ import (
 
 // Committer writes one batch of changed documents to SQL. An error has scope dependency: the batch must come again.
 type Committer interface {
-	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
+	Run(ctx context.Context, b commit.Delivery) (commit.Report, error)
 }
 
 // CommitResults mounts functions/CommitResults, the commit of the change feed.
@@ -21,7 +21,7 @@ func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true, Event: events.BatchCommitted,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, InvocationID: in.ID})
+			report, err := c.Run(ctx, commit.Delivery{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, InvocationID: in.ID})
 			return Reply{Logs: []string{summary(report)}, Fields: batchFields(report, in.RetryCount)}, err
 		},
 	}

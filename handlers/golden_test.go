@@ -57,7 +57,7 @@ func readGolden(t testing.TB, file string) golden {
 // recorder is a use case that records its input.
 type recorder struct{ seen strings.Builder }
 
-func (r *recorder) Run(_ context.Context, b commit.Batch) (commit.Report, error) {
+func (r *recorder) Run(_ context.Context, b commit.Delivery) (commit.Report, error) {
 	fmt.Fprintf(&r.seen, "retry count %d, %d elements\n", b.RetryCount, len(b.Documents))
 	for _, d := range b.Documents {
 		fmt.Fprintf(&r.seen, "%s\n", d)

@@ -29,9 +29,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const invocationID = "11111111-2222-3333-4444-555555555555"
 
-type committer func(ctx context.Context, b commit.Batch) (commit.Report, error)
+type committer func(ctx context.Context, b commit.Delivery) (commit.Report, error)
 
-func (c committer) Run(ctx context.Context, b commit.Batch) (commit.Report, error) { return c(ctx, b) }
+func (c committer) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) { return c(ctx, b) }
 
 // invoke posts a body to a function and returns the response and the log.
 func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.ResponseRecorder, string) {
@@ -76,7 +76,7 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 		{"unclassified", errors.New("marker"), 200, 500, "error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) {
+			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) {
 				return commit.Report{Documents: 1, Outcomes: map[string]int{"waiting": 1}}, c.err
 			})), Options{}, batch())
 			require.Equal(t, c.commit, w.Code)
@@ -103,14 +103,14 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 		{"payload-marker", "panic with a string"},
 		{errors.New("payload-marker"), "panic with a *errors.errorString"},
 	} {
-		w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) { panic(c.value) })), Options{}, batch())
+		w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { panic(c.value) })), Options{}, batch())
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Contains(t, log, `"level":"error"`)
 		require.Contains(t, log, c.reason)
 		require.Contains(t, log, "mount_test.go", "the stack says where")
 		require.NotContains(t, log, "payload-marker")
 	}
-	w, log := invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
+	w, log := invoke(t, CommitResults(committer(func(_ context.Context, b commit.Delivery) (commit.Report, error) {
 		return commit.Report{Documents: int(b.Documents[7][0])}, nil
 	})), Options{}, batch())
 	require.Equal(t, http.StatusOK, w.Code)
@@ -120,7 +120,7 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 }
 
 func TestAnInvocationHasItsOwnDeadline(t *testing.T) {
-	w, log := invoke(t, CommitResults(committer(func(ctx context.Context, b commit.Batch) (commit.Report, error) {
+	w, log := invoke(t, CommitResults(committer(func(ctx context.Context, b commit.Delivery) (commit.Report, error) {
 		<-ctx.Done()
 		return commit.Report{Documents: len(b.Documents)}, ctx.Err()
 	})), Options{Deadline: time.Millisecond}, batch())
@@ -129,7 +129,7 @@ func TestAnInvocationHasItsOwnDeadline(t *testing.T) {
 }
 
 func TestABodyOverTheLimitDoesNotHoldTheFeed(t *testing.T) {
-	ran := committer(func(context.Context, commit.Batch) (commit.Report, error) { panic("must not run") })
+	ran := committer(func(context.Context, commit.Delivery) (commit.Report, error) { panic("must not run") })
 	for name, body := range map[string]io.Reader{
 		"announced": strings.NewReader(strings.Repeat("x", 2000)),
 		"chunked":   io.MultiReader(strings.NewReader(strings.Repeat("x", 200_000))),
@@ -175,7 +175,7 @@ func TestTheLogLineCountsTheBatch(t *testing.T) {
 		SQLRequests: 4, SQL: 5 * time.Millisecond, Reads: 6, Writes: 7, Cosmos: 8 * time.Millisecond, Lag: 9 * time.Millisecond,
 	}
 	retry := `{"RetryContext":{"RetryCount":2}}`
-	w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) { return report, nil })),
+	w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { return report, nil })),
 		Options{Now: clock}, strings.NewReader(cosmosBody(`[]`, retry)))
 	require.JSONEq(t, `{"level":"info","event":"batch_committed","function":"CommitResults","invocation":"`+invocationID+`",
 		"documents":3,"outcomes":{"applied":2,"retry_scheduled":1},"kinds":{"document":1},"retry_count":2,"lag_ms":9,
@@ -232,7 +232,7 @@ func TestNothingOfThePayloadIsLogged(t *testing.T) {
 	}
 	for name, body := range bodies {
 		for _, err := range []error{nil, errors.New(marker), fault.Wrap(fault.Document, "op", "code", "reason", errors.New(marker))} {
-			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) {
+			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) {
 				return commit.Report{}, err
 			})), Options{}, strings.NewReader(body))
 			require.NotContains(t, log, marker, name)

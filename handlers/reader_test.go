@@ -113,7 +113,7 @@ func plant(t *testing.T) planted {
 		document(other, line, "M", "39131711", `{"status":"pending"}`)
 		raws, err := docs.ReadMany(ctx, []string{other, badID})
 		require.NoError(t, err)
-		_, err = committer.Run(ctx, commit.Batch{Documents: raws, Received: now, Purpose: commit.FromTimer})
+		_, err = committer.Run(ctx, commit.Delivery{Documents: raws, Received: now, Purpose: commit.FromTimer})
 		require.NoError(t, err)
 	}
 	column(goodLine, editedValue)

@@ -40,7 +40,7 @@ const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 // The evidence of a poison message has the host's invocation id, so that the host's log can be found.
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	var ids []string
-	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
+	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Delivery) (commit.Report, error) {
 		ids = append(ids, b.InvocationID)
 		return commit.Report{}, nil
 	})), Options{}, batch())

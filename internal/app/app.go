@@ -281,7 +281,7 @@ func (a *App) tryOpening(ctx context.Context, d dependency) error {
 
 // Run implements handlers.Committer. It waits at most readyWait for readiness. Errors by kind: infrastructure, code
 // "settings" or "starting"; those of the commit.
-func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
+func (a *App) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
 	}

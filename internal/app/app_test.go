@@ -103,7 +103,7 @@ func TestClosingWhileADependencyIsDownClosesTheOthers(t *testing.T) {
 func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
 	a := bare(t)
 	a.wait = time.Millisecond
-	report, err := a.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{nil, nil}})
+	report, err := a.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{nil, nil}})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, "starting", fault.CodeOf(err))
 	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
@@ -112,11 +112,11 @@ func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
 	a.wait = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = a.Run(ctx, commit.Batch{})
+	_, err = a.Run(ctx, commit.Delivery{})
 	require.ErrorIs(t, err, context.Canceled)
 
 	a.problems = config.Problems{{Setting: "SYS_NAME", Expected: "x", Found: "y"}}
-	_, err = a.Run(t.Context(), commit.Batch{})
+	_, err = a.Run(t.Context(), commit.Delivery{})
 	require.Equal(t, "settings", fault.CodeOf(err))
 }
 

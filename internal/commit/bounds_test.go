@@ -20,7 +20,7 @@ func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
 	ids := w.many(1, 100, "")
 	_, committer := w.instance("b", "v1", lockedSink{w, 100}, func(o *commit.Options) { o.MaxDocuments = 5 })
 	begin := w.clock
-	report, err := committer.Run(t.Context(), commit.Batch{Documents: w.snapshots(ids...), Received: w.clock})
+	report, err := committer.Run(t.Context(), commit.Delivery{Documents: w.snapshots(ids...), Received: w.clock})
 	require.NoError(t, err)
 	require.LessOrEqual(t, w.clock.Sub(begin), 2*time.Minute+15*time.Second, "%v", report.Outcomes)
 }
@@ -57,7 +57,7 @@ func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
 	w.use(sinkHook{w.faulty, failFor(lost(), ids[0])})
-	report, err := w.commit.Run(t.Context(), commit.Batch{
+	report, err := w.commit.Run(t.Context(), commit.Delivery{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.Equal(t, fault.Contention, fault.KindOf(err))
@@ -72,7 +72,7 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	w.run(w.snapshots(ids...)...)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), ids[0])})
 	results := map[string]string{}
-	batch := commit.Batch{
+	batch := commit.Delivery{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome }, RetryCount: 20,
 	}
@@ -127,10 +127,10 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	})
 	ids := w.many(1, 2, "")
 	before := w.snapshots(ids...)
-	_, err := committer.Run(t.Context(), commit.Batch{Documents: before, Received: w.clock})
+	_, err := committer.Run(t.Context(), commit.Delivery{Documents: before, Received: w.clock})
 	require.True(t, fault.IsDependency(err), "the host offers the batch again")
 	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
-	report, err := committer.Run(t.Context(), commit.Batch{Documents: before, Received: w.clock, RetryCount: 1})
+	report, err := committer.Run(t.Context(), commit.Delivery{Documents: before, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "an instance that reaches SQL finds the first one written")
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
@@ -156,7 +156,7 @@ func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 	doc := result(1, 1, "ACME", `{"status":"failed","retry_count":6,"failed_at":"x","attempts":[`+past+`]}`)
 	w.put(doc)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), idOf(t, doc))})
-	report, err := w.batch(commit.Batch{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
+	report, err := w.batch(commit.Delivery{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 }

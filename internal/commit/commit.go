@@ -115,9 +115,9 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 // An error means that the same batch should be offered again. What SQL answered is recorded and stays; the other
 // documents are neither recorded nor counted, and a second write changes nothing. Errors by kind: those of dependency
 // scope; contention for committed documents of a run that lost races.
-func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
-	s := c.stages(ctx, b, b.mode())
-	docs, oldest := s.parser.parse(b.Documents)
+func (c *Commit) Run(ctx context.Context, in Delivery) (Report, error) {
+	s := c.stages(ctx, in, in.mode())
+	docs, oldest := s.parser.parse(in.Documents)
 	works := s.selector.choose(docs)
 	err := s.commit(ctx, works)
 	report := s.tally.done(oldest, c.o.Now())
@@ -133,7 +133,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 		return report, s.tally.offerAgain
 	case s.escapes(err):
 		s.tally.rest("left")
-		s.tally.log.Write(events.BatchLeft, events.Fields{RetryCount: b.RetryCount}.Of(err))
+		s.tally.log.Write(events.BatchLeft, events.Fields{RetryCount: in.RetryCount}.Of(err))
 		return report, nil
 	}
 	s.tally.rest("waiting")
@@ -143,7 +143,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 // stages are the stages of one batch, in the order of its way. A stage calls no other.
 type stages struct {
 	c        *Commit
-	batch    Batch
+	delivery Delivery
 	tally    *tally
 	parser   parser
 	selector selector
@@ -155,37 +155,37 @@ type stages struct {
 	record   recorder
 }
 
-func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
-	o, t := &c.o, newTally(b, events.For(ctx, c.o.Log), c.o.AdoptedAt())
-	docs := measured{c.docs, t, o.Now}
-	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
-	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}
-	patch := patcher{docs, t}
+func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
+	o, t := &c.o, newTally(in, events.For(ctx, c.o.Log), c.o.AdoptedAt())
+	docs := measured{Documents: c.docs, tally: t, now: o.Now}
+	chosen := selection{delivery: in, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
+	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: in.takesOver(invoice.Failed)}
+	patch := patcher{docs: docs, tally: t}
 	request := &requester{
-		sink: c.sink, breaker: c.breaker, mode: mode, oneByOne: b.OneByOne, now: o.Now, draw: o.Draw, wait: o.Wait, tally: t,
+		sink: c.sink, breaker: c.breaker, mode: mode, oneByOne: in.OneByOne, now: o.Now, draw: o.Draw, wait: o.Wait, tally: t,
 	}
 	divide := divideFor
-	if b.Purpose == FromFeed && c.hurries() {
+	if in.Purpose == FromFeed && c.hurries() {
 		divide = divideInHurry
 	}
 	return &stages{
-		c: c, batch: b, tally: t,
-		parser:   parser{o.Now, t},
-		selector: selector{chosen, t},
-		refresh:  refresher{chosen, docs, o.Wait, t},
-		version:  versioner{patch, next, o.Parallel, t},
+		c: c, delivery: in, tally: t,
+		parser:   parser{now: o.Now, tally: t},
+		selector: selector{selection: chosen, tally: t},
+		refresh:  refresher{selection: chosen, docs: docs, wait: o.Wait, tally: t},
+		version:  versioner{patcher: patch, transitions: next, parallel: o.Parallel, tally: t},
 		writer: &writer{
-			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
-			overwrite: b.Overwrite, notComparable: b.NotComparable,
-			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut, spare: c.spare,
+			requester: request, purpose: in.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
+			overwrite: in.Overwrite, notComparable: in.NotComparable,
+			divideUntil: earlier(o.Now().Add(divide), in.DivideUntil), ranOut: &c.ranOut, spare: c.spare,
 		},
-		judge: judge{chosen, next, c.breaker, t},
+		judge: judge{selection: chosen, transitions: next, breaker: c.breaker, tally: t},
 		poison: &poisoner{
 			requester: request, docs: docs, patcher: patch, transitions: next, breaker: c.breaker, evidence: o.Evidence,
-			container: o.Container, appVersion: o.AppVersion, runID: b.RunID, invocationID: b.InvocationID, capLogged: &c.capLogged,
+			container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID, capLogged: &c.capLogged,
 			parallel: o.Parallel, now: o.Now, tally: t,
 		},
-		record: recorder{patch, next, c.breaker, o.Parallel, t},
+		record: recorder{patcher: patch, transitions: next, breaker: c.breaker, parallel: o.Parallel, tally: t},
 	}
 }
 
@@ -193,7 +193,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 // before the next one, so a dependency that fails costs only the current request. When this instance alone cannot reach
 // SQL, the recovery timer of another instance takes the rest at once. The error is of dependency scope.
 func (s *stages) commit(ctx context.Context, works []inflight) error {
-	cutOff := func() bool { return s.batch.Purpose == FromFeed && s.c.breaker.CutOff(ctx) }
+	cutOff := func() bool { return s.delivery.Purpose == FromFeed && s.c.breaker.CutOff(ctx) }
 	if !cutOff() {
 		rest, sqlAway, err := s.commitAll(ctx, works)
 		if !sqlAway || !cutOff() {
@@ -292,14 +292,14 @@ func allFail(cause error) func(context.Context, []inflight) error {
 // escapes reports whether a batch was offered so often that it must no longer stop the feed. While the breaker is open it
 // never does: everything waits then.
 func (s *stages) escapes(err error) bool {
-	return s.batch.Purpose == FromFeed && s.batch.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
+	return s.delivery.Purpose == FromFeed && s.delivery.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
 		!s.c.breaker.Seen().Control.Breaker.Stopped()
 }
 
 // feedLag is this batch's measurement of the change feed. Only the first offer of a batch of the feed measures it:
 // documents behind a repeated batch may be orphans.
 func (s *stages) feedLag(oldest int64) breaker.FeedLag {
-	if s.batch.Purpose != FromFeed || s.batch.RetryCount > 0 || oldest == 0 {
+	if s.delivery.Purpose != FromFeed || s.delivery.RetryCount > 0 || oldest == 0 {
 		return breaker.FeedLag{}
 	}
 	now := s.c.o.Now()

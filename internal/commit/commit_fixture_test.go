@@ -123,13 +123,13 @@ func (w *world) run(snapshots ...json.RawMessage) commit.Report {
 
 func (w *world) offer(retry int, snapshots ...json.RawMessage) (commit.Report, error) {
 	w.t.Helper()
-	return w.batch(commit.Batch{Documents: snapshots, RetryCount: retry})
+	return w.batch(commit.Delivery{Documents: snapshots, RetryCount: retry})
 }
 
 // retry commits the current documents as the recovery timer does.
 func (w *world) retry(ids ...string) commit.Report {
 	w.t.Helper()
-	report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: commit.FromTimer})
+	report, err := w.batch(commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.FromTimer})
 	require.NoError(w.t, err)
 	return report
 }
@@ -145,7 +145,7 @@ func (w *world) again(docs ...string) commit.Report {
 	return w.retry(ids...)
 }
 
-func (w *world) batch(b commit.Batch) (commit.Report, error) {
+func (w *world) batch(b commit.Delivery) (commit.Report, error) {
 	w.t.Helper()
 	b.Received = w.clock
 	report, err := w.commit.Run(w.t.Context(), b)

@@ -401,7 +401,7 @@ func TestRecordingOutlivesTheInvocation(t *testing.T) {
 	batch := w.put(doc)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.faulty.afterApply = func(int) error { cancel(); return nil }
-	_, err := w.commit.Run(ctx, commit.Batch{Documents: batch, Received: w.clock})
+	_, err := w.commit.Run(ctx, commit.Delivery{Documents: batch, Received: w.clock})
 	require.NoError(t, err)
 	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
 }

@@ -18,7 +18,7 @@ func TestEachDocumentHasALineWithTheIDsOfItsWork(t *testing.T) {
 	good, bad, long := result(1, 1, "secret ACME", ""), result(2, 2, "secret GmbH", ""), result(3, 3, strings.Repeat("secret", 100), "")
 	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), idOf(t, bad))})
 	ctx := events.With(t.Context(), events.Fields{Function: "BatchWorker", Invocation: "i", Run: "r", Batch: "b"})
-	_, err := w.commit.Run(ctx, commit.Batch{Documents: w.put(good, bad, long)})
+	_, err := w.commit.Run(ctx, commit.Delivery{Documents: w.put(good, bad, long)})
 	require.NoError(t, err)
 	require.NotContains(t, w.log.String(), "secret")
 	const ids = `"function":"BatchWorker","invocation":"i","run":"r","batch":"b"`

@@ -24,7 +24,7 @@ func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
 	took := func(purpose commit.Purpose) time.Duration {
 		begin := w.clock
 		fresh := w.many(1, 100, "") // the same documents, pending
-		_, err := w.batch(commit.Batch{Documents: w.snapshots(fresh...), Received: w.clock, Purpose: purpose})
+		_, err := w.batch(commit.Delivery{Documents: w.snapshots(fresh...), Received: w.clock, Purpose: purpose})
 		require.NoError(t, err)
 		return w.clock.Sub(begin)
 	}

@@ -17,7 +17,7 @@ import (
 func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.RawMessage) (map[string]commit.DocumentResult, commit.Report) {
 	w.t.Helper()
 	results := map[string]commit.DocumentResult{}
-	report, err := w.commit.Run(w.t.Context(), commit.Batch{
+	report, err := w.commit.Run(w.t.Context(), commit.Delivery{
 		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, RunID: "run-1",
 		OnResult: func(t commit.DocumentResult) { // Parallel is 1
 			require.NotContains(w.t, results, t.ID, "one result each")
@@ -66,7 +66,7 @@ func TestARunIsToldWhyADocumentFailed(t *testing.T) {
 func (w *world) reindex(overwrite []int64, ids ...string) map[string]commit.DocumentResult {
 	w.t.Helper()
 	results := map[string]commit.DocumentResult{}
-	_, err := w.commit.Run(w.t.Context(), commit.Batch{
+	_, err := w.commit.Run(w.t.Context(), commit.Delivery{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 		Overwrite: overwrite, OnResult: func(r commit.DocumentResult) { results[r.ID] = r },
 	})
@@ -146,7 +146,7 @@ func TestADocumentMarkedSinceItsSnapshotIsLeftAlone(t *testing.T) {
 	old := w.put(doc)
 	w.edit(1, "CLN_MFR_AI_NM", "by hand")
 	w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
-	report, err := w.commit.Run(t.Context(), commit.Batch{
+	report, err := w.commit.Run(t.Context(), commit.Delivery{
 		Documents: old, Received: w.clock.Add(-31 * time.Second), Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.NoError(t, err)

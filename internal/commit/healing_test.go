@@ -57,7 +57,7 @@ func TestContentThatIsPutAgainAfterAnotherIsWrittenAgain(t *testing.T) {
 	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 	w.faulty.onRecord = once(func() {
 		w.clock = w.clock.Add(time.Second)
-		_, err := other.Run(t.Context(), commit.Batch{Documents: w.put(result(0, 1, "B", "")), Received: w.clock})
+		_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 1, "B", "")), Received: w.clock})
 		require.NoError(t, err)
 		w.clock = w.clock.Add(time.Second)
 		w.put(result(0, 1, "A", ""))
@@ -77,7 +77,7 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 		docs := lagging{faulty: w.faulty, many: batch[1:], read: func() (json.RawMessage, error) { return nil, e }}
 		c := commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 		w.clock = w.clock.Add(time.Hour)
-		_, err := c.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 300})
+		_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 300})
 		if err != nil {
 			t.Errorf("whole batch blocked at RetryCount 300: %v", err)
 		}

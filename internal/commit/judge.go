@@ -37,7 +37,7 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 		j.tally.countLeftAlone(cur, string(v), res.outcome.whyLeftAlone())
 		return nil
 	}
-	if cur.State.Status == invoice.Committed && j.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
+	if cur.State.Status == invoice.Committed && j.delivery.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
 		j.rewritten(cur, res)
 		return nil
 	}
@@ -90,7 +90,7 @@ func (j judge) final(err error) bool {
 	case fault.KindOf(err) == fault.Contention:
 		return false
 	}
-	return j.batch.RetryCount > escapeRetries
+	return j.delivery.RetryCount > escapeRetries
 }
 
 // ends reports whether an own failure is the document's last: its retries are spent, and the document is proven to be the cause, or

@@ -116,7 +116,7 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 		w := newWorld(t)
 		ids := w.many(1, 100, c.state)
 		w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
-		report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
+		report, err := w.batch(commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
 		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)
@@ -169,7 +169,7 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			w.run(w.snapshots(ids...)...)
 			before := w.snapshots(ids...)
 			results := map[string]string{}
-			batch := commit.Batch{
+			batch := commit.Delivery{
 				Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: c.rewrite,
 				OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
 			}
@@ -215,7 +215,7 @@ func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
 	}
 	offer := func(retry int) (waiting int) {
 		for n, c := range commits {
-			report, _ := c.Run(t.Context(), commit.Batch{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
+			report, _ := c.Run(t.Context(), commit.Delivery{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
 			waiting += report.Outcomes["waiting"]
 		}
 		return waiting

@@ -146,7 +146,7 @@ func committing(s *server, partsAtOnce int) *Commit {
 // applied applies items as one batch, and gives the results and the time.
 func applied(t require.TestingT, c *Commit, items []Item) ([]result, time.Duration) {
 	begin := time.Now()
-	results, done, err := c.stages(context.Background(), Batch{}, Write).writer.apply(context.Background(), items)
+	results, done, err := c.stages(context.Background(), Delivery{}, Write).writer.apply(context.Background(), items)
 	require.NoError(t, err)
 	for i := range items {
 		require.True(t, done[i])
@@ -263,7 +263,7 @@ func TestTheFirstAnswerOfADependencyStopsAllParts(t *testing.T) {
 			s.locked[it.DocumentID] = true // these take five seconds
 		}
 		s.throttles = func(some []Item) bool { return some[0].Main == 1 && len(some) < 25 }
-		w := committing(s, 4).stages(t.Context(), Batch{}, Write).writer
+		w := committing(s, 4).stages(t.Context(), Delivery{}, Write).writer
 		begin := time.Now()
 		_, done, err := w.apply(t.Context(), items)
 		require.Equal(t, fault.Throttled, fault.KindOf(err))

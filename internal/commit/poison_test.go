@@ -106,7 +106,7 @@ func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 	w.othersApply()
 	batch := w.put(doc)
 	etag := invoiceOf(t, batch[0]).ETag
-	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, RunID: "run-7"})
+	report, err := w.batch(commit.Delivery{Documents: batch, Purpose: commit.FromTimer, RunID: "run-7"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
 
@@ -180,7 +180,7 @@ func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	id := idOf(t, doc)
 	w.othersApply()
 	before := w.put(doc)
-	report, err := w.batch(commit.Batch{Documents: before, Purpose: commit.FromTimer})
+	report, err := w.batch(commit.Delivery{Documents: before, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
 	require.Equal(t, before, w.snapshots(id), "the document is unchanged")
@@ -228,7 +228,7 @@ func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 		docs = append(docs, result(n, int64(n+1), tooLong(), spent()))
 		w.sink.AddLines(int64(n + 1))
 	}
-	report, err := committer.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
+	report, err := committer.Run(t.Context(), commit.Delivery{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each gets one more try")
 }
@@ -307,7 +307,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() commit.Report {
-		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), RunID: "run-1"})
+		report, err := w.commit.Run(t.Context(), commit.Delivery{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), RunID: "run-1"})
 		require.NoError(t, err)
 		return report
 	}
@@ -342,7 +342,7 @@ func TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
 	batch := w.put(doc)
 	w.clock = w.clock.Add(time.Second)
 	w.put(result(30, 1, "CORRECTED", spent()))
-	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer})
+	report, err := w.batch(commit.Delivery{Documents: batch, Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
 	require.Empty(t, w.evidence.Files())
@@ -425,7 +425,7 @@ func TestAStateIsRestoredFromItsEvidence(t *testing.T) {
 	w := newWorld(t, 1)
 	w.othersApply()
 	doc := result(30, 1, tooLong(), strings.Replace(spent(), `{"status"`, `{"version":7,"reprocess_count":2,"status"`, 1))
-	report, err := w.batch(commit.Batch{Documents: w.put(doc), Purpose: commit.FromTimer})
+	report, err := w.batch(commit.Delivery{Documents: w.put(doc), Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
 	raw, err := w.docs.Read(t.Context(), idOf(t, doc))

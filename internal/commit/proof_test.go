@@ -73,7 +73,7 @@ func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T)
 	const id = "no-time-here"
 	w.put(document(id, 7, "good", `{"status":"failed","retry_count":5,"failed_at":"then","error":"old writer","final_error":"x"}`))
 	reprocess := func() (commit.Report, error) {
-		return w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed()})
+		return w.commit.Run(t.Context(), commit.Delivery{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed()})
 	}
 	w.away(true)
 	_, err := reprocess()
@@ -113,7 +113,7 @@ func TestAPoisonMessageIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	w.othersApply()
 	poison := func() breaker.PoisonCount { return w.breaker.View(t.Context()).Control.Poison }
 	for n := range 10 {
-		_, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.FromTimer})
+		_, err := w.batch(commit.Delivery{Documents: w.snapshots(id), Purpose: commit.FromTimer})
 		require.Equal(t, fault.Throttled, fault.KindOf(err))
 		require.Equal(t, n+1, marks)
 		w.clock = w.clock.Add(5*time.Minute + 20*time.Second)
@@ -250,7 +250,7 @@ func TestAReprocessedDocumentNeedsProofAnew(t *testing.T) {
 	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 
 	w.clock = w.clock.Add(time.Hour)
-	report, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.ForRun, TakeOver: replayed()})
+	report, err := w.batch(commit.Delivery{Documents: w.snapshots(id), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
 	require.Equal(t, 1.0, w.state(id)["retry_count"])

@@ -60,7 +60,7 @@ func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
 	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
-			_, err := other.Run(t.Context(), commit.Batch{Documents: w.put(result(0, 2, "two", "")), Received: w.clock})
+			_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 2, "two", "")), Received: w.clock})
 			require.NoError(t, err)
 		}
 		return nil
@@ -71,7 +71,7 @@ func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer})
+	_, err := w.batch(commit.Delivery{Documents: batch, Purpose: commit.FromTimer})
 	require.ErrorContains(t, err, "cosmos")
 	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
 }
@@ -98,7 +98,7 @@ func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
 	docs := unreadable{w.faulty, idOf(t, result(0, 1, "", ""))}
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
-			_, err := other.Run(t.Context(), commit.Batch{Documents: w.put(result(0, 1, "changed", ""), result(0, 2, "two", "")), Received: w.clock})
+			_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 1, "changed", ""), result(0, 2, "two", "")), Received: w.clock})
 			require.NoError(t, err)
 		}
 		return nil
@@ -106,7 +106,7 @@ func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
 	c := commit.NewCommit(docs, w.faulty, commit.Options{
 		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(), Wait: func(context.Context, time.Duration) error { return nil },
 	})
-	_, err := c.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, Purpose: commit.FromTimer})
+	_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 }
@@ -199,13 +199,13 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		committer := commit.NewCommit(docs, w.faulty, commit.Options{
 			SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
 		})
-		_, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+		_, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		require.True(t, fault.IsDependency(err), "%s: the batch must come again, not be dropped: %v", before, err)
 		require.Equal(t, "not_caught_up", fault.CodeOf(err))
 
 		docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
 		committer = commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
-		_, err = committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+		_, err = committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		require.NoError(t, err)
 		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
 	}
@@ -222,9 +222,9 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 			want = "applied"
 		}
 		committer := commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
-		_, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 6})
+		_, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 6})
 		require.True(t, fault.IsDependency(err))
-		report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 7})
+		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 7})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{want: 1}, report.Outcomes, before)
 	}
@@ -234,7 +234,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	committer := commit.NewCommit(lagging{faulty: w.faulty, read: gone}, w.faulty, commit.Options{
 		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
 	})
-	report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+	report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes, "a document that no read shows after ten seconds is gone")
 }
@@ -318,7 +318,7 @@ func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
 			Wait: func(context.Context, time.Duration) error { return nil },
 		})
 		begin := w.clock
-		report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock})
+		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 		require.NoError(t, err)
 		require.Less(t, w.clock.Sub(begin), 2*time.Minute+5*time.Second, "%d locked", k)
 		require.Equal(t, map[string]int{"contention": report.Outcomes["retry_scheduled"]}, report.Kinds)

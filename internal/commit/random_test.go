@@ -53,7 +53,7 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 			return nil
 		}
 		for retry := 0; retry < 50; retry++ {
-			rep, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: retry})
+			rep, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: retry})
 			total := 0
 			for _, k := range rep.Outcomes {
 				total += k

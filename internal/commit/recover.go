@@ -227,7 +227,7 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 		defer mu.Unlock()
 		late[d.ID] = broughtLate(d.Outcome)
 	}
-	report, err := t.r.commit.Run(ctx, Batch{
+	report, err := t.r.commit.Run(ctx, Delivery{
 		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, InvocationID: t.invocationID, DivideUntil: end,
 		OneByOne: w == PutOff, OnResult: finished,
 	})

@@ -38,7 +38,7 @@ type refresher struct {
 // refresh reads old snapshots and changed documents again. It drops and counts those that are gone, and those that the
 // batch no longer takes. The error is of dependency scope; kept then has the changed documents that could be read.
 func (f refresher) refresh(ctx context.Context, works []inflight) (kept []inflight, err error) {
-	old := f.now().Sub(f.batch.Received) > maxAge
+	old := f.now().Sub(f.delivery.Received) > maxAge
 	again := make([]bool, len(works))
 	var ids []string
 	races := 0
@@ -86,7 +86,7 @@ func (f refresher) refresh(ctx context.Context, works []inflight) (kept []inflig
 // doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
 // texts that look like times; the other callers have just read them. Without an etag no patch could be conditional.
 func (f refresher) doubtful(d invoice.Snapshot) bool {
-	return (f.batch.Purpose == FromFeed && (f.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
+	return (f.delivery.Purpose == FromFeed && (f.delivery.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 }
 
 // replace takes the document as it is now in place of an old snapshot.
@@ -210,7 +210,7 @@ func (f refresher) readOne(ctx context.Context, was invoice.Snapshot) (now invoi
 // a document that every replica must have; until then the batch is offered again.
 func (f refresher) readSurely(ctx context.Context, d invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
 	now, found, err = f.readOne(ctx, d)
-	mayLag := f.batch.Purpose != FromFeed || f.batch.RetryCount <= mostLagging // a run reads anew at each offer
+	mayLag := f.delivery.Purpose != FromFeed || f.delivery.RetryCount <= mostLagging // a run reads anew at each offer
 	switch {
 	case err != nil || !mayLag:
 		return now, found, err

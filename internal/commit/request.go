@@ -27,7 +27,7 @@ type requester struct {
 	sink    Sink
 	breaker *breaker.Breaker
 	mode    Mode
-	// oneByOne is Batch.OneByOne.
+	// oneByOne is Delivery.OneByOne.
 	oneByOne bool
 	now      func() time.Time
 	draw     func() float64

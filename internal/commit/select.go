@@ -9,7 +9,7 @@ import (
 
 // selection decides which documents a batch takes.
 type selection struct {
-	batch   Batch
+	delivery Delivery
 	sysName string
 	now     func() time.Time
 	// appliedBefore is the _ts before which a postponed document is due early.
@@ -20,11 +20,11 @@ type selection struct {
 func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 	eligibility := d.Eligibility(s.now(), s.sysName)
 	switch {
-	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.batch.takesOver(d.State.Status):
+	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.delivery.takesOver(d.State.Status):
 		return invoice.Eligible
-	case eligibility == invoice.NotDue && s.batch.Purpose == FromTimer && d.State.Postponed && d.TS < s.appliedBefore:
+	case eligibility == invoice.NotDue && s.delivery.Purpose == FromTimer && d.State.Postponed && d.TS < s.appliedBefore:
 		return invoice.Eligible // others were written since it failed
-	case eligibility == invoice.Eligible && s.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
+	case eligibility == invoice.Eligible && s.delivery.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
 		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
 	}
 	return eligibility
@@ -35,7 +35,7 @@ func (s selection) takes(d invoice.Snapshot) bool { return s.eligibility(d) == i
 
 // passesOver counts a document that the batch leaves to the person who repaired its lines.
 func (s selection) passesOver(d invoice.Snapshot, t *tally) bool {
-	if !s.batch.LeavesAlone(d.Document) {
+	if !s.delivery.LeavesAlone(d.Document) {
 		return false
 	}
 	t.countLeftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")

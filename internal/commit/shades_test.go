@@ -30,7 +30,7 @@ func TestRacesAreWaitedForLongerEachTime(t *testing.T) {
 	batch := w.put(doc)
 	w.faulty.onRecord = func(int) error { w.put(doc); return nil }
 	var waits []time.Duration
-	_, err := w.with(w.faulty, w.faulty, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }).Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock})
+	_, err := w.with(w.faulty, w.faulty, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.NoError(t, err)
 	ms := time.Millisecond
 	require.Equal(t, []time.Duration{20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms}, waits)
@@ -157,7 +157,7 @@ func TestASecondReadThatFailsDropsNobody(t *testing.T) {
 		batch := w.put(result(0, 1, "two", ""))
 		w.clock = w.clock.Add(time.Hour)
 		docs := lagging{faulty: w.faulty, read: func() (json.RawMessage, error) { return nil, e }}
-		rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+		rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		if fault.IsDependency(e) {
 			require.True(t, fault.IsDependency(err), "%v", err)
 			require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
@@ -176,7 +176,7 @@ func TestWhatTheSecondReadShowsIsWorkedOn(t *testing.T) {
 	docs := lagging{faulty: w.faulty, read: func() (json.RawMessage, error) {
 		return w.docs.Read(context.Background(), idOf(t, result(0, 1, "", "")))
 	}}
-	rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+	rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"skipped": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
@@ -186,7 +186,7 @@ func TestAWaitThatIsCutShortBlamesNobody(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "A", ""))
 	w.faulty.onApply = func(int) error { return lost() }
-	rep, err := w.with(w.faulty, w.faulty, func(context.Context, time.Duration) error { return context.Canceled }).Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock})
+	rep, err := w.with(w.faulty, w.faulty, func(context.Context, time.Duration) error { return context.Canceled }).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.records)
@@ -202,7 +202,7 @@ func (g generous) Apply(ctx context.Context, i []commit.Item, m commit.Mode, kno
 func TestASinkThatAnswersTheWrongNumberIsAnErrorOfOurs(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "A", ""), result(1, 2, "B", ""))
-	rep, err := w.with(w.faulty, generous{w.faulty}, nil).Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock})
+	rep, err := w.with(w.faulty, generous{w.faulty}, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"internal": 2}, rep.Kinds)
 }

@@ -33,11 +33,11 @@ func NewShadow(docs Documents, sink Sink, o Options) *Shadow {
 const mostShown = 20
 
 // Run previews one batch. Errors by kind: those of dependency scope; the same batch should be offered again.
-func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
-	t := s.c.stages(ctx, b, Preview)
+func (s *Shadow) Run(ctx context.Context, in Delivery) (Report, error) {
+	t := s.c.stages(ctx, in, Preview)
 	p := &shadowRun{stages: t, report: &t.tally.report}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
-	docs, oldest := t.parser.parse(b.Documents)
+	docs, oldest := t.parser.parse(in.Documents)
 	docs, err := p.reread(ctx, docs)
 	if err == nil {
 		err = p.previewAll(ctx, docs)
@@ -60,7 +60,7 @@ type shadowRun struct {
 func (p *shadowRun) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoice.Snapshot, error) {
 	var ids []string
 	needed := func(d invoice.Snapshot) bool {
-		return (d.RewrittenByHost || p.batch.RetryCount > 0) && d.SysName == p.c.o.SysName
+		return (d.RewrittenByHost || p.delivery.RetryCount > 0) && d.SysName == p.c.o.SysName
 	}
 	for _, d := range docs {
 		if needed(d) {

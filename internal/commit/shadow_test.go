@@ -69,7 +69,7 @@ func (w *world) runShadow(retry int, snapshots ...json.RawMessage) (commit.Repor
 		return append(all, row, beats)
 	}
 	before, rows, records := w.snapshots(ids...), lines(), w.faulty.records
-	report, err := w.shadow().Run(w.t.Context(), commit.Batch{Documents: snapshots, Received: w.clock, RetryCount: retry})
+	report, err := w.shadow().Run(w.t.Context(), commit.Delivery{Documents: snapshots, Received: w.clock, RetryCount: retry})
 	require.Equal(w.t, before, w.snapshots(ids...), "no document was touched")
 	require.Equal(w.t, rows, lines(), "no row and no ledger was touched")
 	require.Equal(w.t, records, w.faulty.records, "nothing was even tried")

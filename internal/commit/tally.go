@@ -33,11 +33,11 @@ type tally struct {
 	offerAgain error
 }
 
-func newTally(b Batch, log events.Log, adoptedAt time.Time) *tally {
+func newTally(in Delivery, log events.Log, adoptedAt time.Time) *tally {
 	return &tally{
-		log: log, onResult: b.OnResult, adoptedAt: adoptedAt,
-		firstOffer: b.Purpose == FromFeed && b.RetryCount == 0, foreign: map[string]breaker.Skipped{},
-		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+		log: log, onResult: in.OnResult, adoptedAt: adoptedAt,
+		firstOffer: in.Purpose == FromFeed && in.RetryCount == 0, foreign: map[string]breaker.Skipped{},
+		report: Report{Documents: len(in.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 	}
 }
 

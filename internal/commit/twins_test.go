@@ -40,7 +40,7 @@ func (w *world) states() (states []string) {
 }
 
 func TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch(t *testing.T) {
-	for name, b := range map[string]commit.Batch{
+	for name, b := range map[string]commit.Delivery{
 		"feed": {Purpose: commit.FromFeed}, "timer": {Purpose: commit.FromTimer}, "run": {Purpose: commit.ForRun},
 		"repeated": {RetryCount: 1}, "old": {Received: start().Add(-time.Minute)}, "old, timer": {Purpose: commit.FromTimer, Received: start().Add(-time.Minute)},
 	} {
@@ -70,7 +70,7 @@ func TestATwinThatIsTouchedBeforeItsRecordIsNotWritten(t *testing.T) {
 		}
 		return nil
 	}
-	report, err := w.batch(commit.Batch{Documents: w.both()})
+	report, err := w.batch(commit.Delivery{Documents: w.both()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
 	_, written := w.sink.Entry(1)
@@ -101,7 +101,7 @@ func TestATwinIsNotReadInPlaceOfADocument(t *testing.T) {
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
 	first := w.both()
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
-	report, err := w.batch(commit.Batch{Documents: first, RetryCount: 1}) // old snapshots are read again
+	report, err := w.batch(commit.Delivery{Documents: first, RetryCount: 1}) // old snapshots are read again
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed", "pending"}, w.states())
@@ -115,7 +115,7 @@ func TestATwinOfAnotherEnvironmentKeepsNoDocumentFromItsEnd(t *testing.T) {
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", spent()))))
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "dev", `{"status":"committed"}`))))
 	w.othersApply()
-	_, err := w.batch(commit.Batch{Documents: w.both(), Purpose: commit.FromTimer})
+	_, err := w.batch(commit.Delivery{Documents: w.both(), Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"committed", "failed missing_detail_row"}, w.states())
 	require.Contains(t, string(w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+"/0-"+w.hashOf1(t)+"/original.json"]), `"R1"`)
@@ -135,7 +135,7 @@ func TestATwinIsNeverGivenUpAndGoesOnWhenItIsAlone(t *testing.T) {
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
 	for range 12 {
-		_, err := w.batch(commit.Batch{Documents: w.both(), Purpose: commit.FromTimer})
+		_, err := w.batch(commit.Delivery{Documents: w.both(), Purpose: commit.FromTimer})
 		require.NoError(t, err)
 		w.clock = w.clock.Add(2 * time.Hour)
 		w.othersApply()
@@ -144,7 +144,7 @@ func TestATwinIsNeverGivenUpAndGoesOnWhenItIsAlone(t *testing.T) {
 	require.Empty(t, w.evidence.Files())
 	require.Contains(t, w.log.String(), `"event":"poison_waits"`)
 	w.docs.DeleteUnder(idOf1, `"R2"`)
-	_, err := w.batch(commit.Batch{Documents: w.both(), Purpose: commit.FromTimer})
+	_, err := w.batch(commit.Delivery{Documents: w.both(), Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, []string{"committed"}, w.states())
 }

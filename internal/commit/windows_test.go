@@ -202,7 +202,7 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	alone := w.cutOff()
 	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
-	report, err := alone.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock})
+	report, err := alone.Run(t.Context(), commit.Delivery{Documents: w.put(docs...), Received: w.clock})
 	require.NoError(t, err, "its feed continues")
 	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
 	require.False(t, w.opened(), "the others continue")
@@ -226,7 +226,7 @@ func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.
 	for n := range 2 { // it finds out with the first
 		doc := result(n, int64(n+1), "A", `{"status":"pending","retry_count":0,"note":"`+note+`"}`)
 		reprinted := bytes.Replace(w.put(doc)[0], []byte(note), []byte("2025-12-17T10:30:15.1Z"), 1)
-		report, err := alone.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{reprinted}, Received: w.clock})
+		report, err := alone.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{reprinted}, Received: w.clock})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
 		require.Equal(t, note, w.state(idOf(t, doc))["note"])
@@ -240,7 +240,7 @@ func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
 	w.run(w.put(result(0, 1, "two", ""))...) // the same second
 	alone := w.cutOff()
 	for retry := range 2 {
-		report, err := alone.Run(t.Context(), commit.Batch{Documents: old, Received: w.clock, RetryCount: retry + 1})
+		report, err := alone.Run(t.Context(), commit.Delivery{Documents: old, Received: w.clock, RetryCount: retry + 1})
 		require.True(t, fault.IsDependency(err), "%v", report.Outcomes)
 		require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
 	}

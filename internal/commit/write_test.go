@@ -65,7 +65,7 @@ func scripted(s *scriptedSink) *writer {
 			Wait: func(_ context.Context, d time.Duration) error { s.now = s.now.Add(d); return nil },
 		}),
 	})
-	return c.stages(context.Background(), Batch{}, Write).writer
+	return c.stages(context.Background(), Delivery{}, Write).writer
 }
 
 func numbered(n int) []Item {

@@ -129,7 +129,7 @@ func conditions() map[string]func(r *runs) time.Time {
 			r.put(result(1, "x", `{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
 			raw, err := r.docs.Read(r.t.Context(), id(1))
 			require.NoError(r.t, err)
-			_, err = r.commit.Run(r.t.Context(), commit.Batch{Documents: []json.RawMessage{raw}, Received: r.clock})
+			_, err = r.commit.Run(r.t.Context(), commit.Delivery{Documents: []json.RawMessage{raw}, Received: r.clock})
 			require.NoError(r.t, err)
 			return time.Time{}
 		},

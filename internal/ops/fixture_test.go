@@ -150,7 +150,7 @@ func (w *world) run(ids ...string) commit.Report {
 	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	require.Len(w.t, raws, len(ids))
-	report, err := w.commit.Run(w.t.Context(), commit.Batch{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
+	report, err := w.commit.Run(w.t.Context(), commit.Delivery{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(w.t, err)
 	return report
 }

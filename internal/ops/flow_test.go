@@ -54,7 +54,7 @@ func TestPauseAndResume(t *testing.T) {
 	w.put(result(1, "x", ""))
 	raws, err := w.docs.ReadMany(t.Context(), []string{id(1)})
 	require.NoError(t, err)
-	_, err = w.commit.Run(t.Context(), commit.Batch{Documents: raws, Received: w.clock})
+	_, err = w.commit.Run(t.Context(), commit.Delivery{Documents: raws, Received: w.clock})
 	require.True(t, breaker.IsRefusal(err))
 
 	change, err = w.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "it is built"})

@@ -137,7 +137,7 @@ func (w *world) offer(ids ...string) commit.Report {
 	w.t.Helper()
 	raws, err := w.docs.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
-	report, err := w.commit.Run(w.t.Context(), commit.Batch{Documents: raws, Received: w.clock})
+	report, err := w.commit.Run(w.t.Context(), commit.Delivery{Documents: raws, Received: w.clock})
 	require.NoError(w.t, err)
 	return report
 }

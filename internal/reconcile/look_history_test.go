@@ -292,7 +292,7 @@ func (h *history) read(raw json.RawMessage) invoice.Document {
 }
 
 // invocation starts one instance's work on documents.
-func (h *history) invocation(b func() commit.Batch) {
+func (h *history) invocation(b func() commit.Delivery) {
 	h.start(func() { h.invocation(b) }, func(a *actor) {
 		now := func() time.Time { return h.clock }
 		nap := func(context.Context, time.Duration) error { return a.park() }
@@ -380,12 +380,12 @@ func (h *history) begin(n, way int) {
 		}
 		return all
 	}
-	b := commit.Batch{}
+	b := commit.Delivery{}
 	switch way {
 	case 0: // the feed, which may be behind
 		behind, began := time.Duration(h.r.IntN(40))*time.Second, h.clock
 		b.Documents, b.RetryCount = snapshots(behind), h.r.IntN(2)
-		h.invocation(func() commit.Batch {
+		h.invocation(func() commit.Delivery {
 			again := b
 			if again.Received = h.clock; h.clock.After(began) {
 				again.RetryCount++
@@ -402,7 +402,7 @@ func (h *history) begin(n, way int) {
 	case 4:
 		b.Purpose, b.TakeOver, b.Rewrite = commit.ForRun, []invoice.Status{invoice.Committed}, true
 	}
-	h.invocation(func() commit.Batch {
+	h.invocation(func() commit.Delivery {
 		again := b
 		again.Received, again.Documents = h.clock, snapshots(0)
 		return again
@@ -442,8 +442,8 @@ func (h *history) settle() {
 			if waits = true; d.Values[0].Text == "bad" {
 				h.offer(n, "corrected", map[string]any{"status": "pending"})
 			}
-			h.invocation(func() commit.Batch {
-				return commit.Batch{Documents: []json.RawMessage{h.now(documentID(n))}, Purpose: commit.FromTimer, Received: h.clock}
+			h.invocation(func() commit.Delivery {
+				return commit.Delivery{Documents: []json.RawMessage{h.now(documentID(n))}, Purpose: commit.FromTimer, Received: h.clock}
 			})
 		}
 		if !waits {

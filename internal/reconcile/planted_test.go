@@ -57,7 +57,7 @@ func (w *world) reapply(ids ...string) {
 	w.t.Helper()
 	raws, err := w.docs.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
-	_, err = w.commit.Run(w.t.Context(), commit.Batch{
+	_, err = w.commit.Run(w.t.Context(), commit.Delivery{
 		Documents: raws, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed, invoice.Failed}, Received: w.clock,
 	})
 	require.NoError(w.t, err)
@@ -68,7 +68,7 @@ func (w *world) rewrite(ids ...string) {
 	w.t.Helper()
 	raws, err := w.docs.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
-	_, err = w.commit.Run(w.t.Context(), commit.Batch{
+	_, err = w.commit.Run(w.t.Context(), commit.Delivery{
 		Documents: raws, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true, Received: w.clock,
 	})
 	require.NoError(w.t, err)

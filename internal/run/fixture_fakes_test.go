@@ -83,7 +83,7 @@ func (d spyFakeWrites) ReadMany(ctx context.Context, ids []string) (raws []json.
 	return raws, err
 }
 
-func (d spyFakeWrites) Run(ctx context.Context, b commit.Batch) (report commit.Report, err error) {
+func (d spyFakeWrites) Run(ctx context.Context, b commit.Delivery) (report commit.Report, err error) {
 	l := d.i.w.fake
 	err = d.i.use(ctx, "Commit", true, func() error {
 		l.mu.Lock()

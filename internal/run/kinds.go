@@ -165,7 +165,7 @@ func (k KindRow) takeOver(named bool, asked []invoice.Status) []invoice.Status {
 // Leaves returns the reason why a run that names the document leaves it alone; empty when it takes it.
 func (k KindRow) Leaves(doc invoice.Document, f Filter, sysName string, now time.Time) string {
 	why := doc.Eligibility(now, sysName)
-	batch := commit.Batch{Purpose: commit.ForRun, TakeOver: k.TakeOver, Overwrite: f.OverwriteEdits}
+	batch := commit.Delivery{Purpose: commit.ForRun, TakeOver: k.TakeOver, Overwrite: f.OverwriteEdits}
 	switch {
 	case why == invoice.NotOurs:
 		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)

@@ -210,7 +210,7 @@ type Breaker interface {
 
 // Committer writes documents to SQL and records the results: *commit.Commit.
 type Committer interface {
-	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
+	Run(ctx context.Context, b commit.Delivery) (commit.Report, error)
 }
 
 // Documents reads documents: the part of commit.Documents that a worker needs.

@@ -171,7 +171,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		if len(raws) == 0 {
 			continue
 		}
-		batch := commit.Batch{
+		batch := commit.Delivery{
 			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, RunID: c.Batch.Run, OnResult: res.record, RetryCount: c.Lease.Epoch - 1,
 			TakeOver: kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
 			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,

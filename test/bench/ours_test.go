@@ -19,7 +19,7 @@ func oursWays(sink commit.Sink, connections int, count func(requests int)) []way
 	write := func(bad, partsAtOnce int) func(ctx context.Context, docs []doc) error {
 		committer := commit.NewCommit(container{}, sink, commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
 		return func(ctx context.Context, docs []doc) error {
-			batch := commit.Batch{Received: time.Now()}
+			batch := commit.Delivery{Received: time.Now()}
 			for _, d := range docs {
 				batch.Documents = append(batch.Documents, d.raw)
 			}

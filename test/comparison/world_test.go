@@ -190,7 +190,7 @@ func (w *world) commitAs(purpose commit.Purpose, ids ...string) {
 	for part := range slices.Chunk(ids, 100) {
 		raws, err := w.container.documents.ReadMany(w.Context(), part)
 		require.NoError(w, err)
-		_, err = w.commit.Run(w.Context(), commit.Batch{Documents: raws, Purpose: purpose, Received: w.now()})
+		_, err = w.commit.Run(w.Context(), commit.Delivery{Documents: raws, Purpose: purpose, Received: w.now()})
 		require.NoError(w, err)
 	}
 }

@@ -108,16 +108,16 @@ func (b *bisect) put(list ...paper) {
 // offer gives documents to the use case as the feed does, as they now stand, and answers its error.
 func (b *bisect) offer(retry int, list ...paper) error {
 	b.Helper()
-	return b.commitBatch(commit.Batch{RetryCount: retry}, list...)
+	return b.commitBatch(commit.Delivery{RetryCount: retry}, list...)
 }
 
 // offerAs gives documents to the use case as another instance does.
 func (b *bisect) offerAs(purpose commit.Purpose, list ...paper) error {
 	b.Helper()
-	return b.commitBatch(commit.Batch{Purpose: purpose}, list...)
+	return b.commitBatch(commit.Delivery{Purpose: purpose}, list...)
 }
 
-func (b *bisect) commitBatch(batch commit.Batch, list ...paper) error {
+func (b *bisect) commitBatch(batch commit.Delivery, list ...paper) error {
 	b.Helper()
 	batch.Received = b.clock
 	for _, p := range list {

@@ -49,7 +49,7 @@ func (w *world) drain(i *instance, offers int) (drained, crashed bool) {
 func (w *world) offer(ctx context.Context, i *instance, batch []json.RawMessage, retry int) (err error) {
 	w.do(ctx, i, func(ctx context.Context) {
 		var report commit.Report
-		report, err = i.commit.Run(ctx, commit.Batch{Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps))})
+		report, err = i.commit.Run(ctx, commit.Delivery{Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps))})
 		total := 0
 		for _, n := range report.Outcomes {
 			total += n

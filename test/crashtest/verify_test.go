@@ -319,7 +319,7 @@ func (w *world) verifyRedelivery(lines []int64) {
 // redeliver offers a batch as the host does: again while the breaker waits for its probe.
 func (w *world) redeliver(i *instance, batch []json.RawMessage, retry int) (err error) {
 	for range mostOffers {
-		_, err = i.commit.Run(context.Background(), commit.Batch{Documents: batch, Received: w.now(), RetryCount: retry})
+		_, err = i.commit.Run(context.Background(), commit.Delivery{Documents: batch, Received: w.now(), RetryCount: retry})
 		if err == nil || !breaker.IsRefusal(err) {
 			return err
 		}

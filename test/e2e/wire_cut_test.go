@@ -110,7 +110,7 @@ func (s *stack) commitHere(sink commit.Sink) func(docs []sample.Document) commit
 		for _, d := range batch {
 			raws = append(raws, stored[d.ID])
 		}
-		report, err := committer.Run(s.t.Context(), commit.Batch{Documents: raws, Received: time.Now(), Purpose: commit.FromTimer})
+		report, err := committer.Run(s.t.Context(), commit.Delivery{Documents: raws, Received: time.Now(), Purpose: commit.FromTimer})
 		require.NoError(s.t, err)
 		return report
 	}

@@ -213,7 +213,7 @@ func (i *instance) invoke(n int, ids []string, batch []json.RawMessage, retry in
 	in := invocation{rng: n, instance: i.name, begin: time.Now(), n: len(batch), retry: retry}
 	ctx, cancel := context.WithTimeout(i.ctx, deadline)
 	defer cancel()
-	_, in.err = i.commit.Run(ctx, commit.Batch{Documents: batch, Received: i.now(), RetryCount: retry})
+	_, in.err = i.commit.Run(ctx, commit.Delivery{Documents: batch, Received: i.now(), RetryCount: retry})
 	in.end = time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -263,7 +263,7 @@ func (i *instance) replay(docs []*doc) {
 		ctx, cancel := context.WithTimeout(i.ctx, deadline)
 		raws, err := documentsSpy{i.w.docs, i}.ReadMany(ctx, ids)
 		if err == nil {
-			_, err = i.commit.Run(ctx, commit.Batch{
+			_, err = i.commit.Run(ctx, commit.Delivery{
 				Documents: raws, Received: i.now(), Purpose: commit.ForRun, RunID: "replay-1", TakeOver: []invoice.Status{invoice.Failed},
 			})
 		}

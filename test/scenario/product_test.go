@@ -66,7 +66,7 @@ func newProduct(i *instance) product {
 }
 
 // newShadow constructs the product in shadow mode: its breaker is its own, and its heartbeat a preview of nothing.
-func newShadow(i *instance) func(ctx context.Context, b commit.Batch) (commit.Report, error) {
+func newShadow(i *instance) func(ctx context.Context, b commit.Delivery) (commit.Report, error) {
 	w := i.w
 	b := breaker.New(nil, breaker.Options{
 		Instance: i.name, Build: i.build.version, Now: i.now, Wait: pause,

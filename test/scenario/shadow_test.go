@@ -11,7 +11,7 @@ import (
 // shadow is another app beside the live one: its own leases, so it sees every change; the same container and database.
 type shadow struct {
 	feed          []*feedRange
-	run           func(ctx context.Context, b commit.Batch) (commit.Report, error)
+	run           func(ctx context.Context, b commit.Delivery) (commit.Report, error)
 	looked, wrote int
 }
 
@@ -46,7 +46,7 @@ func (w *world) shadowServe(s *shadow, n int) {
 		}
 		for retry := 0; w.ctx.Err() == nil; retry++ {
 			ctx, cancel := context.WithTimeout(w.ctx, deadline)
-			_, err := s.run(ctx, commit.Batch{Documents: batch, Received: time.Now(), RetryCount: retry})
+			_, err := s.run(ctx, commit.Delivery{Documents: batch, Received: time.Now(), RetryCount: retry})
 			cancel()
 			if err == nil {
 				break

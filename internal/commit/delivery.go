@@ -9,8 +9,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Batch is the input of one invocation of a trigger.
-type Batch struct {
+// Delivery is the input of one invocation of a trigger.
+type Delivery struct {
 	// Documents are the snapshots, one JSON object each.
 	Documents []json.RawMessage
 	// Received is when the invocation began.
@@ -64,7 +64,7 @@ const (
 	FromFeed Purpose = ""
 	// FromTimer: the recovery timer, which has just read the documents.
 	FromTimer Purpose = "timer"
-	// ForRun: a batch of a run. It takes what is due and the statuses of Batch.TakeOver. A failed document starts a new
+	// ForRun: a batch of a run. It takes what is due and the statuses of Delivery.TakeOver. A failed document starts a new
 	// budget in the patch that records its outcome; it is never pending in between.
 	ForRun Purpose = "run"
 )
@@ -92,22 +92,22 @@ type Report struct {
 }
 
 // takesOver reports whether the batch takes a document of this status although it is not due.
-func (b Batch) takesOver(status invoice.Status) bool {
-	return b.Purpose == ForRun && slices.Contains(b.TakeOver, status)
+func (in Delivery) takesOver(status invoice.Status) bool {
+	return in.Purpose == ForRun && slices.Contains(in.TakeOver, status)
 }
 
 // Manual is the outcome of a document that a person marked as committed after a repair of its lines by hand.
 const Manual = "manual"
 
 // LeavesAlone reports whether the batch leaves a document to the person who repaired its lines.
-func (b Batch) LeavesAlone(d invoice.Document) bool {
-	return b.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
-		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(b.Overwrite, line) })
+func (in Delivery) LeavesAlone(d invoice.Document) bool {
+	return in.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
+		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(in.Overwrite, line) })
 }
 
 // mode is the effect of the batch's requests.
-func (b Batch) mode() Mode {
-	if b.Rewrite && b.Purpose == ForRun {
+func (in Delivery) mode() Mode {
+	if in.Rewrite && in.Purpose == ForRun {
 		return Rewrite
 	}
 	return Write
