@@ -93,3 +93,24 @@ func TestTheStepsToAddSomethingAreTrue(t *testing.T) {
 	}
 	require.Greater(t, named, 6)
 }
+
+// Each test that a page names is there, so that docs/requirements.md says what holds a rule. Suites are exported functions.
+func TestTheTestsThatPagesNameAreThere(t *testing.T) {
+	there, named := map[string]bool{}, regexp.MustCompile(`\bTest[A-Z]\w+`)
+	files := tracked(t)
+	for name, content := range files {
+		if strings.HasSuffix(name, ".go") {
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(content), -1) {
+				there[m[1]] = true
+			}
+		}
+	}
+	require.Greater(t, len(there), 1000)
+	for name, content := range files {
+		if strings.HasSuffix(name, ".md") {
+			for _, test := range named.FindAllString(string(content), -1) {
+				require.True(t, there[test], "%s names %s, which is not there", name, test)
+			}
+		}
+	}
+}
