@@ -109,7 +109,7 @@ func (p *phases) String() string {
 }
 
 // installNPM runs npm ci unless the folder matches the lock file already. npm writes its own copy of the lock file last, so
-// that copy shows a complete installation. size is about what npm downloads.
+// that copy shows a complete installation. size is about what npm downloads. Scripts of packages are not run: nothing here needs one.
 func installNPM(ctx context.Context, root, folder, size string, p *phases) error {
 	dir := filepath.Join(root, folder)
 	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
@@ -121,7 +121,7 @@ func installNPM(ctx context.Context, root, folder, size string, p *phases) error
 		return nil
 	}
 	err = p.time("npm ci in "+folder+" ("+size+")", func() error {
-		return command(ctx, dir, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
+		return command(ctx, dir, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
 	})
 	if err != nil {
 		return fmt.Errorf("install what %s needs: %w", folder, err)
