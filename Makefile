@@ -22,6 +22,14 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 # Folders of T-SQL as it is sent. A test holds that no .sql file is outside of them unless its golden is inside.
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
+# What the pages, the vendor's SDKs and the T-SQL lint depend on. Where CI_BASE names a commit and none of it differs from
+# that commit, `make check` prints that it skips them.
+PAGES_INPUT := Makefile go.mod go.sum internal test/browser test/storybook
+SDKCHECKS_INPUT := Makefile go.mod go.sum deploy/alerts internal/condition internal/events internal/fault test/emulators test/sdkchecks
+SQLLINT_INPUT := Makefile .sqlfluff test/sqlfluff $(TSQL)
+# $(call skips,TARGET,INPUTS) is a shell condition. It is false when git cannot compare.
+skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(1): SKIPPED, nothing that it depends on differs from $(CI_BASE)"
+
 .DEFAULT_GOAL := help
 .PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
 
@@ -44,17 +52,17 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln race e2e pages sdkchecks mutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, pages, the vendor's SDKs, the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint lint race e2e pages sdkchecks mutants vuln ## What `make test` leaves out: lint, race, e2e, pages, the vendor's SDKs, the mutants, known vulnerabilities (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for one that runs one goroutine at a time). Needs a C compiler.
 	$(GO) test -short $(RACE) $(WAITING) -skip '^TestWhoIsGivenUp$$' -timeout 15m $(TESTFLAGS) $(RACED)
 
-e2e: azurite servicebus browser ## The whole stack end to end (test/e2e, cmd/local), and comparisons, crash tests, scenarios and others in their daily size.
-	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
+e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size.
+	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
 	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTFLAGS) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
-	$(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./test/browser
+	@$(call skips,pages,$(PAGES_INPUT)) || $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./test/browser
 
 storybook: browser ## Write every page in every state into .storybook (index.html), with pictures; and the pictures of docs/pages.md.
 	$(GO) test ./test/browser -run '^TestStorybook$$' -count=1 -timeout 20m -storybook $(CURDIR)/.storybook
@@ -62,7 +70,7 @@ storybook: browser ## Write every page in every state into .storybook (index.htm
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
 sdkchecks: servicebus $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators, and its parser of KQL over deploy/alerts.
-	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/sdkchecks/...
+	@$(call skips,sdkchecks,$(SDKCHECKS_INPUT)) || $(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/sdkchecks/...
 test/sdkchecks/%/node_modules/.package-lock.json: test/sdkchecks/%/package-lock.json
 	cd test/sdkchecks/$* && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 
@@ -70,7 +78,7 @@ lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives 
 	$(GOLANGCI) run ./...
 
 sqllint: $(SQLFLUFF)/installed ## sqlfluff on all T-SQL, as it is sent (.sqlfluff gives a reason for each exception).
-	@$(SQLFLUFF)/bin/python test/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
+	@$(call skips,sqllint,$(SQLLINT_INPUT)) || $(SQLFLUFF)/bin/python test/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
 
 vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call. VULN=required: fail when it cannot look.
 	@$(GOVULNCHECK) ./...; code=$$?; \
