@@ -41,7 +41,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
 	executor := run.NewExecutor(run.Ports{
-		Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Store: store, Finder: docs, Documents: docs, Breaker: flow,
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
 	evidence, folder := inmem.NewEvidenceOn(clock), commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, 0)
@@ -50,7 +50,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 	}
 	keepEvidence(t, evidence, `{"id":"`+deletedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2}}`)
 	return ops.New(ops.Ports{
-		Creator: docs, Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
+		Creator: docs, Documents: docs, Finder: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Counts: &inmem.Counts{},
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{

@@ -80,10 +80,10 @@ func plant(t *testing.T) planted {
 
 	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: at})
 	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow, Evidence: evidence, Container: "docs", AppVersion: "v1", Now: at})
-	ports := run.Ports{Store: store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow, Commit: committer}
+	ports := run.Ports{Store: store, Finder: docs, Documents: docs, Breaker: flow, Commit: committer}
 	executor := run.NewExecutor(ports, run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }})
 	o := ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Counts: &inmem.Counts{}, Search: docs,
+		Documents: docs, Finder: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Counts: &inmem.Counts{},
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Creator: docs,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
@@ -119,7 +119,7 @@ func plant(t *testing.T) planted {
 	column(goodLine, editedValue)
 	now = now.Add(time.Hour)
 	compares := reconcile.New(reconcile.Ports{
-		Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Documents: docs.Reconcile("web"), Breaker: flow,
+		Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Finder: docs, Breaker: flow,
 		Mend: func(context.Context, string) error { return nil },
 	}, reconcile.Options{SysName: "web", Now: at})
 	for range 5 { // two looks

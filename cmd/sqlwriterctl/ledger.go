@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -62,16 +63,15 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	sysName := s.config().SysName
-	documents := container.Reconcile(sysName)
 	a.notef("environment: %s (%s)", sysName, config.SysName)
 	if c.Empty {
-		return c.empty(ctx, a, documents, db)
+		return c.empty(ctx, a, container, db, sysName)
 	}
-	return c.adopt(ctx, a, documents, db)
+	return c.adopt(ctx, a, container, db, sysName)
 }
 
 // adopt runs the adoption, or the dry run of one.
-func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
+func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string) error {
 	bound, err := a.moment("--before", c.Before)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, db, adopt.Options{
-		By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		SysName: sysName, By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 }
 
 // empty records that the database has no history, unless the container shows one.
-func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database) error {
+func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	case before.Phase == adopt.Running:
 		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
-	id, err := committed(ctx, documents)
+	id, err := committed(ctx, documents, sysName)
 	if err != nil {
 		return err
 	}
@@ -135,21 +135,17 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 }
 
 // committed returns the id of a committed document of the environment, or "".
-func committed(ctx context.Context, documents adopt.Documents) (id string, err error) {
-	const always = 1 << 53
-	for continuation, more := "", true; more; more = continuation != "" {
-		page, next, _, err := documents.Changed(ctx, 0, always, 1000, continuation)
-		if err != nil {
-			return "", err
-		}
-		for _, raw := range page {
+func committed(ctx context.Context, documents commit.Finder, sysName string) (id string, err error) {
+	q := commit.Query{SysName: sysName, To: 1 << 53, Members: invoice.Members(), Size: commit.MaxPage}
+	err = commit.Each(ctx, documents, q, func(page commit.Page) (bool, error) {
+		for _, raw := range page.Documents {
 			if d, err := invoice.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
-				return d.ID, nil
+				id = d.ID
 			}
 		}
-		continuation = next
-	}
-	return "", nil
+		return id == "", nil
+	})
+	return id, err
 }
 
 func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {

@@ -60,7 +60,7 @@ func (r *real) count(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	timer := ops.New(ops.Ports{
-		Backlog: r.documents, Counts: cosmos.NewCounts(c, "web", false), Breaker: breaker.New(nil, breaker.Options{}),
+		Finder: r.documents, Counts: cosmos.NewCounts(c, "web", false), Breaker: breaker.New(nil, breaker.Options{}),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{Findings: r.store.Findings("web")}, nil },
 	}, ops.Options{SysName: "web"})
 	require.NoError(t, timer.SaveCounts(t.Context()))
@@ -247,12 +247,12 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	flow := breakerOver(sink)
 	runStore := inmem.NewRunStore(time.Now, "web")
 	executor := run.NewExecutor(run.Ports{
-		Store: runStore, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Store: runStore, Finder: docs, Documents: docs, Breaker: flow,
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
-		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000), Search: docs, Evidence: inmem.NewEvidence(),
+		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
+		RunQueue: inmem.NewQueue(nil), Evidence: inmem.NewEvidence(),
 	}, ops.Options{SysName: "web"}), id
 }
 

@@ -55,12 +55,12 @@ func newWorking(t *testing.T, documents int) *working {
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
 	executor := run.NewExecutor(run.Ports{
-		Store: w.store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Store: w.store, Finder: docs, Documents: docs, Breaker: flow,
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
-		RunQueue: w.queue, Selection: docs.Selection(1000), Search: docs, Evidence: w.evidence, Creator: docs,
+		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
+		RunQueue: w.queue, Evidence: w.evidence, Creator: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL

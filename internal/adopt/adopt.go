@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/timer"
@@ -37,6 +38,8 @@ const (
 
 // Options configure an Adoption. Each zero value means the default that its comment names.
 type Options struct {
+	// SysName is the environment.
+	SysName string
 	// By is stored with the run.
 	By string
 	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have no
@@ -64,7 +67,7 @@ type Progress struct {
 
 // Adoption fills the ledger from documents that were finished before. It is used once.
 type Adoption struct {
-	docs   Documents
+	finder commit.Finder
 	ledger Ledger
 	o      Options
 	// few and most are fewDocuments and mostDocuments; tests set smaller ones.
@@ -75,7 +78,7 @@ type Adoption struct {
 }
 
 // New makes an Adoption over its two ports. A dry run needs no ledger.
-func New(docs Documents, ledger Ledger, o Options) *Adoption {
+func New(finder commit.Finder, ledger Ledger, o Options) *Adoption {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -88,7 +91,7 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.OnSkip == nil {
 		o.OnSkip = func(string, Reason) {}
 	}
-	return &Adoption{docs: docs, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
+	return &Adoption{finder: finder, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
 }
 
 // Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue. A dry
@@ -200,9 +203,11 @@ func (w *window) process(ctx context.Context) error {
 	for continuation, more := "", true; more; more = continuation != "" {
 		var page []invoice.Projection
 		if err := w.a.repeat(ctx, func() error {
-			docs, next, _, err := w.a.docs.Changed(ctx, w.from, w.to, maxDocuments, continuation)
+			found, err := w.a.finder.Find(ctx, commit.Query{
+				SysName: w.a.o.SysName, From: w.from, To: w.to, Members: invoice.Members(), Size: maxDocuments,
+			}, continuation)
 			if err == nil {
-				page, continuation = docs, next
+				page, continuation = found.Documents, found.Next
 			}
 			return err
 		}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
 )
@@ -46,33 +47,33 @@ func (c *container) put(raw string) {
 	c.docs = append(c.docs, stored{head.TS, json.RawMessage(raw)})
 }
 
-// Changed implements adopt.Documents. It ignores the size that is asked for.
-func (c *container) Changed(_ context.Context, from, to int64, _ int, continuation string) ([]invoice.Projection, string, float64, error) {
+// Find implements commit.Finder. It has one environment, and ignores the size that is asked for.
+func (c *container) Find(_ context.Context, q commit.Query, continuation string) (commit.Page, error) {
 	if continuation == "" {
 		c.windows++
 		c.found, c.given = nil, 0
 		for _, d := range c.docs {
-			if d.ts >= from && d.ts < to {
+			if d.ts >= q.From && d.ts < q.To {
 				c.found = append(c.found, invoice.Projection(d.raw))
 			}
 		}
 		if c.afterQuery != nil {
-			c.afterQuery(from, to)
+			c.afterQuery(q.From, q.To)
 		}
 	}
 	c.pages++
 	if c.onPage != nil {
 		if err := c.onPage(c.pages); err != nil {
-			return nil, "", 0, err
+			return commit.Page{}, err
 		}
 	}
 	page := c.found[c.given:min(len(c.found), c.given+max(1, c.pageSize))]
 	c.given += len(page)
 	c.most = max(c.most, c.given)
 	if c.given == len(c.found) {
-		return page, "", 1, nil
+		return commit.Page{Documents: page}, nil
 	}
-	return page, fmt.Sprint(c.given), 1, nil
+	return commit.Page{Documents: page, Next: fmt.Sprint(c.given)}, nil
 }
 
 type ledger struct {
@@ -105,7 +106,7 @@ func options() adopt.Options {
 	return adopt.Options{By: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
 }
 
-func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {
+func run(t *testing.T, docs commit.Finder, l adopt.Ledger) adopt.State {
 	t.Helper()
 	state, err := adopt.New(docs, l, options()).Run(t.Context())
 	require.NoError(t, err)

@@ -7,13 +7,6 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Documents is the container's documents of the environment.
-type Documents interface {
-	// Changed is that of reconcile.Documents: a page of the documents with a _ts in [from, to), and the continuation of the
-	// next page.
-	Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error)
-}
-
 // Ledger has the ledger's rows and the progress of the adoption.
 type Ledger interface {
 	// State returns the progress; the zero State if no adoption has begun. Errors by kind: infrastructure, throttled.

@@ -198,10 +198,10 @@ func (a *App) useCases() {
 		a.commit = commit.NewShadow(documents, sink, o)
 	} else {
 		live := commit.NewCommit(documents, sink, o)
-		a.commit, a.recover = live, commit.NewRecover(live, watchedBacklog{a.clients.results, a.status.seen})
+		a.commit, a.recover = live, commit.NewRecover(live, watchedFinder{a.clients.results, a.status.seen})
 	}
 	a.ops = ops.New(ops.Ports{
-		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Search: a.clients.results, Breaker: a.breaker,
+		Documents: documents, Finder: a.clients.results, Breaker: a.breaker,
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts, Queues: a.clients.queues,
 		Evidence: a.clients.stored, Creator: a.clients.results,
 	}, a.opsOptions())

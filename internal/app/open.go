@@ -218,7 +218,7 @@ func (a *App) checkSQL(ctx context.Context) error {
 // runPorts are the ports of runs.
 func (a *App) runPorts() run.Ports {
 	return run.Ports{
-		Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
+		Store: a.db.RunStore(a.config.SysName), Finder: a.clients.results, Documents: watchedDocuments{a.clients.results, a.status.seen},
 		Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
 	}
 }

@@ -38,17 +38,17 @@ func (w watchedDocuments) Record(ctx context.Context, doc invoice.Snapshot, stat
 	return next, err
 }
 
-// watchedBacklog reports the result of every window's page to the status: an idle app asks Cosmos DB nothing else.
-type watchedBacklog struct {
-	commit.Backlog
-	seen func(ctx context.Context, dependency string, err error)
+// watchedFinder reports the result of every window's page to the status: an idle app asks Cosmos DB nothing else.
+type watchedFinder struct {
+	inner commit.Finder
+	seen  func(ctx context.Context, dependency string, err error)
 }
 
-// Page implements commit.Backlog.
-func (w watchedBacklog) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
-	found, next, err := w.Backlog.Page(ctx, q, continuation)
+// Find implements commit.Finder.
+func (w watchedFinder) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	page, err := w.inner.Find(ctx, q, continuation)
 	w.seen(ctx, depCosmos, err)
-	return found, next, err
+	return page, err
 }
 
 // watchedSink reports the result of every call of SQL to the status. A heartbeat that succeeds ends a failure.

@@ -97,7 +97,7 @@ func TestTheWindowsOfTheTimerAreAnswersOfCosmos(t *testing.T) {
 		if want == breaker.DependencyOK {
 			ctx = t.Context()
 		}
-		_, _, err := watchedBacklog{documents, a.status.seen}.Page(ctx, commit.WindowQuery{SysName: "web", Window: commit.Blamed, Now: 1}, "")
+		_, err := watchedFinder{documents, a.status.seen}.Find(ctx, commit.Query{SysName: "web", Window: commit.Blamed, Size: 1}, "")
 		cancel()
 		require.Equal(t, want == breaker.DependencyOK, err == nil, "%v", err)
 		require.Equal(t, want, a.status.report().Dependencies[depCosmos].State)

@@ -85,6 +85,10 @@ func documentRows() []fault.Row {
 			Code: CodeIDTwice, Kind: fault.Document, Source: "docs/requirements.md R10",
 			Reason: "several documents have this id, each under another partition key: none of them is written until one is left",
 		},
+		{
+			Code: "row", Kind: infra, Reason: "the answer to a search has a malformed document", Source: "ours",
+			Own: fault.Consequence{Spends: fault.Nothing, Next: "the recovery timer or the operator searches again"},
+		},
 		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have rewritten", Source: "docs/facts.md F7", Own: left},
 	}
 }

@@ -31,17 +31,12 @@ func (w *world) timer() *timer {
 	return t
 }
 
-// Page implements commit.Backlog.
-func (t *timer) Page(ctx context.Context, q commit.WindowQuery, at string) ([]commit.PendingDoc, string, error) {
+// Find implements commit.Finder.
+func (t *timer) Find(ctx context.Context, q commit.Query, at string) (commit.Page, error) {
 	if t.down {
-		return nil, "", down("cosmos: page")
+		return commit.Page{}, down("cosmos: find")
 	}
-	return t.w.docs.Page(ctx, q, at)
-}
-
-// PendingDocs implements commit.Backlog.
-func (t *timer) PendingDocs(context.Context, string, []invoice.Status, int64, int64, func([]commit.PendingDoc) (bool, error)) error {
-	panic("the timer does not ask for it")
+	return t.w.docs.Find(ctx, q, at)
 }
 
 // tick is one tick five minutes after the last.

@@ -29,17 +29,24 @@ const (
 // failures, and continues where the last tick stopped, so that no window blocks another. Documents are read again before
 // any decision, and every change is a compare-and-set, so a trigger's concurrent write stays.
 type Recover struct {
-	commit  *Commit
-	backlog Backlog
+	commit *Commit
+	finder Finder
 
 	mu sync.Mutex
-	// stopped is the page at which each window stopped in the last tick.
-	stopped map[Window]string
+	// stopped is the place at which each window stopped in the last tick.
+	stopped map[Window]place
 }
 
-// NewRecover makes a Recover over a Commit and a Backlog.
-func NewRecover(commit *Commit, backlog Backlog) *Recover {
-	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]string{}}
+// place is a page of a search. An empty continuation is the begin of a new one. The query keeps the times of its first page,
+// because a continuation is for that query only; documents that become due later are found by the next search.
+type place struct {
+	query        Query
+	continuation string
+}
+
+// NewRecover makes a Recover over a Commit and a Finder.
+func NewRecover(commit *Commit, finder Finder) *Recover {
+	return &Recover{commit: commit, finder: finder, stopped: map[Window]place{}}
 }
 
 // RecoveredDocuments is the result of one tick.
@@ -127,25 +134,32 @@ func (t *tick) windows(ctx context.Context) error {
 // window takes the documents of one window, until it has no more, its time is over, or too many failed. The next tick begins with the page
 // at which this one stopped.
 func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) (first error) {
-	page := t.r.goOn(w)
-	defer func() { t.r.stop(w, page) }()
-	wrapped, failed := page == "", 0
+	at := t.r.goOn(w)
+	defer func() { t.r.stop(w, at) }()
+	wrapped, failed := at.continuation == "", 0
 	over := func() bool { return !t.r.commit.o.Now().Before(end) || t.failing >= mostFailing }
 	for {
 		if over() {
 			t.found.More = append(t.found.More, w)
 			return first
 		}
-		found, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), page)
+		if at.continuation == "" {
+			at.query = t.query(ctx, w)
+		}
+		page, err := t.r.finder.Find(ctx, at.query, at.continuation)
 		switch {
 		case err == nil:
-		case fault.KindOf(err) == fault.Document && page != "": // the continuation is not valid any more
-			if page = ""; wrapped {
+		case fault.KindOf(err) == fault.Document && at.continuation != "": // it is not valid any more
+			if at = (place{}); wrapped {
 				return asDependency(err)
 			}
 			wrapped = true
 			continue
 		default:
+			return asDependency(err)
+		}
+		found, err := PendingDocs(page.Documents)
+		if err != nil {
 			return asDependency(err)
 		}
 		ids := t.fresh(found)
@@ -163,30 +177,34 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 		}
 		switch {
 		case len(ids) > 0: // the next tick takes the rest of the page
-		case next != "":
-			page = next
+		case page.Next != "":
+			at.continuation = page.Next
 		case wrapped:
-			page = ""
+			at = place{}
 			return first
 		default:
-			page, wrapped = "", true
+			at, wrapped = place{}, true
 		}
 	}
 }
 
+// windowPage is the largest number of documents in a page of a window: as many as one request to SQL takes.
+const windowPage = 100
+
 // query asks for a window as of now: a document that is written during the tick makes postponed ones due.
-func (t *tick) query(ctx context.Context, w Window) WindowQuery {
+func (t *tick) query(ctx context.Context, w Window) Query {
 	now := t.r.commit.o.Now()
-	q := WindowQuery{
-		SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-invoice.OrphanAge).Unix(),
-		AppliedBefore: t.r.commit.appliedBefore(ctx),
-	}
 	age := invoice.OrphanAge
 	if feed := t.r.commit.breaker.Seen().Control.Feed; now.Sub(feed.At) < lagIsOld {
 		age = max(age, 2*time.Duration(feed.Seconds)*time.Second)
 	}
-	q.LeftBefore = now.Add(-age).Unix()
-	return q
+	return Query{
+		SysName: t.r.commit.o.SysName, Window: w, Members: PendingMembers(), Size: windowPage,
+		Times: WindowTimes{
+			Now: now.Unix(), AppliedBefore: t.r.commit.appliedBefore(ctx), LeftBefore: now.Add(-age).Unix(),
+			OldWriterBefore: now.Add(-invoice.OrphanAge).Unix(),
+		},
+	}
 }
 
 // fresh gives the ids of a page that were not taken yet in this tick, those first that were tried longest ago. Undecided documents come
@@ -245,16 +263,16 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 	return err
 }
 
-func (r *Recover) goOn(w Window) string {
+func (r *Recover) goOn(w Window) place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopped[w]
 }
 
-func (r *Recover) stop(w Window, page string) {
+func (r *Recover) stop(w Window, at place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopped[w] = page
+	r.stopped[w] = at
 }
 
 func (r *Report) add(o Report) {

@@ -3,6 +3,7 @@ package commit_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/inmem"
 )
 
 // tick runs the recovery timer of a new process.
@@ -248,34 +250,42 @@ type deadlineOnly struct {
 
 func (d deadlineOnly) Deadline() (time.Time, bool) { return d.at, true }
 
-// pages is a backlog of fixed pages of ids; no page ever loses a document.
+// pages is a Finder of fixed pages of ids; no page ever loses a document.
 type pages struct {
-	commit.Backlog
 	of map[commit.Window][][]string
 	// down is a window that cannot be read. after runs once, after the first page.
 	down  commit.Window
 	after func()
 	// refuse is the number of calls that refuse a continuation.
 	refuse int
-	// asked are the requested pages.
+	// asked are the requested pages; begun is the query of each window's first page.
 	asked []string
+	begun map[commit.Window]commit.Query
 }
 
-func (p *pages) Page(_ context.Context, q commit.WindowQuery, at string) (found []commit.PendingDoc, next string, err error) {
+func (p *pages) Find(_ context.Context, q commit.Query, at string) (commit.Page, error) {
 	p.asked = append(p.asked, fmt.Sprintf("%s %s", q.Window, at))
 	n := 0
-	if at != "" {
-		if _, err := fmt.Sscanf(at, "page %d", &n); err != nil || n >= len(p.of[q.Window]) || p.refuse > 0 {
+	if at == "" {
+		if p.begun == nil {
+			p.begun = map[commit.Window]commit.Query{}
+		}
+		p.begun[q.Window] = q
+	} else {
+		_, err := fmt.Sscanf(at, "page %d", &n)
+		if err != nil || n >= len(p.of[q.Window]) || p.refuse > 0 || !reflect.DeepEqual(q, p.begun[q.Window]) {
 			p.refuse--
-			return nil, "", fault.New(fault.Document, "test", "continuation", "%q is none", at)
+			return commit.Page{}, fault.New(fault.Document, "test", "continuation", "%q is none", at)
 		}
 	}
 	if q.Window == p.down {
-		return nil, "", down("cosmos: page")
+		return commit.Page{}, down("cosmos: find")
 	}
+	var found []commit.PendingDoc
+	next := ""
 	if n < len(p.of[q.Window]) {
 		for _, id := range p.of[q.Window][n] {
-			found = append(found, commit.PendingDoc{ID: id, TS: q.Now})
+			found = append(found, commit.PendingDoc{ID: id, TS: q.Times.Now})
 		}
 	}
 	if n+1 < len(p.of[q.Window]) {
@@ -286,5 +296,5 @@ func (p *pages) Page(_ context.Context, q commit.WindowQuery, at string) (found 
 		p.after = nil
 		after()
 	}
-	return found, next, nil
+	return inmem.PendingPage(found, next), nil
 }

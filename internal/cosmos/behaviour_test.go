@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -116,14 +117,12 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Control: bound, Ping: bound}
 	control := NewControl(c, "web")
 	for name, call := range map[string]func(context.Context) error{
-		"read":      func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
-		"read many": func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
-		"record":    func(ctx context.Context) error { _, err := c.Record(ctx, at("a", `"1"`), invoice.State{}); return err },
-		"query":     func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
-		"submit":    func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
-		"waiting": func(ctx context.Context) error {
-			return c.PendingDocs(ctx, "web", []invoice.Status{invoice.Pending}, 0, 1, nil)
-		},
+		"read":          func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
+		"read many":     func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
+		"record":        func(ctx context.Context) error { _, err := c.Record(ctx, at("a", `"1"`), invoice.State{}); return err },
+		"query":         func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
+		"submit":        func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
+		"find":          func(ctx context.Context) error { _, err := c.Find(ctx, commit.Query{}, ""); return err },
 		"load control":  func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
 		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, ""); return err },
 		"store control": func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, `"1"`); return err },

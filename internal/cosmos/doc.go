@@ -1,8 +1,7 @@
 // Package cosmos stores and reads the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0.
 //
-// Container implements commit.Documents, commit.Backlog, run.Selection, ops.DocumentSearch and ops.DocumentCreator, and
-// has the calls of start-up and sqlwriterctl. ReconcileDocuments implements reconcile.Documents and adopt.Documents over it. Control implements breaker.ControlStore over a container of
-// its own, and Leases reconcile.Leases over that of the trigger.
+// Container implements commit.Documents, commit.Finder and ops.DocumentCreator, and has the calls of start-up and sqlwriterctl.
+// Control implements breaker.ControlStore over a container of its own.
 //
 // # Retries
 //
@@ -50,5 +49,5 @@
 //   - The use case accepts no read that is older than what the change feed showed (ADR 0008). Every write carries the etag
 //     of what was read, and the ledger orders the contents.
 //   - A decision from an old control document is stored only if that document is still the newest.
-//   - An old row of PendingDocs is only a hint: the document itself is read before anything is decided.
+//   - What a list says of a document is only a hint: the document itself is read before anything is decided.
 package cosmos

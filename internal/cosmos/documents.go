@@ -43,25 +43,22 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 // It does not use the SDK's ReadManyItems (v1.5.0). That answers success with part of the documents when it is cancelled
 // between two partition ranges. It also hides a 429 of one range behind the cancellation of another.
 func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
-	docs, _, err := c.readMany(ctx, operation{"cosmos: read many", onContainer}, "SELECT *", ids, readManyChunk)
-	return docs, err
-}
-
-// readMany gives what is selected of the documents that exist among ids, chunk ids a query, and the cost in request units.
-func (c *Container) readMany(ctx context.Context, op operation, selected string, ids []string, chunk int) (docs []json.RawMessage, charge float64, err error) {
-	for some := range slices.Chunk(distinct(ids), chunk) {
-		q := condition{}
-		query := selected + " FROM c WHERE c.id IN (" + strings.Join(q.addAll("@id", anyOf(some)), ", ") + ")"
-		cost, err := c.pages(ctx, op, query, q, func(page []json.RawMessage) (bool, error) {
+	op := operation{"cosmos: read many", onContainer}
+	var docs []json.RawMessage
+	for some := range slices.Chunk(distinct(ids), readManyChunk) {
+		from, params, err := findQuery(op, commit.Query{IDs: some})
+		if err != nil {
+			return nil, err
+		}
+		err = c.pages(ctx, op, "SELECT *"+from, params, func(page []json.RawMessage) (bool, error) {
 			docs = append(docs, page...)
 			return true, nil
 		})
-		charge += cost
 		if err != nil {
-			return nil, charge, err
+			return nil, err
 		}
 	}
-	return docs, charge, nil
+	return docs, nil
 }
 
 // Record sets sql_writer to state if the document still has the snapshot's etag, and gives the new etag. See

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/cosmos"
@@ -100,23 +99,6 @@ func documentsOf(c *cosmos.Container) conformance.DocumentsHarness {
 			require.NoError(t, c.Submit(t.Context(), doc, true))
 		},
 	}
-}
-
-// emulated is documentsOf for a container of results in an emulator. It writes without the look for another document with the
-// id, which thousands of documents would make long.
-func emulated(t testing.TB, connection string, c *cosmos.Container) conformance.DocumentsHarness {
-	t.Helper()
-	client, err := azcosmos.NewClientFromConnectionString(connection, nil)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	others, err := client.NewContainer(database, container)
-	require.NoError(t, err)
-	h := documentsOf(c)
-	h.Put = func(t testing.TB, doc json.RawMessage) {
-		t.Helper()
-		require.NoError(t, provision.Documents{ContainerClient: others}.Put(t.Context(), doc))
-	}
-	return h
 }
 
 func TestOneWriteAndNoReadPerRecord(t *testing.T) {

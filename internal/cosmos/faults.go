@@ -73,7 +73,6 @@ func ownRows() []fault.Row {
 		},
 		{Code: "projection", Kind: fault.Internal, Reason: "an outcome is to be recorded in a document that was not read whole", Source: ours, Own: left()},
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownCopy()},
-		{Code: "row", Kind: infra, Reason: "the answer to a query has a malformed row", Source: ours, Own: offeredAgain()},
 		{
 			Code: "continuation", Kind: fault.Document, About: "a search",
 			Reason: "it cannot continue: the continuation is unknown to the service, or belongs to another query",

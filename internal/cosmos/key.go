@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -226,10 +227,10 @@ func (c *Container) lookUp(ctx context.Context, op operation, key partitionKey, 
 func (c *Container) keysOf(ctx context.Context, op operation, key partitionKey, id string) (found []string, err error) {
 	var first []string
 	for _, path := range key.paths {
-		first = append(first, path[0])
+		first = append(first, "c["+strconv.Quote(path[0])+"]")
 	}
-	query := "SELECT " + project(distinct(first)) + " FROM c WHERE c.id = @id"
-	_, err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}}, func(rows []json.RawMessage) (bool, error) {
+	query := "SELECT " + strings.Join(distinct(first), ", ") + " FROM c WHERE c.id = @id"
+	err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}}, func(rows []json.RawMessage) (bool, error) {
 		for _, row := range rows {
 			found = append(found, key.of(row)) // a row may come twice while its partition is divided
 		}

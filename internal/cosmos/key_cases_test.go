@@ -394,11 +394,11 @@ func keyProjection(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	var heads []invoice.Projection
-	for continuation, more := "", true; more; more = continuation != "" { // pages may be empty
-		page, next, _, err := c.Reconcile("web").Changed(t.Context(), 0, 1<<40, 10, continuation)
-		require.NoError(t, err)
-		heads, continuation = append(heads, page...), next
-	}
+	q := commit.Query{SysName: "web", To: 1 << 40, Members: invoice.Members(), Size: 10}
+	require.NoError(t, commit.Each(t.Context(), c, q, func(page commit.Page) (bool, error) {
+		heads = append(heads, page.Documents...)
+		return true, nil
+	}))
 	require.Len(t, heads, 1)
 	head, err := invoice.Read(heads[0], time.Now()) // ReadSnapshot(heads[0]) does not compile
 	require.NoError(t, err)

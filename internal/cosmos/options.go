@@ -45,7 +45,7 @@ type Timeouts struct {
 	Read time.Duration
 	// Record bounds one patch, with the look for a key that was another one. Default 10 s, which has room for three waits of 2 s of a throttled account.
 	Record time.Duration
-	// Page bounds each page of a query. ReadMany, Query, Window and PendingDocs read several pages. Default 20 s.
+	// Page bounds each page of a query. ReadMany and Query read several pages. Default 20 s.
 	Page time.Duration
 	// Submit bounds the write of one whole document, with the look for another one that has its id. Default 15 s.
 	Submit time.Duration

@@ -23,35 +23,26 @@ type Param struct {
 // and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page has its own
 // deadline; the whole query has only the caller's. Errors by kind: infrastructure, throttled.
 func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
-	_, err := c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
-	return err
+	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
 }
 
-// pages also gives what the pages have cost, in request units, those before an error included.
-func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) (charge float64, err error) {
+// pages is Query for an operation.
+func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
 	for continuation := ""; ; {
-		p, err := c.page(ctx, op, query, params, paging{size: pageSize}, continuation)
-		charge += p.charge
+		p, err := c.page(ctx, op, query, params, pageSize, continuation)
 		if err != nil {
-			return charge, err
+			return err
 		}
 		if len(p.rows) > 0 {
 			if more, err := visit(p.rows); err != nil || !more {
-				return charge, err
+				return err
 			}
 		}
 		if p.next == "" {
-			return charge, nil
+			return nil
 		}
 		continuation = p.next
 	}
-}
-
-// paging is the form of a page: at most size rows. A short continuation lacks what the service has found in its index for the
-// pages after it, so it looks that up again (docs/facts.md F109).
-type paging struct {
-	size  int32
-	short bool
 }
 
 // rowPage is a page of a query.
@@ -64,12 +55,9 @@ type rowPage struct {
 	charge float64
 }
 
-// page gives one page of a query. An empty continuation begins.
-func (c *Container) page(ctx context.Context, op operation, query string, params []Param, p paging, continuation string) (read rowPage, err error) {
-	options := &azcosmos.QueryOptions{PageSizeHint: p.size}
-	if p.short {
-		options.ResponseContinuationTokenLimitInKB = 1
-	}
+// page gives one page of a query, at most size rows. An empty continuation begins.
+func (c *Container) page(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (read rowPage, err error) {
+	options := &azcosmos.QueryOptions{PageSizeHint: size}
 	for _, p := range params {
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
 	}

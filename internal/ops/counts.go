@@ -301,8 +301,15 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, newest bool, 
 		if newest {
 			i = len(edges) - 2 - i
 		}
-		err := o.p.Backlog.PendingDocs(ctx, o.o.SysName, statuses, edges[i], edges[i+1], func(page []commit.PendingDoc) (bool, error) {
-			for _, doc := range page {
+		q := commit.Query{
+			SysName: o.o.SysName, Statuses: statuses, From: edges[i], To: edges[i+1], Members: commit.PendingMembers(), Size: commit.MaxPage,
+		}
+		err := commit.Each(ctx, o.p.Finder, q, func(page commit.Page) (more bool, err error) {
+			docs, err := commit.PendingDocs(page.Documents)
+			if err != nil {
+				return false, err
+			}
+			for _, doc := range docs {
 				if atLeast = taken == maxCounted; atLeast {
 					return false, nil
 				}

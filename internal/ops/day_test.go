@@ -118,7 +118,7 @@ func TestATickKeepsTheDay(t *testing.T) {
 	w.clock = start().Add(5 * time.Minute)
 	again := func(code string) *ops.Ops {
 		err := fault.New(fault.Infrastructure, "test: load counts", code, "not now")
-		return ops.New(ops.Ports{Backlog: w.docs, Breaker: w.breaker, Counts: oddCounts{w.counts, err}, Stores: w.stores},
+		return ops.New(ops.Ports{Finder: w.docs, Breaker: w.breaker, Counts: oddCounts{w.counts, err}, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	}
 	require.Error(t, again("503").SaveCounts(t.Context()))

@@ -152,8 +152,11 @@ func (o *Ops) listSays(l DocumentList) string {
 }
 
 // search checks a filter and translates it.
-func (o *Ops) search(f DocumentFilter) (Search, error) {
-	s := Search{SysName: o.o.SysName, Status: f.Status, Kind: f.Kind, Request: f.Request, Line: f.Line, To: o.o.Now().Add(invoice.ClockSkew).Unix()}
+func (o *Ops) search(f DocumentFilter) (commit.Query, error) {
+	s := commit.Query{SysName: o.o.SysName, Kind: f.Kind, Request: f.Request, Line: f.Line, To: o.o.Now().Add(invoice.ClockSkew).Unix()}
+	if f.Status != "" {
+		s.Statuses = []invoice.Status{f.Status}
+	}
 	switch {
 	case f.Status != "" && !slices.Contains(DocumentStatuses(), f.Status):
 		return s, refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()), Truncate(string(f.Status), MaxKind))
@@ -217,7 +220,7 @@ func (o *Ops) documentRow(doc found) DocumentRow {
 // countRequest counts up to 10,000 documents of a request.
 func (o *Ops) countRequest(ctx context.Context, id string) (*RequestCount, error) {
 	c, lines := &RequestCount{ID: id}, map[int64]bool{}
-	err := o.each(ctx, Search{Request: id, To: maxTS}, func(page []found) bool {
+	err := o.each(ctx, commit.Query{Request: id, To: maxTS}, func(page []found) bool {
 		for _, doc := range page {
 			if doc.SysName != o.o.SysName {
 				c.Foreign++

@@ -67,26 +67,22 @@ func (o *Ops) selected(ctx context.Context, f DocumentFilter, statuses []invoice
 		return filter, false, err
 	}
 	filter = run.Filter{Statuses: statuses, ErrorKind: s.Kind, Code: s.Code, From: f.Since, To: f.Until}
-	other := s
-	other.SysName, other.Status, other.Kind, other.Code, other.From, other.To = "", "", "", "", 0, 0
-	if other == (Search{}) { // what a run searches by says all
+	if s.Request == "" && s.Line == 0 { // what a run searches by says all
 		return filter, false, nil
 	}
-	s.SysName = o.o.SysName
+	s.SysName, s.Statuses = o.o.SysName, statuses
 	var ids []string
-	for _, s.Status = range statuses {
-		err := o.each(ctx, s, func(page []found) bool {
-			for _, doc := range page {
-				ids = append(ids, doc.ID)
-			}
-			return len(ids) <= maxRunIDs
-		})
-		switch {
-		case err != nil:
-			return filter, false, err
-		case len(ids) > maxRunIDs:
-			return filter, false, refuse(Usage, "request: more than %d documents match: narrow it, for example by a code", maxRunIDs)
+	err = o.each(ctx, s, func(page []found) bool {
+		for _, doc := range page {
+			ids = append(ids, doc.ID)
 		}
+		return len(ids) <= maxRunIDs
+	})
+	switch {
+	case err != nil:
+		return filter, false, err
+	case len(ids) > maxRunIDs:
+		return filter, false, refuse(Usage, "request: more than %d documents match: narrow it, for example by a code", maxRunIDs)
 	}
 	return run.Filter{IDs: distinct(ids)}, len(ids) == 0, nil
 }

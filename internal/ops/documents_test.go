@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -40,30 +41,31 @@ func (c *fakeContainer) put(id string, ts int64) {
 	c.ts[id] = ts
 }
 
-// Search implements ops.DocumentSearch: a page has documents of one partition. The continuation is the partition and the place in it.
-func (c *fakeContainer) Search(_ context.Context, q ops.Search, size int, continuation string) (docs []invoice.Projection, next string, err error) {
+// Find implements commit.Finder: a page has documents of one partition. The continuation is the partition and the place in it.
+func (c *fakeContainer) Find(_ context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
 	if c.requests++; c.between != nil && c.requests > 1 {
 		c.between()
 	}
 	partition, at := 0, 0
 	if continuation != "" {
 		if _, err := fmt.Sscanf(continuation, "%d/%d", &partition, &at); err != nil {
-			return nil, "", fault.New(fault.Document, "test", "continuation", "no continuation")
+			return page, fault.New(fault.Document, "test", "continuation", "no continuation")
 		}
 	}
 	for ; at < len(c.ids); at++ {
 		id := c.ids[at]
 		if ts := c.ts[id]; at%c.partitions == partition && ts >= q.From && ts < q.To {
-			if len(docs) == size {
-				return docs, fmt.Sprintf("%d/%d", partition, at), nil
+			if len(page.Documents) == q.Size {
+				page.Next = fmt.Sprintf("%d/%d", partition, at)
+				return page, nil
 			}
-			docs = append(docs, invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
+			page.Documents = append(page.Documents, invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
 		}
 	}
 	if partition++; partition < c.partitions {
-		next = fmt.Sprintf("%d/0", partition)
+		page.Next = fmt.Sprintf("%d/0", partition)
 	}
-	return docs, next, nil
+	return page, nil
 }
 
 // list lists documents. Each request takes a time.
@@ -71,7 +73,7 @@ func (c *fakeContainer) list(t *testing.T, takes time.Duration, q ops.DocumentQu
 	t.Helper()
 	before := c.requests
 	now := func() time.Time { return start().Add(time.Duration(c.requests-before) * takes) }
-	l, err := ops.New(ops.Ports{Search: c}, ops.Options{SysName: "web", Now: now}).Documents(t.Context(), q)
+	l, err := ops.New(ops.Ports{Finder: c}, ops.Options{SysName: "web", Now: now}).Documents(t.Context(), q)
 	require.NoError(t, err)
 	return l
 }
@@ -303,7 +305,7 @@ func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 	doc := func(id string, ago int64) invoice.Projection {
 		return invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d}`, id, now-ago))
 	}
-	moving := searchFunc(func(q ops.Search, continuation string) ([]invoice.Projection, string) {
+	moving := findFunc(func(q commit.Query, continuation string) ([]invoice.Projection, string) {
 		switch {
 		case q.To < now:
 			return nil, ""
@@ -312,7 +314,7 @@ func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 		}
 		return []invoice.Projection{doc("b", 20), doc("a", 5)}, ""
 	})
-	p, err := ops.New(ops.Ports{Search: moving}, ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
+	p, err := ops.New(ops.Ports{Finder: moving}, ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
 	require.NoError(t, err)
 	var found []string
 	for _, row := range p.Documents {
@@ -321,12 +323,12 @@ func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 	require.Equal(t, []string{"a -5", "b -20"}, found)
 }
 
-// searchFunc is an ops.DocumentSearch.
-type searchFunc func(q ops.Search, continuation string) ([]invoice.Projection, string)
+// findFunc is a commit.Finder.
+type findFunc func(q commit.Query, continuation string) ([]invoice.Projection, string)
 
-func (f searchFunc) Search(_ context.Context, q ops.Search, _ int, continuation string) ([]invoice.Projection, string, error) {
-	docs, next := f(q, continuation)
-	return docs, next, nil
+func (f findFunc) Find(_ context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
+	page.Documents, page.Next = f(q, continuation)
+	return page, nil
 }
 
 func TestAListHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {

@@ -22,7 +22,7 @@ type runs struct {
 	*world
 	runStore *fakeRunStore
 	queue    *inmem.Queue
-	search   *fakeSelection
+	search   *fakeFinder
 	readOnly string
 	// unfit is why the database cannot be used.
 	unfit error
@@ -34,7 +34,7 @@ func newRuns(t *testing.T) *runs {
 	t.Helper()
 	w := newWorld(t)
 	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: w.queue}
-	r.search = &fakeSelection{Selection: w.docs.Selection(1000)}
+	r.search = &fakeFinder{Finder: w.docs}
 	r.renew()
 	return r
 }
@@ -42,7 +42,7 @@ func newRuns(t *testing.T) *runs {
 // executor executes runs over the fakes.
 func (r *runs) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
-		Store: r.store, Selection: r.docs.Selection(1000), Documents: r.docs, Commit: r.commit, Breaker: r.breaker,
+		Store: r.store, Finder: r.docs, Documents: r.docs, Commit: r.commit, Breaker: r.breaker,
 	}, run.Options{
 		SysName: "web", Instance: "here", Now: func() time.Time { return r.clock },
 		Wait:  func(_ context.Context, d time.Duration) error { r.clock = r.clock.Add(d); return nil },
@@ -55,11 +55,11 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
+		Documents: r.docs, Finder: r.search, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
 		},
-		RunQueue: r.queue, Selection: r.search, Search: r.docs, Evidence: r.evidence, Creator: r.docs,
+		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 
@@ -111,36 +111,36 @@ func (b *fakeRunStore) RequeueBatch(ctx context.Context, id string, a run.Audit)
 	return b.RunStore.RequeueBatch(ctx, id, a)
 }
 
-// fakeSelection returns invented documents, or those of the container.
-type fakeSelection struct {
-	inmem.Selection
+// fakeFinder returns invented documents, or those of the container.
+type fakeFinder struct {
+	commit.Finder
 	invented int
 	fails    error
-	queries  []run.Query
+	queries  []commit.Query
 }
 
-func (s *fakeSelection) Page(ctx context.Context, q run.Query, continuation string) ([]commit.PendingDoc, string, error) {
+func (s *fakeFinder) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
 	s.queries = append(s.queries, q)
 	if s.invented == 0 && s.fails == nil {
-		return s.Selection.Page(ctx, q, continuation)
+		return s.Finder.Find(ctx, q, continuation)
 	}
 	at := 0
 	if continuation != "" {
 		if _, err := fmt.Sscan(continuation, &at); err != nil {
-			return nil, "", err
+			return commit.Page{}, err
 		}
 	}
 	if at >= s.invented {
-		return nil, "", s.fails
+		return commit.Page{}, s.fails
 	}
 	var page []commit.PendingDoc
 	for ; at < s.invented && len(page) < 1000; at++ {
 		page = append(page, commit.PendingDoc{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
 	}
 	if at == s.invented && s.fails == nil {
-		return page, "", nil
+		return inmem.PendingPage(page, ""), nil
 	}
-	return page, fmt.Sprint(at), nil
+	return inmem.PendingPage(page, fmt.Sprint(at)), nil
 }
 
 // reports has one.

@@ -78,9 +78,9 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.breaker = w.newBreaker("a")
 	w.commit = w.newCommit()
 	w.ops = ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
+		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, Counts: w.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: w.queue}, {Name: "batches", Messages: inmem.NewQueue(now)}},
-		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue, Selection: w.docs.Selection(1000), Search: w.docs,
+		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: w.queue,
 		Evidence: w.evidence, Creator: w.docs,
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
 // The bounds of a list (ADR 0036).
 const (
-	// searchPage is how many documents one request reads.
-	searchPage = 1000
 	// searchWithin bounds the search of one list; a client waits for a minute.
 	searchWithin = 20 * time.Second
 	// maxTS is after every _ts.
@@ -34,7 +33,7 @@ type newest struct {
 // newest reads the documents of the last hour, of the week before it and of all time before that, until a window has brought enough. A window
 // comes in no order, so it is read whole, and sorted. A search for few documents, by a line or a request, has one window. Errors:
 // *RequestError (conflict when the container dropped the search); infrastructure, throttled.
-func (o *Ops) newest(ctx context.Context, s Search, limit int) (n newest, err error) {
+func (o *Ops) newest(ctx context.Context, s commit.Query, limit int) (n newest, err error) {
 	now, late := o.o.Now(), o.late(searchWithin)
 	windows := []int64{now.Add(-time.Hour).Unix(), now.AddDate(0, 0, -7).Unix(), s.From}
 	if s.Line > 0 || s.Request != "" {
@@ -73,7 +72,7 @@ func (n *newest) add(page []found, limit int) {
 		n.note("error_code", d.State.LastErrorCode)
 		n.note("request", d.request)
 	}
-	if n.docs = append(n.docs, page...); len(n.docs) > limit+searchPage {
+	if n.docs = append(n.docs, page...); len(n.docs) > limit+commit.MaxPage {
 		n.docs = newestFirst(n.docs, limit)
 	}
 }
@@ -111,23 +110,22 @@ func newestFirst(docs []found, limit int) []found {
 }
 
 // each reads the documents of a search, page by page in no order, until a function returns false.
-func (o *Ops) each(ctx context.Context, s Search, take func(page []found) bool) error {
-	for place := ""; ; {
-		raws, next, err := o.p.Search.Search(ctx, s, searchPage, place)
-		if fault.CodeOf(err) == "continuation" {
-			return refuse(Conflict, "the container dropped the search: ask again")
-		}
-		if err != nil {
-			return err
-		}
-		page := make([]found, len(raws))
-		for i, raw := range raws {
+func (o *Ops) each(ctx context.Context, s commit.Query, take func(page []found) bool) error {
+	s.Members, s.Size = listed(), commit.MaxPage
+	if s.Request != "" { // who asks for a request counts its lines
+		s.Members = append(s.Members, "post-processing")
+	}
+	err := commit.Each(ctx, o.p.Finder, s, func(read commit.Page) (more bool, err error) {
+		page := make([]found, len(read.Documents))
+		for i, raw := range read.Documents {
 			if page[i], err = foundOf(raw, o.o.Now()); err != nil {
-				return err
+				return false, err
 			}
 		}
-		if place = next; !take(page) || next == "" {
-			return nil
-		}
+		return take(page), nil
+	})
+	if fault.CodeOf(err) == "continuation" {
+		return refuse(Conflict, "the container dropped the search: ask again")
 	}
+	return err
 }

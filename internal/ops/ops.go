@@ -55,20 +55,17 @@ type Stores struct {
 // Ports are the dependencies of Ops.
 type Ports struct {
 	Documents commit.Documents
-	Backlog   commit.Backlog
+	Finder    commit.Finder
 	// Breaker is the one that the runs' commits use.
 	Breaker Breaker
 	// Stores opens the database if necessary. Errors by kind: infrastructure, throttled, quota.
 	Stores      func(ctx context.Context) (Stores, error)
 	ReportNames []run.ReportName
-	// RunQueue takes the first message of a run; Selection finds its documents.
-	RunQueue  run.Queue
-	Selection run.Selection
+	// RunQueue takes the first message of a run.
+	RunQueue run.Queue
 	// Counts keeps what SaveCounts counts. Queues are those that it looks into.
 	Counts CountsStore
 	Queues []NamedQueue
-	// Search finds documents for lists and for Why.
-	Search DocumentSearch
 	// Evidence is that of poison messages. Creator puts deleted documents back.
 	Evidence EvidenceStore
 	Creator  DocumentCreator

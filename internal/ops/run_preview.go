@@ -115,7 +115,7 @@ func othersToTake(kind run.KindRow, f run.Filter) string {
 func (o *Ops) previewFound(ctx context.Context, of runPlan, p runPreview) error {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	err := of.kind.Preview(finding, o.p.Selection, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
+	err := of.kind.Preview(finding, o.p.Finder, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
 	if err != nil {
 		late := finding.Err() != nil && ctx.Err() == nil
 		if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count

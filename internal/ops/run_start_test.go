@@ -261,7 +261,7 @@ func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
 	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
 	o := ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, ReportNames: fakeReports{}.Names(),
+		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,29 +83,29 @@ func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 }
 
 // floodedBacklog has many failed documents and one pending one, in pages of 1,000.
-type floodedBacklog struct {
-	commit.Backlog
-	documents int
+type floodedBacklog struct{ documents int }
+
+func (f floodedBacklog) Find(_ context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	if q.From != 0 { // all of them are old
+		return commit.Page{}, nil
+	}
+	if q.Statuses[0] != invoice.Failed {
+		return oneWaits(), nil
+	}
+	done, _ := strconv.Atoi(continuation) // none is 0
+	rows := make([]commit.PendingDoc, min(1000, f.documents-done))
+	for i := range rows {
+		rows[i] = commit.PendingDoc{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
+	}
+	next := ""
+	if done += len(rows); done < f.documents {
+		next = strconv.Itoa(done)
+	}
+	return inmem.PendingPage(rows, next), nil
 }
 
-func (f floodedBacklog) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
-	if from != 0 { // all of them are old
-		return nil
-	}
-	if statuses[0] != invoice.Failed {
-		_, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}})
-		return err
-	}
-	for done := 0; done < f.documents; done += 1000 {
-		rows := make([]commit.PendingDoc, min(1000, f.documents-done))
-		for i := range rows {
-			rows[i] = commit.PendingDoc{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
-		}
-		if more, err := page(rows); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+func oneWaits() commit.Page {
+	return inmem.PendingPage([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}}, "")
 }
 
 func TestCountingStopsAtItsLimit(t *testing.T) {
@@ -118,22 +119,22 @@ func TestCountingStopsAtItsLimit(t *testing.T) {
 }
 
 // backlog replaces the container that is counted.
-func (w *world) backlog(b commit.Backlog) {
-	w.ops = ops.New(ops.Ports{Documents: w.docs, Backlog: b, Breaker: w.breaker, Counts: w.counts, Stores: w.stores},
+func (w *world) backlog(b commit.Finder) {
+	w.ops = ops.New(ops.Ports{Documents: w.docs, Finder: b, Breaker: w.breaker, Counts: w.counts, Stores: w.stores},
 		ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 }
 
 // slowBacklog answers when its time is over.
-type slowBacklog struct{ commit.Backlog }
+type slowBacklog struct{}
 
-func (slowBacklog) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
-	if statuses[0] != invoice.Failed {
-		if _, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
-			return err
-		}
+func (slowBacklog) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	if q.Statuses[0] != invoice.Failed && continuation == "" {
+		page := oneWaits()
+		page.Next = "more"
+		return page, nil
 	}
 	<-ctx.Done()
-	return fault.Wrap(fault.Infrastructure, "test: waiting", "timeout", "no answer", ctx.Err())
+	return commit.Page{}, fault.Wrap(fault.Infrastructure, "test: waiting", "timeout", "no answer", ctx.Err())
 }
 
 func TestCountingStopsAtItsDeadline(t *testing.T) {
@@ -208,29 +209,23 @@ func TestOldFailuresHideNoPoison(t *testing.T) {
 }
 
 // windowedBacklog has 10,000 failed documents a week ago, and seven now.
-type windowedBacklog struct {
-	commit.Backlog
-	now func() time.Time
-}
+type windowedBacklog struct{ now func() time.Time }
 
-func (b windowedBacklog) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
-	if statuses[0] != invoice.Failed {
-		return nil
+func (b windowedBacklog) Find(_ context.Context, q commit.Query, _ string) (commit.Page, error) {
+	var rows []commit.PendingDoc
+	if q.Statuses[0] != invoice.Failed {
+		return commit.Page{}, nil
 	}
 	for ago, n := range map[time.Duration]int{160 * time.Hour: 10_000, time.Minute: 7} {
 		ts := b.now().Add(-ago).Unix()
-		if ts < from || ts >= to {
-			continue
-		}
-		rows := make([]commit.PendingDoc, n)
-		for i := range rows {
-			rows[i] = commit.PendingDoc{ID: "x", TS: ts, Status: invoice.Failed, FailedAt: time.Unix(ts, 0).UTC().Format("2006-01-02 15:04:05.000000-07:00")}
-		}
-		if more, err := page(rows); err != nil || !more {
-			return err
+		for range n {
+			if ts >= q.From && ts < q.To {
+				at := time.Unix(ts, 0).UTC().Format("2006-01-02 15:04:05.000000-07:00")
+				rows = append(rows, commit.PendingDoc{ID: "x", TS: ts, Status: invoice.Failed, FailedAt: at})
+			}
 		}
 	}
-	return nil
+	return inmem.PendingPage(rows, ""), nil
 }
 
 // The timer counts while the flow is paused or stopped, and asks neither SQL nor the breaker.
@@ -302,7 +297,7 @@ func TestAStatusWaitsShortlyForSQL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := ops.New(ops.Ports{
-			Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Counts: w.counts,
+			Documents: w.docs, Finder: w.docs, Breaker: w.breaker, Counts: w.counts,
 			Stores: func(ctx context.Context) (ops.Stores, error) {
 				<-ctx.Done()
 				return ops.Stores{}, fault.Wrap(fault.Infrastructure, "test: open", "timeout", "no answer", ctx.Err())

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sqlwriter/internal/commit"
 )
 
 const (
@@ -63,7 +65,7 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 	case q.ID != "":
 		return o.whyDocument(ctx, q.ID)
 	}
-	l, err := o.newest(ctx, Search{Line: q.Line, To: maxTS}, othersListed+1)
+	l, err := o.newest(ctx, commit.Query{Line: q.Line, To: maxTS}, othersListed+1)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -218,8 +218,8 @@ func (w *world) call(name string, do func() error) error {
 }
 
 func (w *world) reconciler() *reconcile.Reconcile {
-	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Reconcile(sysName)}
-	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Documents: documentsOf{p}, Mend: p.mend, Breaker: p}, w.options)
+	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Paged(100)}
+	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Finder: documentsOf{p}, Mend: p.mend, Breaker: p}, w.options)
 }
 
 // logTo sends the log of comparisons to a writer.
@@ -341,7 +341,7 @@ func name(key reconcile.Key) string {
 type ports struct {
 	w         *world
 	rows      reconcile.Rows
-	documents reconcile.Documents
+	documents commit.Finder
 }
 
 type (
@@ -376,18 +376,14 @@ func (p rowsOf) Lines(ctx context.Context, ids []int64) (lines []reconcile.Line,
 	return lines, err
 }
 
-func (p documentsOf) Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
-	err = p.w.call("Changed", func() error {
-		docs, next, charge, err = p.documents.Changed(ctx, from, to, size, continuation)
-		return err
-	})
-	return docs, next, charge, err
-}
-
-func (p documentsOf) ReadMany(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error) {
-	require.LessOrEqual(p.w.t, len(ids), 100)
-	err = p.w.call("ReadMany", func() error { docs, charge, err = p.documents.ReadMany(ctx, ids); return err })
-	return docs, charge, err
+func (p documentsOf) Find(ctx context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
+	require.LessOrEqual(p.w.t, len(q.IDs), 100)
+	name := "Changed"
+	if len(q.IDs) > 0 {
+		name = "ReadMany"
+	}
+	err = p.w.call(name, func() error { page, err = p.documents.Find(ctx, q, continuation); return err })
+	return page, err
 }
 
 func (p ports) mend(_ context.Context, comparison string) error {

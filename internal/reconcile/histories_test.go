@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -59,7 +60,7 @@ func (c *comparison) goOn() {
 	c.h.start(func() { c.goOn() }, func(a *actor) {
 		c.a = a
 		r := reconcile.New(reconcile.Ports{
-			Rows: c, Findings: compared{c.findings, c}, Documents: c, Breaker: c,
+			Rows: c, Findings: compared{c.findings, c}, Finder: c, Breaker: c,
 			Mend: func(context.Context, string) error { return nil },
 		}, reconcile.Options{
 			SysName: sysName, Log: zerolog.Nop(), Now: func() time.Time { return c.h.clock },
@@ -153,9 +154,16 @@ func (c *comparison) seen(ids []string) (docs []json.RawMessage) {
 	return docs
 }
 
-func (c *comparison) Changed(_ context.Context, from, to int64, _ int, continuation string) (docs []invoice.Projection, next string, charge float64, err error) {
+func (c *comparison) Find(_ context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
 	if err := c.a.park(); err != nil {
-		return nil, "", 0, err
+		return page, err
+	}
+	page.Charge = 1
+	if len(q.IDs) > 0 {
+		for _, raw := range c.seen(q.IDs) {
+			page.Documents = append(page.Documents, invoice.Projection(raw))
+		}
+		return page, nil
 	}
 	begin, _ := strconv.Atoi(continuation)
 	end := min(begin+2, historyDocs)
@@ -164,21 +172,15 @@ func (c *comparison) Changed(_ context.Context, from, to int64, _ int, continuat
 		ids = append(ids, documentID(n))
 	}
 	for _, raw := range c.seen(ids) {
-		if d := c.h.read(raw); d.TS >= from && d.TS < to+int64(invoice.ClockSkew.Seconds()) { // the database's clock is ahead
-			docs = append(docs, invoice.Projection(raw))
+		if d := c.h.read(raw); d.TS >= q.From && d.TS < q.To+int64(invoice.ClockSkew.Seconds()) { // the database's clock is ahead
+			page.Documents = append(page.Documents, invoice.Projection(raw))
 		}
 	}
-	if end < historyDocs {
-		next = strconv.Itoa(end)
-	}
-	return docs, next, 1, nil
-}
 
-func (c *comparison) ReadMany(_ context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	if err := c.a.park(); err != nil {
-		return nil, 0, err
+	if end < historyDocs {
+		page.Next = strconv.Itoa(end)
 	}
-	return c.seen(ids), 1, nil
+	return page, nil
 }
 
 // compared are the findings of a comparison. What they say of the adoption is the comparison's, and no night begins.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -40,16 +41,21 @@ func (l *look) document(raw []byte) (invoice.Document, bool) {
 func (l *look) read(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
 	docs := map[string]invoice.Document{}
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), documentsAStep) {
-		raws, charge, err := l.p.Documents.ReadMany(ctx, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for _, raw := range raws {
-			if doc, ok := l.document(raw); ok {
-				docs[doc.ID] = doc
+		charge := 0.0
+		q := commit.Query{IDs: chunk, Members: invoice.Members(), Size: commit.MaxPage}
+		err := commit.Each(ctx, l.p.Finder, q, func(page commit.Page) (bool, error) {
+			for _, raw := range page.Documents {
+				if doc, ok := l.document(raw); ok {
+					docs[doc.ID] = doc
+				}
 			}
+			charge += page.Charge
+			return true, nil
+		})
+		if err == nil {
+			err = l.pace.Spend(ctx, charge)
 		}
-		if err := l.pace.Spend(ctx, charge); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
@@ -101,19 +102,21 @@ func (w *oneStep) page(ctx context.Context, at position) (docs []invoice.Documen
 		found, err := w.read(ctx, w.IDs[begin:end])
 		return slices.Collect(maps.Values(found)), next, err
 	}
-	raws, continuation, charge, err := w.p.Documents.Changed(ctx, at.From, at.To, documentsAStep, at.Continuation)
+	found, err := w.p.Finder.Find(ctx, commit.Query{
+		SysName: w.o.SysName, From: at.From, To: at.To, Members: invoice.Members(), Size: documentsAStep,
+	}, at.Continuation)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, raw := range raws {
+	for _, raw := range found.Documents {
 		if doc, ok := w.document(raw); ok {
 			docs = append(docs, doc)
 		}
 	}
-	if continuation != "" {
-		next = &position{From: at.From, To: at.To, Again: at.Again, Continuation: continuation}
+	if found.Next != "" {
+		next = &position{From: at.From, To: at.To, Again: at.Again, Continuation: found.Next}
 	}
-	return docs, next, w.pace.Spend(ctx, charge)
+	return docs, next, w.pace.Spend(ctx, found.Charge)
 }
 
 // rows compares the next lines of the ledger with both tables. Only those that differ are looked at with their documents.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"sqlwriter/internal/invoice"
@@ -107,14 +106,4 @@ type Findings interface {
 	Counts(ctx context.Context) ([]Count, error)
 	// AdoptedAt returns when the ledger was adopted, or declared empty; the zero time when it was not.
 	AdoptedAt(ctx context.Context) (time.Time, error)
-}
-
-// Documents reads the container. Charge is request units. Errors by kind: infrastructure, throttled.
-type Documents interface {
-	// Changed returns a page of the environment's documents, whatever their status, with a _ts in [from, to), at most size, and the
-	// continuation of the next page. "" begins, and ends. Documents have at least the members that invoice.Read uses; one that changes
-	// meanwhile may be missed or come twice. Errors also: document, code "continuation", for an invalid or expired continuation: begin again.
-	Changed(ctx context.Context, from, to int64, size int, continuation string) (docs []invoice.Projection, next string, charge float64, err error)
-	// ReadMany returns those of at most 100 documents that exist, whole, of any environment, in no order.
-	ReadMany(ctx context.Context, ids []string) (docs []json.RawMessage, charge float64, err error)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -21,7 +22,7 @@ const (
 	settled = 10*time.Minute + invoice.ClockSkew
 	// overlap is how far a comparison goes back before the last one began: for what a database lost in a short time.
 	overlap = time.Hour
-	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what Documents.ReadMany takes.
+	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what commit.Query.IDs takes.
 	findingsAStep  = 100
 	documentsAStep = 100
 	// restarts bounds how often a pass begins again because its continuation was lost.
@@ -35,9 +36,9 @@ const (
 
 // Ports are the dependencies of a comparison.
 type Ports struct {
-	Rows      Rows
-	Findings  Findings
-	Documents Documents
+	Rows     Rows
+	Findings Findings
+	Finder   commit.Finder
 	// Mend starts the run that writes again what a night found and nobody edited. It may be repeated: a run that exists is success.
 	// Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 	Mend func(ctx context.Context, comparison string) error

@@ -51,7 +51,7 @@ const (
 // Ports are the dependencies of the use cases.
 type Ports struct {
 	Store     Store
-	Selection Selection
+	Finder    commit.Finder
 	Documents Documents
 	Commit    Committer
 	// Breaker is the one that Commit uses: the store is in the same database.

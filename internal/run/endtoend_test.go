@@ -496,13 +496,13 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			n := 0
 			kind, known := run.Kinds().Find(c.kind)
 			require.True(t, known)
-			err := kind.Preview(t.Context(), w.docs.Selection(7), sysName, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
+			err := kind.Preview(t.Context(), w.docs.Paged(7), sysName, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
 			require.NoError(t, err)
 			require.Equal(t, c.want, n)
 		}
 		n := 0
 		replay, _ := run.Kinds().Find(run.Replay)
-		err := replay.Preview(t.Context(), w.docs.Selection(7), sysName, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
+		err := replay.Preview(t.Context(), w.docs.Paged(7), sysName, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
 

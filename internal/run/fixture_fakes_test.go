@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // fakeWrites replaces documents and Commit in tests of the run alone. A document is applied the first time and unchanged later.
@@ -45,9 +45,11 @@ func (l *fakeWrites) writes() map[string]int {
 
 type spyFakeWrites struct{ i *instance }
 
-// Page returns pages of 1,000.
-func (d spyFakeWrites) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
+// Find returns pages of 1,000.
+func (d spyFakeWrites) Find(ctx context.Context, _ commit.Query, continuation string) (page commit.Page, err error) {
 	const size = 1000
+	var found []commit.PendingDoc
+	next := ""
 	l := d.i.w.fake
 	err = d.i.use(ctx, "Page", false, func() error {
 		at := 0
@@ -66,7 +68,7 @@ func (d spyFakeWrites) Page(ctx context.Context, _ run.Query, continuation strin
 		}
 		return nil
 	})
-	return found, next, err
+	return inmem.PendingPage(found, next), err
 }
 
 func (d spyFakeWrites) ReadMany(ctx context.Context, ids []string) (raws []json.RawMessage, err error) {

@@ -53,11 +53,11 @@ func (w *world) instance(name string) *instance {
 	i.breaker = i.newBreaker()
 	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i}, commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}})
 	ports := run.Ports{
-		Store: spyStore{i}, Selection: spySelection{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
+		Store: spyStore{i}, Finder: spyFinder{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: spyQueue{i, w.runs}, BatchQueue: spyQueue{i, w.batches}, Evidence: spyEvidence{i},
 	}
 	if w.fake != nil {
-		ports.Selection, ports.Documents, ports.Commit = spyFakeWrites{i}, spyFakeWrites{i}, spyFakeWrites{i}
+		ports.Finder, ports.Documents, ports.Commit = spyFakeWrites{i}, spyFakeWrites{i}, spyFakeWrites{i}
 	}
 	o := run.Options{
 		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // The doors are the ports of an instance: each use goes through instance.use.
 type (
 	spyStore     struct{ i *instance }
-	spySelection struct{ i *instance }
+	spyFinder    struct{ i *instance }
 	spyDocuments struct{ i *instance }
 	spySink      struct{ i *instance }
 	spyControl   struct{ i *instance }
@@ -55,16 +56,16 @@ func (d spyStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, aud
 	})
 }
 
-func (d spySelection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
+func (d spyFinder) Find(ctx context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
 	err = d.i.use(ctx, "Page", false, func() error {
-		found, next, err = d.i.w.docs.Selection(d.i.w.pages).Page(ctx, q, continuation)
+		page, err = d.i.w.docs.Paged(cmp.Or(d.i.w.pages, commit.MaxPage)).Find(ctx, q, continuation)
 		d.i.w.mu.Lock()
 		defer d.i.w.mu.Unlock()
-		d.i.w.unsavedIDs += len(found)
+		d.i.w.unsavedIDs += len(page.Documents)
 		d.i.w.maxUnsavedIDs = max(d.i.w.maxUnsavedIDs, d.i.w.unsavedIDs)
 		return err
 	})
-	return found, next, err
+	return page, err
 }
 
 func (d spyDocuments) Read(ctx context.Context, id string) (raw json.RawMessage, err error) {

@@ -125,8 +125,10 @@ func (b base) kindOf(r Run) (KindRow, error) {
 }
 
 // query translates the filter for the container.
-func (k KindRow) query(f Filter, sysName string, began time.Time) Query {
-	q := Query{SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix()}
+func (k KindRow) query(f Filter, sysName string, began time.Time) commit.Query {
+	q := commit.Query{
+		SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix(), Members: commit.PendingMembers(), Size: commit.MaxPage,
+	}
 	if len(f.Statuses) == 0 {
 		q.Statuses = k.Statuses
 	}
@@ -181,20 +183,18 @@ func (k KindRow) Leaves(doc invoice.Document, f Filter, sysName string, now time
 	return "it is " + doc.State.StatusFound
 }
 
-// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as Selection.Page.
-func (k KindRow) Preview(ctx context.Context, s Selection, sysName string, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
-	for continuation := ""; ; {
-		found, next, err := s.Page(ctx, k.query(f, sysName, now), continuation)
+// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as commit.Finder.
+func (k KindRow) Preview(ctx context.Context, finder commit.Finder, sysName string, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
+	return commit.Each(ctx, finder, k.query(f, sysName, now), func(page commit.Page) (more bool, err error) {
+		docs, err := commit.PendingDocs(page.Documents)
 		if err != nil {
-			return err
+			return false, err
 		}
-		for _, doc := range found {
+		for _, doc := range docs {
 			if k.takes(f, doc, now) && !each(doc) {
-				return nil
+				return false, nil
 			}
 		}
-		if continuation = next; next == "" {
-			return nil
-		}
-	}
+		return true, nil
+	})
 }

@@ -8,15 +8,6 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// Selection finds the documents of a run, page by page.
-type Selection interface {
-	// Page returns matching documents and the continuation of the next page. "" starts a search, and is returned after the last page. A
-	// page has at most 1,000 documents in no order, and may be empty before the last. Documents that change during the search may be
-	// missed or returned twice. Statuses match as in commit.Backlog. Errors by kind: document, code "continuation", when the
-	// continuation is invalid or expired and the search must restart; infrastructure, throttled.
-	Page(ctx context.Context, q Query, continuation string) (found []commit.PendingDoc, next string, err error)
-}
-
 // Outgoing is a message to send.
 type Outgoing struct {
 	// ID identifies duplicates: 1 to 128 characters.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
 
@@ -152,7 +153,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 			return err
 		}
 	} else {
-		page, next, err := s.p.Selection.Page(ctx, s.kind.query(s.filter, s.o.SysName, s.run.StartedAt), s.watermark.Continuation)
+		page, err := s.p.Finder.Find(ctx, s.kind.query(s.filter, s.o.SysName, s.run.StartedAt), s.watermark.Continuation)
 		if fault.CodeOf(err) == "continuation" && s.watermark.Restarts < maxRestarts {
 			s.watermark = watermark{Restarts: s.watermark.Restarts + 1}
 			return nil
@@ -160,8 +161,12 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		if err != nil {
 			return err
 		}
-		s.next = next
-		for _, doc := range page {
+		s.next = page.Next
+		docs, err := commit.PendingDocs(page.Documents)
+		if err != nil {
+			return err
+		}
+		for _, doc := range docs {
 			if s.kind.takes(s.filter, doc, s.o.Now()) {
 				found = append(found, doc.ID)
 			}

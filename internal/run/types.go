@@ -356,11 +356,3 @@ const (
 	LevelWarn  = "WARN"
 	LevelError = "ERROR"
 )
-
-// Query selects an environment's documents by status and time.
-type Query struct {
-	SysName  string
-	Statuses []invoice.Status
-	// From and To (exclusive) bound _ts, in seconds.
-	From, To int64
-}

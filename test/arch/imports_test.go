@@ -62,7 +62,7 @@ func directions() []direction {
 		{"test/emulators/azurite", []string{"test/emulators/loopback"}, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
 		{"internal/retention", []string{"internal/fault"}, nil, "what is deleted when is a rule: it knows no database"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
-		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
+		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/commit", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
 		{"internal/ops", []string{"internal/condition", "internal/events", "internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, []string{"golang.org/x/sync/errgroup"}, "what operators do is a use case: it knows no SDK"},
 		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},

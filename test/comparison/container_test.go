@@ -9,8 +9,6 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 	"sqlwriter/test/inmem"
@@ -19,8 +17,7 @@ import (
 // container is one with documents, for the product and for other programs.
 type container struct {
 	documents commit.Documents
-	compared  reconcile.Documents
-	selection run.Selection
+	finder    commit.Finder
 	// put stores a document whole, remove deletes one.
 	put    func(t testing.TB, doc json.RawMessage)
 	remove func(t testing.TB, id string)
@@ -32,7 +29,7 @@ type container struct {
 func inMemoryContainer(_ testing.TB, now func() time.Time) container {
 	docs := inmem.NewDocuments(now)
 	return container{
-		documents: docs, compared: docs.Reconcile(sysName), selection: docs.Selection(0), requests: func() int { return 0 },
+		documents: docs, finder: docs.Paged(100), requests: func() int { return 0 },
 		put:    func(t testing.TB, doc json.RawMessage) { t.Helper(); require.NoError(t, docs.Put(doc)) },
 		remove: func(_ testing.TB, id string) { docs.Delete(id) },
 	}
@@ -52,7 +49,7 @@ func emulated(t testing.TB, now func() time.Time) container {
 	t.Cleanup(c.Close)
 	results := server.Results(t, cosmosDatabase, cosmosContainer)
 	return container{
-		documents: c, compared: c.Reconcile(sysName), selection: c.Selection(), connection: server.ConnectionString,
+		documents: c, finder: c, connection: server.ConnectionString,
 		requests: func() (n int) {
 			for _, s := range server.Server.Stats() {
 				n += s.Requests

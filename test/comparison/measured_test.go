@@ -20,8 +20,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -76,11 +76,11 @@ func TestANightOfAnotherProcess(t *testing.T) {
 		c, err := cosmos.Open(cosmos.Options{Connection: job.Connection, Database: cosmosDatabase, Container: cosmosContainer})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
-		return container{documents: c, compared: c.Reconcile(sysName)}
+		return container{documents: c, finder: c}
 	})
 	w.pass(job.Ahead)
 	w.db.rows, w.db.Findings = countedRows{w.db.rows, &u}, countedFindings{w.db.Findings, &u}
-	w.container.compared = countedDocuments{w.container.compared, &u}
+	w.container.finder = countedFinder{w.container.finder, &u}
 	stop := watchHeap(&u.Heap)
 	began := time.Now()
 	w.finish(job.Run)
@@ -177,21 +177,15 @@ func (c countedFindings) AdoptedAt(ctx context.Context) (time.Time, error) {
 	return c.Findings.AdoptedAt(ctx)
 }
 
-type countedDocuments struct {
-	reconcile.Documents
+type countedFinder struct {
+	commit.Finder
 	u *used
 }
 
-func (c countedDocuments) Changed(ctx context.Context, from, to int64, size int, at string) ([]invoice.Projection, string, float64, error) {
-	docs, next, charge, err := c.Documents.Changed(ctx, from, to, size, at)
-	c.u.Units += charge
-	return docs, next, charge, err
-}
-
-func (c countedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	docs, charge, err := c.Documents.ReadMany(ctx, ids)
-	c.u.Units += charge
-	return docs, charge, err
+func (c countedFinder) Find(ctx context.Context, q commit.Query, at string) (commit.Page, error) {
+	page, err := c.Finder.Find(ctx, q, at)
+	c.u.Units += page.Charge
+	return page, err
 }
 
 // elsewhere has another process execute a comparison.
@@ -369,7 +363,7 @@ func (b *beside) drainBeside() (took time.Duration) {
 	begun, over := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	compares := reconcile.New(reconcile.Ports{
-		Rows: b.db.rows, Findings: asked{b.db.Findings}, Documents: b.container.compared, Breaker: b.breaker,
+		Rows: b.db.rows, Findings: asked{b.db.Findings}, Finder: b.container.finder, Breaker: b.breaker,
 		Mend: func(context.Context, string) error { return nil },
 	}, reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: b.now, RequestUnits: requestUnits})
 	go func() {

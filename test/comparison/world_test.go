@@ -75,7 +75,7 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 // opens makes what operators use.
 func (w *world) opens() {
 	w.ops = ops.New(ops.Ports{
-		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Selection: w.container.selection, Counts: &inmem.Counts{},
+		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Finder: w.container.finder, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Runs: w.db.runs, Findings: w.db, Executor: w.executor(), Check: func(context.Context) error { return nil },
@@ -249,7 +249,7 @@ func value(l reconcile.Line, table invoice.Table, column string) string {
 
 func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: w.db.rows, Findings: asked{w.db.Findings}, Documents: w.container.compared, Mend: w.ops.MendFindings, Breaker: w.breaker,
+		Rows: w.db.rows, Findings: asked{w.db.Findings}, Finder: w.container.finder, Mend: w.ops.MendFindings, Breaker: w.breaker,
 	}, w.options)
 }
 
@@ -260,7 +260,7 @@ func (a asked) Begin(context.Context, reconcile.Comparison) (bool, error) { retu
 
 func (w *world) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
-		Store: w.db.runs, Selection: w.container.selection, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
+		Store: w.db.runs, Finder: w.container.finder, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
 	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
 }
 

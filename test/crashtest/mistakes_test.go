@@ -114,8 +114,8 @@ func mistakes() []mistake {
 			return p
 		}},
 		{"error.json is not kept", "G7", poisonPath(), onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} })},
-		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.RetryScheduled}; return p }},
-		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.Pending}; return p }},
+		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.finder = blind{p.finder, invoice.RetryScheduled}; return p }},
+		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.finder = blind{p.finder, invoice.Pending}; return p }},
 	}
 }
 
@@ -232,16 +232,16 @@ func (e lossy) Keep(ctx context.Context, name string, content []byte) error {
 
 // blind does not find a status.
 type blind struct {
-	commit.Backlog
+	commit.Finder
 	status invoice.Status
 }
 
-func (b blind) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
-	seen := slices.DeleteFunc(slices.Clone(statuses), func(s invoice.Status) bool { return s == b.status })
-	return b.Backlog.PendingDocs(ctx, sysName, seen, from, to, page)
-}
-
-func (b blind) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
-	found, next, err := b.Backlog.Page(ctx, q, continuation)
-	return slices.DeleteFunc(found, func(w commit.PendingDoc) bool { return w.Status == b.status }), next, err
+func (b blind) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	page, err := b.Finder.Find(ctx, q, continuation)
+	docs, malformed := commit.PendingDocs(page.Documents)
+	if malformed != nil {
+		return commit.Page{}, malformed
+	}
+	docs = slices.DeleteFunc(docs, func(w commit.PendingDoc) bool { return w.Status == b.status })
+	return inmem.PendingPage(docs, page.Next), err
 }

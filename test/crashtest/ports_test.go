@@ -20,7 +20,7 @@ type ports struct {
 	sink     commit.Sink
 	control  breaker.ControlStore
 	evidence commit.Evidence
-	backlog  commit.Backlog
+	finder   commit.Finder
 }
 
 // instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.
@@ -186,25 +186,10 @@ func (p evidence) Keep(ctx context.Context, name string, content []byte) error {
 	return err
 }
 
-type backlog struct{ i *instance }
+type finder struct{ i *instance }
 
-func (p backlog) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
-	_, err := call(ctx, p.i, "backlog.Waiting", "", only(func() error {
-		return p.i.w.real.backlog.PendingDocs(ctx, sysName, statuses, from, to, page)
-	}))
-	return err
-}
-
-func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
-	type page struct {
-		found []commit.PendingDoc
-		next  string
-	}
-	answer, err := call(ctx, p.i, "backlog.Page", string(q.Window), func() (page, error) {
-		found, next, err := p.i.w.real.backlog.Page(ctx, q, continuation)
-		return page{found, next}, err
-	})
-	return answer.found, answer.next, err
+func (p finder) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	return call(ctx, p.i, "backlog.Page", string(q.Window), func() (commit.Page, error) { return p.i.w.real.finder.Find(ctx, q, continuation) })
 }
 
 // wait is a use of the clock, and a place to lose the turn.

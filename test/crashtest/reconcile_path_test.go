@@ -2,12 +2,12 @@ package crashtest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -91,7 +91,7 @@ func compared(id string) wish {
 // reconciler compares by the ports of an instance.
 func (r *runs) reconciler(i *instance) *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: rows{i}, Findings: findings{i}, Documents: documentsToCompare{i}, Mend: mender{i}.mend, Breaker: i.breaker,
+		Rows: rows{i}, Findings: findings{i}, Finder: documentsToCompare{i}, Mend: mender{i}.mend, Breaker: i.breaker,
 	}, reconcile.Options{SysName: sysName, Log: r.w.log, Now: r.w.now, Wait: i.wait})
 }
 
@@ -179,28 +179,13 @@ func (p findings) real() reconcile.Findings { return p.i.w.runs.findings }
 
 type documentsToCompare struct{ i *instance }
 
-func (p documentsToCompare) Changed(ctx context.Context, from, to int64, size int, continuation string) ([]invoice.Projection, string, float64, error) {
-	a, err := call(ctx, p.i, "compared.Changed", "", func() (page triple[[]invoice.Projection, string, float64], err error) {
-		page.a, page.b, page.c, err = p.real().Changed(ctx, from, to, size, continuation)
-		return page, err
-	})
-	return a.a, a.b, a.c, err
+func (p documentsToCompare) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	method := "Changed"
+	if len(q.IDs) > 0 {
+		method = "ReadMany"
+	}
+	return call(ctx, p.i, "compared."+method, strings.Join(q.IDs, " "), func() (commit.Page, error) { return p.i.w.docs.Paged(100).Find(ctx, q, continuation) })
 }
-
-func (p documentsToCompare) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, float64, error) {
-	return answer(ctx, p, "ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, float64, error) { return p.real().ReadMany(ctx, ids) })
-}
-
-// answer gives documents with their charge.
-func answer[T any](ctx context.Context, p documentsToCompare, method, about string, do func() ([]T, float64, error)) ([]T, float64, error) {
-	a, err := call(ctx, p.i, "compared."+method, about, func() (docs pair[[]T, float64], err error) {
-		docs.a, docs.b, err = do()
-		return docs, err
-	})
-	return a.a, a.b, err
-}
-
-func (p documentsToCompare) real() reconcile.Documents { return p.i.w.docs.Reconcile(sysName) }
 
 // mender starts runs as an operator does.
 type mender struct{ i *instance }

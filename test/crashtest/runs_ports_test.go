@@ -43,15 +43,14 @@ func shortID(id string) string {
 // selection finds a run's documents.
 type selection struct{ i *instance }
 
-func (p selection) Page(ctx context.Context, q run.Query, continuation string) ([]commit.PendingDoc, string, error) {
+func (p selection) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
 	p.i.beat()
-	a, err := call(ctx, p.i, "selection.Page", "", func() (found pair[[]commit.PendingDoc, string], err error) {
+	return call(ctx, p.i, "selection.Page", "", func() (commit.Page, error) {
 		p.i.w.runs.asked(p.i, continuation)
-		found.a, found.b, err = p.i.w.runs.pages.Page(ctx, q, continuation)
-		p.i.w.runs.given(p.i, continuation, found.a)
-		return found, err
+		page, err := p.i.w.runs.pages.Find(ctx, q, continuation)
+		p.i.w.runs.given(p.i, continuation, page.Documents)
+		return page, err
 	})
-	return a.a, a.b, err
 }
 
 // reader reads the documents of a batch.

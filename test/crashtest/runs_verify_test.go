@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/conformance"
 )
@@ -120,13 +121,17 @@ func (r *runs) asked(i *instance, continuation string) {
 }
 
 // given is called for every page that was given.
-func (r *runs) given(i *instance, continuation string, found []commit.PendingDoc) {
+func (r *runs) given(i *instance, continuation string, found []invoice.Projection) {
 	l := r.leases[i]
 	if l == nil {
 		return
 	}
 	key := l.run.ID + " " + continuation
-	for _, w := range found { // one that another took meanwhile is missing from a later answer, and never gets a row
+	docs, err := commit.PendingDocs(found)
+	if err != nil {
+		panic(err)
+	}
+	for _, w := range docs { // one that another took meanwhile is missing from a later answer, and never gets a row
 		if !slices.Contains(r.pagesOf[key], w.ID) {
 			r.pagesOf[key] = append(r.pagesOf[key], w.ID)
 		}
@@ -162,7 +167,7 @@ func placeOf(watermark string) place {
 	return p
 }
 
-// pageOf reads a continuation of inmem.Selection.
+// pageOf reads a continuation of inmem.Documents.
 func pageOf(continuation string) place {
 	_, digits, _ := strings.Cut(continuation, ":")
 	id, err := hex.DecodeString(digits)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
@@ -61,7 +62,7 @@ type runs struct {
 	storeOrMistake run.Store
 	// findings are kept beside it; they may be a deliberate mistake too.
 	findings reconcile.Findings
-	pages    run.Selection
+	pages    commit.Finder
 	// runQ and batchQ are the queues, in the order in which the host looks at them.
 	runQ, batchQ *bus
 	wishes       []wish
@@ -100,7 +101,7 @@ type lease struct {
 
 func newRuns(w *world, p *runsPath) *runs {
 	r := &runs{
-		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Selection(p.page), wishes: slices.Clone(p.wishes),
+		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Paged(p.page), wishes: slices.Clone(p.wishes),
 		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, deadLetterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
@@ -113,7 +114,7 @@ func newRuns(w *world, p *runsPath) *runs {
 // equip gives an instance the use cases of runs.
 func (r *runs) equip(i *instance) {
 	p := run.Ports{
-		Store: runStore{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
+		Store: runStore{i}, Finder: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{

@@ -122,7 +122,7 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidenceOn(w.now)
-	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs}
+	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, finder: w.docs}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
 	}
@@ -197,7 +197,7 @@ func (w *world) start() *instance {
 		SysName: sysName, Location: zone, Now: w.now, Draw: draw, Parallel: 1, Log: w.log,
 		Wait: i.wait, Breaker: i.breaker, Evidence: evidence{i}, Container: "AI_PROCESS_LOGS", AppVersion: build,
 	})
-	i.recover = commit.NewRecover(i.commit, backlog{i})
+	i.recover = commit.NewRecover(i.commit, finder{i})
 	if w.runs != nil {
 		w.runs.equip(i)
 	}

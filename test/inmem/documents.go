@@ -30,15 +30,15 @@ type Documents struct {
 	// stored holds the members of each document as they were written, undecoded; slots are its keys, sorted. See slotOf.
 	stored map[string]map[string]json.RawMessage
 	slots  []string
-	// pending is the index of the searches, so that they need not decode every document.
-	pending map[string]candidate
+	// states is the index of the searches, so that they need not decode every document.
+	states map[string]searched
 	// writes numbers the etags.
 	writes int64
 }
 
 // NewDocuments makes an empty container whose _ts come from now.
 func NewDocuments(now func() time.Time) *Documents {
-	return &Documents{now: now, stored: map[string]map[string]json.RawMessage{}, pending: map[string]candidate{}}
+	return &Documents{now: now, stored: map[string]map[string]json.RawMessage{}, states: map[string]searched{}}
 }
 
 // Put writes a whole document, new or over an old one, as the programs that produce results do; _etag and _ts are set
@@ -121,7 +121,7 @@ func (d *Documents) DeleteUnder(id, key string) {
 
 func (d *Documents) drop(slot string) {
 	delete(d.stored, slot)
-	delete(d.pending, slot)
+	delete(d.states, slot)
 	d.slots = slices.DeleteFunc(d.slots, func(other string) bool { return other == slot })
 }
 
@@ -224,7 +224,7 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 			Reason: fmt.Sprintf("the document would have %d bytes, at most %d are allowed", len(doc), maxDocument),
 		}
 	}
-	seen, err := candidateOf(id, members)
+	seen, err := searchedOf(id, members)
 	if err != nil {
 		return "", err
 	}
@@ -232,7 +232,7 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 		d.slots = slices.Insert(d.slots, at, slot)
 	}
 	d.writes++
-	d.stored[slot], d.pending[slot] = members, seen
+	d.stored[slot], d.states[slot] = members, seen
 	return etag, nil
 }
 

@@ -156,7 +156,7 @@ func table() []mutant {
 		// The windows of the recovery timer: the heartbeat first, fair shares, and each goes on where it stopped.
 		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", commit, "TestATickFindsAnOutageByItself"},
 		{"one window takes all the failures of a tick", recovery, "mostFailing*w.quarters()/4)", "mostFailing)", commit, "TestTheFailuresOfATickAreShared"},
-		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = page\n", "	r.stopped[w] = \"\"\n", commit, "TestTheFailuresOfATickAreShared"},
+		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n", "	r.stopped[w] = place{}\n", commit, "TestTheFailuresOfATickAreShared"},
 		// The order of evidence: it is whole before its document fails, and it is of the document that was tried.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,

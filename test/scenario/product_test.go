@@ -49,7 +49,7 @@ func newProduct(i *instance) product {
 		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause, PartsAtOnce: 4,
 	})
 	ports := run.Ports{
-		Store: storeSpy{i}, Selection: w.docs.Selection(0), Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,
+		Store: storeSpy{i}, Finder: w.docs, Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,
 		RunQueue: w.runs, BatchQueue: w.batches, Evidence: w.evidence,
 	}
 	o := run.Options{SysName: sysName, Instance: i.name, Log: w.log, Now: i.now, Wait: pause}
@@ -57,7 +57,7 @@ func newProduct(i *instance) product {
 		breaker: b, commit: committer, recover: commit.NewRecover(committer, w.docs),
 		manager: run.NewManager(ports, o), workers: run.NewWorkers(ports, o), recovery: run.NewRecovery(ports, o),
 		ops: ops.New(ops.Ports{
-			Documents: documentsSpy{w.docs, i}, Backlog: w.docs, Breaker: b, RunQueue: w.runs, Selection: w.docs.Selection(0), Search: w.docs,
+			Documents: documentsSpy{w.docs, i}, Finder: w.docs, Breaker: b, RunQueue: w.runs,
 			Stores: func(context.Context) (ops.Stores, error) {
 				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}, Check: func(context.Context) error { return nil }}, nil
 			},

@@ -1,95 +1,89 @@
 package cosmos_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
-	"sqlwriter/test/emulators/cosmosdb/provision"
 )
 
-func TestSelection(t *testing.T) {
+func TestFinder(t *testing.T) {
 	for name, change := range map[string]func(*cosmosdb.Options){
 		"two ranges, every third page empty":   func(*cosmosdb.Options) {},
 		"seven ranges, every other page empty": func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 7, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conformance.TestSelection(t, func(t *testing.T) conformance.SelectionHarness {
+			conformance.TestFinder(t, func(t *testing.T) conformance.FinderHarness {
 				server := cosmosdbtest.Start(t, change)
-				return selectionOf(t, cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
+				open := func(t testing.TB) *cosmos.Container {
+					t.Helper()
+					c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
+					require.NoError(t, err)
+					t.Cleanup(c.Close)
+					return c
+				}
+				c := open(t)
+				server.Container(t, database, container, "/id") // a request may have an id that no key can have
+				return conformance.FinderHarness{
+					Finder: c, Restarted: func(t testing.TB) commit.Finder { t.Helper(); return open(t) }, DocumentsHarness: documentsOf(c),
+				}
 			})
 		})
 	}
 }
 
-func TestSelectionOnARealAccount(t *testing.T) {
+func TestFinderOnARealAccount(t *testing.T) {
 	needRealAccount(t)
-	conformance.TestSelection(t, func(t *testing.T) conformance.SelectionHarness {
+	conformance.TestFinder(t, func(t *testing.T) conformance.FinderHarness {
 		c := onRealAccount(t)
-		return conformance.SelectionHarness{Selection: c.Selection(), Restarted: func(testing.TB) run.Selection { return c.Selection() }, DocumentsHarness: documentsOf(c)}
+		return conformance.FinderHarness{Finder: c, Restarted: func(testing.TB) commit.Finder { return c }, DocumentsHarness: documentsOf(c)}
 	})
 }
 
-// selectionOf is the harness of a container.
-func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
-	t.Helper()
-	open := func(t testing.TB) *cosmos.Container {
-		t.Helper()
-		c, err := cosmos.Open(o)
-		require.NoError(t, err)
-		t.Cleanup(c.Close)
-		return c
-	}
-	c := open(t)
-	require.NoError(t, provision.Make(t.Context(), o.Connection, o.Database, provision.Results(o.Container)))
-	return conformance.SelectionHarness{
-		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: emulated(t, o.Connection, c),
-	}
-}
-
 // pending asks for the pending documents in the environment of submitted documents.
-func pending() run.Query {
-	return run.Query{SysName: "web", Statuses: []invoice.Status{invoice.Pending}, To: 1 << 40}
+func pending() commit.Query {
+	return commit.Query{SysName: "web", Statuses: []invoice.Status{invoice.Pending}, To: 1 << 40, Members: commit.PendingMembers(), Size: commit.MaxPage}
 }
 
 // begun gives the continuation of a first page.
 func begun(t *testing.T, c *cosmos.Container) string {
 	t.Helper()
-	_, next, err := c.Selection().Page(t.Context(), pending(), "")
+	page, err := c.Find(t.Context(), pending(), "")
 	require.NoError(t, err)
-	require.NotEmpty(t, next)
-	return next
+	require.NotEmpty(t, page.Next)
+	return page.Next
 }
 
 func TestAPageIsOneRequest(t *testing.T) {
 	server, c := start(t)
 	next := begun(t, c)
-	_, _, err := c.Selection().Page(t.Context(), pending(), next)
+	_, err := c.Find(t.Context(), pending(), next)
 	require.NoError(t, err)
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container))
-	_, _, err = c.Selection().Page(t.Context(), run.Query{SysName: "web", To: 1 << 40}, "")
-	require.NoError(t, err)
-	_, _, err = c.Selection().Page(t.Context(), pending(), "garbage")
+	_, err = c.Find(t.Context(), pending(), "garbage")
 	require.Error(t, err)
-	for _, q := range []run.Query{
-		{SysName: "dev", Statuses: pending().Statuses, To: pending().To},
-		{SysName: "web", Statuses: pending().Statuses, From: 1, To: pending().To},
-		{SysName: "web", Statuses: []invoice.Status{invoice.Failed}, To: pending().To},
+	for _, change := range []func(*commit.Query){
+		func(q *commit.Query) { q.SysName = "dev" },
+		func(q *commit.Query) { q.From = 1 },
+		func(q *commit.Query) { q.Members = []string{"id"} },
 	} {
-		_, _, err = c.Selection().Page(t.Context(), q, next)
-		require.Error(t, err, "the service does not promise to notice")
+		q := pending()
+		change(&q)
+		_, err = c.Find(t.Context(), q, next)
+		require.Equal(t, "continuation", fault.CodeOf(err), "the service does not promise to notice: %v", err)
 	}
-	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "no request without statuses, nor with an invalid continuation")
+	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "no request with an invalid continuation")
 }
 
 // The service may refuse a continuation that this package made, for example after a restore.
@@ -98,7 +92,7 @@ func TestAContinuationThatTheServiceRefuses(t *testing.T) {
 	next := begun(t, c)
 	mark, _, _ := strings.Cut(next, ":")
 	server.Server.ResetStats()
-	_, _, err := c.Selection().Page(t.Context(), pending(), mark+":garbage")
+	_, err := c.Find(t.Context(), pending(), mark+":garbage")
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
 	require.Equal(t, "continuation", fault.CodeOf(err))
 	require.Equal(t, 1, server.Server.Count(cosmosdb.OpQuery, container), "the service refused it, once")
@@ -124,13 +118,13 @@ func TestAPageThatFailsIsNotAContinuation(t *testing.T) {
 			server.Server.ClearFaults()
 			want.rule.Op = cosmosdb.OpQuery
 			fail(t, server, want.rule)
-			_, _, err := c.Selection().Page(t.Context(), pending(), want.continuation)
+			_, err := c.Find(t.Context(), pending(), want.continuation)
 			require.Equal(t, want.kind, fault.KindOf(err), "%v", err)
 			require.Equal(t, want.code, fault.CodeOf(err))
 		})
 	}
 	server.Server.ClearFaults()
-	_, _, err := c.Selection().Page(t.Context(), pending(), next)
+	_, err := c.Find(t.Context(), pending(), next)
 	require.NoError(t, err, "the continuation is as good as before")
 }
 
@@ -144,8 +138,34 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	server.Results(t, database, container)
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Hold: cosmosdb.Before})
 	begun := time.Now()
-	_, _, err = c.Selection().Page(t.Context(), pending(), "")
+	_, err = c.Find(t.Context(), pending(), "")
 	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
 	require.Less(t, time.Since(begun), 10*time.Second, "the page's timeout, not another one")
 	server.Server.ClearFaults()
+}
+
+// A document may have 2 MB, so what nobody reads does not travel.
+func TestOnlyTheMembersThatWereAskedForTravel(t *testing.T) {
+	_, c := start(t)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker",
+		"sql_writer":{"status":"pending","last_error":"marker","attempts":[{"at":"x","error":"marker"},{"at":"marker"}]}}`), false))
+	for _, want := range []struct {
+		members []string
+		found   string
+	}{
+		{[]string{"id"}, `{"id":"a"}`},
+		{[]string{"id", "post-processing"}, `{"id":"a"}`},
+		{[]string{"sql_writer.status", "id", "sql_writer.attempts[0].at"}, `{"id":"a","sql_writer":{"status":"pending","attempts":[{"at":"x"}]}}`},
+		{[]string{"sql_writer.failed_at", "invoice_details_from_rpa.IVCE_DTL_UID"}, `{"sql_writer":{},"invoice_details_from_rpa":{}}`},
+	} {
+		q := pending()
+		q.Members = want.members
+		var found []invoice.Projection
+		require.NoError(t, commit.Each(t.Context(), c, q, func(page commit.Page) (bool, error) {
+			found = append(found, page.Documents...)
+			return true, nil
+		}))
+		require.Len(t, found, 1)
+		require.JSONEq(t, want.found, string(found[0]))
+	}
 }
