@@ -50,7 +50,7 @@ type cli struct {
 	Explain  explainCommand   `cmd:"" help:"Explain an error code: meaning, cost, what happens next, what to do."`
 	Document documentCommands `cmd:"" help:"Documents: find them, explain them, try them again."`
 	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: pause, resume."`
-	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply, reconcile."`
+	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
 	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, compare."`
 	Evidence evidenceCommands `cmd:"" help:"The evidence of poison messages: show, get, put a deleted document back."`

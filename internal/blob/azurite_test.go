@@ -92,10 +92,10 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-func TestReconcileEvidence(t *testing.T) {
+func TestEvidenceFiles(t *testing.T) {
 	t.Parallel()
 	server := azuriteOf(t)
-	conformance.TestReconcileEvidence(t, func(t *testing.T) conformance.ReconcileEvidenceHarness {
+	conformance.TestEvidenceFiles(t, func(t *testing.T) conformance.EvidenceFilesHarness {
 		name := newContainer()
 		view := openVendorView(t, server, name)
 		// Another environment's files are in no listing.
@@ -103,7 +103,7 @@ func TestReconcileEvidence(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		require.NoError(t, other.Keep(t.Context(), "failed/1/a/20-f/metadata.json", []byte("{}")))
-		return conformance.ReconcileEvidenceHarness{
+		return conformance.EvidenceFilesHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
 			Read:     func(t testing.TB, file string) ([]byte, bool) { return view.read(t, "web/"+file) },
 		}

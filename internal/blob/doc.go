@@ -1,14 +1,14 @@
-// Package blob keeps evidence and reports in a container of Azure Blob Storage, on azblob v1.8.0. It implements commit.Evidence and
-// reconcile.Evidence.
+// Package blob keeps evidence in a container of Azure Blob Storage, on azblob v1.8.0. It implements commit.Evidence and
+// ops.EvidenceStore.
 //
 // A file of evidence is one block blob, {sys_name}/{name}, written by a single PUT with If-None-Match: *. The service stores it whole
 // or not at all, and never replaces a file. "The file exists" counts as success, whichever instance wrote it
-// (docs/facts.md F85). A report, reports/{sys_name}/{name}, is written by a PUT that replaces an older one.
+// (docs/facts.md F85).
 //
 // # Retries
 //
-// If-None-Match makes a second PUT of evidence harmless; listings, deletions and reports may be repeated anyway. azcore may therefore retry every call without an answer, and 408, 429, 500,
-// 502, 503 and 504. It retries three times, after 0.2, 0.6 and 1.4 s, or after the Retry-After when that is at most 2 s. A
+// If-None-Match makes a second PUT harmless, and a listing may be repeated. azcore may therefore retry every call without an
+// answer, and 408, 429, 500, 502, 503 and 504. It retries three times, after 0.2, 0.6 and 1.4 s, or after the Retry-After when that is at most 2 s. A
 // retry after a lost acknowledgement gets a 409 for its own file, which counts as success.
 //
 // One try has half of the call's time, so that a hanging connection leaves time for another try. A wait that might outlast
@@ -22,6 +22,6 @@
 //
 // # Rights
 //
-// Keep and Read need the rights to create, to write and to read, Episodes, Newest and Remove also to list, Remove also to delete. An
-// identity with the role Storage Blob Data Contributor has them all; a shared access signature names each (rcwdl).
+// Keep and Read need the rights to create, to write and to read, FilesBelow also to list. An identity with the role Storage
+// Blob Data Contributor has them all; a shared access signature names each (rcwl).
 package blob

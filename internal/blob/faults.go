@@ -44,6 +44,6 @@ func answers() []fault.Row {
 func evidenceWaits() fault.Consequence {
 	return fault.Consequence{
 		Spends: fault.Nothing,
-		Next:   "the poison message waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again",
+		Next:   "the poison message waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again after 2 min",
 	}
 }

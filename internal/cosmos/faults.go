@@ -96,7 +96,7 @@ func own(kind fault.Kind) fault.Consequence {
 	case fault.Throttled:
 		return fault.Consequence{
 			Spends: fault.Nothing,
-			Next:   "after the wait that the account asks for, 3 times, each at most 2 s; then the host offers the batch again every 10 s, 20 times at most, and the recovery timer takes what is left; the breaker does not count it",
+			Next:   "after the wait that the account asks for, 3 times, each at most 2 s; then the host offers the batch again every 10 s; the 21st time leaves the rest to the recovery timer; a batch of a run is deferred; the breaker does not count it",
 		}
 	}
 	return offeredAgain()
@@ -104,7 +104,7 @@ func own(kind fault.Kind) fault.Consequence {
 
 // offeredAgain is the consequence of an error of the service. The breaker ignores it, because it protects SQL only.
 func offeredAgain() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, 20 times at most, and the recovery timer takes what is left; the breaker does not count it"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the 21st time leaves the rest to the recovery timer; a batch of a run is deferred; the breaker does not count it"}
 }
 
 // left is the consequence when an outcome cannot be recorded.

@@ -3,7 +3,7 @@
 //
 //   - Dependency: a service that every document needs fails. No document is blamed, and no retry is spent.
 //   - Attempt: this try lost a race and is repeated at once. A document that keeps losing alone is postponed.
-//   - Document: this document cannot be written as it is. It spends one of its retries if others got through after it.
+//   - Document: this document cannot be written as it is. It spends one of its retries.
 //
 // ConditionRules lists the conditions that override the kind. With OwnWhenAlone (contention) and OthersAnswered
 // (infrastructure) a document that fails alone pays, although its kind blames no document. Where a code differs from
@@ -48,7 +48,7 @@ const (
 	ScopeDependency Scope = "dependency"
 	// ScopeAttempt: the try is repeated at once, a few times.
 	ScopeAttempt Scope = "attempt"
-	// ScopeDocument: the document spends one retry if others were written after its failure.
+	// ScopeDocument: the document spends one retry.
 	ScopeDocument Scope = "document"
 )
 
@@ -56,7 +56,7 @@ const (
 type Rule struct {
 	Kind  Kind
 	Scope Scope
-	// SpendsRetry is true when the document's retry_count grows after others were written.
+	// SpendsRetry is true when the document's retry_count grows.
 	SpendsRetry bool
 	// When tells operators when the work is tried again.
 	When string

@@ -157,7 +157,7 @@ func ConditionRules() []ConditionRule {
 			Nothing, "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
 		{Unreadable, "the document's structure cannot be understood", Consequence{
-			"all retries at once, when others were written after it",
+			"all retries at once",
 			"as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
 		}},
 		{OthersAnswered, "the request failed like an outage, but a heartbeat was committed right after it", Consequence{

@@ -40,7 +40,7 @@ const (
 	// retryEvery is the pause between two tries of retryUntil.
 	retryEvery = 15 * time.Second
 	// maxLostOwners is the number of lost owners that fails a batch or, in a row, a run. Owners may also die for other reasons (ADR
-	// 0026).
+	// 0025).
 	maxLostOwners = 10
 	// never is longer than any wait.
 	never = 10 * 365 * 24 * time.Hour

@@ -51,7 +51,7 @@ type Runs interface {
 	// ListRuns returns the latest runs of the store's environment, newest first, without Watermark; with before, the runs that were
 	// started before that run. A Filter that names documents (Named) is left out, because there may be thousands.
 	ListRuns(ctx context.Context, before string, limit int) ([]Run, error)
-	// Stats counts the run's batches and documents. The outcomes of a run without documents are its counts.
+	// Stats counts the run's batches and documents.
 	Stats(ctx context.Context, id string) (Stats, error)
 	// BatchCounts counts the run's batches by status. It is much cheaper than Stats.
 	BatchCounts(ctx context.Context, id string) (map[BatchStatus]int, error)

@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Evidence keeps files in memory. It implements commit.Evidence and reconcile.Evidence and is safe for concurrent use.
+// Evidence keeps files in memory. It implements commit.Evidence and ops.EvidenceStore and is safe for concurrent use.
 type Evidence struct {
 	now func() time.Time
 

@@ -7,10 +7,10 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-func TestReconcileEvidence(t *testing.T) {
-	conformance.TestReconcileEvidence(t, func(*testing.T) conformance.ReconcileEvidenceHarness {
+func TestEvidenceFiles(t *testing.T) {
+	conformance.TestEvidenceFiles(t, func(*testing.T) conformance.EvidenceFilesHarness {
 		e := inmem.NewEvidence()
-		return conformance.ReconcileEvidenceHarness{
+		return conformance.EvidenceFilesHarness{
 			Evidence: e,
 			Read: func(_ testing.TB, name string) ([]byte, bool) {
 				content, ok := e.Files()[name]

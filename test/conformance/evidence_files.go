@@ -16,25 +16,25 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// ReconcileEvidence is everything that reconciliation and operators do with evidence.
-type ReconcileEvidence interface {
+// EvidenceFiles is everything that a store of evidence does.
+type EvidenceFiles interface {
 	commit.Evidence
 	ops.EvidenceStore
 }
 
-// ReconcileEvidenceHarness has the ports under test and the functions that TestReconcileEvidence needs around them.
-type ReconcileEvidenceHarness struct {
+// EvidenceFilesHarness has the ports under test and the functions that TestEvidenceFiles needs around them.
+type EvidenceFilesHarness struct {
 	// Evidence is the store under test, with no files.
-	Evidence ReconcileEvidence
+	Evidence EvidenceFiles
 	// Read looks at a file as it is stored, not through Evidence; ok is false when there is none.
 	Read func(t testing.TB, name string) (content []byte, ok bool)
 }
 
-// TestReconcileEvidence checks an implementation of reconcile.Evidence against the port's contract. open makes a new one per test.
-func TestReconcileEvidence(t *testing.T, open func(t *testing.T) ReconcileEvidenceHarness) {
+// TestEvidenceFiles checks commit.Evidence and ops.EvidenceStore against their contracts. open makes a new one per test.
+func TestEvidenceFiles(t *testing.T, open func(t *testing.T) EvidenceFilesHarness) {
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, ReconcileEvidenceHarness)
+		run  func(*testing.T, EvidenceFilesHarness)
 	}{
 		{"350 folders' files are listed below theirs, each once", listsBelow},
 		{"a file is read as it is stored, and a missing one is gone", readsFiles},
@@ -52,7 +52,7 @@ func evidenceOf(id string, main int64) invoice.Document {
 }
 
 // fails keeps the evidence of a failure of a document, and gives its folder.
-func (h ReconcileEvidenceHarness) fails(t testing.TB, d invoice.Document, resets int) string {
+func (h EvidenceFilesHarness) fails(t testing.TB, d invoice.Document, resets int) string {
 	t.Helper()
 	folder := commit.EvidenceFolder(d, resets)
 	for _, file := range []struct{ name, content string }{
@@ -64,7 +64,7 @@ func (h ReconcileEvidenceHarness) fails(t testing.TB, d invoice.Document, resets
 }
 
 // below turns the pages of the files below a folder.
-func (h ReconcileEvidenceHarness) below(t testing.TB, folder string) (names []string) {
+func (h EvidenceFilesHarness) below(t testing.TB, folder string) (names []string) {
 	t.Helper()
 	for at := ""; ; {
 		page, next, err := h.Evidence.FilesBelow(t.Context(), folder, at)
@@ -88,7 +88,7 @@ func (h ReconcileEvidenceHarness) below(t testing.TB, folder string) (names []st
 	}
 }
 
-func listsBelow(t *testing.T, h ReconcileEvidenceHarness) {
+func listsBelow(t *testing.T, h EvidenceFilesHarness) {
 	require.Empty(t, h.below(t, commit.EvidenceRoot), "a container that is missing, or empty")
 	var want []string
 	for i := range 350 { // three files each: more than the largest page
@@ -108,7 +108,7 @@ func listsBelow(t *testing.T, h ReconcileEvidenceHarness) {
 	require.Empty(t, h.below(t, "failed/9"))
 }
 
-func readsFiles(t *testing.T, h ReconcileEvidenceHarness) {
+func readsFiles(t *testing.T, h EvidenceFilesHarness) {
 	folder := h.fails(t, evidenceOf("a", 1), 0)
 	const content = "é\r\n\x00{"
 	require.NoError(t, h.Evidence.Keep(t.Context(), folder+"/notes.txt", []byte(content)))
@@ -119,7 +119,7 @@ func readsFiles(t *testing.T, h ReconcileEvidenceHarness) {
 	requireFault(t, err, fault.Document, fault.Gone, "%v", err)
 }
 
-func impossibleFiles(t *testing.T, h ReconcileEvidenceHarness) {
+func impossibleFiles(t *testing.T, h EvidenceFilesHarness) {
 	h.fails(t, evidenceOf("a", 1), 0)
 	for _, name := range []string{"", "/", "../a", "a//b", "failed/", "a b", "a?", "failed/..", strings.Repeat("a", commit.MaxEvidenceName+1)} {
 		_, _, belowErr := h.Evidence.FilesBelow(t.Context(), name, "")
@@ -130,14 +130,14 @@ func impossibleFiles(t *testing.T, h ReconcileEvidenceHarness) {
 	}
 }
 
-func placeOfFiles(t *testing.T, h ReconcileEvidenceHarness) {
+func placeOfFiles(t *testing.T, h EvidenceFilesHarness) {
 	place := h.Evidence.Place()
 	require.Regexp(t, `^https?://[^?]+/$`, place.Account)
 	require.Regexp(t, `^[a-z0-9-]+$`, place.Container)
 	require.Equal(t, "web", place.Prefix)
 }
 
-func evidenceCancelled(t *testing.T, h ReconcileEvidenceHarness) {
+func evidenceCancelled(t *testing.T, h EvidenceFilesHarness) {
 	folder := h.fails(t, evidenceOf("a", 1), 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
