@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
-	"sqlwriter/internal/azerr"
+	"sqlwriter/internal/azure"
 	"sqlwriter/internal/fault"
 )
 
@@ -25,11 +25,10 @@ const (
 func translate(op operation, err error) error { return service().Translate(op.name, op.about, err) }
 
 // service is the table of errors of the blob service.
-func service() azerr.Service {
-	return azerr.Service{
+func service() azure.Service {
+	return azure.Service{
 		Adapter: "blob", Answers: answers(), Own: []fault.Row{
 			{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
-			{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: "ours"},
 		},
 		Applied: "the file may have been stored", NoAnswer: evidenceWaits(),
 		Word: errorCode, RequestID: "x-ms-request-id",

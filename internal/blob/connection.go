@@ -5,18 +5,24 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
+
+	"sqlwriter/internal/azure"
 )
 
 // The settings that errors at Open name (docs/requirements.md R96).
 const (
 	settingConnection = "BLOB_CONNECTION (or AzureWebJobsStorage in its place)"
 	settingServiceURI = "BLOB_CONNECTION__blobServiceUri"
-	settingClientID   = "BLOB_CONNECTION__clientId"
 	settingPrefix     = "SYS_NAME"
 )
+
+func settings() azure.Settings {
+	return azure.Settings{
+		Connection: settingConnection, Address: settingServiceURI, ClientID: "BLOB_CONNECTION__clientId",
+		ConnectionForm: "AccountName=...;AccountKey=...;", AddressForm: "https://NAME.blob.core.windows.net/", AccountInPath: true,
+	}
+}
 
 // UseDevelopmentStorage=true means these. The vendor publishes the name and the key for the emulator.
 const (
@@ -33,24 +39,14 @@ type connection struct {
 	sas string
 }
 
-// parseConnection reads a connection string by the rules of the host, whose AzureWebJobsStorage has the same form. Parts
-// come in any order and names in any case. A trailing semicolon, "=" in a value and unknown parts (the endpoints of other
-// services) are allowed. azblob's parser does not know UseDevelopmentStorage, the value of every local.settings.json
-// (docs/facts.md F87). Errors name the part, never a value.
+// parseConnection reads a connection string, also UseDevelopmentStorage=true, the value of every local.settings.json. Errors name
+// the part, never a value.
 func parseConnection(text string) (connection, error) {
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(text, ";") {
-		if strings.TrimSpace(part) == "" {
-			continue
-		}
-		name, value, found := strings.Cut(part, "=")
-		if !found {
-			// The text is not shown: it may be a key without its name.
-			return connection{}, fmt.Errorf("%s: a part without \"=\": want AccountName=...;AccountKey=...;", settingConnection)
-		}
-		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	parts, err := settings().Parse(text)
+	if err != nil {
+		return connection{}, err
 	}
-	if strings.EqualFold(parts["usedevelopmentstorage"], "true") {
+	if parts.True("usedevelopmentstorage") {
 		if parts["developmentstorageproxyuri"] != "" {
 			return connection{}, fmt.Errorf("%s: DevelopmentStorageProxyUri is not supported: want BlobEndpoint=...;AccountName=...;AccountKey=...;", settingConnection)
 		}
@@ -81,34 +77,8 @@ func (c connection) check() error {
 		problems = append(problems, fmt.Errorf("%s: AccountKey is not base64: %w", settingConnection, err))
 	}
 	if c.endpoint != "" {
-		problems = append(problems, checkEndpoint(settingConnection, c.endpoint, c.name == emulatorName))
+		// The emulator's account has no real documents.
+		problems = append(problems, settings().CheckEndpoint(azure.Endpoint{Address: c.endpoint, Emulator: c.name == emulatorName}))
 	}
 	return errors.Join(problems...)
-}
-
-// checkEndpoint validates an endpoint. Plain http is allowed only on this machine and for the emulator's account, which has
-// no real documents.
-func checkEndpoint(setting, endpoint string, emulator bool) error {
-	const form = "want https://NAME.blob.core.windows.net/"
-	u, err := url.Parse(endpoint)
-	switch {
-	case err != nil || u.Hostname() == "" || (u.Scheme != "https" && u.Scheme != "http"):
-		// A *url.Error repeats the text, and a malformed string may contain the key.
-		return fmt.Errorf("%s: the blob endpoint is not an address: %s", setting, form)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(strings.Trim(u.Path, "/"), "/"):
-		// An emulator names the account in the first part of the path.
-		return fmt.Errorf("%s: the blob endpoint has more than the address of an account: %s", setting, form)
-	case u.Scheme == "http" && !emulator && !isLoopback(u.Hostname()):
-		return fmt.Errorf("%s: http:// is for an emulator only; found it for another host: want https://", setting)
-	}
-	return nil
-}
-
-// isLoopback reports whether a host name always means this machine.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -80,7 +80,7 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 		},
 		"endpoint that is no address": {Options{Connection: good + ";BlobEndpoint=https://x:" + secret + "%zz/"}, []string{"not an address"}},
 		"name that is no host":        {Options{Connection: "AccountName=a b\x7f;AccountKey=" + secret}, []string{"not an address"}},
-		"plain http elsewhere":        {Options{Connection: good + ";DefaultEndpointsProtocol=http"}, []string{"http:// is for an emulator only"}},
+		"plain http elsewhere":        {Options{Connection: good + ";DefaultEndpointsProtocol=http"}, []string{"http:// is for an emulator"}},
 		"a proxy for the emulator":    {Options{Connection: "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://x"}, []string{"DevelopmentStorageProxyUri"}},
 		"identity over http":          {Options{ServiceURI: "http://127.0.0.1:10000/x"}, []string{settingServiceURI, "never sent over http"}},
 		"identity with a signature":   {Options{ServiceURI: "https://acct.blob.core.windows.net/?sig=" + secret}, []string{settingServiceURI, "more than the address"}},

@@ -5,11 +5,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"sqlwriter/test/azerrtest"
+	"sqlwriter/test/azuretest"
 )
 
 func TestEachErrorOfTheService(t *testing.T) {
-	azerrtest.TestService(t, service(), func(status int, word string) *azcore.ResponseError {
+	azuretest.TestService(t, service(), func(status int, word string) *azcore.ResponseError {
 		return &azcore.ResponseError{StatusCode: status, ErrorCode: word}
 	})
 }

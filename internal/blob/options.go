@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"sqlwriter/internal/commit"
@@ -23,8 +23,7 @@ type Options struct {
 	// ServiceURI connects with an identity instead (setting BLOB_CONNECTION__blobServiceUri). The identity needs the role
 	// Storage Blob Data Contributor.
 	ServiceURI string
-	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
-	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
+	// ClientID names a user-assigned managed identity (azure.Settings.Credential).
 	ClientID string
 	// Container is the container's name . The Store makes a missing container.
 	Container string
@@ -46,22 +45,12 @@ type Timeouts struct {
 	Ping time.Duration
 }
 
-// withDefaults sets the fields that are zero or less.
+// withDefaults sets the fields that are zero.
 func (t Timeouts) withDefaults() Timeouts {
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&t.Keep, 10 * time.Second},
-		{&t.Read, 10 * time.Second},
-		{&t.List, 20 * time.Second},
-		{&t.Ping, 5 * time.Second},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.value
-		}
+	return Timeouts{
+		Keep: cmp.Or(t.Keep, 10*time.Second), Read: cmp.Or(t.Read, 10*time.Second), List: cmp.Or(t.List, 20*time.Second),
+		Ping: cmp.Or(t.Ping, 5*time.Second),
 	}
-	return t
 }
 
 // maxBlobName is Azure's limit (docs/facts.md F86).
@@ -94,10 +83,10 @@ func validContainer(name string) bool {
 
 // account makes the container's client.
 func account(o Options, co *container.ClientOptions) (*container.Client, error) {
-	switch {
-	case o.Connection != "" && o.ServiceURI != "":
-		return nil, fmt.Errorf("%s and %s are both set: want one of them", settingConnection, settingServiceURI)
-	case o.Connection != "":
+	if err := settings().Choose(o.Connection, o.ServiceURI); err != nil {
+		return nil, err
+	}
+	if o.Connection != "" {
 		c, err := parseConnection(o.Connection)
 		if err != nil {
 			return nil, err
@@ -110,32 +99,18 @@ func account(o Options, co *container.ClientOptions) (*container.Client, error) 
 			return nil, fmt.Errorf("%s: %w", settingConnection, err)
 		}
 		return container.NewClientWithSharedKeyCredential(address(c.endpoint, o.Container), cred, co)
-	case o.ServiceURI != "":
-		if err := checkEndpoint(settingServiceURI, o.ServiceURI, false); err != nil {
-			return nil, err
-		}
-		if !strings.HasPrefix(strings.ToLower(o.ServiceURI), "https://") {
-			return nil, fmt.Errorf("%s: an identity's token is never sent over http://: want https://", settingServiceURI)
-		}
-		cred, err := credential(o.ClientID)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", settingClientID, err)
-		}
-		return container.NewClient(address(o.ServiceURI, o.Container), cred, co)
-	default:
-		return nil, fmt.Errorf("%s is not set, nor is %s: want one of them", settingConnection, settingServiceURI)
 	}
+	if err := settings().CheckAddress(o.ServiceURI); err != nil {
+		return nil, err
+	}
+	cred, err := settings().Credential(o.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	return container.NewClient(address(o.ServiceURI, o.Container), cred, co)
 }
 
 func address(endpoint, name string) string { return strings.TrimRight(endpoint, "/") + "/" + name }
-
-// credential implements the rule of Options.ClientID.
-func credential(clientID string) (azcore.TokenCredential, error) {
-	if clientID != "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
-	}
-	return azidentity.NewDefaultAzureCredential(nil)
-}
 
 // clientOptions set no retries: each call sets its own, because they depend on its deadline (see bounded).
 func clientOptions(t transport) *container.ClientOptions {

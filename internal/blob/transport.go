@@ -2,13 +2,13 @@ package blob
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"sqlwriter/internal/azure"
 )
 
 // maxWait is the longest wait between two tries. A caller waits longer ones itself.
@@ -22,18 +22,8 @@ type transport struct{ *http.Transport }
 // Do implements policy.Transporter.
 func (t transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
 
-// newTransport makes the transport that all calls share. azcore's default is not used, because this package could not close
-// its connections.
-func newTransport() transport {
-	return transport{&http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 5 * time.Second,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     90 * time.Second,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-	}}
-}
+// newTransport makes the transport that all calls share.
+func newTransport() transport { return transport{azure.Transport(16)} }
 
 // bounded gives a call its deadline and its retries; doc.go has the reasons.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {

@@ -146,7 +146,7 @@ func (f refresher) afterChange(ctx context.Context, w *inflight, now invoice.Sna
 	outdated := w.done && supersededByItself(w.result)
 	eligibility := f.eligibility(now)
 	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0004
-	if !w.done && f.passesOver(now, f.tally) {                                                                             // marked since the snapshot
+	if !w.done && f.passesOver(now, f.tally) {                                                                              // marked since the snapshot
 		return false, nil
 	}
 	if setAside || (!w.done && !w.heal && eligibility != invoice.Eligible) {

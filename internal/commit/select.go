@@ -10,8 +10,8 @@ import (
 // selection decides which documents a batch takes.
 type selection struct {
 	delivery Delivery
-	sysName string
-	now     func() time.Time
+	sysName  string
+	now      func() time.Time
 	// appliedBefore is the _ts before which a postponed document is due early.
 	appliedBefore int64
 }

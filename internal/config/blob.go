@@ -59,11 +59,7 @@ func checkBlob(value string, s lookup) (string, string) {
 // checkBlobForm checks the form only; internal/blob parses it.
 func checkBlobForm(value string) (string, string) {
 	const form = "AccountName=...;AccountKey=...; or UseDevelopmentStorage=true"
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(value, ";") {
-		name, text, _ := strings.Cut(part, "=")
-		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text)
-	}
+	parts := partsOf(value)
 	switch {
 	case strings.EqualFold(parts["usedevelopmentstorage"], "true"):
 		return "", ""

@@ -21,17 +21,13 @@ func checkServiceBus(value string, s lookup) (string, string) {
 		return "this or " + ServiceBusNamespace + ", not both", "both"
 	}
 	const form = "Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;"
-	has := map[string]bool{}
-	for part := range strings.SplitSeq(value, ";") {
-		name, text, _ := strings.Cut(part, "=")
-		has[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text) != ""
-	}
+	parts := partsOf(value)
 	switch {
-	case !has["endpoint"]:
+	case parts["endpoint"] == "":
 		return form, fmt.Sprintf("a text of %d characters without Endpoint", len(value))
-	case !has["sharedaccesssignature"] && (!has["sharedaccesskeyname"] || !has["sharedaccesskey"]):
+	case parts["sharedaccesssignature"] == "" && (parts["sharedaccesskeyname"] == "" || parts["sharedaccesskey"] == ""):
 		return form, fmt.Sprintf("a text of %d characters without SharedAccessKeyName and SharedAccessKey", len(value))
-	case has["entitypath"]:
+	case parts["entitypath"] != "":
 		return "the connection string of the namespace", "that of one queue (EntityPath)"
 	}
 	return "", ""

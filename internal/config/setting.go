@@ -292,21 +292,27 @@ func oneOf(values ...string) func(string, lookup) (string, string) {
 	}
 }
 
+// partsOf gives the parts of a connection string by their names in lower case.
+func partsOf(value string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(value, ";") {
+		name, text, _ := strings.Cut(part, "=")
+		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text)
+	}
+	return parts
+}
+
 // checkCosmos checks the form only; internal/cosmos parses it.
 func checkCosmos(value string, s lookup) (string, string) {
 	if s(CosmosEndpoint) != "" {
 		return "this or " + CosmosEndpoint + ", not both", "both"
 	}
 	const form = "AccountEndpoint=...;AccountKey=...;"
-	names := map[string]bool{}
-	for part := range strings.SplitSeq(value, ";") {
-		name, text, _ := strings.Cut(part, "=")
-		names[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text) != ""
-	}
+	parts := partsOf(value)
 	switch {
-	case !names["accountendpoint"]:
+	case parts["accountendpoint"] == "":
 		return form, fmt.Sprintf("a text of %d characters without AccountEndpoint", len(value))
-	case !names["accountkey"]:
+	case parts["accountkey"] == "":
 		return form, fmt.Sprintf("a text of %d characters without AccountKey", len(value))
 	}
 	return "", ""

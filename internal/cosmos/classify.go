@@ -6,7 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"sqlwriter/internal/azerr"
+	"sqlwriter/internal/azure"
 )
 
 // operation is the name of a call in errors, and what it is about. The same status means different things for a document and
@@ -24,8 +24,8 @@ const (
 func translate(op operation, err error) error { return service().Translate(op.name, op.about, err) }
 
 // service is the table of errors of Cosmos DB.
-func service() azerr.Service {
-	return azerr.Service{
+func service() azure.Service {
+	return azure.Service{
 		Adapter: "cosmos", Answers: answers(), Own: ownRows(),
 		Applied: "a write may have been applied", NoAnswer: offeredAgain(),
 		Word: substatus, RequestID: "x-ms-activity-id",

@@ -82,7 +82,6 @@ func ownRows() []fault.Row {
 		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
 		{Code: "window", Kind: fault.Internal, Reason: "there is no such window", Source: ours},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},
-		{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: ours},
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/test/azerrtest"
+	"sqlwriter/test/azuretest"
 )
 
 func TestEachErrorOfTheService(t *testing.T) {
-	azerrtest.TestService(t, service(), func(status int, word string) *azcore.ResponseError {
+	azuretest.TestService(t, service(), func(status int, word string) *azcore.ResponseError {
 		answer := &azcore.ResponseError{StatusCode: status, RawResponse: &http.Response{Header: http.Header{}}}
 		answer.RawResponse.Header.Set("x-ms-substatus", word)
 		return answer

@@ -1,15 +1,14 @@
 package cosmos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"sqlwriter/internal/fault"
@@ -24,8 +23,7 @@ type Options struct {
 	Connection string
 	// AccountEndpoint connects with an identity instead of a key (setting COSMOS_CONNECTION__accountEndpoint).
 	AccountEndpoint string
-	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
-	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
+	// ClientID names a user-assigned managed identity (azure.Settings.Credential).
 	ClientID            string
 	Database, Container string
 	// KeyIsID is for containers of the app itself: a partition key other than /id is refused.
@@ -57,24 +55,12 @@ type Timeouts struct {
 	Ping time.Duration
 }
 
-// withDefaults sets the fields that are zero or less.
+// withDefaults sets the fields that are zero.
 func (t Timeouts) withDefaults() Timeouts {
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&t.Read, 10 * time.Second},
-		{&t.Record, 10 * time.Second},
-		{&t.Page, 20 * time.Second},
-		{&t.Submit, 15 * time.Second},
-		{&t.Control, 5 * time.Second},
-		{&t.Ping, 5 * time.Second},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.value
-		}
+	return Timeouts{
+		Read: cmp.Or(t.Read, 10*time.Second), Record: cmp.Or(t.Record, 10*time.Second), Page: cmp.Or(t.Page, 20*time.Second),
+		Submit: cmp.Or(t.Submit, 15*time.Second), Control: cmp.Or(t.Control, 5*time.Second), Ping: cmp.Or(t.Ping, 5*time.Second),
 	}
-	return t
 }
 
 // Open makes a Container without a request; Ping finds out whether the account answers. Errors by kind: infrastructure,
@@ -84,7 +70,7 @@ func Open(o Options) (*Container, error) {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 64
 	}
-	build, skipVerify, err := account(&o)
+	build, unverified, err := account(&o)
 	var problems []error
 	if err != nil {
 		problems = append(problems, err)
@@ -98,7 +84,7 @@ func Open(o Options) (*Container, error) {
 	if len(problems) > 0 {
 		return nil, fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(problems...))
 	}
-	return &Container{options: o, build: build, transport: newTransport(o.Concurrency, skipVerify)}, nil
+	return &Container{options: o, build: build, transport: newTransport(o.Concurrency, unverified)}, nil
 }
 
 // buildFunc makes a client.
@@ -106,51 +92,32 @@ type buildFunc func(*azcosmos.ClientOptions) (*azcosmos.Client, error)
 
 // account validates the options. It gives the function that makes clients, and whether certificates go unverified. It sets
 // an empty Database from the connection string.
-func account(o *Options) (build buildFunc, skipVerify bool, err error) {
-	switch {
-	case o.Connection != "" && o.AccountEndpoint != "":
-		return nil, false, fmt.Errorf("%s and %s are both set: want one of them", settingConnection, settingEndpoint)
-	case o.Connection != "":
+func account(o *Options) (build buildFunc, unverified bool, err error) {
+	if err := settings().Choose(o.Connection, o.AccountEndpoint); err != nil {
+		return nil, false, err
+	}
+	if o.Connection != "" {
 		c, err := parseConnection(o.Connection)
 		if err == nil {
-			err = checkEndpoint(settingConnection, c.endpoint, c.skipVerify, o.Emulator)
+			err = settings().CheckEndpoint(c.endpointOf(o.Emulator))
 		}
-		if o.Database == "" {
-			o.Database = c.database
-		}
+		o.Database = cmp.Or(o.Database, c.database)
 		return func(co *azcosmos.ClientOptions) (*azcosmos.Client, error) {
 			cred, err := azcosmos.NewKeyCredential(c.key)
 			if err != nil {
 				return nil, err
 			}
 			return azcosmos.NewClientWithKey(c.endpoint, cred, co)
-		}, c.skipVerify, err
-	case o.AccountEndpoint != "":
-		if err := checkEndpoint(settingEndpoint, o.AccountEndpoint, false, o.Emulator); err != nil {
-			return nil, false, err
-		}
-		if !strings.HasPrefix(strings.ToLower(o.AccountEndpoint), "https://") {
-			return nil, false, fmt.Errorf("%s: an identity's token is never sent over http://: want https://", settingEndpoint)
-		}
-		cred, err := credential(o.ClientID)
-		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", settingClientID, err)
-		}
-		endpoint := o.AccountEndpoint
-		return func(co *azcosmos.ClientOptions) (*azcosmos.Client, error) {
-			return azcosmos.NewClient(endpoint, cred, co)
-		}, false, nil
-	default:
-		return nil, false, fmt.Errorf("%s is not set, nor is %s: want one of them", settingConnection, settingEndpoint)
+		}, c.unverified, err
 	}
-}
-
-// credential implements the rule of Options.ClientID.
-func credential(clientID string) (azcore.TokenCredential, error) {
-	if clientID != "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
+	if err := settings().CheckAddress(o.AccountEndpoint); err != nil {
+		return nil, false, err
 	}
-	return azidentity.NewDefaultAzureCredential(nil)
+	cred, err := settings().Credential(o.ClientID)
+	endpoint := o.AccountEndpoint
+	return func(co *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+		return azcosmos.NewClient(endpoint, cred, co)
+	}, false, err
 }
 
 // clientOptions configure the SDK's retries; doc.go has the whole table.

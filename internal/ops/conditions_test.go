@@ -49,8 +49,10 @@ func (t ticks) Recover(context.Context, string) (commit.RecoveredDocuments, erro
 	return commit.RecoveredDocuments{}, t.err
 }
 
-func (t ticks) RecoverRuns(context.Context) (run.RecoveredRuns, error) { return run.RecoveredRuns{}, nil }
-func (t ticks) PurgeRows(context.Context) (int, error)             { return 0, nil }
+func (t ticks) RecoverRuns(context.Context) (run.RecoveredRuns, error) {
+	return run.RecoveredRuns{}, nil
+}
+func (t ticks) PurgeRows(context.Context) (int, error) { return 0, nil }
 
 func (t ticks) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 
-	"sqlwriter/internal/azerr"
+	"sqlwriter/internal/azure"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/neterr"
 )
@@ -97,7 +97,7 @@ func rules() []rule {
 		},
 		{code: "cancelled", about: context.Canceled, kind: infra, reason: "the caller gave up" + perhaps, source: "ours"},
 		{code: "deadline", about: context.DeadlineExceeded, kind: infra, reason: "no answer within the deadline" + perhaps, source: "ours", state: lost},
-		{code: "identity", about: azerr.IsIdentity, kind: infra, reason: "the identity got no token", source: "ours", state: broken},
+		{code: "identity", about: azure.IsIdentity, kind: infra, reason: "the identity got no token", source: "ours", state: broken},
 		// The type of any other error does not tell it from a network failure. No message is blamed in doubt.
 		{
 			code: "unknown", about: func(error) bool { return true }, kind: infra, source: "docs/requirements.md R34", state: lost,

@@ -3,18 +3,24 @@ package servicebus
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"regexp"
 	"strings"
+
+	"sqlwriter/internal/azure"
 )
 
 // The settings that errors at Open name (docs/requirements.md R96).
 const (
 	settingConnection = "SERVICEBUS_CONNECTION"
 	settingNamespace  = "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"
-	settingClientID   = "SERVICEBUS_CONNECTION__clientId"
 )
+
+func settings() azure.Settings {
+	return azure.Settings{
+		Connection: settingConnection, Address: settingNamespace, ClientID: "SERVICEBUS_CONNECTION__clientId",
+		ConnectionForm: "Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;", AddressForm: "sb://NAME.servicebus.windows.net/",
+	}
+}
 
 // emulatorKey is the published key of the vendor's emulator.
 const emulatorKey = "SAS_KEY_VALUE"
@@ -28,25 +34,16 @@ type connection struct {
 	emulator, isEntity bool
 }
 
-// parseConnection reads a connection string by the rules of the host, which reads the same setting. Parts come in any order
-// and names in any case. Blanks around names and values, a trailing semicolon, "=" in a value and unknown parts are
-// allowed. The SDK's parser takes blanks for a part of a name. Errors name the part, never a value.
+// parseConnection reads a connection string. The SDK's parser takes blanks for a part of a name. Errors name the part, never a
+// value.
 func parseConnection(text string) (connection, error) {
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(text, ";") {
-		if strings.TrimSpace(part) == "" {
-			continue
-		}
-		name, value, found := strings.Cut(part, "=")
-		if !found {
-			// The text is not shown: it may be a key without its name.
-			return connection{}, fmt.Errorf("%s: a part without \"=\": want Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;", settingConnection)
-		}
-		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	parts, err := settings().Parse(text)
+	if err != nil {
+		return connection{}, err
 	}
 	c := connection{
 		endpoint: strings.TrimRight(parts["endpoint"], "/"), keyName: parts["sharedaccesskeyname"], key: parts["sharedaccesskey"],
-		signature: parts["sharedaccesssignature"], emulator: strings.EqualFold(parts["usedevelopmentemulator"], "true"),
+		signature: parts["sharedaccesssignature"], emulator: parts.True("usedevelopmentemulator"),
 		isEntity: parts["entitypath"] != "",
 	}
 	return c, c.check()
@@ -55,29 +52,17 @@ func parseConnection(text string) (connection, error) {
 // check reports everything that is missing or wrong.
 func (c connection) check() error {
 	var problems []error
-	problem := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf(settingConnection+": "+format, args...))
-	}
 	if c.signature == "" && (c.keyName == "" || c.key == "") {
-		problem("neither SharedAccessKeyName with SharedAccessKey nor SharedAccessSignature")
+		problems = append(problems, fmt.Errorf("%s: neither SharedAccessKeyName with SharedAccessKey nor SharedAccessSignature", settingConnection))
 	}
 	if c.isEntity {
-		problem("EntityPath: this is the connection string of one queue: want the namespace's")
+		problems = append(problems, fmt.Errorf("%s: EntityPath: this is the connection string of one queue: want the namespace's", settingConnection))
 	}
-	const form = "want sb://NAME.servicebus.windows.net/"
-	u, err := url.Parse(c.endpoint)
-	switch {
-	case c.endpoint == "":
-		problem("Endpoint is missing: %s", form)
-	case err != nil || u.Scheme != "sb" || u.Hostname() == "":
-		// A *url.Error repeats the text, and a malformed string may contain the key.
-		problem("Endpoint is not an address: %s", form)
-	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		problem("Endpoint has more than the address of a namespace: %s", form)
-	case c.emulator && !isLoopback(u.Hostname()) && c.key != emulatorKey:
-		problem("UseDevelopmentEmulator is for this machine and for the emulator's own key: the connection is not encrypted")
+	e := azure.Endpoint{Address: c.endpoint, Emulator: c.key == emulatorKey}
+	if c.emulator {
+		e.Unsafe = "UseDevelopmentEmulator=true (the connection is not encrypted)"
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, settings().CheckEndpoint(e))...)
 }
 
 // text is the connection string in the SDK's form.
@@ -99,13 +84,4 @@ func checkNamespace(name string) error {
 		return fmt.Errorf("%s: not a host name: want NAME.servicebus.windows.net", settingNamespace)
 	}
 	return nil
-}
-
-// isLoopback reports whether a host name always means this machine.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -1,11 +1,10 @@
 package servicebus
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"sqlwriter/internal/fault"
@@ -22,8 +21,7 @@ type Options struct {
 	// SERVICEBUS_CONNECTION__fullyQualifiedNamespace). The identity needs the role Azure Service Bus Data Sender; the
 	// triggers need Data Receiver (docs/facts.md F55).
 	FullyQualifiedNamespace string
-	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
-	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
+	// ClientID names a user-assigned managed identity (azure.Settings.Credential).
 	ClientID string
 	// Timeouts bound each call; a zero field means its default.
 	Timeouts Timeouts
@@ -39,15 +37,9 @@ type Timeouts struct {
 	Close time.Duration
 }
 
-// withDefaults sets the fields that are zero or less.
+// withDefaults sets the fields that are zero.
 func (t Timeouts) withDefaults() Timeouts {
-	if t.Call <= 0 {
-		t.Call = 10 * time.Second
-	}
-	if t.Close <= 0 {
-		t.Close = 3 * time.Second
-	}
-	return t
+	return Timeouts{Call: cmp.Or(t.Call, 10*time.Second), Close: cmp.Or(t.Close, 3*time.Second)}
 }
 
 // Open makes a Namespace without a request. Errors by kind: infrastructure, code "settings", with every problem of the
@@ -73,10 +65,10 @@ type buildFunc func() (*azservicebus.Client, error)
 
 // account validates the options and gives the function that makes Clients.
 func account(o Options) (buildFunc, error) {
-	switch {
-	case o.Connection != "" && o.FullyQualifiedNamespace != "":
-		return nil, fmt.Errorf("%s and %s are both set: want one of them", settingConnection, settingNamespace)
-	case o.Connection != "":
+	if err := settings().Choose(o.Connection, o.FullyQualifiedNamespace); err != nil {
+		return nil, err
+	}
+	if o.Connection != "" {
 		c, err := parseConnection(o.Connection)
 		if err != nil {
 			return nil, err
@@ -88,28 +80,14 @@ func account(o Options) (buildFunc, error) {
 			}
 			return client, nil
 		}, nil
-	case o.FullyQualifiedNamespace != "":
-		if err := checkNamespace(o.FullyQualifiedNamespace); err != nil {
-			return nil, err
-		}
-		cred, err := credential(o.ClientID)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", settingClientID, err)
-		}
-		return func() (*azservicebus.Client, error) {
-			return azservicebus.NewClient(o.FullyQualifiedNamespace, cred, clientOptions())
-		}, nil
-	default:
-		return nil, fmt.Errorf("%s is not set, nor is %s: want one of them", settingConnection, settingNamespace)
 	}
-}
-
-// credential implements the rule of Options.ClientID.
-func credential(clientID string) (azcore.TokenCredential, error) {
-	if clientID != "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
+	if err := checkNamespace(o.FullyQualifiedNamespace); err != nil {
+		return nil, err
 	}
-	return azidentity.NewDefaultAzureCredential(nil)
+	cred, err := settings().Credential(o.ClientID)
+	return func() (*azservicebus.Client, error) {
+		return azservicebus.NewClient(o.FullyQualifiedNamespace, cred, clientOptions())
+	}, err
 }
 
 // clientOptions configure the SDK's retries; doc.go has the reasons.

@@ -32,7 +32,6 @@ func directions() []direction {
 		{"internal/condition", nil, nil, "the log, the status, Health and explain read it, so it knows none of them"},
 		{"internal/events", []string{"internal/condition", "internal/fault"}, zerolog, "every package logs by it, so it knows none of them"},
 		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
-		{"internal/azerr", []string{"internal/fault", "internal/neterr"}, []string{"github.com/Azure/azure-sdk-for-go/sdk/"}, "the adapters of services over HTTP read answers alike, so it knows none of them"},
 		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
 		{"internal/breaker", []string{"internal/condition", "internal/fault", "internal/events", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
 		{
@@ -42,20 +41,26 @@ func directions() []direction {
 			"use cases know no SDK: their rules are tested without one",
 		},
 		{
+			"internal/azure",
+			[]string{"internal/fault", "internal/neterr"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity"},
+			"the adapters of three services use it, so it knows none of them",
+		},
+		{
 			"internal/cosmos",
-			[]string{"internal/azerr", "internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/run"},
+			[]string{"internal/azure", "internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
 		{
 			"internal/blob",
-			[]string{"internal/azerr", "internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile"},
+			[]string{"internal/azure", "internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
 			"adapters never import each other",
 		},
 		{
 			"internal/servicebus",
-			[]string{"internal/azerr", "internal/fault", "internal/neterr", "internal/ops", "internal/run"},
+			[]string{"internal/azure", "internal/fault", "internal/neterr", "internal/ops", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},
@@ -152,7 +157,7 @@ func directions() []direction {
 		{
 			"cmd/sqlwriterctl",
 			[]string{
-				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr", "internal/azerr", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
+				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr", "internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
 				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/store", "cmd/internal/stackfile",
 			},
 			[]string{
@@ -168,8 +173,8 @@ func directions() []direction {
 			"the local stack is made of everything",
 		},
 		{
-			"test/azerrtest",
-			[]string{"internal/azerr", "internal/fault"},
+			"test/azuretest",
+			[]string{"internal/azure", "internal/fault"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"},
 			"the suite of a table of errors knows no adapter",
 		},

@@ -1,22 +1,21 @@
-// Package azerr classifies the errors of an Azure service over HTTP, as azcore gives them. One table of rows decides, and
-// docs/errors.md is made of it.
-package azerr
+package azure
 
 import (
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/neterr"
 )
 
-// Service is the table of a service's errors.
+// Service is the table of the errors of a service over HTTP, as azcore gives them. One table of rows decides, and docs/errors.md
+// is made of it.
 type Service struct {
 	// Adapter is the name of the adapter in the rows.
 	Adapter string
@@ -73,13 +72,6 @@ func (s Service) calls() []call {
 	return calls
 }
 
-// IsIdentity reports whether the identity got no token.
-func IsIdentity(err error) bool {
-	var failed *azidentity.AuthenticationFailedError
-	var required *azidentity.AuthenticationRequiredError
-	return errors.As(err, &failed) || errors.As(err, &required)
-}
-
 // isReset reports a reset connection. After a reset while it reads, net/http closes the connection, and may then report the
 // failed write.
 func isReset(err error) bool { return neterr.IsReset(err) || errors.Is(err, net.ErrClosed) }
@@ -90,13 +82,13 @@ func (s Service) Translate(op, about string, err error) error {
 	if errors.As(err, &answer) {
 		return s.status(op, about, answer)
 	}
-	bare := withoutAddress(err)
-	for _, c := range s.calls() {
-		if c.matches(err) {
-			return fault.Wrap(c.Kind, op, c.Code, c.Reason, neterr.Redact(bare, neterr.Describe(err)))
-		}
+	// The wrappers contain the request's address, in which a signature may be, and a log of the causes would print them.
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
 	}
-	return fault.Wrap(fault.Internal, op, "unclassified", "no rule matches the error", neterr.Redact(bare, ""))
+	calls := s.calls()
+	c := calls[slices.IndexFunc(calls, func(c call) bool { return c.matches(err) })] // the last one always does
+	return fault.Wrap(c.Kind, op, c.Code, c.Reason, neterr.Redact(err, neterr.Describe(err)))
 }
 
 func (s Service) status(op, about string, answer *azcore.ResponseError) error {
@@ -121,14 +113,4 @@ func (s Service) status(op, about string, answer *azcore.ResponseError) error {
 		}
 	}
 	return fault.Wrap(fault.Infrastructure, op, code, "not an HTTP status", neterr.Redact(answer, text))
-}
-
-// withoutAddress removes the wrappers that contain the request's address. The address may contain a signature, which a log
-// of the causes would print.
-func withoutAddress(err error) error {
-	var u *url.Error
-	for errors.As(err, &u) {
-		err = u.Err
-	}
-	return err
 }

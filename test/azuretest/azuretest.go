@@ -1,5 +1,5 @@
-// Package azerrtest is the suite of internal/azerr: each adapter runs it on its table.
-package azerrtest
+// Package azuretest is the suite of internal/azure: each adapter runs it on its table.
+package azuretest
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/azerr"
+	"sqlwriter/internal/azure"
 	"sqlwriter/internal/fault"
 )
 
 // TestService checks that each row of a service's table of errors decides: for an answer with its code, and for a call
 // without an answer that failed with its type of error. answer makes the SDK's error; word is the service's word beside the
 // status.
-func TestService(t *testing.T, s azerr.Service, answer func(status int, word string) *azcore.ResponseError) {
+func TestService(t *testing.T, s azure.Service, answer func(status int, word string) *azcore.ResponseError) {
 	t.Helper()
 	rows := s.Faults()
 	for i := range s.Answers {
