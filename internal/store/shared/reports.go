@@ -38,19 +38,13 @@ const (
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
 		{Name: "runs", Meaning: "the latest runs and their progress"},
-		{Name: "batch-progress", Meaning: "batches of runs and their documents by status: open ones, and ended ones of the last 7 days"},
+		{Name: "batch-progress", Meaning: "batches of runs and their documents by status, the stuck ones and the queue: open ones, and ended ones of the last 7 days"},
 		{Name: "performance", Meaning: "runs: batch time, documents per second and success of the last hour, day and week"},
 		{Name: "workers", Meaning: "runs: managers and workers that are active or dead, and idle, completed and failed ones of the last 7 days"},
-		{Name: "dead-workers", Meaning: "runs: managers and workers that are active and sent no heartbeat for ten minutes"},
-		{Name: "stuck-batches", Meaning: "batches of runs in processing without a heartbeat for ten minutes"},
-		{Name: "failed-batches", Meaning: "failed batches of runs and their errors, at any time"},
 		{Name: "pending-retries", Meaning: "batches of runs whose message will be sent again, by run"},
-		{Name: "queue-depth", Meaning: "batches of runs and their documents that wait for a worker"},
 		{Name: "queue-lag", Meaning: "batches of the last hour by run and status, and their waiting times"},
 		{Name: "batch-success", Meaning: "results of the batches of runs by day, of the last 7 days"},
-		{Name: "error-codes", Meaning: "failures of documents by code, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
-		{Name: "error-types", Meaning: "the same by type"},
-		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log, of the last 7 days"},
+		{Name: "error-codes", Meaning: "failures of documents by code and type, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
 		{Name: "same-key", Meaning: "one manufacturer and part number with several UNSPSC codes, among the newest 100,000 lines"},
 	}
 }

@@ -51,8 +51,8 @@ func (d db) insert(t testing.TB, table string, row map[string]any) {
 func TestReportsOfTablesThatAreMissing(t *testing.T) {
 	d := db{newStore(t)}
 	d.exec(t, `DROP VIEW sqlwriter_processing_job`)
-	_, err := d.Reports("web").Report(t.Context(), "queue-depth")
-	require.ErrorContains(t, err, "sqlite: report queue-depth")
+	_, err := d.Reports("web").Report(t.Context(), "queue-lag")
+	require.ErrorContains(t, err, "sqlite: report queue-lag")
 }
 
 // reportBound describes how a report finds its rows.
@@ -72,7 +72,6 @@ func reportBounds() map[string]reportBound {
 		ended   = "SEARCH t USING INDEX sqlwriter_ix_batch_ended (process_end_time>?)"
 		details = "SEARCH e USING INDEX sqlwriter_ix_error_detail_created (sys_name=? AND created_at>?)"
 		sample  = "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"
-		entries = "SEARCH a USING INDEX sqlwriter_ix_audit_log_done (sys_name=? AND done_at>?)"
 		running = "SEARCH w USING INDEX sqlwriter_ix_worker_status (status=?)"
 	)
 	return map[string]reportBound{
@@ -82,16 +81,10 @@ func reportBounds() map[string]reportBound {
 		"batch-progress":  {"what is open, and 7 days of what has ended", []string{status, ended}},
 		"performance":     {"7 days", []string{ended + " LEFT-JOIN"}},
 		"workers":         {"running workers, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
-		"dead-workers":    {"running workers", []string{running}},
-		"stuck-batches":   {"what is in processing", []string{status}},
-		"failed-batches":  {"failed batches", []string{status}},
 		"pending-retries": {"what is to be sent again", []string{status}},
-		"queue-depth":     {"what waits", []string{status}},
 		"queue-lag":       {"an hour", []string{created}},
 		"batch-success":   {"7 days", []string{created}},
 		"error-codes":     {"7 days, and 10,000 failures", []string{details, sample}},
-		"error-types":     {"7 days, and 10,000 failures", []string{details, sample}},
-		"audit-errors":    {"7 days", []string{entries}},
 		"same-key":        {"the newest 100,000 lines, from the end of the ledger", []string{"SCAN l", "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"}},
 	}
 }

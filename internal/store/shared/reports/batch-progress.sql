@@ -1,10 +1,19 @@
--- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
--- batches count for 7 days, because their number grows without end.
+-- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Row queued is the depth
+-- of the queue by the tables. stuck counts batches in processing without a heartbeat for
+-- ten minutes, or released so long ago (docs/requirements.md R75). Ended batches count for 7 days, because their number
+-- grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.updated_at,
+        CASE
+            WHEN b.batch_status <> 'processing' THEN 0
+            WHEN
+                COALESCE(b.last_heartbeat, b.updated_at) < {{.Ago .DeadSeconds}}
+                THEN 1
+            ELSE 0
+        END AS is_stuck
     FROM {{.Batch}} AS b
     WHERE
         b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
@@ -13,7 +22,8 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.updated_at,
+        0 AS is_stuck
     FROM {{.Batch}} AS b
     WHERE
         {{.NoIndex}}b.batch_status IN ('completed', 'failed')
@@ -26,7 +36,8 @@ SELECT{{.Top}}
     COUNT(*) AS batches,
     SUM(CAST(b.total_count AS bigint)) AS documents,
     MIN(b.updated_at) AS oldest_change,
-    {{.Seconds "MIN(b.updated_at)" .Now}} AS oldest_seconds
+    {{.Seconds "MIN(b.updated_at)" .Now}} AS oldest_seconds,
+    SUM(b.is_stuck) AS stuck
 FROM batches AS b
 GROUP BY b.batch_status
 ORDER BY

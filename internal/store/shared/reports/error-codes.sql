@@ -1,9 +1,11 @@
--- The latest failures of runs' documents by code, the most frequent first (docs/requirements.md R85). A document has a row
--- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
+-- The latest failures of documents by code, the most frequent first (docs/requirements.md R85). errors_of_type counts
+-- those of all codes of the type. A document has a row for each run in which it failed. sample_id is the document that
+-- failed last, sample_line its main line.
 WITH latest AS (
     SELECT{{.TopErrors}}
         e.error_id,
         e.error_code,
+        e.error_type,
         e.document_id,
         e.is_retryable,
         e.created_at
@@ -17,8 +19,10 @@ WITH latest AS (
 sums AS (
     SELECT
         f.error_code,
+        f.error_type,
         COUNT(*) AS errors,
         {{.Percent "COUNT(*)" "SUM(COUNT(*)) OVER ()"}} AS errors_percent,
+        SUM(COUNT(*)) OVER (PARTITION BY f.error_type) AS errors_of_type,
         COUNT(DISTINCT f.document_id) AS documents,
         SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
         SUM(
@@ -28,13 +32,15 @@ sums AS (
         MAX(f.created_at) AS last_at,
         MAX(f.error_id) AS last_id
     FROM latest AS f
-    GROUP BY f.error_code
+    GROUP BY f.error_code, f.error_type
 )
 
 SELECT{{.Top}}
     s.error_code,
+    s.error_type,
     s.errors,
     s.errors_percent,
+    s.errors_of_type,
     s.documents,
     s.retryable,
     s.last_hour,
@@ -44,4 +50,4 @@ SELECT{{.Top}}
     e.entity_id AS sample_line
 FROM sums AS s
 INNER JOIN {{.ErrorDetail}} AS e ON e.error_id = s.last_id
-ORDER BY s.errors DESC, s.error_code ASC{{.Limit}};
+ORDER BY s.errors DESC, s.error_code ASC, s.error_type ASC{{.Limit}};

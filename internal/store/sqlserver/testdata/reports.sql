@@ -54,13 +54,22 @@ ORDER BY k.run_number DESC;
 GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
--- batches count for 7 days, because their number grows without end.
+-- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Row queued is the depth
+-- of the queue by the tables. stuck counts batches in processing without a heartbeat for
+-- ten minutes, or released so long ago (docs/requirements.md R75). Ended batches count for 7 days, because their number
+-- grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.updated_at,
+        CASE
+            WHEN b.batch_status <> 'processing' THEN 0
+            WHEN
+                COALESCE(b.last_heartbeat, b.updated_at) < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3))
+                THEN 1
+            ELSE 0
+        END AS is_stuck
     FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
@@ -69,7 +78,8 @@ WITH batches AS (
     SELECT
         b.batch_status,
         b.total_count,
-        b.updated_at
+        b.updated_at,
+        0 AS is_stuck
     FROM sqlwriter.processing_job AS b
     WHERE
         b.batch_status IN ('completed', 'failed')
@@ -82,7 +92,8 @@ SELECT TOP (@limit)
     COUNT(*) AS batches,
     SUM(CAST(b.total_count AS bigint)) AS documents,
     MIN(b.updated_at) AS oldest_change,
-    CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.updated_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds
+    CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.updated_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
+    SUM(b.is_stuck) AS stuck
 FROM batches AS b
 GROUP BY b.batch_status
 ORDER BY
@@ -151,7 +162,7 @@ GO
 DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The health of managers and workers (docs/requirements.md R85). Active and dead workers are RUNNING. The dead
 -- ones have had no heartbeat for ten minutes (docs/requirements.md R75). The others are those that began in the
--- last 7 days, because each claim adds one.
+-- last 7 days, because each claim adds one. silent_seconds is the longest silence of a dead one.
 WITH workers AS (
     SELECT
         w.kind,
@@ -160,7 +171,10 @@ WITH workers AS (
             ELSE w.status
         END AS health,
         w.documents_processed,
-        w.heartbeat_at
+        w.heartbeat_at,
+        CASE
+            WHEN w.heartbeat_at < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3)) THEN w.heartbeat_at
+        END AS dead_since
     FROM sqlwriter.worker AS w
     WHERE
         w.status = 'RUNNING'
@@ -170,7 +184,8 @@ WITH workers AS (
         w.kind,
         w.status AS health,
         w.documents_processed,
-        w.heartbeat_at
+        w.heartbeat_at,
+        NULL AS dead_since
     FROM sqlwriter.worker AS w
     WHERE
         w.status <> 'RUNNING' AND w.started_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
@@ -181,6 +196,7 @@ SELECT TOP (@limit)
     h.kind,
     SUM(CASE WHEN h.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
     SUM(CASE WHEN h.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
+    CAST(DATEDIFF_BIG(MILLISECOND, MIN(h.dead_since), SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds,
     SUM(CASE WHEN h.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
     SUM(CASE WHEN h.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
     SUM(CASE WHEN h.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
@@ -189,72 +205,6 @@ SELECT TOP (@limit)
 FROM workers AS h
 GROUP BY h.kind
 ORDER BY h.kind ASC;
-GO
--- dead-workers
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- RUNNING managers and workers without a heartbeat for ten minutes, the longest silent first.
-SELECT TOP (@limit)
-    w.worker_id,
-    w.kind,
-    w.instance,
-    w.run_id,
-    w.batch_id,
-    w.documents_processed,
-    w.started_at,
-    w.heartbeat_at AS last_heartbeat,
-    CAST(DATEDIFF_BIG(MILLISECOND, w.heartbeat_at, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
-FROM sqlwriter.worker AS w
-WHERE
-    w.status = 'RUNNING' AND w.heartbeat_at < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3))
-    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
-ORDER BY w.heartbeat_at ASC, w.worker_id ASC;
-GO
--- stuck-batches
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches in processing without a heartbeat for ten minutes, or released ten minutes ago, the longest silent first
--- (docs/requirements.md R75). The timer rescues them. A batch that appears twice needs an operator.
-WITH batches AS (
-    SELECT
-        b.run_id,
-        b.batch_number,
-        b.batch_id,
-        b.process_start_time,
-        b.last_heartbeat,
-        COALESCE(b.last_heartbeat, b.updated_at) AS silent_since
-    FROM sqlwriter.processing_job AS b
-    WHERE
-        b.batch_status = 'processing'
-        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
-)
-
-SELECT TOP (@limit)
-    b.run_id,
-    b.batch_number,
-    b.batch_id,
-    b.process_start_time,
-    b.last_heartbeat,
-    CAST(DATEDIFF_BIG(MILLISECOND, b.silent_since, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
-FROM batches AS b
-WHERE b.silent_since < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3))
-ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC;
-GO
--- failed-batches
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- Failed batches and their errors, the latest first. An operator may requeue them.
-SELECT TOP (@limit)
-    b.run_id,
-    b.batch_number,
-    b.batch_id,
-    b.total_count,
-    b.error_message,
-    b.queue_attempt_count,
-    b.last_queue_error,
-    b.updated_at
-FROM sqlwriter.processing_job AS b
-WHERE
-    b.batch_status = 'failed'
-    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
-ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC;
 GO
 -- pending-retries
 DECLARE @limit bigint, @sys_name nvarchar(256);
@@ -271,29 +221,6 @@ WHERE
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 GROUP BY b.parent_job_id
 ORDER BY oldest_batch ASC, b.parent_job_id ASC;
-GO
--- queue-depth
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- Waiting batches and documents by the tables. The queue itself is not read (docs/requirements.md R85).
-WITH waiting AS (
-    SELECT
-        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END), 0) AS queued_batches,
-        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN CAST(b.total_count AS bigint) END), 0) AS queued_documents,
-        MIN(CASE WHEN b.batch_status = 'queued' THEN b.queued_at END) AS oldest_queued,
-        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 0 ELSE 1 END), 0) AS unsent_batches
-    FROM sqlwriter.processing_job AS b
-    WHERE
-        b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
-        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
-)
-
-SELECT TOP (@limit)
-    w.queued_batches,
-    w.queued_documents,
-    w.oldest_queued,
-    CAST(DATEDIFF_BIG(MILLISECOND, w.oldest_queued, SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
-    w.unsent_batches
-FROM waiting AS w;
 GO
 -- queue-lag
 DECLARE @limit bigint, @sys_name nvarchar(256);
@@ -358,61 +285,13 @@ ORDER BY d.created_on DESC;
 GO
 -- error-codes
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest failures of runs' documents by code, the most frequent first (docs/requirements.md R85). A document has a row
--- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
+-- The latest failures of documents by code, the most frequent first (docs/requirements.md R85). errors_of_type counts
+-- those of all codes of the type. A document has a row for each run in which it failed. sample_id is the document that
+-- failed last, sample_line its main line.
 WITH latest AS (
     SELECT TOP (10000)
         e.error_id,
         e.error_code,
-        e.document_id,
-        e.is_retryable,
-        e.created_at
-    FROM sqlwriter.error_detail AS e
-    WHERE
-        e.sys_name = @sys_name
-        AND e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
-    ORDER BY e.created_at DESC
-),
-
-sums AS (
-    SELECT
-        f.error_code,
-        COUNT(*) AS errors,
-        CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
-        COUNT(DISTINCT f.document_id) AS documents,
-        SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-        SUM(
-            CASE WHEN f.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
-        ) AS last_hour,
-        MIN(f.created_at) AS first_at,
-        MAX(f.created_at) AS last_at,
-        MAX(f.error_id) AS last_id
-    FROM latest AS f
-    GROUP BY f.error_code
-)
-
-SELECT TOP (@limit)
-    s.error_code,
-    s.errors,
-    s.errors_percent,
-    s.documents,
-    s.retryable,
-    s.last_hour,
-    s.first_at,
-    s.last_at,
-    e.document_id AS sample_id,
-    e.entity_id AS sample_line
-FROM sums AS s
-INNER JOIN sqlwriter.error_detail AS e ON e.error_id = s.last_id
-ORDER BY s.errors DESC, s.error_code ASC;
-GO
--- error-types
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest failures of runs' documents by type, the most frequent first (docs/requirements.md R85). A document has a row
--- for each run in which it failed. sample_id is the document that failed last, sample_line its main line.
-WITH latest AS (
-    SELECT TOP (10000)
-        e.error_id,
         e.error_type,
         e.document_id,
         e.is_retryable,
@@ -426,9 +305,11 @@ WITH latest AS (
 
 sums AS (
     SELECT
+        f.error_code,
         f.error_type,
         COUNT(*) AS errors,
         CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
+        SUM(COUNT(*)) OVER (PARTITION BY f.error_type) AS errors_of_type,
         COUNT(DISTINCT f.document_id) AS documents,
         SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
         SUM(
@@ -438,13 +319,15 @@ sums AS (
         MAX(f.created_at) AS last_at,
         MAX(f.error_id) AS last_id
     FROM latest AS f
-    GROUP BY f.error_type
+    GROUP BY f.error_code, f.error_type
 )
 
 SELECT TOP (@limit)
+    s.error_code,
     s.error_type,
     s.errors,
     s.errors_percent,
+    s.errors_of_type,
     s.documents,
     s.retryable,
     s.last_hour,
@@ -454,26 +337,7 @@ SELECT TOP (@limit)
     e.entity_id AS sample_line
 FROM sums AS s
 INNER JOIN sqlwriter.error_detail AS e ON e.error_id = s.last_id
-ORDER BY s.errors DESC, s.error_type ASC;
-GO
--- audit-errors
-DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest errors and warnings of the environment's audit log in the last 7 days, newest first.
-SELECT TOP (@limit)
-    a.done_at,
-    a.level,
-    a.action,
-    a.run_id,
-    a.batch_id,
-    a.subject,
-    a.done_by,
-    a.why
-FROM sqlwriter.audit_log AS a
-WHERE
-    a.sys_name = @sys_name
-    AND a.done_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
-    AND a.level IN ('ERROR', 'WARN')
-ORDER BY a.audit_id DESC;
+ORDER BY s.errors DESC, s.error_code ASC, s.error_type ASC;
 GO
 -- same-key
 DECLARE @limit bigint, @sys_name nvarchar(256);
