@@ -3,17 +3,11 @@ package shared
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"math"
-	"path"
 	"slices"
-	"strings"
-	"text/template"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -22,57 +16,13 @@ import (
 	"sqlwriter/internal/run"
 )
 
-//go:embed findings/*.sql
-var findingFiles embed.FS
-
-// FindingTables are the names of tables that only Findings uses.
-type FindingTables struct {
-	Finding, Comparison, Adoption string
-}
-
 // Findings implements reconcile.Findings on a database. It is safe for concurrent use. A statement locks rows in the order of their keys.
 type Findings struct{ changes }
 
 var _ reconcile.Findings = (*Findings)(nil)
 
 // NewFindings makes the findings of an engine without using the database.
-func NewFindings(e RunEngine, tables FindingTables) *Findings {
-	texts, err := FindingTexts(e.RunDialect, tables)
-	if err != nil {
-		panic("shared: " + err.Error()) // the templates and their data are constant
-	}
-	return &Findings{e.changes(texts)}
-}
-
-// FindingTexts returns the statements by name: the file's name without .sql.
-func FindingTexts(d RunDialect, tables FindingTables) (map[string]string, error) {
-	t := template.New("").Option("missingkey=error")
-	if _, err := t.ParseFS(auditLogFiles, "auditlog/begin.sql"); err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	if _, err := t.ParseFS(runFiles, "runs/audit_add.sql"); err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	if _, err := t.ParseFS(findingFiles, "findings/*.sql"); err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	files, err := fs.Glob(findingFiles, "findings/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list: %w", err)
-	}
-	type data struct {
-		RunDialect
-		FindingTables
-	}
-	texts := map[string]string{}
-	for _, f := range append(files, "audit_add.sql") {
-		name := strings.TrimSuffix(path.Base(f), ".sql")
-		if texts[name], err = render(t, name, data{d, tables}); err != nil {
-			return nil, err
-		}
-	}
-	return texts, nil
-}
+func NewFindings(e Engine) *Findings { return &Findings{changes{e.statements(OfFindings, OfRuns)}} }
 
 // request is what a comparison was asked for, as JSON.
 type request struct {

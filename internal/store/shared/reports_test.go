@@ -2,7 +2,6 @@ package shared_test
 
 import (
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,11 +12,7 @@ import (
 )
 
 func TestEveryFileIsAReport(t *testing.T) {
-	texts, err := shared.ReportTexts(shared.ReportDialect{
-		Run: "the_runs", Batch: "the_batches", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
-		Now: "the_clock()", Limit: "\nLIMIT @limit", AgoFormat: "ago(%d)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
-		Ledger: "the_ledger", DetailTable: "the_lines", DetailKey: "the_key", Columns: invoice.Columns(), Quote: strconv.Quote,
-	})
+	texts, err := shared.Texts(testDialect(), shared.OfReports)
 	require.NoError(t, err)
 	files, err := os.ReadDir("reports")
 	require.NoError(t, err)
@@ -45,6 +40,8 @@ func TestEveryFileIsAReport(t *testing.T) {
 }
 
 func TestAReportOfAMemberWithoutAColumnIsNone(t *testing.T) {
-	_, err := shared.ReportTexts(shared.ReportDialect{Columns: invoice.Columns()[1:], Quote: strconv.Quote})
+	words := testDialect()
+	words.Layout.Columns = invoice.Columns()[1:]
+	_, err := shared.Texts(words, shared.OfReports)
 	require.ErrorContains(t, err, "no column of IVCE_DTL has the member process_output.manufacturer_name")
 }

@@ -311,9 +311,9 @@ func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchS
 	behind := sql.Named("after", after)
 	switch {
 	case id == "" && status == "":
-		return s.readBatches(ctx, op, stBatchesLatest, limit, behind)
+		return s.readBatches(ctx, op, stBatches, limit, behind)
 	case id == "":
-		return s.readBatches(ctx, op, stBatchesLatestByStatus, limit, byStatus, behind)
+		return s.readBatches(ctx, op, stBatchesByStatus, limit, byStatus, behind)
 	case status == "":
 		return s.readBatches(ctx, op, stBatchesOfRun, limit, byRun, behind)
 	default:

@@ -4,22 +4,23 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/test/conformance"
 )
 
-func testDialect() shared.RunDialect {
-	return shared.RunDialect{
-		Dialect: shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
-		Batch:   "the_batches", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
-		AgoFormat: "ago(%s)", InFormat: "ahead(%s)", HashFormat: "%s",
+func testDialect() shared.Dialect {
+	return shared.Dialect{
+		Prefix: "the_", Now: "the_clock()", Limit: "\nLIMIT @limit", FromNowFormat: "from_now(%s)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
+		HashFormat: "%s", DetailTable: "the_lines", Layout: invoice.DefaultLayout(), Quote: strconv.Quote,
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
 		},
@@ -28,16 +29,14 @@ func testDialect() shared.RunDialect {
 
 func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	words := testDialect()
-	texts, err := shared.RunTexts(words)
+	texts, err := shared.Texts(words, shared.OfRuns)
 	require.NoError(t, err)
 	files, err := os.ReadDir("runs")
 	require.NoError(t, err)
 	for _, f := range files {
-		if name := strings.TrimSuffix(f.Name(), ".sql"); name != "parts" && name != "batches_list" {
-			require.Contains(t, texts, name)
-		}
+		require.Contains(t, texts, strings.TrimSuffix(f.Name(), ".sql"))
 	}
-	require.Len(t, texts, len(files)-2+4+2, "batches_list is four, items_page and run_lease are two")
+	require.Len(t, texts, len(files)+3+2, "batches_list is four, items_page and run_lease are two")
 	for name, text := range texts {
 		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
@@ -45,7 +44,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
 	}
 	words.LockTimeout = 700
-	texts, err = shared.RunTexts(words)
+	texts, err = shared.Texts(words, shared.OfRuns)
 	require.NoError(t, err)
 	for name, text := range texts {
 		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
@@ -55,7 +54,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 
 // A statement that wrote a whole run would lock too many rows, and the server would then lock the table.
 func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	writes := 0
 	for name, text := range texts {
@@ -65,7 +64,7 @@ func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
 		}
 		writes++
 		require.Regexp(t, `list\(@rows|\b(run_id = @run|batch_id = @batch|worker_id = @owner)\b`, text, name)
-		if strings.HasPrefix(text, "UPDATE the_batches") && !strings.Contains(text, "list(@rows") {
+		if strings.HasPrefix(text, "UPDATE the_batch") && !strings.Contains(text, "list(@rows") {
 			require.Contains(t, text, "batch_id = @batch", name)
 		}
 	}
@@ -80,7 +79,7 @@ func withoutHead(text string) string {
 // A run may name 10,000 documents in half a megabyte. Heartbeats, claims and lists must not read it.
 func TestLongColumnsAreReadOnlyWhereNeeded(t *testing.T) {
 	const short = "CASE WHEN r.named_count = 0 THEN r.filter END"
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	for name, text := range texts {
 		text = strings.ReplaceAll(text, short, "")
@@ -97,7 +96,7 @@ func TestLongColumnsAreReadOnlyWhereNeeded(t *testing.T) {
 
 // A missing status would not be counted.
 func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	for _, s := range run.BatchStatuses() {
 		require.Contains(t, texts["run_batches"], "'"+string(s)+"'")
@@ -105,10 +104,10 @@ func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
 }
 
 func TestEveryStatementAboutRunsIsRun(t *testing.T) {
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	var code strings.Builder
-	for _, f := range []string{"changes.go", "run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
+	for _, f := range []string{"changes.go", "dialect.go", "run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
 		code.Write(text)
@@ -135,7 +134,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunFailed, run.RunPurged} {
 		known = append(known, string(s))
 	}
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	var named []string
 	for name, text := range texts {
@@ -153,7 +152,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 
 // Each UPDATE of a batch's status must be a transition of the table of states.
 func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
-	texts, err := shared.RunTexts(testDialect())
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	to := regexp.MustCompile(`(?s)SET\s.*?\bstatus = '(\w+)'.*?WHERE`)
 	from := regexp.MustCompile(`(?s)WHERE(.*)$`)
@@ -161,7 +160,7 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 	changes := 0
 	for name, text := range texts {
 		text = withoutHead(text)
-		if !strings.HasPrefix(text, "UPDATE the_batches") {
+		if !strings.HasPrefix(text, "UPDATE the_batch") {
 			continue
 		}
 		target := to.FindStringSubmatch(text)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
-	"text/template"
 	"time"
 )
 
@@ -13,14 +11,6 @@ import (
 type statements struct {
 	engine Engine
 	texts  map[string]string
-}
-
-func render(t *template.Template, name string, data any) (string, error) {
-	var b strings.Builder
-	if err := t.ExecuteTemplate(&b, name+".sql", data); err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	return b.String(), nil
 }
 
 func (s *statements) environment() sql.NamedArg { return sql.Named("sys_name", s.engine.SysName) }

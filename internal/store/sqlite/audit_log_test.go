@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
 )
@@ -29,7 +30,7 @@ func TestAuditLog(t *testing.T) {
 // The audit log only grows. The list of an action, and that of a run, must read a range of an index; the others read from
 // the end of the log, and so stop at their limit.
 func TestEntriesArePartsOfAnIndex(t *testing.T) {
-	texts, err := sqlite.AuditLogTexts()
+	texts, err := sqlite.Texts(shared.OfAuditLog)
 	require.NoError(t, err)
 	conn, err := newStore(t).Reader().Conn(t.Context())
 	require.NoError(t, err)

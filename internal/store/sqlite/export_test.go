@@ -40,8 +40,9 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 
 func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
-func ReportTexts() (map[string]string, error) {
-	return shared.ReportTexts(reportDialect(invoice.DefaultLayout()))
+// Texts are the shared statements of folders, in this engine's syntax.
+func Texts(folders ...string) (map[string]string, error) {
+	return shared.Texts(dialect(invoice.DefaultLayout()), folders...)
 }
 
 func AdoptionText(name string) string { return adoptionText(name) }
@@ -104,12 +105,4 @@ func OpenReadOnly(path string) (*Store, error) {
 	}
 	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
 	return &Store{writer: db, write: write, busyTimeout: time.Second}, err
-}
-
-func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(dialect()) }
-
-func RunTexts() (map[string]string, error) { return shared.RunTexts(runDialect()) }
-
-func FindingTexts() (map[string]string, error) {
-	return shared.FindingTexts(runDialect(), findingTables())
 }

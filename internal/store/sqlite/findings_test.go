@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
 )
@@ -30,7 +31,7 @@ func TestFindings(t *testing.T) {
 // Every statement must find its rows by a key or an index, starting from its list if it has one.
 func TestNoStatementAboutFindingsScansATable(t *testing.T) {
 	s := newStore(t)
-	texts, err := sqlite.FindingTexts()
+	texts, err := sqlite.Texts(shared.OfFindings)
 	require.NoError(t, err)
 	conn, err := s.Writer().Conn(t.Context())
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 )
 
@@ -50,15 +51,12 @@ func TestMillion(t *testing.T) {
 		median, p99 time.Duration
 	}
 	var all []statement
-	for _, of := range []struct {
-		name  string
-		texts func() (map[string]string, error)
-	}{{"runs", sqlite.RunTexts}, {"audit log", sqlite.AuditLogTexts}, {"reports", sqlite.ReportTexts}, {"findings", sqlite.FindingTexts}} {
-		texts, err := of.texts()
+	for _, of := range []string{shared.OfRuns, shared.OfAuditLog, shared.OfReports, shared.OfFindings} {
+		texts, err := sqlite.Texts(of)
 		require.NoError(t, err)
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			took := d.time(t, name, texts[name], lists, times)
-			all = append(all, statement{of.name, name, took[len(took)/2], took[len(took)*99/100]})
+			all = append(all, statement{of, name, took[len(took)/2], took[len(took)*99/100]})
 		}
 	}
 	for _, table := range []string{"batch", "error_detail"} { // a page shows a batch of this environment, which its id tells

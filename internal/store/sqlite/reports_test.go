@@ -91,7 +91,7 @@ func reportBounds() map[string]reportBound {
 
 func TestNoReportScansATable(t *testing.T) {
 	s := newStore(t)
-	texts, err := sqlite.ReportTexts()
+	texts, err := sqlite.Texts(shared.OfReports)
 	require.NoError(t, err)
 	conn, err := s.Writer().Conn(t.Context())
 	require.NoError(t, err)

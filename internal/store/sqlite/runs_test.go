@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
 )
@@ -92,7 +93,7 @@ func (d db) workers(t testing.TB) (list []conformance.RunWorker) {
 // The tables only grow. Every statement must find its rows by a key or an index, starting from its list if it has one.
 func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	s := newStore(t)
-	texts, err := sqlite.RunTexts()
+	texts, err := sqlite.Texts(shared.OfRuns)
 	require.NoError(t, err)
 	conn, err := s.Writer().Conn(t.Context())
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 )
@@ -38,7 +39,7 @@ func (d *database) rename(t testing.TB, table string) (restore func()) {
 
 // The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
 func TestAuditLogStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.AuditLogTexts()
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfAuditLog)
 	require.NoError(t, err)
 	golden(t, "audit_log.sql", declared(t, texts))
 }

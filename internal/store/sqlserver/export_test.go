@@ -273,36 +273,13 @@ func AdoptionText(name string) string { return adoptionText(name) }
 
 func HeartbeatError(err error) error { return heartbeatError(err) }
 
-func AuditLogTexts() (map[string]string, error) {
-	t, err := tablesOf(Options{})
-	if err != nil {
-		return nil, err
-	}
-	return shared.AuditLogTexts(t.dialect())
-}
-
-func ReportTexts(o Options) (map[string]string, error) {
+// Texts are the shared statements of folders, in this engine's syntax.
+func Texts(o Options, folders ...string) (map[string]string, error) {
 	t, err := tablesOf(o)
 	if err != nil {
 		return nil, err
 	}
-	return shared.ReportTexts(t.reportDialect())
-}
-
-func RunTexts() (map[string]string, error) {
-	t, err := tablesOf(Options{})
-	if err != nil {
-		return nil, err
-	}
-	return shared.RunTexts(t.runDialect())
-}
-
-func FindingTexts() (map[string]string, error) {
-	t, err := tablesOf(Options{})
-	if err != nil {
-		return nil, err
-	}
-	return shared.FindingTexts(t.runDialect(), findingTables())
+	return shared.Texts(t.dialect(), folders...)
 }
 
 func WaitedFor(script string, err error) error { return waitedFor(script, err) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
@@ -41,7 +42,7 @@ func TestFindings(t *testing.T) {
 
 // The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
 func TestFindingStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.FindingTexts()
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfFindings)
 	require.NoError(t, err)
 	golden(t, "findings.sql", declared(t, texts))
 }

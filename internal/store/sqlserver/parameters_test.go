@@ -1,7 +1,6 @@
 package sqlserver_test
 
 import (
-	"maps"
 	"os"
 	"testing"
 
@@ -24,13 +23,8 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 		require.Empty(t, differ, name)
 		pairs[of] += n
 	}
-	texts := map[string]string{}
-	reports := func() (map[string]string, error) { return sqlserver.ReportTexts(sqlserver.Options{}) }
-	for _, of := range []func() (map[string]string, error){sqlserver.RunTexts, sqlserver.FindingTexts, sqlserver.AuditLogTexts, reports} {
-		more, err := of()
-		require.NoError(t, err)
-		maps.Copy(texts, more)
-	}
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns, shared.OfFindings, shared.OfAuditLog, shared.OfReports)
+	require.NoError(t, err)
 	for name, text := range texts {
 		check("statements", name, text, func(parameter string) string { return declaration(t, parameter) })
 	}

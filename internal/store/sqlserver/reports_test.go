@@ -59,7 +59,7 @@ func (d *database) insert(t testing.TB, table string, row map[string]any) {
 
 // The golden has the reports in this engine's syntax, with the parameters that the driver declares.
 func TestReportsGolden(t *testing.T) {
-	texts, err := sqlserver.ReportTexts(sqlserver.Options{})
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfReports)
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, r := range shared.ReportNames() {
@@ -71,7 +71,7 @@ func TestReportsGolden(t *testing.T) {
 func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 	layout, err := invoice.ReadLayout([]byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "LINE]ID", "UNSPSC_CNFDC_SCR": "CODE_SURE"}}`))
 	require.NoError(t, err)
-	texts, err := sqlserver.ReportTexts(sqlserver.Options{Layout: layout, Schema: "theirs"})
+	texts, err := sqlserver.Texts(sqlserver.Options{Layout: layout, Schema: "theirs"}, shared.OfReports)
 	require.NoError(t, err)
 	require.Contains(t, texts["same-key"], "INNER JOIN [theirs].[IVCE_DTL] AS d ON d.[LINE]]ID] = n.detail_id")
 	require.Contains(t, texts["same-key"], "CAST(d.[CODE_SURE] AS float) >= 0.8")

@@ -3,7 +3,6 @@ package sqlserver_test
 import (
 	"database/sql"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
@@ -111,7 +111,7 @@ func (d *database) workers(t testing.TB) (list []conformance.RunWorker) {
 
 // The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
 func TestRunStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.RunTexts()
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns)
 	require.NoError(t, err)
 	golden(t, "runs.sql", declared(t, texts))
 }
@@ -137,11 +137,8 @@ func (d *database) row1(t testing.TB, query string, columns int) []string {
 }
 
 func TestStatementsAboutRunsAndFindingsHaveNoLockHint(t *testing.T) {
-	texts, err := sqlserver.RunTexts()
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns, shared.OfFindings)
 	require.NoError(t, err)
-	findings, err := sqlserver.FindingTexts()
-	require.NoError(t, err)
-	maps.Copy(texts, findings)
 	for name, text := range texts {
 		for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT"} {
 			require.NotContains(t, statementsIn(text), word, name)

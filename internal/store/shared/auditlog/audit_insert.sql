@@ -1,4 +1,4 @@
 -- Adds an entry to the audit log. The time is the database's.
 {{template "begin.sql" . -}}
-INSERT INTO {{.AuditLog}} (done_at, sys_name, action, done_by, why, subject, detail, run_id)
+INSERT INTO {{.Prefix}}audit_log (done_at, sys_name, action, done_by, why, subject, detail, run_id)
 VALUES ({{.Now}}, @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''), NULLIF(@run, ''));

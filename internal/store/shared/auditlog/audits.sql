@@ -2,13 +2,13 @@
 {{- if .ByAction}}, of one action{{end}}{{if .ByRun}}, about one run{{end}}, newest first.
 SELECT{{.Top}}
     a.audit_id, a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.batch_id, a.detail
-FROM {{.AuditLog}} AS a
+FROM {{.Prefix}}audit_log AS a
 WHERE
 {{- if .ByAction}}
     a.sys_name = @sys_name AND a.action = @action AND a.audit_id < @before
 {{- else if .ByRun}}
     a.sys_name = @sys_name AND {{.NoIndex}}a.audit_id < @before
-    AND a.done_at >= COALESCE((SELECT r.started_at FROM {{.Run}} AS r WHERE r.run_id = @run), '0001-01-01')
+    AND a.done_at >= COALESCE((SELECT r.started_at FROM {{.Prefix}}run AS r WHERE r.run_id = @run), '0001-01-01')
 {{- else}}
     {{.NoIndex}}a.sys_name = @sys_name AND a.audit_id < @before
 {{- end}}

@@ -1,7 +1,7 @@
 -- Stores a step of a comparison, for whoever read the number of the step before. What it named is not needed any more
 -- when it has ended.
 {{template "begin.sql" . -}}
-UPDATE {{.Comparison}}
+UPDATE {{.Prefix}}comparison
 SET
     step = step + 1, position = @position, error = NULLIF(@error, ''), moved_at = {{.Now}},
     ended_at = CASE WHEN @ended = 1 THEN {{.Now}} END,

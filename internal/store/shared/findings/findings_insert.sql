@@ -1,7 +1,7 @@
 -- Adds findings and suspects of a class that have no row, while the class has room. A row of @rows: line, key,
 -- class, environment, mark, sure, detail, mends, document.
 {{template "begin.sql" . -}}
-INSERT INTO {{.Finding}} (
+INSERT INTO {{.Prefix}}finding (
     sys_name, class, detail_id, document_key, document_id, first_seen, last_seen, mark, sure, detail, mends
 )
 SELECT
@@ -15,7 +15,7 @@ FROM (
     FROM
         {{.NestedList "rows" "listed_line bigint" "listed_key int" "listed_class varchar(40)" "listed_sys nvarchar(256)" "listed_mark varchar(64)" "listed_sure bit" "listed_detail nvarchar(1000)" "listed_mends bit" "listed_document nvarchar(1023)"}} AS l
     WHERE NOT EXISTS (
-        SELECT 1 FROM {{.Finding}} AS x
+        SELECT 1 FROM {{.Prefix}}finding AS x
         WHERE
             x.sys_name = l.listed_sys{{.BinaryCollation}} AND x.class = l.listed_class{{.BinaryCollation}}
             AND x.detail_id = l.listed_line
@@ -23,4 +23,4 @@ FROM (
     )
 ) AS n
 WHERE
-    n.place <= @most - (SELECT COUNT(*) FROM {{.Finding}} AS o WHERE o.sys_name = @sys_name AND o.class = @class);
+    n.place <= @most - (SELECT COUNT(*) FROM {{.Prefix}}finding AS o WHERE o.sys_name = @sys_name AND o.class = @class);

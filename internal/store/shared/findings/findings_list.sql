@@ -2,7 +2,7 @@
 -- @after_key.
 SELECT{{.Top}}
     f.detail_id, f.document_id, f.first_seen, f.last_seen, f.mark, f.sure, f.detail, f.mends
-FROM {{.Finding}} AS f
+FROM {{.Prefix}}finding AS f
 WHERE
     f.sys_name = @sys_name AND f.class = @class
     AND f.detail_id >= @from AND f.detail_id <= @to

@@ -10,11 +10,12 @@ WITH batches AS (
         CASE
             WHEN b.batch_status <> 'processing' THEN 0
             WHEN
-                COALESCE(b.last_heartbeat, b.updated_at) < {{.Ago .DeadSeconds}}
+                COALESCE(b.last_heartbeat, b.updated_at)
+                < {{.SecondsAgo 600}}
                 THEN 1
             ELSE 0
         END AS is_stuck
-    FROM {{.Batch}} AS b
+    FROM {{.Prefix}}processing_job AS b
     WHERE
         b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
         AND {{.OwnRuns "b.run_id"}}
@@ -24,10 +25,10 @@ WITH batches AS (
         b.total_count,
         b.updated_at,
         0 AS is_stuck
-    FROM {{.Batch}} AS b
+    FROM {{.Prefix}}processing_job AS b
     WHERE
         {{.NoIndex}}b.batch_status IN ('completed', 'failed')
-        AND b.process_end_time > {{.Ago 604800}}
+        AND b.process_end_time > {{.SecondsAgo 604800}}
         AND {{.OwnRuns "b.run_id"}}
 )
 

@@ -9,9 +9,9 @@ WITH days AS (
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches,
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
-    FROM {{.Batch}} AS b
+    FROM {{.Prefix}}processing_job AS b
     WHERE
-        b.created_at > {{.Ago 604800}}
+        b.created_at > {{.SecondsAgo 604800}}
         AND {{.OwnRuns "b.run_id"}}
     GROUP BY {{.Day "b.created_at"}}
 )

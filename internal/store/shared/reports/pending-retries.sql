@@ -5,7 +5,7 @@ SELECT{{.Top}}
     MIN(b.created_at) AS oldest_batch,
     {{.Seconds "MIN(b.created_at)" .Now}} AS oldest_seconds,
     MAX(b.queue_attempt_count) AS max_attempts
-FROM {{.Batch}} AS b
+FROM {{.Prefix}}processing_job AS b
 WHERE
     b.batch_status = 'pending_retry'
     AND {{.OwnRuns "b.run_id"}}

@@ -2,11 +2,11 @@
 -- claim to end. Documents per second are from the first claim to the last end. The percentage is of the
 -- successful documents.
 WITH periods AS (
-    SELECT 1 AS last_hours, {{.Ago 3600}} AS since
+    SELECT 1 AS last_hours, {{.SecondsAgo 3600}} AS since
     UNION ALL
-    SELECT 24 AS last_hours, {{.Ago 86400}} AS since
+    SELECT 24 AS last_hours, {{.SecondsAgo 86400}} AS since
     UNION ALL
-    SELECT 168 AS last_hours, {{.Ago 604800}} AS since
+    SELECT 168 AS last_hours, {{.SecondsAgo 604800}} AS since
 ),
 
 completed AS (
@@ -17,10 +17,10 @@ completed AS (
         b.failure_count,
         b.process_start_time,
         b.process_end_time
-    FROM {{.Batch}} AS b
+    FROM {{.Prefix}}processing_job AS b
     WHERE
         {{.NoIndex}}b.batch_status = 'completed'
-        AND b.process_end_time > {{.Ago 604800}}
+        AND b.process_end_time > {{.SecondsAgo 604800}}
         AND {{.OwnRuns "b.run_id"}}
 ),
 

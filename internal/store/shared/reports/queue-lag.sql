@@ -7,9 +7,9 @@ WITH batches AS (
         b.created_at,
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
         b.queued_at
-    FROM {{.Batch}} AS b
+    FROM {{.Prefix}}processing_job AS b
     WHERE
-        b.created_at > {{.Ago 3600}}
+        b.created_at > {{.SecondsAgo 3600}}
         AND {{.OwnRuns "b.run_id"}}
 )
 

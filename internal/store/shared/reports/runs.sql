@@ -9,7 +9,7 @@ WITH latest AS (
             WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
             ELSE r.documents
         END AS documents_known
-    FROM {{.Run}} AS r
+    FROM {{.Prefix}}run AS r
     WHERE r.sys_name = @sys_name
     ORDER BY r.run_number DESC{{.Limit}}
 ),
@@ -21,7 +21,7 @@ progress AS (
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 0 ELSE 1 END) AS open_batches,
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches
     FROM latest AS k
-    INNER JOIN {{.Batch}} AS b ON b.run_id = k.run_id
+    INNER JOIN {{.Prefix}}processing_job AS b ON b.run_id = k.run_id
     GROUP BY k.run_id
 )
 
@@ -46,6 +46,6 @@ SELECT{{.Top}}
     r.requested_by,
     r.error
 FROM latest AS k
-INNER JOIN {{.Run}} AS r ON r.run_id = k.run_id
+INNER JOIN {{.Prefix}}run AS r ON r.run_id = k.run_id
 LEFT OUTER JOIN progress AS p ON p.run_id = k.run_id
 ORDER BY k.run_number DESC{{.Limit}};

@@ -5,15 +5,15 @@ WITH workers AS (
     SELECT
         w.kind,
         CASE
-            WHEN w.heartbeat_at < {{.Ago .DeadSeconds}} THEN 'DEAD'
+            WHEN w.heartbeat_at < {{.SecondsAgo 600}} THEN 'DEAD'
             ELSE w.status
         END AS health,
         w.documents_processed,
         w.heartbeat_at,
         CASE
-            WHEN w.heartbeat_at < {{.Ago .DeadSeconds}} THEN w.heartbeat_at
+            WHEN w.heartbeat_at < {{.SecondsAgo 600}} THEN w.heartbeat_at
         END AS dead_since
-    FROM {{.Worker}} AS w
+    FROM {{.Prefix}}worker AS w
     WHERE
         w.status = 'RUNNING'
         AND {{.OwnRuns "w.run_id"}}
@@ -24,9 +24,9 @@ WITH workers AS (
         w.documents_processed,
         w.heartbeat_at,
         NULL AS dead_since
-    FROM {{.Worker}} AS w
+    FROM {{.Prefix}}worker AS w
     WHERE
-        w.status <> 'RUNNING' AND w.started_at > {{.Ago 604800}}
+        w.status <> 'RUNNING' AND w.started_at > {{.SecondsAgo 604800}}
         AND {{.OwnRuns "w.run_id"}}
 )
 

@@ -1,5 +1,5 @@
 -- Renews the heartbeat of a batch that the worker has.
 {{template "begin.sql" . -}}
-UPDATE {{.Batch}}
+UPDATE {{.Prefix}}batch
 SET heartbeat_at = {{.Now}}
 {{template "batch_leased.sql" . -}}

@@ -2,7 +2,7 @@
 -- heartbeat is older than @stale. Of several claims at the same time one succeeds, because it changes the epoch
 -- that the others expect. A worker that did not release the batch counts as lost.
 {{template "begin.sql" . -}}
-UPDATE {{.Batch}}
+UPDATE {{.Prefix}}batch
 SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = {{.Now}}, claimed_at = {{.Now}}, updated_at = {{.Now}},

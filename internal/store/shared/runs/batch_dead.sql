@@ -1,6 +1,6 @@
 -- Fails a batch whose message of @attempt is a dead letter, unless its worker is alive or a later message exists.
 {{template "begin.sql" . -}}
-UPDATE {{.Batch}}
+UPDATE {{.Prefix}}batch
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
 WHERE
     batch_id = @batch AND epoch = @epoch AND attempt <= @attempt

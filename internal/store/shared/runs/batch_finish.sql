@@ -1,6 +1,6 @@
 -- Ends a batch that the worker has, with its counts. A completed one stays completed, and @outcomes is final.
 {{template "begin.sql" . -}}
-UPDATE {{.Batch}}
+UPDATE {{.Prefix}}batch
 SET
     status = @status, error = NULLIF(@error, ''), success_count = @success, failure_count = @failure,
     outcomes = NULLIF(@outcomes, ''),

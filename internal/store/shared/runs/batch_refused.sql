@@ -1,6 +1,6 @@
 -- Fails a batch whose message the queue refused too often.
 {{template "begin.sql" . -}}
-UPDATE {{.Batch}}
+UPDATE {{.Prefix}}batch
 SET
     status = 'failed', attempt = attempt + 1, queue_attempt_count = queue_attempt_count + 1, last_queue_error = @reason,
     error = @given_up, process_end_time = {{.Now}}, updated_at = {{.Now}}

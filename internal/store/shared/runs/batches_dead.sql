@@ -1,8 +1,8 @@
 -- Batches with a heartbeat older than @stale, or released longer than @released ago.
 SELECT{{.Top}}
     b.batch_id, b.attempt
-FROM {{.Batch}} AS b
-INNER JOIN {{.Run}} AS r ON r.run_id = b.run_id
+FROM {{.Prefix}}batch AS b
+INNER JOIN {{.Prefix}}run AS r ON r.run_id = b.run_id
 WHERE
     b.status = 'processing' AND r.sys_name = @sys_name AND r.status <> 'purged'
     AND (

@@ -1,6 +1,6 @@
 -- Adds the batches of a chunk. A row of @rows: id, number, documents.
 {{template "begin.sql" . -}}
-INSERT INTO {{.Batch}} (batch_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
+INSERT INTO {{.Prefix}}batch (batch_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
 SELECT
     n.listed_id, @run, n.listed_number, @status, @attempt, CASE WHEN @status = 'queued' THEN {{.Now}} END,
     {{.Now}}, {{.Now}}, n.listed_total

@@ -3,21 +3,21 @@
 SELECT
     (
         SELECT COUNT(*)
-        FROM {{.Run}} AS r
-        CROSS JOIN {{.Batch}} AS b
+        FROM {{.Prefix}}run AS r
+        CROSS JOIN {{.Prefix}}batch AS b
         WHERE
             r.status = 'running' AND r.sys_name = @sys_name AND b.run_id = r.run_id
             AND b.status IN ('queued', 'processing')
     ) AS busy,
     (
         SELECT COUNT(*)
-        FROM {{.Run}} AS r
-        CROSS JOIN {{.Batch}} AS b
+        FROM {{.Prefix}}run AS r
+        CROSS JOIN {{.Prefix}}batch AS b
         WHERE r.status = 'running' AND r.sys_name = @sys_name AND b.run_id = r.run_id AND b.status = 'pending_retry'
     ) AS retries,
     (
         SELECT COUNT(*)
-        FROM {{.Run}} AS r
+        FROM {{.Prefix}}run AS r
         WHERE
             r.status = 'running' AND r.sys_name = @sys_name AND r.cancel = 0 AND r.handed_off_at IS NULL
     ) AS handing_off;

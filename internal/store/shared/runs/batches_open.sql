@@ -1,4 +1,4 @@
 -- The open batches of a run.
 SELECT b.batch_id
-FROM {{.Batch}} AS b
+FROM {{.Prefix}}batch AS b
 WHERE b.run_id = @run AND b.status IN ('pending_queue', 'pending_retry', 'queued', 'processing');

@@ -3,7 +3,7 @@ SELECT
     b.batch_id, b.attempt
 FROM
     {{.List "rows" "listed_id varchar(64)" "listed_attempt int"}} AS n
-CROSS JOIN {{.Batch}} AS b
+CROSS JOIN {{.Prefix}}batch AS b
 WHERE
     b.batch_id = n.listed_id{{.BinaryCollation}} AND b.attempt = n.listed_attempt
     AND {{.NoIndex}}b.status IN ('pending_queue', 'pending_retry', 'queued') AND b.queue_attempt_count + 1 >= @most{{.ForceOrder}};

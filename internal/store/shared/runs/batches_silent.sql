@@ -4,16 +4,16 @@
 -- 2. Nothing was queued or claimed for @silent. Then only the first batch counts, as a probe for the others.
 SELECT{{.Top}}
     b.batch_id, b.attempt
-FROM {{.Run}} AS r
-CROSS JOIN {{.Batch}} AS b
+FROM {{.Prefix}}run AS r
+CROSS JOIN {{.Prefix}}batch AS b
 WHERE
     r.status = 'running' AND r.sys_name = @sys_name AND b.run_id = r.run_id AND b.status = 'queued'
     AND b.queued_at <= {{.Ago "silent"}}
     AND (
         b.queued_at < (
             SELECT MAX(c.queued_at)
-            FROM {{.Run}} AS o
-            CROSS JOIN {{.Batch}} AS c
+            FROM {{.Prefix}}run AS o
+            CROSS JOIN {{.Prefix}}batch AS c
             WHERE
                 o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                 AND c.claimed_at <= {{.Ago "silent"}}
@@ -22,14 +22,14 @@ WHERE
         OR (
             b.serial_number = (
                 SELECT MIN(c.serial_number)
-                FROM {{.Run}} AS o
-                CROSS JOIN {{.Batch}} AS c
+                FROM {{.Prefix}}run AS o
+                CROSS JOIN {{.Prefix}}batch AS c
                 WHERE o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id AND c.status = 'queued'
             )
             AND NOT EXISTS (
                 SELECT 1
-                FROM {{.Run}} AS o
-                CROSS JOIN {{.Batch}} AS c
+                FROM {{.Prefix}}run AS o
+                CROSS JOIN {{.Prefix}}batch AS c
                 WHERE
                     o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                     AND (

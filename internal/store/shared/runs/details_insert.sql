@@ -1,7 +1,7 @@
 -- Adds failures of documents in a batch. A row of @rows: position, document, main line, code, message, type, retries,
 -- retryable.
 {{template "begin.sql" . -}}
-INSERT INTO {{.ErrorDetail}} (
+INSERT INTO {{.Prefix}}error_detail (
     sys_name, run_id, batch_id, document_id, entity_id, error_code, error_message, error_type, retry_count, is_retryable,
     created_at
 )

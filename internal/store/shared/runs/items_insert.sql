@@ -1,6 +1,6 @@
 -- Adds documents of batches. A document that the run already has is an error. A row of @rows: key, id, batch, position.
 {{template "begin.sql" . -}}
-INSERT INTO {{.BatchItem}} (run_id, document_key, document_id, batch_id, position)
+INSERT INTO {{.Prefix}}batch_item (run_id, document_key, document_id, batch_id, position)
 SELECT
     @run, {{.Hash "n.listed_key"}}, n.listed_document,
     n.listed_batch, n.listed_position

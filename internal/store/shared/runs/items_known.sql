@@ -2,5 +2,5 @@
 SELECT i.document_key
 FROM
     {{.List "rows" "listed_key int"}} AS n
-CROSS JOIN {{.BatchItem}} AS i
+CROSS JOIN {{.Prefix}}batch_item AS i
 WHERE i.run_id = @run AND i.document_key = {{.Hash "n.listed_key"}}{{.ForceOrder}};

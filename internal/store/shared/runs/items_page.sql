@@ -1,8 +1,8 @@
 -- Documents of a run by key, after a key{{if .ByOutcome}}, with one of the listed outcomes. A row of @rows: outcome{{end}}.
 SELECT{{.Top}}
     i.document_id, i.outcome, i.code, b.number
-FROM {{.BatchItem}} AS i
-INNER JOIN {{.Batch}} AS b ON b.batch_id = i.batch_id
+FROM {{.Prefix}}batch_item AS i
+INNER JOIN {{.Prefix}}batch AS b ON b.batch_id = i.batch_id
 WHERE
     i.run_id = @run AND i.document_key > {{.OneHash "after_key"}}
 {{- if .ByOutcome}}

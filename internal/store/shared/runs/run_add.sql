@@ -1,7 +1,7 @@
 -- Adds a chunk to its run. Only the run's manager may add, and only the next chunk. A chunk is progress, so it
 -- resets the count of lost managers.
 {{template "begin.sql" . -}}
-UPDATE {{.Run}}
+UPDATE {{.Prefix}}run
 SET
     batches = batches + @batches, documents = documents + @documents, watermark = NULLIF(@watermark, ''),
     next_at = {{.In "wait"}}, heartbeat_at = {{.Now}},

@@ -1,5 +1,5 @@
 -- Renews the heartbeat of a run that the manager has.
 {{template "begin.sql" . -}}
-UPDATE {{.Run}}
+UPDATE {{.Prefix}}run
 SET heartbeat_at = {{.Now}}
 {{template "run_leased.sql" . -}}

@@ -1,5 +1,5 @@
 -- One run without its long columns.
 SELECT
 {{template "run_columns.sql" .}}
-FROM {{.Run}} AS r
+FROM {{.Prefix}}run AS r
 WHERE r.run_id = @run;

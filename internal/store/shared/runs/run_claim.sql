@@ -2,7 +2,7 @@
 -- others expect. A former owner released the run (its epoch is @shown), or its heartbeat is older than @stale and
 -- it counts as lost.
 {{template "begin.sql" . -}}
-UPDATE {{.Run}}
+UPDATE {{.Prefix}}run
 SET
     owner = @owner, epoch = epoch + 1, heartbeat_at = {{.Now}},
     lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END

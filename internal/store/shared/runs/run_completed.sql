@@ -2,6 +2,6 @@
 -- (outcomes is NULL).
 SELECT
     b.outcomes, COUNT(*) AS batches, SUM(b.total_count) AS documents
-FROM {{.Batch}} AS b
+FROM {{.Prefix}}batch AS b
 WHERE b.run_id = @run AND (b.outcomes IS NOT NULL OR b.process_start_time IS NULL)
 GROUP BY b.outcomes;

@@ -3,11 +3,11 @@
 SELECT{{.Top}}
 {{template "run_columns.sql" .}},
     {{template "listed_filter.sql" .}}
-FROM {{.Run}} AS r
+FROM {{.Prefix}}run AS r
 WHERE
     r.sys_name = @sys_name
     AND r.run_number < CASE
         WHEN @before_run = '' THEN 9223372036854775807
-        ELSE (SELECT b.run_number FROM {{.Run}} AS b WHERE b.run_id = @before_run)
+        ELSE (SELECT b.run_number FROM {{.Prefix}}run AS b WHERE b.run_id = @before_run)
     END
 ORDER BY r.run_number DESC{{.Limit}};

@@ -2,7 +2,7 @@
 -- others, because a run may have a million documents.
 SELECT
     i.outcome, COUNT(*) AS documents
-FROM {{.Batch}} AS b
-INNER JOIN {{.BatchItem}} AS i ON i.batch_id = b.batch_id
+FROM {{.Prefix}}batch AS b
+INNER JOIN {{.Prefix}}batch_item AS i ON i.batch_id = b.batch_id
 WHERE b.run_id = @run AND b.outcomes IS NULL AND b.process_start_time IS NOT NULL
 GROUP BY i.outcome;

@@ -2,5 +2,5 @@
 SELECT
 {{template "run_columns.sql" .}},
     r.filter, r.watermark
-FROM {{.Run}} AS r
+FROM {{.Prefix}}run AS r
 WHERE r.run_id = @run;

@@ -1,7 +1,7 @@
 -- Releases a run that the manager has. With @ended = 1 the hand-off is complete, and the count of lost managers is
 -- reset.
 {{template "begin.sql" . -}}
-UPDATE {{.Run}}
+UPDATE {{.Prefix}}run
 SET
     owner = NULL, heartbeat_at = {{.Now}},
     handed_off_at = CASE WHEN @ended = 1 THEN {{.Now}} ELSE handed_off_at END,

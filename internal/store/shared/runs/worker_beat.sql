@@ -1,5 +1,5 @@
 -- Renews the heartbeat of a running worker.
 {{template "begin.sql" . -}}
-UPDATE {{.Worker}}
+UPDATE {{.Prefix}}worker
 SET heartbeat_at = {{.Now}}
 WHERE worker_id = @owner;

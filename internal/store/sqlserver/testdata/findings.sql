@@ -2,25 +2,6 @@
 -- When the ledger became complete: NULL while an adoption is running.
 SELECT a.finished_at FROM sqlwriter.adoption AS a WHERE a.id = 1;
 GO
--- audit_add
-DECLARE @sys_name nvarchar(2000);
-DECLARE @action nvarchar(2000);
-DECLARE @by nvarchar(2000);
-DECLARE @why nvarchar(2000);
-DECLARE @subject nvarchar(2000);
-DECLARE @detail nvarchar(max);
-DECLARE @level varchar(64);
-DECLARE @run varchar(64);
-DECLARE @batch varchar(64);
--- Adds an entry to the audit log. The time is the database's.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, batch_id)
-VALUES (
-    SYSUTCDATETIME(), @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''),
-    NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@batch, '')
-);
-GO
 -- comparison_begin
 DECLARE @sys_name nvarchar(2000);
 DECLARE @id varchar(64);

@@ -282,7 +282,7 @@ FROM
     ) AS n
 ORDER BY n.listed_number;
 GO
--- batches_latest
+-- batches_list
 DECLARE @limit bigint;
 DECLARE @after varchar(64);
 -- Batches, latest first,
@@ -300,7 +300,7 @@ WHERE
     END
 ORDER BY b.serial_number DESC;
 GO
--- batches_latest_by_status
+-- batches_list_by_status
 DECLARE @limit bigint;
 DECLARE @status varchar(64);
 DECLARE @after varchar(64);
