@@ -99,7 +99,7 @@ func plant(t *testing.T) planted {
 	// The bad document fails in a run, and often enough for evidence. Another document is applied after each failure, so that it counts.
 	ctx, p := ops.WithActor(t.Context(), "Ann"), planted{Ops: o}
 	execute := func(r run.Run) {
-		require.NoError(t, store.StartRun(ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "w", Run: r.ID}))
+		require.NoError(t, store.StartRun(ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "w", Run: r.ID}))
 		_, err := executor.Execute(ctx, r.ID)
 		require.NoError(t, err)
 	}

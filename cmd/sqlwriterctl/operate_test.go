@@ -211,7 +211,7 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 			require.Equal(t, exitOK, r.run(t, "audit", "list", "-o", "json"), r.errors)
 			var page ops.AuditPage
 			require.NoError(t, json.Unmarshal([]byte(r.out), &page))
-			at := slices.IndexFunc(page.Audits, func(a ops.Audit) bool { return a.Action == ops.FlowResumed })
+			at := slices.IndexFunc(page.Audits, func(a run.Audit) bool { return a.Action == ops.FlowResumed })
 			require.GreaterOrEqual(t, at, 0, r.out)
 			require.Equal(t, "made room", page.Audits[at].Why)
 		})

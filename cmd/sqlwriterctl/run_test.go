@@ -89,13 +89,13 @@ func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 		chunk.Batches = append(chunk.Batches, ids)
 	}
 	require.NoError(t, store.AddChunk(t.Context(), lease, chunk))
-	require.NoError(t, store.EndHandOff(t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
+	require.NoError(t, store.EndHandOff(t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
 }
 
 // work processes a batch as a worker does: it defers the first document and commits the others.
 func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 	t.Helper()
-	audit := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
+	audit := run.Audit{Action: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
 	claimed, err := store.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, claimed.Answer)
@@ -121,7 +121,7 @@ func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 func complete(t *testing.T, store run.Store, id string) {
 	t.Helper()
 	ok, err := store.CompleteRun(t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
-		return run.Audit{Code: run.CodeRunDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
+		return run.Audit{Action: run.CodeRunDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
 	})
 	require.NoError(t, err)
 	require.True(t, ok)

@@ -132,8 +132,7 @@ func mistakeRows() []fault.Row {
 
 // commandRows are the codes of operators' commands.
 func commandRows() []fault.Row {
-	const own, auditLog = fault.Internal, "the contract of AuditLog (internal/ops/ports.go)"
-	const runs = "the contract of Store (internal/run/ports.go)"
+	const own, runs = fault.Internal, "the contract of Store (internal/run/ports.go)"
 	command := fault.OfACommand()
 	return []fault.Row{
 		{Code: "adoption_moved", Kind: fault.Contention, Condition: fault.Changed, Reason: "another adoption runs at the same time", Source: "docs/cutover.md", Own: command},
@@ -142,9 +141,8 @@ func commandRows() []fault.Row {
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
-		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: runs, Own: command},
 		{Code: "status", Kind: own, Reason: "batches were to be added with a status other than pending_queue and queued", Source: runs, Own: command},
-		{Code: "json", Kind: own, Reason: "data of a run, an entry of the audit log or the head of a document is not JSON", Source: auditLog, Own: command},
+		{Code: "json", Kind: own, Reason: "the head of a document is not JSON", Source: "ours", Own: command},
 		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{
 			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"errors"
+
+	"sqlwriter/internal/run"
 )
 
 type actorKey struct{}
@@ -10,7 +12,7 @@ type actorKey struct{}
 // WithActor names who asks: a person or a function key. Every action needs one, for the audit log. The name comes from a checked
 // identity, never from the request.
 func WithActor(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, actorKey{}, Truncate(name, MaxBy))
+	return context.WithValue(ctx, actorKey{}, run.Truncate(name, run.MaxBy))
 }
 
 // errNobody is a mistake of the program, not of the caller.

@@ -308,7 +308,7 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 		"workers have 1 batch, 1 waits": {ops.RunWorks, func(r *runs, id string) {
 			lease := r.claim(id)
 			r.begin(id, 2)
-			require.NoError(r.t, r.runStore.EndHandOff(r.t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff}))
+			require.NoError(r.t, r.runStore.EndHandOff(r.t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff}))
 		}},
 	} {
 		t.Run(says, func(t *testing.T) {

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"strconv"
+
+	"sqlwriter/internal/run"
 )
 
 // MaxListed is the most rows of a list, defaultListed that of a request that does not say.
@@ -17,11 +19,11 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (page AuditPage, err err
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
 	}
-	if q.Run != "" && !isRunID(q.Run) {
+	if q.Run != "" && !run.IsRunID(q.Run) {
 		return page, notARun(q.Run)
 	}
-	if n := len(q.Action); n > MaxKind {
-		return page, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
+	if n := len(q.Action); n > run.MaxKind {
+		return page, refuse(Usage, "action: expected at most %d characters, found %d", run.MaxKind, n)
 	}
 	if q.Page != "" {
 		if q.Before, err = strconv.ParseInt(q.Page, 10, 64); err != nil || q.Before < 1 {
@@ -51,11 +53,11 @@ func present[T any](list []T) []T {
 }
 
 func notAPage(token string) error {
-	return refuse(Usage, "page: expected the next of a page before, found %q", Truncate(token, MaxKind))
+	return refuse(Usage, "page: expected the next of a page before, found %q", run.Truncate(token, run.MaxKind))
 }
 
 func notARun(id string) error {
-	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", Truncate(id, MaxRunID))
+	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", run.Truncate(id, run.MaxRunID))
 }
 
 func checkLimit(limit int) (int, error) {

@@ -31,9 +31,9 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 
 	for code := range run.Codes() { // those of the use case are people's, all others are not
 		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true, run.CodeCompare: true}[code]
-		require.Equal(t, people, ops.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
-		require.True(t, ops.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
-		require.True(t, ops.Audit{Action: code, Level: run.LevelError}.Notable(), code)
+		require.Equal(t, people, run.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
+		require.True(t, run.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
+		require.True(t, run.Audit{Action: code, Level: run.LevelError}.Notable(), code)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	_, err = r.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
-		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
+		a := run.Audit{Action: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
 		require.NoError(t, r.runStore.Write(t.Context(), a))
 	}
 	page, err := r.ops.Audits(t.Context(), ops.AuditQuery{})

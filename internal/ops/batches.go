@@ -39,7 +39,7 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err 
 		return page, err
 	}
 	switch {
-	case q.Run != "" && !isRunID(q.Run):
+	case q.Run != "" && !run.IsRunID(q.Run):
 		return page, notARun(q.Run)
 	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
 		return page, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
@@ -154,12 +154,12 @@ func (o *Ops) batchID(name string) (string, error) {
 	if at < 0 && isBatchID(name) {
 		return name, nil
 	}
-	if at > 0 && isRunID(name[:at]) {
+	if at > 0 && run.IsRunID(name[:at]) {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
 			return run.BatchID(o.o.SysName, name[:at], number), nil
 		}
 	}
-	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", Truncate(name, MaxRunID))
+	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", run.Truncate(name, run.MaxRunID))
 }
 
 // isBatchID reports whether a text has the form of run.BatchID.
@@ -221,7 +221,7 @@ requeue:
 			break
 		}
 		err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: by, Why: r.Why, Run: batch.Run, Batch: batch.ID})
+			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: by, Why: r.Why, Run: batch.Run, Batch: batch.ID})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch is not failed any more")
 			}
@@ -278,7 +278,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 		if id, err = o.batchID(r.Batch); err != nil {
 			return nil, err
 		}
-	case !isRunID(r.Run):
+	case !run.IsRunID(r.Run):
 		return nil, notARun(r.Run)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {

@@ -297,7 +297,7 @@ func TestBatchesThatNoWorkerHas(t *testing.T) {
 	chunk := run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}, {"b"}}}
 	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: 1}
 	require.NoError(t, r.runStore.AddChunk(t.Context(), lease, chunk))
-	require.NoError(t, r.runStore.EndHandOff(t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff}))
+	require.NoError(t, r.runStore.EndHandOff(t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff}))
 	r.clock = r.clock.Add(time.Hour - time.Second)
 	require.NotContains(t, alarms(r.tick()), condition.WorkWaits)
 	r.clock = r.clock.Add(time.Second)

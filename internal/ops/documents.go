@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 const (
@@ -159,9 +160,9 @@ func (o *Ops) search(f DocumentFilter) (commit.Query, error) {
 	}
 	switch {
 	case f.Status != "" && !slices.Contains(DocumentStatuses(), f.Status):
-		return s, refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()), Truncate(string(f.Status), MaxKind))
+		return s, refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()), run.Truncate(string(f.Status), run.MaxKind))
 	case f.Kind != "" && !knownKind(fault.Kind(f.Kind)):
-		return s, refuse(Usage, "kind: expected one of %s, found %q", kinds(), Truncate(f.Kind, MaxKind))
+		return s, refuse(Usage, "kind: expected one of %s, found %q", kinds(), run.Truncate(f.Kind, run.MaxKind))
 	case len(f.Request) > maxRequestID:
 		return s, refuse(Usage, "request: expected at most %d bytes, found %d", maxRequestID, len(f.Request))
 	case f.Line < 0:
@@ -193,7 +194,7 @@ func (o *Ops) code(parameter, code string) (string, error) {
 	if known, ok := fault.Known(o.o.Faults, code); ok {
 		return known, nil
 	}
-	return "", refuse(Usage, "%s: expected a number or a code of `sqlwriterctl explain`, found %q", parameter, Truncate(code, MaxKind))
+	return "", refuse(Usage, "%s: expected a number or a code of `sqlwriterctl explain`, found %q", parameter, run.Truncate(code, run.MaxKind))
 }
 
 func (o *Ops) documentRow(doc found) DocumentRow {

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 const (
@@ -58,7 +59,7 @@ func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 			return Diff{}, err
 		}
 		if _, twice := d.byID[doc.ID]; twice {
-			return Diff{}, refuse(Conflict, "%s: several documents have the id %q", commit.CodeIDTwice, Truncate(doc.ID, MaxBy))
+			return Diff{}, refuse(Conflict, "%s: several documents have the id %q", commit.CodeIDTwice, run.Truncate(doc.ID, run.MaxBy))
 		}
 		d.add(doc, invoice.TooDeep(raw))
 	}
@@ -88,7 +89,7 @@ func checkDiff(ids []string) error {
 			return err
 		}
 		if strings.Contains(id, ",") {
-			return refuse(Usage, "ids: expected ids without a comma, which separates ids, found %q", Truncate(id, MaxBy))
+			return refuse(Usage, "ids: expected ids without a comma, which separates ids, found %q", run.Truncate(id, run.MaxBy))
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, erro
 		statuses := p.kind.Selectable()
 		if r.Status != "" {
 			if !slices.Contains(statuses, r.Status) {
-				return Started{}, refuse(Usage, "status: expected one of %s, found %q", joined(statuses), Truncate(string(r.Status), MaxKind))
+				return Started{}, refuse(Usage, "status: expected one of %s, found %q", joined(statuses), run.Truncate(string(r.Status), run.MaxKind))
 			}
 			statuses = []invoice.Status{r.Status}
 		}

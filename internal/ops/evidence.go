@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 const (
@@ -126,7 +127,7 @@ func (o *Ops) EvidenceGet(ctx context.Context, q EvidenceFileQuery) (c EvidenceC
 		q.File = commit.EvidenceOriginal
 	}
 	if !slices.Contains(EvidenceFiles(), q.File) {
-		return c, refuse(Usage, "file: expected one of %s, found %q", strings.Join(EvidenceFiles(), ", "), Truncate(q.File, MaxKind))
+		return c, refuse(Usage, "file: expected one of %s, found %q", strings.Join(EvidenceFiles(), ", "), run.Truncate(q.File, run.MaxKind))
 	}
 	folder, err := o.evidenceFolder(ctx, q)
 	if err != nil {
@@ -171,9 +172,9 @@ func (o *Ops) evidenceFolder(ctx context.Context, q EvidenceFileQuery) (string, 
 	}
 	switch {
 	case commit.CheckEvidenceFolder(folder) != nil || commit.CheckEvidenceName(folder) != nil:
-		return "", refuse(Usage, "folder: expected a folder of evidence, as `evidence show` lists it, found %q", Truncate(q.Folder, MaxSubject))
+		return "", refuse(Usage, "folder: expected a folder of evidence, as `evidence show` lists it, found %q", run.Truncate(q.Folder, run.MaxSubject))
 	case path.Base(path.Dir(folder)) != evidenceName(q.ID):
-		return "", refuse(Usage, "folder: expected a folder of document %q, found one of another document: %q", q.ID, Truncate(q.Folder, MaxSubject))
+		return "", refuse(Usage, "folder: expected a folder of document %q, found one of another document: %q", q.ID, run.Truncate(q.Folder, run.MaxSubject))
 	}
 	return folder, nil
 }
@@ -330,7 +331,7 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 			return err
 		}
 		if m := e.Metadata; m != nil && m.DocumentID != id {
-			e.Problems = append(e.Problems, fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata, Truncate(m.DocumentID, MaxBy)))
+			e.Problems = append(e.Problems, fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata, run.Truncate(m.DocumentID, run.MaxBy)))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 // DocumentRestore is the action of the audit log for a deleted document that is put back from its evidence.
@@ -84,7 +85,7 @@ func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Resto
 		return Restored{}, fault.Wrap(fault.Internal, "ops: restore", "encode", "the audit entry cannot be written as JSON", err)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
-		return s.Audit.Write(ctx, Audit{Action: DocumentRestore, By: by, Why: r.Why, Subject: r.ID, Detail: detail})
+		return s.Audit.Write(ctx, run.Audit{Action: DocumentRestore, By: by, Why: r.Why, Subject: r.ID, Detail: detail})
 	})
 	if err != nil {
 		return Restored{}, unaudited(err)

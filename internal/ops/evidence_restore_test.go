@@ -266,5 +266,5 @@ func TestARestoreThatCannotBeDoneChangesNothing(t *testing.T) {
 	_, err := r.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	require.ErrorContains(t, err, "came meanwhile: it stays as it is")
 	require.Equal(t, invoice.Pending, r.state(1).Status)
-	require.Len(t, slices.DeleteFunc(r.audits(), func(a ops.Audit) bool { return a.Action != ops.DocumentRestore }), 1, "the entry says what was begun")
+	require.Len(t, slices.DeleteFunc(r.audits(), func(a run.Audit) bool { return a.Action != ops.DocumentRestore }), 1, "the entry says what was begun")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 )
 
 // findingsRead is how many findings one query reads.
@@ -113,7 +114,7 @@ type findingName struct {
 
 // findingNamed reads a name.
 func findingNamed(text string) (n findingName, err error) {
-	n.text = Truncate(text, MaxSubject)
+	n.text = run.Truncate(text, run.MaxSubject)
 	class, rest, _ := strings.Cut(text, "/")
 	n.Class = reconcile.Class(class)
 	if err := checkClass("finding", n.Class); err != nil {
@@ -135,7 +136,7 @@ func checkClass(member string, class reconcile.Class) error {
 	for i, c := range reconcile.FindingClasses() {
 		names[i] = string(c)
 	}
-	return refuse(Usage, "%s: expected one of the classes %s, found %q", member, strings.Join(names, ", "), Truncate(string(class), MaxKind))
+	return refuse(Usage, "%s: expected one of the classes %s, found %q", member, strings.Join(names, ", "), run.Truncate(string(class), run.MaxKind))
 }
 
 // find reads the finding. A line has a few findings of a class at most: one for each document.

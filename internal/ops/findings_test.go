@@ -156,7 +156,7 @@ func TestAComparisonIsBegun(t *testing.T) {
 	require.Equal(t, []any{[]string(nil), false}, []any{next(ops.CompareRequest{}).IDs, next(ops.CompareRequest{}).Whole})
 	require.True(t, next(ops.CompareRequest{All: true}).Whole)
 	require.Equal(t, []string{"a", "b"}, next(ops.CompareRequest{IDs: []string{"a", "b", "a"}}).IDs)
-	require.Equal(t, run.CodeCompare, r.runStore.Audits()[0].Code)
+	require.Equal(t, run.CodeCompare, r.runStore.Audits()[0].Action)
 	require.Zero(t, r.queue.Sends(), "the timer carries it on")
 	for says, q := range map[string]ops.CompareRequest{
 		"ids: expected at most 1000":  {IDs: manyIDs(1001), Why: "x"},

@@ -198,7 +198,7 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 		chunk.Batches = append(chunk.Batches, ids)
 	}
 	require.NoError(r.t, r.runStore.AddChunk(ctx, lease, chunk))
-	require.NoError(r.t, r.runStore.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
+	require.NoError(r.t, r.runStore.EndHandOff(ctx, lease, run.Audit{Action: run.CodeRunHandedOff}))
 	for b := range batches {
 		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
@@ -226,7 +226,7 @@ func (r *runs) complete(id string) {
 // audited are the entries of a code.
 func (r *runs) audited(code string) (found []run.Audit) {
 	for _, a := range r.runStore.Audits() {
-		if a.Code == code {
+		if a.Action == code {
 			found = append(found, a)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -215,7 +216,7 @@ func (w *world) snapshot() map[string]any {
 	return all
 }
 
-func (w *world) audits() []ops.Audit {
+func (w *world) audits() []run.Audit {
 	w.t.Helper()
 	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
@@ -379,7 +380,7 @@ type fakeAuditLog struct {
 	written    int
 }
 
-func (j *fakeAuditLog) Write(ctx context.Context, a ops.Audit) error {
+func (j *fakeAuditLog) Write(ctx context.Context, a run.Audit) error {
 	j.calls++
 	if j.fails != nil {
 		return j.fails

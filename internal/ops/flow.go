@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
 )
 
 // auditTimeout bounds the audit entries of a pause or a resume, because the operator waits for them.
@@ -115,7 +116,7 @@ func (o *Ops) change(ctx context.Context, why string, do func(ctx context.Contex
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
-	if err := do(ctx, by, Truncate(why, MaxWhy)); breaker.Refused(err) {
+	if err := do(ctx, by, run.Truncate(why, run.MaxWhy)); breaker.Refused(err) {
 		return FlowChange{}, refuse(Conflict, "%s", fault.As(err).Reason)
 	} else if err != nil {
 		return FlowChange{}, err
@@ -143,9 +144,9 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 			if err != nil {
 				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
 			}
-			entry := Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
+			entry := run.Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
 			if t.StoppedFor > 0 {
-				entry.Why = Truncate("ended: "+t.Why, MaxWhy) // it is the reason of the stop
+				entry.Why = run.Truncate("ended: "+t.Why, run.MaxWhy) // it is the reason of the stop
 			}
 			if err := s.Audit.Write(ctx, entry); err != nil {
 				return err
@@ -210,5 +211,5 @@ const maxShown = 200
 
 // short is a text in one line of at most maxShown units.
 func short(text string) string {
-	return Truncate(strings.Join(strings.Fields(text), " "), maxShown)
+	return run.Truncate(strings.Join(strings.Fields(text), " "), maxShown)
 }

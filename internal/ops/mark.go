@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 // The members of sql_writer that record a mark.
@@ -105,7 +106,7 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why strin
 		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		return s.Audit.Write(ctx, Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
+		return s.Audit.Write(ctx, run.Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
 	})
 }
 
@@ -121,7 +122,7 @@ func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
-	for name, text := range map[string]string{markedBy: Truncate(by, maxBy), markedWhy: Truncate(why, maxWhy), markedAt: at} {
+	for name, text := range map[string]string{markedBy: run.Truncate(by, maxBy), markedWhy: run.Truncate(why, maxWhy), markedAt: at} {
 		if value, err := json.Marshal(text); err == nil { // a text can always be encoded
 			extra[name] = value
 		}

@@ -155,10 +155,10 @@ func checkDocumentID(id string) error {
 	switch {
 	case id == "":
 		return refuse(Usage, "id: expected the id of a document, found nothing")
-	case len(id) > MaxSubject:
-		return refuse(Usage, "id: expected at most %d bytes, found %d", MaxSubject, len(id))
+	case len(id) > run.MaxSubject:
+		return refuse(Usage, "id: expected at most %d bytes, found %d", run.MaxSubject, len(id))
 	case strings.ContainsAny(id, `/\?#`):
-		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, Truncate(id, MaxBy))
+		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, run.Truncate(id, run.MaxBy))
 	}
 	return nil
 }

@@ -3,40 +3,19 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
-// Audit is an entry of the audit log. Only reading fills ID, At (the database's clock), Level and Batch.
-type Audit struct {
-	// ID grows with every entry of the database.
-	ID int64     `json:"id"`
-	At time.Time `json:"at"`
-	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
-	Level string `json:"level,omitempty"`
-	// Action is "mark-committed", one of run.Codes, one of the Flow actions, or DocumentRestore.
-	Action string `json:"action"`
-	// By and Why are the operator's words. Subject is the id of the document or run.
-	By      string `json:"by"`
-	Why     string `json:"why"`
-	Subject string `json:"subject,omitempty"`
-	// Run and Batch are the ids that it concerns; both may be empty.
-	Run   string `json:"run,omitempty"`
-	Batch string `json:"batch,omitempty"`
-	// Detail is JSON, without content of documents.
-	Detail json.RawMessage `json:"detail,omitempty"`
-}
-
-// AuditQuery selects entries of the audit log. By default these are the Notable ones.
+// AuditQuery selects entries of the audit log. By default these are the notable ones (run.Audit.Notable).
 type AuditQuery struct {
 	// Run and Batch are the ids that it concerns; both may be empty.
 	Run string `json:"run,omitempty"`
-	// Action bounds them to those of one action, spelled as it is, Notable or not; empty means any.
+	// Action bounds them to those of one action, spelled as it is, notable or not; empty means any.
 	Action string `json:"action,omitempty"`
-	// All adds those that are not Notable.
+	// All adds those that are not notable.
 	All bool `json:"all,omitempty"`
 	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
@@ -45,31 +24,20 @@ type AuditQuery struct {
 	Before int64 `json:"-"`
 }
 
-// Notable reports whether an entry is for people: an operator's action, a warning or an error. The rest are routine steps of managers,
-// workers and timers, three or more for each batch.
-func (a Audit) Notable() bool {
-	return a.Level == "" || a.Level == run.LevelWarn || a.Level == run.LevelError || slices.Contains(PeopleCodes(), a.Action)
-}
-
-// PeopleCodes are the codes that operators cause, and the beginnings of the timer.
-func PeopleCodes() []string {
-	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue, run.CodeCompare}
-}
-
 // AuditPage is a page of entries.
 type AuditPage struct {
-	Audits []Audit `json:"audits"`
+	Audits []run.Audit `json:"audits"`
 	// Next is the AuditQuery.Page of the next page; empty at the end.
 	Next string `json:"next,omitempty"`
 }
 
-// AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as Audit.Normalize returns them. Errors
+// AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as run.Audit.Normalize returns them. Errors
 // by kind, for all calls: infrastructure, throttled, quota, contention.
 type AuditLog interface {
 	// Write adds an entry.
-	Write(ctx context.Context, a Audit) error
+	Write(ctx context.Context, a run.Audit) error
 	// Audits returns the latest matching entries, newest first, at most q.Limit, also those of a run.Store.
-	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
+	Audits(ctx context.Context, q AuditQuery) ([]run.Audit, error)
 }
 
 // FindingStore is the part of reconcile.Findings that operators need, with the same contracts.

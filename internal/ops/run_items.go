@@ -30,7 +30,7 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (page ItemPage, err err
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
 	}
-	if !isRunID(q.Run) {
+	if !run.IsRunID(q.Run) {
 		return page, notARun(q.Run)
 	}
 	for _, outcome := range q.Outcomes {
@@ -93,5 +93,5 @@ func (o *Ops) knownReport(name string) error {
 		}
 		known = append(known, n.Name)
 	}
-	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Truncate(name, MaxRunID))
+	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), run.Truncate(name, run.MaxRunID))
 }

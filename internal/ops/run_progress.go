@@ -66,7 +66,7 @@ func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, err
 // RunShow returns a run with its progress. Errors: *RequestError (usage; not found, also for a run of another environment);
 // infrastructure, throttled, quota, contention.
 func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
-	if !isRunID(id) {
+	if !run.IsRunID(id) {
 		return RunProgress{}, notARun(id)
 	}
 	return o.showRun(ctx, o.stores, id)
@@ -156,7 +156,7 @@ func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error)
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
 	}
-	if q.Page != "" && !isRunID(q.Page) {
+	if q.Page != "" && !run.IsRunID(q.Page) {
 		return page, notAPage(q.Page)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
@@ -197,7 +197,7 @@ func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) 
 	return o.changeRun(ctx, r, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
 		change: func(ctx context.Context, s Stores, _ run.Run, by string) (bool, error) {
-			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: by, Why: r.Why, Run: r.Run})
+			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: by, Why: r.Why, Run: r.Run})
 		},
 	})
 }
@@ -216,9 +216,9 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 				return false, refuse(Conflict, "run %q: it is to be cancelled: resume it when it has ended", r.Run)
 			}
 			if row.Status == run.RunRunning { // only its executor changes
-				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
+				return true, s.Audit.Write(ctx, run.Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
 			}
-			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
+			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err != nil {
@@ -246,7 +246,7 @@ type action struct {
 
 // changeRun applies an action and shows the run.
 func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
-	if !isRunID(r.Run) {
+	if !run.IsRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
 	}
 	by, err := checkReason(ctx, r.Why)

@@ -92,7 +92,7 @@ func (r StartRequest) check(table run.KindTable) (run.KindRow, error) {
 	}
 	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool { return !slices.Contains(reconcile.FindingClasses(), c) })
 	if unknown >= 0 {
-		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.FindingClasses()), Truncate(string(r.Findings[unknown]), MaxKind))
+		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.FindingClasses()), run.Truncate(string(r.Findings[unknown]), run.MaxKind))
 	}
 	return kind, nil
 }
@@ -183,7 +183,7 @@ func (p runPlan) checkBounds() error {
 	switch {
 	case len(p.filter.IDs) > maxRunIDs:
 		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(p.filter.IDs))
-	case p.filter.Run != "" && !isRunID(p.filter.Run):
+	case p.filter.Run != "" && !run.IsRunID(p.filter.Run):
 		return notARun(p.filter.Run)
 	case p.rate < 0 || p.rate > maxRate:
 		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", maxRate, p.rate)
@@ -266,7 +266,7 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	asked := false
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		asked = true
-		return s.Runs.StartRun(ctx, row, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
+		return s.Runs.StartRun(ctx, row, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
 	})
 	switch {
 	case err == nil:

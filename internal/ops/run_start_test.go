@@ -285,7 +285,7 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 	r.fill(1)
 	old := r.start(replayAll()).Run
 	r.handOff(old, 3, 2, 3)
-	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Code: run.CodeRunDone} })
+	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Action: run.CodeRunDone} })
 	require.NoError(t, err)
 	r.clock = r.clock.Add(31 * 24 * time.Hour)
 	n, err := r.runStore.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, 1)

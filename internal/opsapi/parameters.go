@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // KeyParameter is the query parameter in which the host takes the function key. It is nobody's parameter, and never refused.
@@ -61,7 +62,7 @@ func (r Row) unknown(what, name string) error {
 	if len(known) == 0 {
 		known = []string{"none"}
 	}
-	return usage("%s: unknown %s of %s; known: %s", ops.Truncate(name, ops.MaxKind), what, r.Name, strings.Join(known, ", "))
+	return usage("%s: unknown %s of %s; known: %s", run.Truncate(name, run.MaxKind), what, r.Name, strings.Join(known, ", "))
 }
 
 // Read makes the request of a call: a GET's from the query, a POST's from the body. Errors: *ops.RequestError (usage).
@@ -73,14 +74,14 @@ func (r Row) Read(query map[string]string, body []byte) (any, error) {
 		switch {
 		case strings.EqualFold(name, KeyParameter):
 		case r.Method != http.MethodGet:
-			return nil, usage("%s: %s takes its parameters in the body", ops.Truncate(name, ops.MaxKind), r.Name)
+			return nil, usage("%s: %s takes its parameters in the body", run.Truncate(name, run.MaxKind), r.Name)
 		case i < 0:
 			return nil, r.unknown("parameter", name)
 		case text == "": // it would mean any
 			return nil, usage("%s: expected a value, found nothing", name)
 		default:
 			if want := parse(request.Elem().FieldByIndex(parameters[i].index), text); want != "" {
-				return nil, usage("%s: expected %s, found %q", name, want, ops.Truncate(text, ops.MaxKind))
+				return nil, usage("%s: expected %s, found %q", name, want, run.Truncate(text, run.MaxKind))
 			}
 		}
 	}

@@ -42,7 +42,7 @@ type Comparison struct {
 // Audit is the entry of the audit log about its begin.
 func (c Comparison) Audit() run.Audit {
 	detail, _ := json.Marshal(map[string]any{"comparison": c.ID, "whole": c.Whole, "documents": len(c.IDs)}) // texts and numbers
-	return run.Audit{Code: run.CodeCompare, Level: run.LevelInfo, By: c.By, Why: c.Why, Detail: detail}
+	return run.Audit{Action: run.CodeCompare, Level: run.LevelInfo, By: c.By, Why: c.Why, Detail: detail}
 }
 
 // Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Edits are people's allowed work, and may stay

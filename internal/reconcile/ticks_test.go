@@ -27,7 +27,7 @@ func chicago(t *testing.T, year int, month time.Month, day, hour, minute int) *w
 // nights are the ids of the comparisons in the order of their begin, by the audit log.
 func (w *world) nights() (ids []string) {
 	for _, a := range w.store.Audits() {
-		if a.Code == run.CodeCompare && a.By == reconcile.ByTimer {
+		if a.Action == run.CodeCompare && a.By == reconcile.ByTimer {
 			ids = append(ids, string(a.Detail[len(`{"comparison":"`):len(`{"comparison":"2025-12-18`)]))
 		}
 	}

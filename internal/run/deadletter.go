@@ -143,7 +143,7 @@ func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, 
 // updateState fails the batch or the run, if the message is still its current one, and writes the audit log.
 func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
-		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: p.RunID, Batch: p.BatchID,
+		Action: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: p.RunID, Batch: p.BatchID,
 		Detail: detail(map[string]any{"message_id": fault.Truncate(in.ID, fault.MaxForeign), "delivery_count": in.Count, "evidence": folder}),
 	}
 	err = r.withStore(ctx, func(ctx context.Context) error {

@@ -75,7 +75,7 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
 				require.Equal(t, messageEvidence{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
 				a := w.lastAudit()
-				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Batch})
+				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Action, a.Level, a.Run, a.Batch})
 				require.Contains(t, a.Why, c.reason)
 				require.Contains(t, string(a.Detail), folder)
 
@@ -239,7 +239,7 @@ func TestEvidenceComesBeforeState(t *testing.T) {
 		require.Equal(t, "dead letter: MaxDeliveryCountExceeded", w.batchOf(1).Error)
 		require.Len(t, first, 1)
 		w.readEvidence()
-		require.Equal(t, run.CodeDeadLetter, w.lastAudit().Code)
+		require.Equal(t, run.CodeDeadLetter, w.lastAudit().Action)
 		require.Equal(t, run.LevelError, w.lastAudit().Level)
 
 		before := w.batchOf(1)
@@ -309,7 +309,7 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 			require.Equal(t, run.RunFailed, w.run("run-1").Status)
 			require.Equal(t, "dead letter: TTLExpiredException", w.run("run-1").Error)
 
-			ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+			ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
 			require.NoError(t, err)
 			require.True(t, ok)
 			w.notify("run-1")
@@ -385,7 +385,7 @@ func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.fakeWrites(100)
 		w.handedOff()
-		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Action: run.CodeBatchStart})
 		require.NoError(t, err)
 		writes := 0
 		w.onUse(func(ctx context.Context, _ *instance, op string) error {
@@ -393,13 +393,13 @@ func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 				return nil
 			}
 			writes++
-			require.NoError(t, w.store.ReleaseBatch(ctx, c.Lease, run.Audit{Code: run.CodeBatchReleased}))
+			require.NoError(t, w.store.ReleaseBatch(ctx, c.Lease, run.Audit{Action: run.CodeBatchReleased}))
 			return fault.New(fault.Contention, "test: store", "1205", "a deadlock")
 		})
 		_, err = w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, 1, writes, "it changed nothing at first: its worker was alive")
 		require.Equal(t, run.Failed, w.batchOf(1).Status)
-		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError}, []string{w.lastAudit().Code, w.lastAudit().Level})
+		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError}, []string{w.lastAudit().Action, w.lastAudit().Level})
 	})
 }

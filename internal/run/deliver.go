@@ -77,7 +77,7 @@ func (b base) markUnsent(ctx context.Context, r *refusal, reason string) (retry,
 	err = b.withStoreAlways(ctx, func(ctx context.Context) (err error) {
 		retry, failed, err = b.p.Store.MarkUnsent(ctx, r.batches, reason, counted, func(batch Batch) Audit {
 			return Audit{
-				Code: CodeBatchFail, Level: LevelError, By: b.o.Instance, Why: batch.Error, Run: batch.Run, Batch: batch.ID,
+				Action: CodeBatchFail, Level: LevelError, By: b.o.Instance, Why: batch.Error, Run: batch.Run, Batch: batch.ID,
 				Detail: detail(map[string]any{"last_queue_error": batch.LastQueueError}),
 			}
 		})

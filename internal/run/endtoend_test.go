@@ -421,7 +421,7 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		w.until(time.Minute, "the message is done with", func() bool { return w.did("BatchManager")["skipped"] == 1 })
 
 		w.onUse(nil)
-		ok, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
+		ok, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
 		require.NoError(t, err)
 		require.True(t, ok)
 		w.instance("w").work()
@@ -441,7 +441,7 @@ func TestARunWithUnreadableColumnsFails(t *testing.T) {
 			w.instance("m").manage()
 			require.NoError(t, w.store.StartRun(t.Context(), run.Run{
 				ID: "run-1", SysName: sysName, Kind: run.Drain, Pattern: c.pattern, Filter: json.RawMessage(c.filter), RequestedBy: "ann", Why: "x",
-			}, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
+			}, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
 			w.notify("run-1")
 			w.waitForEnd("run-1", time.Minute)
 			require.Equal(t, run.RunFailed, w.run("run-1").Status)

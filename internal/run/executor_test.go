@@ -422,7 +422,7 @@ func TestACancelledExecutionEnds(t *testing.T) {
 		w.fake.delay = 20 * time.Second
 		w.startHere(run.Run{}, run.Filter{})
 		time.AfterFunc(90*time.Second, func() {
-			_, _ = w.store.CancelRun(w.ctx, "run-1", run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: "ann", Why: "x"})
+			_, _ = w.store.CancelRun(w.ctx, "run-1", run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: "ann", Why: "x"})
 		})
 		done, err := w.instance("x").executor.Execute(w.ctx, "run-1")
 		require.NoError(t, err)

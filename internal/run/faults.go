@@ -27,6 +27,8 @@ func Faults() []fault.Row {
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "run_purged", Kind: own, Reason: "a run takes what another run left, and retention deleted that one", Source: "the contract of Retention (internal/reconcile/ports.go)", Own: purged},
 		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
+		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: "the contract of Store (internal/run/ports.go)", Own: fault.OfACommand()},
+		{Code: "json", Kind: own, Reason: "data of a run or an entry of the audit log is not JSON", Source: "the contract of Store (internal/run/ports.go)", Own: fault.OfACommand()},
 		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},
 	})
 }

@@ -13,14 +13,14 @@ func (b base) completeRun(ctx context.Context, id string) bool {
 		done, err = b.p.Store.CompleteRun(ctx, id, b.staleAfter(ctx, workerStale), func(s RunStatus, n Stats) Audit {
 			status = s
 			a := Audit{
-				Code: CodeRunDone, Level: LevelInfo, By: b.o.Instance, Why: "all its batches ended", Run: id,
+				Action: CodeRunDone, Level: LevelInfo, By: b.o.Instance, Why: "all its batches ended", Run: id,
 				Detail: detail(map[string]any{"status": s, "batches": n.Batches, "documents": n.Outcomes}),
 			}
 			switch s { //nolint:exhaustive // the others do not end a run
 			case RunCompletedWithFailures:
 				a.Level, a.Why = LevelWarn, "all its batches ended, and something failed or was deferred"
 			case RunCancelled:
-				a.Code, a.Why = CodeRunCancelled, "an operator cancelled it"
+				a.Action, a.Why = CodeRunCancelled, "an operator cancelled it"
 			}
 			return a
 		})

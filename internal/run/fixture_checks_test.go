@@ -59,7 +59,7 @@ func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
 func (w *world) checkTransitions() {
 	w.t.Helper()
 	for _, a := range w.store.Audits() {
-		require.Contains(w.t, run.Codes(), a.Code)
+		require.Contains(w.t, run.Codes(), a.Action)
 		require.Contains(w.t, []string{run.LevelInfo, run.LevelWarn, run.LevelError}, a.Level)
 		require.NotEmpty(w.t, a.By, "%+v", a)
 		require.NotEmpty(w.t, a.Why, "%+v", a)
@@ -97,7 +97,7 @@ func (w *world) codes(id, batch string) []string {
 	var codes []string
 	for _, a := range w.store.Audits() {
 		if a.Run == id && a.Batch == batch {
-			codes = append(codes, a.Code)
+			codes = append(codes, a.Action)
 		}
 	}
 	return codes

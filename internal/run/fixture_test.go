@@ -233,7 +233,7 @@ func (w *world) startHere(r run.Run, f run.Filter) run.Run {
 		r.Pattern = run.Checkpoint
 	}
 	r.SysName, r.Filter, r.RequestedBy, r.Why = sysName, raw, "ann", "a test"
-	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
+	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
 	return r
 }
 

@@ -14,7 +14,7 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		foreign := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "them", Why: "x"}
-		require.NoError(t, w.store.StartRun(t.Context(), foreign, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo}))
+		require.NoError(t, w.store.StartRun(t.Context(), foreign, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo}))
 		before := w.run("theirs")
 		m := run.Payload{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Outgoing(0)
 		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
@@ -25,7 +25,7 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 		_, _, l := w.readEvidence()
 		require.Equal(t, h.Reason, l.Reason)
 		a := w.lastAudit()
-		require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Code, a.Level, a.Run})
+		require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Action, a.Level, a.Run})
 		require.Equal(t, before, w.run("theirs"))
 		require.Empty(t, w.batches.Messages())
 	})

@@ -212,7 +212,7 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 				w.checkTransitions()
 
 				w.onUse(nil)
-				ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+				ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")

@@ -59,7 +59,7 @@ func TestAReplayOfADeletedRunFails(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: r.ID, Owner: "manager", Epoch: row.Epoch}))
-			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
+			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0, run.Audit{Action: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
 			require.NoError(t, err)
 			require.True(t, ok)
 			time.Sleep(31 * 24 * time.Hour)

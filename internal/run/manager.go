@@ -275,7 +275,7 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 		batch := Batch{ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(batches)), Run: h.run.ID, Number: chunk.First + len(batches), Attempt: FirstAttempt}
 		batches = append(batches, batch)
 		audits = append(audits, Audit{
-			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: batch.ID,
+			Action: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: batch.ID,
 			Detail: detail(map[string]any{"number": batch.Number, "documents": len(part)}),
 		})
 	}
@@ -338,7 +338,7 @@ func (h *handOff) deliverAs(ctx context.Context, batches []Batch, confirm bool) 
 func (h *handOff) finish(ctx context.Context) error {
 	return h.withStoreAlways(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
-			Code: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
+			Action: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
 			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches, "pattern": h.run.Pattern}),
 		})
 	})
@@ -405,7 +405,7 @@ func (h *handOff) release(ctx context.Context, cause error) (lost bool, failed e
 func (h *handOff) failRun(ctx context.Context, cause error) error {
 	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, ManagerStale), Audit{
-			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: errorText(cause), Run: h.run.ID,
+			Action: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: errorText(cause), Run: h.run.ID,
 		})
 		return err
 	})

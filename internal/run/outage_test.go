@@ -267,7 +267,7 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		require.Equal(t, 300, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged])
 		var codes []string
 		for _, a := range w.store.Audits() {
-			if a.Code == run.CodeBatchRecovered {
+			if a.Action == run.CodeBatchRecovered {
 				codes = append(codes, string(a.Detail))
 			}
 		}

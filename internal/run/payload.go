@@ -123,7 +123,7 @@ func (p Payload) check(want MessageKind) error {
 		return invalidMessage("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(p.Kind), fault.MaxForeign))
 	case p.SysName == "":
 		return invalidMessage("member", "sys_name: expected a text, found none")
-	case !isID(p.RunID):
+	case !IsRunID(p.RunID):
 		return invalidMessage("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(p.RunID))
 	case want == BatchMessage && !isHash(p.BatchID):
 		return invalidMessage("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(p.BatchID))
@@ -201,19 +201,6 @@ func memberProblem(err error) string {
 
 func invalidMessage(code, format string, args ...any) error {
 	return fault.New(fault.Document, opMessage, code, format, args...)
-}
-
-// MaxRunID is the longest id of a run.
-const MaxRunID = 64
-
-// isID accepts visible ASCII only: a collation could take other characters for the same.
-func isID(id string) bool {
-	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
-			return false
-		}
-	}
-	return id != "" && len(id) <= MaxRunID
 }
 
 // isHash accepts a lower-case hex SHA-256.

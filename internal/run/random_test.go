@@ -125,7 +125,7 @@ func (w *world) play(s history) {
 	operator := w.instance("operator")
 	store := spyStore{operator} // an operator's changes are checked, too
 	w.start(run.Run{Pattern: s.Pattern, Rate: s.Rate}, run.Filter{})
-	by := func(code string) run.Audit { return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
+	by := func(code string) run.Audit { return run.Audit{Action: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
 	for _, e := range s.Events {
 		time.Sleep(e.After)
 		switch e.What {

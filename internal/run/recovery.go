@@ -77,7 +77,7 @@ func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	}
 	auditErr := r.withStoreAlways(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
-			Code: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches without a live worker or message are sent again",
+			Action: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches without a live worker or message are sent again",
 			Detail: detail(map[string]int{"dead": done.Rescued, "silent": done.Silent, "workers": done.Workers}),
 		})
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 func audit(code string) run.Audit {
-	return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "a test"}
+	return run.Audit{Action: code, Level: run.LevelInfo, By: "ann", Why: "a test"}
 }
 
 // addUnsentChunk kills a manager after it stored a batch and before it sent the message. The next chunk must wait.

@@ -333,26 +333,3 @@ func (s Stats) Done() int {
 	}
 	return n
 }
-
-// Audit is an entry of the audit log.
-type Audit struct {
-	// Code is one of Codes.
-	Code string `json:"code"`
-	// Level is INFO, WARN or ERROR.
-	Level string `json:"level"`
-	// By is the operator, the worker or the function. Why is one sentence.
-	By  string `json:"by"`
-	Why string `json:"why"`
-	// Run and Batch are the ids that it concerns; both may be empty.
-	Run   string `json:"run,omitempty"`
-	Batch string `json:"batch,omitempty"`
-	// Detail is JSON: counts, durations, codes; never content of documents.
-	Detail json.RawMessage `json:"detail,omitempty"`
-}
-
-// The levels.
-const (
-	LevelInfo  = "INFO"
-	LevelWarn  = "WARN"
-	LevelError = "ERROR"
-)

@@ -78,7 +78,7 @@ func (w worker) claim(ctx context.Context, run, batch string, t Ticket, about ma
 	me := w.workerRow("worker", batch)
 	err = w.withStore(ctx, func(ctx context.Context) (err error) {
 		c, err = w.p.Store.ClaimBatch(ctx, batch, t, me, w.staleAfter(ctx, workerStale), Audit{
-			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: run, Batch: batch, Detail: detail(about),
+			Action: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: run, Batch: batch, Detail: detail(about),
 		})
 		return err
 	})
@@ -256,14 +256,14 @@ func (w worker) finish(ctx context.Context, c Claimed, begin time.Time) (stats B
 	err = w.withStoreDetached(ctx, func(ctx context.Context) (err error) {
 		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
 			a := Audit{
-				Code: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome", Run: c.Batch.Run, Batch: c.Batch.ID,
+				Action: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome", Run: c.Batch.Run, Batch: c.Batch.ID,
 				Detail: detail(map[string]any{
 					"total": s.Total, "success": s.Success, "failure": s.Failure, "outcomes": s.Outcomes, "took_over": c.TookOver,
 					"duration_ms": w.o.Now().Sub(begin).Milliseconds(),
 				}),
 			}
 			if !s.AddsUp {
-				a.Code, a.Level, a.Why = CodeBatchFail, LevelError, "not every document has an outcome"
+				a.Action, a.Level, a.Why = CodeBatchFail, LevelError, "not every document has an outcome"
 			}
 			return a
 		})
@@ -285,7 +285,7 @@ func (w worker) releaseBatch(ctx context.Context, c Claimed, cause error, first 
 	var audits []Audit
 	if first {
 		audits = append(audits, Audit{
-			Code: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
+			Action: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	}
 	err = w.withStoreDetached(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
@@ -299,7 +299,7 @@ func (w worker) releaseBatch(ctx context.Context, c Claimed, cause error, first 
 func (w worker) failBatch(ctx context.Context, c Claimed, cause error) (done Handled, released, err error) {
 	err = w.withStoreDetached(ctx, func(ctx context.Context) error {
 		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{
-			Code: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
+			Action: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	})
 	if takenOver(err) {

@@ -147,7 +147,7 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 		begin := time.Now()
 		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive) })
 		time.Sleep(40 * time.Second) // and 10 since its last heartbeat
-		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Action: run.CodeBatchStart})
 		require.NoError(t, err)
 		require.Equal(t, run.Taken, c.Answer)
 		w.until(time.Minute, "it stopped", func() bool { return len(w.callsOf(a)) == 1 })
@@ -248,7 +248,7 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				w.start(run.Run{}, run.Filter{})
 				time.Sleep(3 * time.Minute)
 				require.Equal(t, handedOff, !w.run("run-1").HandedOffAt.IsZero())
-				ok, err := w.store.CancelRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
+				ok, err := w.store.CancelRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Less(t, w.waitForEnd("run-1", 10*time.Minute), 6*time.Minute)
@@ -267,7 +267,7 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				require.Empty(t, w.runs.Messages())
 				w.checkTransitions()
 
-				ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+				ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				w.waitForEnd("run-1", 40*time.Minute)
@@ -536,7 +536,7 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 		w.handedOff()
 		id := w.batchOf(1).ID
 		for n := range 10 {
-			c, err := w.store.ClaimBatch(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
+			c, err := w.store.ClaimBatch(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Action: run.CodeBatchStart})
 			require.NoError(t, err)
 			require.Equal(t, run.Taken, c.Answer)
 			time.Sleep(11 * time.Minute)
@@ -549,7 +549,7 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 		require.Contains(t, batch.Error, "10 workers were lost")
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 
-		again, err := w.store.RequeueBatch(t.Context(), id, run.Audit{Code: run.CodeBatchRequeue})
+		again, err := w.store.RequeueBatch(t.Context(), id, run.Audit{Action: run.CodeBatchRequeue})
 		require.NoError(t, err)
 		require.True(t, again)
 		_, err = i.workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
@@ -561,7 +561,7 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 // Documents of a requeued batch that no worker ever had were finished by others, not by the run.
 func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 	t.Parallel()
-	audit := run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
+	audit := run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
 	for name, again := range map[string]func(t *testing.T, w *world) (bool, error){
 		"requeued": func(t *testing.T, w *world) (bool, error) {
 			_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))

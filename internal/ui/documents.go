@@ -281,7 +281,7 @@ func said(count string) (int, error) {
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return 0, usage(fmt.Sprintf("count: expected a number of documents, found %q", ops.Truncate(count, ops.MaxKind)))
+		return 0, usage(fmt.Sprintf("count: expected a number of documents, found %q", run.Truncate(count, run.MaxKind)))
 	}
 	return n, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // functions are what templates may call besides html/template's own.
@@ -45,7 +46,7 @@ func (s *Site) functions() template.FuncMap {
 		"commands": commands,
 		"advice":   s.advice,
 		// subject is the document that an entry of the audit log is about; empty for the flow.
-		"subject": func(a ops.Audit) string {
+		"subject": func(a run.Audit) string {
 			if strings.HasPrefix(a.Subject, "flow:") {
 				return ""
 			}

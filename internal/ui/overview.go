@@ -9,6 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
 )
 
 // overview is what the page of the same name shows.
@@ -27,7 +28,7 @@ type overview struct {
 	// Day is the graph of the last 24 hours; nil while there are too few samples, or the counts are not known.
 	Day *dayGraph
 	// Audits are the last actions, and AuditsUnknown says why they are not known.
-	Audits        []ops.Audit
+	Audits        []run.Audit
 	AuditsUnknown string
 }
 

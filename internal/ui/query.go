@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/run"
 )
 
 // query makes a call's request of the page's parameters. An empty field of a form is no parameter. extra are parameters of the page alone.
@@ -29,7 +30,7 @@ func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, erro
 		t, ok := ops.Moment(text, v.site.o.Now(), v.site.o.Location)
 		if !ok {
 			var none Q
-			return none, usage(fmt.Sprintf("%s: expected %s, found %q", name, ops.MomentForms, ops.Truncate(text, ops.MaxKind)))
+			return none, usage(fmt.Sprintf("%s: expected %s, found %q", name, ops.MomentForms, run.Truncate(text, run.MaxKind)))
 		}
 		texts[name] = t.Format(time.RFC3339Nano)
 	}

@@ -147,7 +147,7 @@ func (p *purged) old(id string, documents int) {
 }
 
 func (p *purged) entry() run.Audit {
-	return run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "w"}
+	return run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "w"}
 }
 
 // end ends a run, long ago.

@@ -42,7 +42,7 @@ func (w *world) failures(n int) {
 	w.Helper()
 	id := fmt.Sprint("failures-", w.now().UnixNano())
 	w.openRun(id, "d")
-	a := run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
+	a := run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
 	c, err := w.db.runs.ClaimBatch(w.Context(), run.BatchID(sysName, id, 1), run.Ticket{Attempt: math.MaxInt32, Epoch: -1}, run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
 	require.NoError(w, err)
 	require.Equal(w, run.Taken, c.Answer)
@@ -70,7 +70,7 @@ func (w *world) lastCompleted() (id string, began time.Time) {
 // openRun is a run that is handing off, with a batch.
 func (w *world) openRun(id string, documents ...string) {
 	w.Helper()
-	a := run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
+	a := run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
 	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "a test"}
 	require.NoError(w, w.db.runs.StartRun(w.Context(), r, a))
 	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager of " + id, Instance: "x"}, time.Minute)

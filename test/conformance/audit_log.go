@@ -65,7 +65,7 @@ func TestAuditLog(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 	}
 }
 
-func (j *auditLogTest) audits(limit int) []ops.Audit {
+func (j *auditLogTest) audits(limit int) []run.Audit {
 	j.Helper()
 	audits, err := j.AuditLog.Audits(j.Context(), ops.AuditQuery{All: true, Limit: limit})
 	require.NoError(j, err)
@@ -73,7 +73,7 @@ func (j *auditLogTest) audits(limit int) []ops.Audit {
 }
 
 // write adds an entry that must be kept.
-func (j *auditLogTest) write(a ops.Audit) {
+func (j *auditLogTest) write(a run.Audit) {
 	j.Helper()
 	require.NoError(j, j.AuditLog.Write(j.Context(), a))
 }
@@ -86,8 +86,8 @@ func (j *auditLogTest) now(at time.Time) {
 }
 
 func auditEntry(j *auditLogTest) {
-	require.Equal(j, []ops.Audit{}, j.audits(10))
-	a := ops.Audit{
+	require.Equal(j, []run.Audit{}, j.audits(10))
+	a := run.Audit{
 		At: time.Unix(1, 0), Action: "pause", By: "Ann", Why: "the index is being rebuilt", Subject: "the flow",
 		Detail: json.RawMessage(`{"until": "2025-12-18T16:00:00Z", "n": 1.50}`),
 	}
@@ -102,29 +102,29 @@ func auditEntry(j *auditLogTest) {
 
 func auditOddTexts(j *auditLogTest) {
 	odd := "O'Neil \"x\" \\ %s @id; DROP TABLE run -- \u00e4\u6f22\U0001f600 \ttab\nline "
-	j.write(ops.Audit{Action: "a'", By: odd, Why: odd, Subject: odd})
+	j.write(run.Audit{Action: "a'", By: odd, Why: odd, Subject: odd})
 	a := j.audits(1)[0]
 	require.Nil(j, a.Detail)
 	require.Equal(j, []string{"a'", odd, odd, odd}, []string{a.Action, a.By, a.Why, a.Subject})
 
 	text, err := json.Marshal(strings.Repeat(odd, 5000))
 	require.NoError(j, err)
-	j.write(ops.Audit{Action: "long", Detail: text})
+	j.write(run.Audit{Action: "long", Detail: text})
 	require.Equal(j, json.RawMessage(text), j.audits(1)[0].Detail, "JSON is never cut")
 }
 
 func auditTruncates(j *auditLogTest) {
 	long := strings.Repeat("\u6f22\U0001f600", 1500)
-	j.write(ops.Audit{Action: long, By: long, Why: long, Subject: long})
+	j.write(run.Audit{Action: long, By: long, Why: long, Subject: long})
 	a := j.audits(1)[0]
-	require.Equal(j, []string{ops.Truncate(long, ops.MaxKind), ops.Truncate(long, ops.MaxBy), ops.Truncate(long, ops.MaxWhy), ops.Truncate(long, ops.MaxSubject)},
+	require.Equal(j, []string{run.Truncate(long, run.MaxKind), run.Truncate(long, run.MaxBy), run.Truncate(long, run.MaxWhy), run.Truncate(long, run.MaxSubject)},
 		[]string{a.Action, a.By, a.Why, a.Subject})
-	j.write(ops.Audit{Action: "x", By: "a\xffb\x00c"})
+	j.write(run.Audit{Action: "x", By: "a\xffb\x00c"})
 	require.Equal(j, "a\ufffdb\ufffdc", j.audits(1)[0].By)
 }
 
 func auditRefuses(j *auditLogTest) {
-	err := j.AuditLog.Write(j.Context(), ops.Audit{Detail: json.RawMessage(`{"a":`)})
+	err := j.AuditLog.Write(j.Context(), run.Audit{Detail: json.RawMessage(`{"a":`)})
 	require.Equal(j, []string{string(fault.Internal), "json"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	require.Empty(j, j.audits(10))
 }
@@ -132,7 +132,7 @@ func auditRefuses(j *auditLogTest) {
 func auditLatest(j *auditLogTest) {
 	const n = 12
 	for i := range n {
-		j.write(ops.Audit{Action: "pause", Subject: fmt.Sprint("s", i)})
+		j.write(run.Audit{Action: "pause", Subject: fmt.Sprint("s", i)})
 	}
 	for _, limit := range []int{-1, 0, 1, 5, n, n + 1} {
 		var subjects, want []string
@@ -163,10 +163,10 @@ func auditQueries(j *auditLogTest) {
 	batch := strings.Repeat("b", 64)
 	begin := func(id string) {
 		require.NoError(j, j.Store.StartRun(ctx, run.Run{ID: id, SysName: AuditLogSysName, Kind: run.Drain, Pattern: "two_phase"},
-			run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
+			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
 	}
 	write := func(of run.Store, code, level, id, batch string) {
-		require.NoError(j, of.Write(ctx, run.Audit{Code: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: batch}))
+		require.NoError(j, of.Write(ctx, run.Audit{Action: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: batch}))
 	}
 	steps := func(of run.Store) {
 		for range 30 {
@@ -174,10 +174,10 @@ func auditQueries(j *auditLogTest) {
 			write(of, run.CodeBatchDone, run.LevelInfo, "q", batch)
 		}
 	}
-	j.write(ops.Audit{Action: "pause", By: "Ann", Why: "x", Subject: "flow"})
+	j.write(run.Audit{Action: "pause", By: "Ann", Why: "x", Subject: "flow"})
 	begin("q")
 	steps(j.Store)
-	j.write(ops.Audit{Action: "mark", By: "Ann", Why: "x", Subject: "d", Run: "r"})
+	j.write(run.Audit{Action: "mark", By: "Ann", Why: "x", Subject: "d", Run: "r"})
 	write(j.Store, run.CodeBatchReleased, run.LevelWarn, "q", batch)
 	steps(j.Store)
 	write(j.Store, run.CodeBatchFail, run.LevelError, "q", batch)
@@ -185,7 +185,7 @@ func auditQueries(j *auditLogTest) {
 	write(j.Store, run.CodeRunCancel, run.LevelWarn, "q", "")
 	write(j.Store, run.CodeRunResume, run.LevelInfo, "q", "")
 	begin("q2")
-	j.write(ops.Audit{Action: "resume", By: "Ann", Why: "x", Subject: "flow", Run: "r"})
+	j.write(run.Audit{Action: "resume", By: "Ann", Why: "x", Subject: "flow", Run: "r"})
 	steps(j.Store)
 	for _, code := range []string{run.CodeRunStart, run.CodeBatchFail} { // another environment's stand in front of ours
 		for range 30 {
@@ -230,7 +230,7 @@ func auditQueries(j *auditLogTest) {
 	for _, q := range []ops.AuditQuery{{Limit: 100}, {All: true, Limit: 1000}} { // the one rule, in SQL and in words
 		found, err := j.AuditLog.Audits(ctx, q)
 		require.NoError(j, err)
-		var want []ops.Audit
+		var want []run.Audit
 		for _, a := range found {
 			if a.Notable() {
 				want = append(want, a)
@@ -242,8 +242,8 @@ func auditQueries(j *auditLogTest) {
 
 // Whatever the database's collation takes for one.
 func auditActionSpelled(j *auditLogTest) {
-	j.write(ops.Audit{Action: "mark", By: "Ann", Why: "x", Run: "r"})
-	j.write(ops.Audit{Action: "pause", By: "Ann", Why: "x"})
+	j.write(run.Audit{Action: "mark", By: "Ann", Why: "x", Run: "r"})
+	j.write(run.Audit{Action: "pause", By: "Ann", Why: "x"})
 	for action, found := range map[string]int{"pause": 1, "PAUSE": 0, "Pause": 0, "pausé": 0, "mark": 1, "MARK": 0} {
 		require.Len(j, j.noted(ops.AuditQuery{Action: action, Limit: 10}), found, action)
 	}
@@ -272,7 +272,7 @@ func seen(j *auditLogTest, of ops.AuditLog, store run.Store) (runs, subjects []s
 func auditEnvironments(j *auditLogTest) {
 	ctx := j.Context()
 	entry := func(of string) run.Audit {
-		return run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: of}
+		return run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: of}
 	}
 	n := 0
 	for range 3 { // behind those of the other one
@@ -284,7 +284,7 @@ func auditEnvironments(j *auditLogTest) {
 			id := fmt.Sprint(of.name, "-", n)
 			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: id, SysName: of.sysName, Kind: run.Drain, Pattern: "two_phase"}, entry(id)))
 			require.NoError(j, of.store.Write(ctx, entry(fmt.Sprint(of.name, "-written-", n))))
-			require.NoError(j, of.auditLog.Write(ctx, ops.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
+			require.NoError(j, of.auditLog.Write(ctx, run.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
 			n++
 		}
 	}
@@ -305,7 +305,7 @@ func auditEnvironments(j *auditLogTest) {
 
 func auditParallel(j *auditLogTest) {
 	_, errs := atOnce(8, func(n int) (bool, error) {
-		return true, j.AuditLog.Write(j.Context(), ops.Audit{Action: "pause", Subject: fmt.Sprint(n)})
+		return true, j.AuditLog.Write(j.Context(), run.Audit{Action: "pause", Subject: fmt.Sprint(n)})
 	})
 	subjects := map[string]bool{}
 	for _, err := range errs {
@@ -321,7 +321,7 @@ func auditMissing(j *auditLogTest) {
 	if j.HideAudits == nil {
 		j.Skip("not shown here: there is no table")
 	}
-	j.write(ops.Audit{Action: "pause"})
+	j.write(run.Audit{Action: "pause"})
 	restore := j.HideAudits(j)
 	for name, call := range j.calls(j.Context()) {
 		err := call()
@@ -334,13 +334,13 @@ func auditMissing(j *auditLogTest) {
 // calls are all calls of the port.
 func (j *auditLogTest) calls(ctx context.Context) map[string]func() error {
 	return map[string]func() error{
-		"write":  func() error { return j.AuditLog.Write(ctx, ops.Audit{}) },
+		"write":  func() error { return j.AuditLog.Write(ctx, run.Audit{}) },
 		"audits": func() error { _, err := j.AuditLog.Audits(ctx, ops.AuditQuery{Limit: 1}); return err },
 	}
 }
 
 func auditCancelled(j *auditLogTest) {
-	j.write(ops.Audit{Action: "pause"})
+	j.write(run.Audit{Action: "pause"})
 	ctx, cancel := context.WithCancel(j.Context())
 	cancel()
 	for name, call := range j.calls(ctx) {

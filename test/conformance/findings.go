@@ -199,7 +199,7 @@ func comparisonBegun(f *findingsTest) {
 		require.False(f, began)
 		require.Equal(f, "ann", f.next().By)
 	}
-	audits := func() []ops.Audit {
+	audits := func() []run.Audit {
 		list, err := f.AuditLog.Audits(f.Context(), ops.AuditQuery{All: true, Limit: 10})
 		require.NoError(f, err)
 		return list
@@ -442,11 +442,11 @@ func findingsOdd(f *findingsTest) {
 	odd := "O'Neil \"x\" \\ %s @id; DROP TABLE run -- \u00e4\u6f22\U0001f600 \ttab "
 	seen := seenAt(reconcile.Stale, math.MinInt64, odd, strings.Repeat("f", reconcile.MaxMark))
 	seen.Detail = strings.Repeat(odd, 100)
-	longest := seenAt(reconcile.Stale, math.MaxInt64, strings.Repeat("x", ops.MaxSubject), "")
+	longest := seenAt(reconcile.Stale, math.MaxInt64, strings.Repeat("x", run.MaxSubject), "")
 	longest.Detail = ""
 	f.save([]reconcile.Seen{seen, longest})
 	list := f.list(reconcile.Query{})
-	seen.Detail = ops.Truncate(seen.Detail, reconcile.MaxDetail)
+	seen.Detail = run.Truncate(seen.Detail, reconcile.MaxDetail)
 	require.Equal(f, []reconcile.Seen{seen, longest}, []reconcile.Seen{list[0].Seen, list[1].Seen})
 	other := seen
 	other.Document = strings.ToUpper(odd)

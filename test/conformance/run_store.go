@@ -92,7 +92,7 @@ func TestRunStore(t *testing.T, open func(t testing.TB) RunStoreFixture) {
 
 // entry is an entry of the audit log that a call gives along.
 func entry(code string) run.Audit {
-	return run.Audit{Code: code, Level: run.LevelInfo, By: "the suite", Why: "to see it", Detail: json.RawMessage(`{"n":1}`)}
+	return run.Audit{Action: code, Level: run.LevelInfo, By: "the suite", Why: "to see it", Detail: json.RawMessage(`{"n":1}`)}
 }
 
 // codes are those of the audit log, oldest first.
@@ -100,7 +100,7 @@ func (r *runTest) codes() []string {
 	r.Helper()
 	list := []string{}
 	for _, a := range r.Audits(r) {
-		list = append(list, a.Code)
+		list = append(list, a.Action)
 	}
 	return list
 }

@@ -51,7 +51,7 @@ func runComplete(r *runTest) {
 	require.Equal(r, run.RunCompletedWithFailures, found.Status)
 	r.recent(found.EndedAt)
 	audits := r.Audits(r)
-	require.Equal(r, []string{"RUN_END completed_with_failures", "r"}, []string{audits[len(audits)-1].Code, audits[len(audits)-1].Run})
+	require.Equal(r, []string{"RUN_END completed_with_failures", "r"}, []string{audits[len(audits)-1].Action, audits[len(audits)-1].Run})
 	r.notComplete("r", "it has ended")
 	r.Age(r, time.Hour)
 	require.Less(r, r.read("r").Age, time.Minute, "how long it ran")

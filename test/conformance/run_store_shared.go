@@ -14,7 +14,7 @@ import (
 func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
 	ctx, stale := t.Context(), 10*time.Minute
-	a := run.Audit{Code: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
+	a := run.Audit{Action: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
 	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain, Pattern: "two_phase"}, a))
 	r, claimed, err := s.ClaimRun(ctx, "shared", 0, noEpoch, run.Worker{ID: "manager-1", Instance: "i"}, stale)
 	require.NoError(t, err)

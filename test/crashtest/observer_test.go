@@ -106,7 +106,7 @@ func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s
 
 // audited reports whether the audit log has the start of a run.
 func (w *world) audited() bool {
-	return w.runs != nil && slices.ContainsFunc(w.runs.store.Audits(), func(a run.Audit) bool { return a.Code == run.CodeRunStart })
+	return w.runs != nil && slices.ContainsFunc(w.runs.store.Audits(), func(a run.Audit) bool { return a.Action == run.CodeRunStart })
 }
 
 // written asserts that every line of a committed document is there: its content, or something newer.

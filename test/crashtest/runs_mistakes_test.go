@@ -70,7 +70,7 @@ func (s unaudited) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 type silent struct{ run.Store }
 
 func (s silent) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
-	a.Code = "ANOTHER"
+	a.Action = "ANOTHER"
 	return s.Store.StartRun(ctx, r, a)
 }
 

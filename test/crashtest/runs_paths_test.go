@@ -77,7 +77,7 @@ func (i *instance) notify(ctx context.Context, r run.Run) {
 }
 
 func audit(code, id, batch string) run.Audit {
-	return run.Audit{Code: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Batch: batch}
+	return run.Audit{Action: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Batch: batch}
 }
 
 // good puts good documents, one line each, and answers their ids.

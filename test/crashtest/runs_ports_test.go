@@ -222,7 +222,7 @@ func (p runStore) DeadLetter(ctx context.Context, id string, attempt int, reason
 }
 
 func (p runStore) Write(ctx context.Context, a run.Audit) error {
-	return execStore(ctx, p.i, "Write", a.Code, func(s run.Store) error {
+	return execStore(ctx, p.i, "Write", a.Action, func(s run.Store) error {
 		p.i.w.runs.letterAudited(a)
 		return s.Write(ctx, a)
 	})

@@ -179,7 +179,7 @@ func pageOf(continuation string) place {
 
 // letterAudited asserts that what the audit log says of a message that was put aside can be looked at.
 func (r *runs) letterAudited(a run.Audit) {
-	if a.Code != run.CodeDeadLetter {
+	if a.Action != run.CodeDeadLetter {
 		return
 	}
 	var d struct {
@@ -350,8 +350,8 @@ func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
 func (r *runs) codes() map[string]int {
 	n := map[string]int{}
 	for _, a := range r.store.Audits() {
-		code := a.Code
-		if a.Code == run.CodeDeadLetter && a.Batch == "" && a.Run != "" && a.Level == run.LevelError {
+		code := a.Action
+		if a.Action == run.CodeDeadLetter && a.Batch == "" && a.Run != "" && a.Level == run.LevelError {
 			code = "ended by " + code
 		}
 		n[a.Run+" "+a.Batch+" "+code]++

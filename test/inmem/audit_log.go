@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // AuditLog is ops.AuditLog in memory, on the tables of a RunStore. It is safe for concurrent use.
@@ -17,28 +18,16 @@ func NewAuditLog(now func() time.Time, sysName string) *AuditLog {
 }
 
 // Write implements ops.AuditLog.
-func (j *AuditLog) Write(ctx context.Context, a ops.Audit) error {
-	a, err := a.Normalize()
-	if err != nil {
-		return err
-	}
-	if err := ended(ctx, "inmem: write audit"); err != nil {
-		return err
-	}
-	j.s.mu.Lock()
-	defer j.s.mu.Unlock()
-	j.add(a)
-	return nil
-}
+func (j *AuditLog) Write(ctx context.Context, a run.Audit) error { return j.s.Write(ctx, a) }
 
 // Audits implements ops.AuditLog.
-func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, error) {
 	if err := ended(ctx, "inmem: read audits"); err != nil {
 		return nil, err
 	}
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
-	audits := []ops.Audit{}
+	audits := []run.Audit{}
 	wanted := func(e entry) bool {
 		return j.s.ours(e.sysName) && (q.Run == "" || q.Run == e.of.Run) &&
 			(q.Before == 0 || e.of.ID < q.Before) && (q.Action == "" || q.Action == e.of.Action) && (q.All || q.Action != "" || e.of.Notable())
@@ -49,12 +38,6 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 		audits = append(audits, a)
 	}
 	return audits, nil
-}
-
-func (j *AuditLog) add(a ops.Audit) {
-	j.s.lastAudit++
-	a.ID, a.At, a.Detail = j.s.lastAudit, j.s.at(), slices.Clone(a.Detail)
-	j.s.audits = append(j.s.audits, entry{sysName: j.s.sysName, of: a})
 }
 
 // latest are the last of a list, newest first, at most limit.

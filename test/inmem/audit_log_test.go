@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/inmem"
 )
@@ -27,7 +28,7 @@ func TestAuditLog(t *testing.T) {
 func TestTheAuditLogSharesNothing(t *testing.T) {
 	j := inmem.NewAuditLog(time.Now, "web")
 	detail := []byte(`{"a":1}`)
-	require.NoError(t, j.Write(t.Context(), ops.Audit{Detail: detail}))
+	require.NoError(t, j.Write(t.Context(), run.Audit{Detail: detail}))
 	for range 2 {
 		detail[5] = '2'
 		audits, err := j.Audits(t.Context(), ops.AuditQuery{Limit: 1})

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sqlwriter/internal/adopt"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 )
 
 // Findings are reconcile.Findings on the tables of a RunStore. They are safe for concurrent use.
@@ -39,7 +39,7 @@ func (s *RunStore) Findings(ledger adopt.Ledger) *Findings { return &Findings{s,
 
 // Begin implements reconcile.Findings.
 func (f *Findings) Begin(ctx context.Context, c reconcile.Comparison) (bool, error) {
-	a, err := normalizedAudit(c.Audit())
+	a, err := c.Audit().Normalize()
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 			f.s.findings[id] = known
 		}
 		one.Sure = one.Sure || known.Sure
-		one.Detail = ops.Truncate(one.Detail, reconcile.MaxDetail)
+		one.Detail = run.Truncate(one.Detail, reconcile.MaxDetail)
 		known.Seen, known.LastSeen = one, now
 	}
 	for _, k := range drop {

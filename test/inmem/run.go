@@ -1,14 +1,12 @@
 package inmem
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -46,13 +44,11 @@ type tables struct {
 
 var _ run.Store = (*RunStore)(nil)
 
-// entry is a row of the audit log, from an AuditLog or a RunStore.
+// entry is a row of the audit log.
 type entry struct {
 	// sysName is the environment.
 	sysName string
-	of      ops.Audit
-	// about is the entry as the run store received it; nil when it came from an AuditLog.
-	about *run.Audit
+	of      run.Audit
 }
 
 // RunWorker is a row of the table worker.
@@ -115,18 +111,14 @@ func (s *RunStore) For(sysName string) *RunStore { return &RunStore{s.tables, sy
 // AuditLog keeps the runs and the audit log of the store's environment in the same database.
 func (s *RunStore) AuditLog() *AuditLog { return &AuditLog{s} }
 
-// Audits gives the audit log of all environments, oldest first, as run stores received it; entries of an AuditLog are left out.
+// Audits gives the audit log of all environments, oldest first.
 func (s *RunStore) Audits() []run.Audit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []run.Audit{}
 	for _, e := range s.audits {
-		if e.about == nil {
-			continue
-		}
-		a := *e.about
-		a.Detail = slices.Clone(a.Detail)
-		list = append(list, a)
+		e.of.Detail = slices.Clone(e.of.Detail)
+		list = append(list, e.of)
 	}
 	return list
 }
@@ -198,9 +190,8 @@ func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 func (s *RunStore) note(kept ...run.Audit) {
 	for _, a := range kept {
 		s.lastAudit++
-		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
-			ID: s.lastAudit, At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
-		}, &a})
+		a.ID, a.At, a.Detail = s.lastAudit, s.at(), slices.Clone(a.Detail)
+		s.audits = append(s.audits, entry{s.sysName, a})
 	}
 }
 
@@ -271,21 +262,11 @@ func (s *RunStore) beat(worker string) {
 	}
 }
 
-// normalizedAudit is the entry as it is stored; the rules are those of ops.Audit.
-func normalizedAudit(a run.Audit) (run.Audit, error) {
-	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
-	if err != nil {
-		return run.Audit{}, err
-	}
-	a.Code, a.By, a.Why, a.Detail = k.Action, k.By, k.Why, slices.Clone(k.Detail)
-	return a, nil
-}
-
 // normalizedAudits are entries as they are stored.
 func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
 	kept := make([]run.Audit, 0, len(audits))
 	for _, a := range audits {
-		k, err := normalizedAudit(a)
+		k, err := a.Normalize()
 		if err != nil {
 			return nil, err
 		}

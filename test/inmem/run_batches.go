@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
 // ClaimBatch implements run.Batches. What is finished is answered so before its run is looked at.
 func (s *RunStore) ClaimBatch(ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
 	const op = "inmem: claim batch"
-	a, err := normalizedAudit(a)
+	a, err := a.Normalize()
 	if err != nil {
 		return run.Claimed{}, err
 	}
@@ -131,7 +130,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 		items = append(items, it)
 	}
 	for i, it := range items {
-		it.Outcome, it.Code = outcomes[i].Outcome, ops.Truncate(outcomes[i].Code, ops.MaxBy)
+		it.Outcome, it.Code = outcomes[i].Outcome, run.Truncate(outcomes[i].Code, run.MaxBy)
 	}
 	s.addDetails(h, details)
 	if w := s.workerOf[h.Owner]; w != nil {
@@ -142,7 +141,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 
 func (s *RunStore) addDetails(h run.BatchLease, details []run.ErrorDetail) {
 	for _, d := range details {
-		d.Code, d.Message, d.At = ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), s.at()
+		d.Code, d.Message, d.At = run.Truncate(d.Code, run.MaxBy), run.Truncate(d.Message, run.MaxWhy), s.at()
 		s.details = append(s.details, storedDetail{s.sysName, h.Run, h.Batch, d})
 	}
 }
@@ -160,7 +159,7 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		return run.BatchStats{}, err
 	}
 	stats := j.count()
-	a, err := normalizedAudit(audit(stats))
+	a, err := audit(stats).Normalize()
 	if err != nil {
 		return run.BatchStats{}, err
 	}
@@ -232,7 +231,7 @@ func (s *RunStore) giveUp(j *storedBatch, reason string) {
 	s.end(j.Owner, run.WorkerFailed)
 	stats := j.count()
 	j.Success, j.Failure = stats.Success, stats.Failure
-	j.Status, j.Error, j.EndedAt = run.Failed, ops.Truncate(reason, ops.MaxWhy), s.at()
+	j.Status, j.Error, j.EndedAt = run.Failed, run.Truncate(reason, run.MaxWhy), s.at()
 }
 
 // again makes a batch that failed, or whose message may be gone, one whose message is to be sent.
@@ -358,7 +357,7 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 
 // changeBatch makes a change with its entry, or none of both.
 func (s *RunStore) changeBatch(ctx context.Context, op, id string, a run.Audit, change func(*storedBatch) bool) (bool, error) {
-	a, err := normalizedAudit(a)
+	a, err := a.Normalize()
 	if err != nil {
 		return false, err
 	}
@@ -376,7 +375,7 @@ func (s *RunStore) changeBatch(ctx context.Context, op, id string, a run.Audit, 
 
 // Write implements run.Batches.
 func (s *RunStore) Write(ctx context.Context, a run.Audit) error {
-	a, err := normalizedAudit(a)
+	a, err := a.Normalize()
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -64,7 +63,7 @@ func (s *RunStore) MarkUnsent(
 		}
 		refused := *j
 		refused.retry()
-		refused.LastQueueError = ops.Truncate(reason, ops.MaxWhy)
+		refused.LastQueueError = run.Truncate(reason, run.MaxWhy)
 		if counted {
 			refused.QueueAttempts++
 		}

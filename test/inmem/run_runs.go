@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	const op = "inmem: start run"
-	r, err := ops.NormalizeRun(r)
+	r, err := r.Normalize()
 	if err != nil {
 		return err
 	}
-	if a, err = normalizedAudit(a); err != nil {
+	if a, err = a.Normalize(); err != nil {
 		return err
 	}
 	if err := ended(ctx, op); err != nil {
@@ -242,7 +241,7 @@ func (s *RunStore) addBatch(r *storedRun, number int, status run.BatchStatus, do
 
 // EndHandOff implements run.Runs.
 func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
-	a, err := normalizedAudit(a)
+	a, err := a.Normalize()
 	if err != nil {
 		return err
 	}
@@ -300,7 +299,7 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	default:
 		return false, nil
 	}
-	a, err := normalizedAudit(audit(status, stats))
+	a, err := audit(status, stats).Normalize()
 	if err != nil {
 		return false, err
 	}
@@ -333,7 +332,7 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 			return false
 		}
 		s.end(r.Owner, run.WorkerFailed)
-		r.Status, r.Error, r.EndedAt, r.Owner = run.RunFailed, ops.Truncate(reason, ops.MaxWhy), s.at(), ""
+		r.Status, r.Error, r.EndedAt, r.Owner = run.RunFailed, run.Truncate(reason, run.MaxWhy), s.at(), ""
 		return true
 	})
 }
@@ -358,7 +357,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 
 // changeRun makes a change with its entry, or none of both.
 func (s *RunStore) changeRun(ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool) (bool, error) {
-	a, err := normalizedAudit(a)
+	a, err := a.Normalize()
 	if err != nil {
 		return false, err
 	}

@@ -117,7 +117,7 @@ func (w *world) startRun(id string, kind run.Kind) {
 	r := run.Run{
 		ID: id, Kind: kind, Pattern: run.Checkpoint, SysName: sysName, Filter: json.RawMessage(`{}`), RequestedBy: "ann", Why: "a test",
 	}
-	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
+	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
 	found, ok, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)

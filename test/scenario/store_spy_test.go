@@ -35,7 +35,7 @@ type auditLogSpy struct {
 }
 
 // Write implements ops.AuditLog.
-func (d auditLogSpy) Write(ctx context.Context, a ops.Audit) error {
+func (d auditLogSpy) Write(ctx context.Context, a run.Audit) error {
 	return storeSpy{d.i}.use(ctx, func(ctx context.Context) error { return d.AuditLog.Write(ctx, a) })
 }
 

@@ -23,7 +23,7 @@ func CosmosAway() error {
 
 // audits are the last actions.
 func audits() ops.AuditPage {
-	return ops.AuditPage{Next: "118", Audits: []ops.Audit{
+	return ops.AuditPage{Next: "118", Audits: []run.Audit{
 		{ID: 130, At: Ago(62 * time.Second), Level: run.LevelError, Action: "FLOW_STOPPED", By: "instance 7f3a", Why: "5 requests refused: connection refused"},
 		{ID: 128, At: Ago(15 * time.Minute), Level: run.LevelInfo, Action: run.CodeRunStart, By: "a.lopez@example.com (1-2-3)", Why: "vendor fixed the part numbers", Run: "replay-20261122-085840-4049a34e"},
 		{ID: 125, At: Ago(40 * time.Minute), Action: "FLOW_RESUMED", By: "a.lopez@example.com (1-2-3)", Why: "maintenance is over", Subject: "flow:web"},

@@ -123,7 +123,7 @@ func overviewStories() []Story {
 	hostile.Counts.Groups = []ops.Group{{Status: invoice.Failed, Kind: Hostile, Code: Hostile, Sample: Hostile}}
 	hostile.Runs = []ops.RunState{{ID: Hostile, Kind: Hostile, Status: Hostile, State: Hostile, Says: Hostile}}
 	hostile.Skipped, hostile.CountsUnknown = []ops.Skipped{{SysName: Hostile, Sample: Hostile}}, Hostile
-	bad := ops.AuditPage{Audits: []ops.Audit{{Action: Hostile, By: Hostile, Why: Hostile}}}
+	bad := ops.AuditPage{Audits: []run.Audit{{Action: Hostile, By: Hostile, Why: Hostile}}}
 	why := url.Values{"why": {"maintenance of SQL, INC-4711"}}
 	return []Story{
 		{Name: "overview-flowing", Says: "All is well.", Answers: answers(withRuns, audits())},

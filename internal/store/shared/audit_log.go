@@ -7,11 +7,11 @@ import (
 	"math"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // The statements of the audit log.
 const (
-	stAuditInsert   = "audit_insert"
 	stAudits        = "audits"
 	stNotable       = "audits_notable"
 	stNotableOfRun  = "audits_notable_of_run"
@@ -21,25 +21,13 @@ const (
 )
 
 // AuditLog implements ops.AuditLog on a database. It is safe for concurrent use.
-type AuditLog struct{ statements }
+type AuditLog struct{ changes }
 
 // NewAuditLog makes the audit log of an engine without using the database.
-func NewAuditLog(e Engine) *AuditLog { return &AuditLog{e.statements(OfAuditLog)} }
-
-// Write implements ops.AuditLog.
-func (j *AuditLog) Write(ctx context.Context, a ops.Audit) error {
-	op := j.op("write audit")
-	a, err := a.Normalize()
-	if err != nil {
-		return err
-	}
-	_, err = j.exec(ctx, j.engine.Write, stAuditInsert, j.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
-		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", string(a.Detail)))
-	return j.engine.Classify(op, err)
-}
+func NewAuditLog(e Engine) *AuditLog { return &AuditLog{changes{e.statements(OfAuditLog)}} }
 
 // Audits implements ops.AuditLog.
-func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, error) {
 	before := int64(math.MaxInt64)
 	if q.Before > 0 {
 		before = q.Before
@@ -57,9 +45,9 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 	case q.All:
 		statement = stAudits
 	}
-	audits := []ops.Audit{}
+	audits := []run.Audit{}
 	err := j.page(ctx, j.op("read audits"), statement, q.Limit, func(rows *sql.Rows) error {
-		var a ops.Audit
+		var a run.Audit
 		var at moment
 		var level, runID, batch, detail sql.NullString
 		if err := rows.Scan(&a.ID, &at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID, &batch, &detail); err != nil {

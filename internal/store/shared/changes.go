@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -10,14 +9,13 @@ import (
 	"strings"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
 // maxRows is the most rows that a statement writes.
 const maxRows = 100
 
-// changes are statements that also write lists of rows and entries of the audit log. RunStore and Findings embed it.
+// changes are statements that also write lists of rows and entries of the audit log. AuditLog, RunStore and Findings embed it.
 type changes struct{ statements }
 
 // rowsArgs makes the parameters of a list: its JSON, and the hashes that the JSON names by their places.
@@ -67,39 +65,26 @@ func (s *changes) execRows(ctx context.Context, tx *sql.Tx, name string, list []
 	return changed, nil
 }
 
-// audit writes normalized entries. It sends each entry by itself, because there are few.
-func (s *changes) audit(ctx context.Context, tx *sql.Tx, normalized ...run.Audit) error {
-	for _, a := range normalized {
-		_, err := s.exec(ctx, tx, "audit_add", s.environment(), sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
-			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", string(a.Detail)),
-			sql.Named("level", a.Level), sql.Named("run", a.Run), sql.Named("batch", a.Batch))
+// Write implements run.Store and ops.AuditLog.
+func (s *changes) Write(ctx context.Context, a run.Audit) error {
+	return s.engine.Classify(s.op("write audit"), s.audit(ctx, s.engine.Write, a))
+}
+
+// audit adds entries. It sends each entry by itself, because there are few.
+func (s *changes) audit(ctx context.Context, db execer, audits ...run.Audit) error {
+	for _, a := range audits {
+		a, err := a.Normalize()
+		if err != nil {
+			return err
+		}
+		_, err = s.exec(ctx, db, "audit_insert", s.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
+			sql.Named("subject", a.Subject), sql.Named("detail", string(a.Detail)), sql.Named("level", a.Level), sql.Named("run", a.Run),
+			sql.Named("batch", a.Batch))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// normalizedAudit applies the rules of ops.Audit to an entry.
-func normalizedAudit(a run.Audit) (run.Audit, error) {
-	normalized, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
-	if err != nil {
-		return run.Audit{}, err
-	}
-	return run.Audit{
-		Code: normalized.Action, Level: a.Level, By: normalized.By, Why: normalized.Why, Run: a.Run, Batch: a.Batch, Detail: normalized.Detail,
-	}, nil
-}
-
-func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
-	normalized := make([]run.Audit, len(audits))
-	for i, a := range audits {
-		var err error
-		if normalized[i], err = normalizedAudit(a); err != nil {
-			return nil, err
-		}
-	}
-	return normalized, nil
 }
 
 // changedErr is the error of a change whose condition no longer holds.

@@ -12,7 +12,6 @@ import (
 	"text/template"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -124,7 +123,7 @@ func (d Dialect) Failures() string {
 func (d Dialect) Statuses() string { return quoted(run.BatchStatuses()) }
 
 // PeopleCodes lists the codes that are notable at any level, for IN.
-func (d Dialect) PeopleCodes() string { return quoted(ops.PeopleCodes()) }
+func (d Dialect) PeopleCodes() string { return quoted(run.PeopleCodes()) }
 
 func quoted[T ~string](words []T) string {
 	var list []string

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -22,7 +21,7 @@ type Findings struct{ changes }
 var _ reconcile.Findings = (*Findings)(nil)
 
 // NewFindings makes the findings of an engine without using the database.
-func NewFindings(e Engine) *Findings { return &Findings{changes{e.statements(OfFindings, OfRuns)}} }
+func NewFindings(e Engine) *Findings { return &Findings{changes{e.statements(OfFindings, OfAuditLog)}} }
 
 // request is what a comparison was asked for, as JSON.
 type request struct {
@@ -37,7 +36,7 @@ func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began boo
 	if err != nil {
 		return false, fault.Wrap(fault.Internal, op, "encode", "the request cannot be written as JSON", err)
 	}
-	a, err := normalizedAudit(c.Audit())
+	a, err := c.Audit().Normalize()
 	if err != nil {
 		return false, err
 	}
@@ -146,8 +145,8 @@ func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 	for _, k := range slices.SortedFunc(maps.Keys(last), reconcile.Key.Compare) {
 		f := last[k]
 		rows[k.Class] = append(rows[k.Class], []any{
-			k.Line, Hash(run.DocumentKey(k.Document)), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), ops.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
-			ops.Truncate(k.Document, ops.MaxSubject),
+			k.Line, Hash(run.DocumentKey(k.Document)), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), run.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
+			run.Truncate(k.Document, run.MaxSubject),
 		})
 	}
 	return rows

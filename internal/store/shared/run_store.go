@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -20,7 +19,7 @@ type RunStore struct{ changes }
 var _ run.Store = (*RunStore)(nil)
 
 // NewRunStore makes the run store of an engine without using the database.
-func NewRunStore(e Engine) *RunStore { return &RunStore{changes{e.statements(OfRuns)}} }
+func NewRunStore(e Engine) *RunStore { return &RunStore{changes{e.statements(OfRuns, OfAuditLog)}} }
 
 // The statements that share a file. Each has a plan of its own.
 const (
@@ -75,7 +74,7 @@ func nullIfZero(n int64) any {
 
 // beginWorker adds the row of a worker that claimed a run or a batch.
 func (s *RunStore) beginWorker(ctx context.Context, tx *sql.Tx, kind string, w run.Worker, runID, batch string) error {
-	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind), sql.Named("instance", ops.Truncate(w.Instance, ops.MaxBy)),
+	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind), sql.Named("instance", run.Truncate(w.Instance, run.MaxBy)),
 		sql.Named("run", runID), sql.Named("batch", batch))
 	return err
 }
@@ -102,8 +101,8 @@ func (s *RunStore) beatWorker(ctx context.Context, tx *sql.Tx, worker string) er
 
 // checkWorker refuses a worker without an id, because an empty owner means that there is no owner.
 func checkWorker(op string, w run.Worker) error {
-	if w.ID == "" || len(w.ID) > ops.MaxRunID {
-		return fault.New(fault.Internal, op, "worker", "expected a worker's id of 1 to %d bytes, found %d", ops.MaxRunID, len(w.ID))
+	if w.ID == "" || len(w.ID) > run.MaxRunID {
+		return fault.New(fault.Internal, op, "worker", "expected a worker's id of 1 to %d bytes, found %d", run.MaxRunID, len(w.ID))
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -22,15 +21,11 @@ func (s *RunStore) ClaimBatch(
 	ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit,
 ) (run.Claimed, error) {
 	op := s.op("claim batch")
-	a, err := normalizedAudit(a)
-	if err != nil {
-		return run.Claimed{}, err
-	}
 	if err := checkWorker(op, w); err != nil {
 		return run.Claimed{}, err
 	}
 	var c run.Claimed
-	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
+	err := s.inTx(ctx, op, func(tx *sql.Tx) (err error) {
 		var found bool
 		if c.Batch, found, err = s.readBatch(ctx, tx, id); err != nil || !found {
 			c.Answer = run.Unknown
@@ -136,7 +131,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 			return fault.New(fault.Internal, op, "outcome", "expected an outcome, found %q", o.Outcome)
 		}
 		key := run.DocumentKey(o.Document)
-		last[key] = []any{Hash(key), h.Run, string(o.Outcome), nullIfEmpty(ops.Truncate(o.Code, ops.MaxBy))}
+		last[key] = []any{Hash(key), h.Run, string(o.Outcome), nullIfEmpty(run.Truncate(o.Code, run.MaxBy))}
 	}
 	items := make([][]any, 0, len(last))
 	for _, row := range last {
@@ -166,7 +161,7 @@ func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease,
 	list := make([][]any, len(details))
 	for i, d := range details {
 		list[i] = []any{
-			i, d.Document, nullIfZero(d.EntityID), ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
+			i, d.Document, nullIfZero(d.EntityID), run.Truncate(d.Code, run.MaxBy), run.Truncate(d.Message, run.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
 		}
 	}
 	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run), sql.Named("batch", h.Batch))
@@ -183,10 +178,6 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 			return err
 		}
 		if stats, err = s.countOutcomes(ctx, tx, h.Batch); err != nil {
-			return err
-		}
-		a, err := normalizedAudit(audit(stats))
-		if err != nil {
 			return err
 		}
 		outcomes, err := json.Marshal(stats.Outcomes)
@@ -206,7 +197,7 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		if err := s.endWorker(ctx, tx, h.Owner, worker); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, a)
+		return s.audit(ctx, tx, audit(stats))
 	})
 	if err != nil {
 		return run.BatchStats{}, err
@@ -246,7 +237,7 @@ func (s *RunStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ..
 // FailBatch implements run.Batches.
 func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
 	return s.endBatchLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
-		n, err := s.exec(ctx, tx, "batch_fail", s.batchLeaseArgs(h, sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)))...)
+		n, err := s.exec(ctx, tx, "batch_fail", s.batchLeaseArgs(h, sql.Named("reason", run.Truncate(reason, run.MaxWhy)))...)
 		if err != nil || n == 0 {
 			return 0, err
 		}
@@ -265,10 +256,6 @@ func (s *RunStore) saveCounts(ctx context.Context, tx *sql.Tx, ids ...string) er
 func (s *RunStore) endBatchLease(
 	ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit, f func(tx *sql.Tx) (int64, error),
 ) error {
-	normalized, err := normalizedAudits(audits)
-	if err != nil {
-		return err
-	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := f(tx)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
@@ -277,7 +264,7 @@ func (s *RunStore) endBatchLease(
 		if err := s.endWorker(ctx, tx, h.Owner, status); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, normalized...)
+		return s.audit(ctx, tx, audits...)
 	})
 }
 
@@ -382,7 +369,7 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 			return 0, err
 		}
 		n, err := s.exec(ctx, tx, "batch_dead", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("attempt", int64(attempt)), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)), millis("stale", stale))
+			sql.Named("attempt", int64(attempt)), sql.Named("reason", run.Truncate(reason, run.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return 0, err
 		}
@@ -391,10 +378,4 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 		}
 		return n, s.endWorker(ctx, tx, before.Owner, run.WorkerFailed)
 	})
-}
-
-// Write implements run.Batches.
-func (s *RunStore) Write(ctx context.Context, a run.Audit) error {
-	_, err := s.changeAudited(ctx, s.op("write audit"), a, func(*sql.Tx) (int64, error) { return 1, nil })
-	return err
 }

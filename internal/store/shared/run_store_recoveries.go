@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -49,7 +48,7 @@ func (s *RunStore) MarkUnsent(
 	ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
 ) (retry, failed int, err error) {
 	var requeued int64
-	list, why := attemptRows(batches), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy))
+	list, why := attemptRows(batches), sql.Named("reason", run.Truncate(reason, run.MaxWhy))
 	err = s.inTx(ctx, s.op("mark unsent"), func(tx *sql.Tx) (err error) {
 		var refused []string
 		if counted {
@@ -109,11 +108,7 @@ func (s *RunStore) recordFailed(ctx context.Context, tx *sql.Tx, ids []string, a
 		if err != nil {
 			return err
 		}
-		a, err := normalizedAudit(audit(j))
-		if err != nil {
-			return err
-		}
-		if err := s.audit(ctx, tx, a); err != nil {
+		if err := s.audit(ctx, tx, audit(j)); err != nil {
 			return err
 		}
 	}

@@ -9,18 +9,14 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	op := s.op("start run")
-	r, err := ops.NormalizeRun(r)
+	r, err := r.Normalize()
 	if err != nil {
-		return err
-	}
-	if a, err = normalizedAudit(a); err != nil {
 		return err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
@@ -165,10 +161,6 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 	if err := checkChunk(op, c); err != nil {
 		return err
 	}
-	normalized, err := normalizedAudits(audits)
-	if err != nil {
-		return err
-	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		documents := 0
 		for _, b := range c.Batches {
@@ -185,7 +177,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 		if err := s.beatWorker(ctx, tx, l.Owner); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, normalized...)
+		return s.audit(ctx, tx, audits...)
 	})
 }
 
@@ -263,10 +255,6 @@ func keyRows(ids []string) [][]any {
 
 // EndHandOff implements run.Runs.
 func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
-	a, err := normalizedAudit(a)
-	if err != nil {
-		return err
-	}
 	return s.endRunLease(ctx, s.op("end hand-off"), l, true, run.WorkerCompleted, a)
 }
 
@@ -276,7 +264,7 @@ func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 }
 
 // endRunLease ends a manager's lease of a run. A true handedOff ends the hand-off too.
-func (s *RunStore) endRunLease(ctx context.Context, op string, l run.RunLease, handedOff bool, status run.WorkerStatus, normalized ...run.Audit) error {
+func (s *RunStore) endRunLease(ctx context.Context, op string, l run.RunLease, handedOff bool, status run.WorkerStatus, audits ...run.Audit) error {
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "run_release", runLeaseArgs(l, sql.Named("ended", boolInt(handedOff)))...)
 		if err := requireRow(n, err, op, runLeaseLost); err != nil {
@@ -285,7 +273,7 @@ func (s *RunStore) endRunLease(ctx context.Context, op string, l run.RunLease, h
 		if err := s.endWorker(ctx, tx, l.Owner, status); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, normalized...)
+		return s.audit(ctx, tx, audits...)
 	})
 }
 
@@ -321,15 +309,11 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 				return err
 			}
 		}
-		a, err := normalizedAudit(audit(status, stats))
-		if err != nil {
-			return err
-		}
 		if err := s.endWorkers(ctx, tx, id, status); err != nil {
 			return err
 		}
 		ended = true
-		return s.audit(ctx, tx, a)
+		return s.audit(ctx, tx, audit(status, stats))
 	})
 	return ended && err == nil, err
 }
@@ -401,7 +385,7 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 			return 0, err
 		}
 		n, err := s.exec(ctx, tx, "run_fail", sql.Named("run", id), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)), millis("stale", stale))
+			sql.Named("reason", run.Truncate(reason, run.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return 0, err
 		}
@@ -433,10 +417,6 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 
 // changeAudited runs f and writes the entry in one transaction. It writes no entry if f changed no row.
 func (s *RunStore) changeAudited(ctx context.Context, op string, a run.Audit, f func(tx *sql.Tx) (int64, error)) (changed bool, err error) {
-	a, err = normalizedAudit(a)
-	if err != nil {
-		return false, err
-	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := f(tx)
 		if err != nil || n == 0 {

@@ -65,11 +65,11 @@ func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 // audits returns all entries of the audit log, oldest first.
 func (d db) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
-	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(batch_id, ''), detail
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, ''), COALESCE(batch_id, ''), detail
 FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 		var a run.Audit
 		var detail sql.NullString
-		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Batch, &detail)
+		err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
 		if detail.Valid {
 			a.Detail = []byte(detail.String)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -69,7 +70,7 @@ func statementsIn(text string) string {
 func useAuditLog(t *testing.T, s *sqlserver.Store) {
 	t.Helper()
 	ctx, j := t.Context(), s.AuditLog("web")
-	require.NoError(t, j.Write(ctx, ops.Audit{Action: "pause"}))
+	require.NoError(t, j.Write(ctx, run.Audit{Action: "pause"}))
 	audits, err := j.Audits(ctx, ops.AuditQuery{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, audits, 1)

@@ -83,11 +83,11 @@ func (d *database) rows(t testing.TB, query string, scan func(rows *sql.Rows) er
 // audits returns all entries of the audit log, oldest first.
 func (d *database) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
-	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, N''), COALESCE(batch_id, ''), detail
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, N''), COALESCE(batch_id, ''), detail
 FROM sqlwriter.audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 		var a run.Audit
 		var detail sql.NullString
-		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Batch, &detail)
+		err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
 		a.Batch = strings.TrimSpace(a.Batch)
 		if detail.Valid {
 			a.Detail = []byte(detail.String)

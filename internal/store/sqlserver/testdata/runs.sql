@@ -1,22 +1,3 @@
--- audit_add
-DECLARE @sys_name nvarchar(2000);
-DECLARE @action nvarchar(2000);
-DECLARE @by nvarchar(2000);
-DECLARE @why nvarchar(2000);
-DECLARE @subject nvarchar(2000);
-DECLARE @detail nvarchar(max);
-DECLARE @level varchar(64);
-DECLARE @run varchar(64);
-DECLARE @batch varchar(64);
--- Adds an entry to the audit log. The time is the database's.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, batch_id)
-VALUES (
-    SYSUTCDATETIME(), @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''),
-    NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@batch, '')
-);
-GO
 -- batch_beat
 DECLARE @batch varchar(64);
 DECLARE @owner varchar(64);

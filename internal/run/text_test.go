@@ -1,4 +1,4 @@
-package ops_test
+package run_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
 
@@ -34,7 +33,7 @@ func TestTruncate(t *testing.T) {
 		{"a\x00b", 3, "a\ufffdb"},
 		{"abc\xffd", 3, "ab…"},
 	} {
-		require.Equal(t, c.want, ops.Truncate(c.in, c.limit), "%q in %d", c.in, c.limit)
+		require.Equal(t, c.want, run.Truncate(c.in, c.limit), "%q in %d", c.in, c.limit)
 	}
 }
 
@@ -42,7 +41,7 @@ func TestTruncateKeepsAllThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 40, -1).Draw(t, "text")
 		limit := rapid.IntRange(1, 40).Draw(t, "limit")
-		clipped := ops.Truncate(text, limit)
+		clipped := run.Truncate(text, limit)
 		units := func(s string) int { return len(utf16.Encode([]rune(s))) }
 		if !utf8.ValidString(clipped) || units(clipped) > limit {
 			t.Fatalf("%q is no text of %d units", clipped, limit)
@@ -66,15 +65,15 @@ func TestTruncateKeepsAllThatFits(t *testing.T) {
 }
 
 func TestARunIsNormalizedOrRefused(t *testing.T) {
-	for _, id := range []string{"", "a b", "ä", "a\n", strings.Repeat("x", ops.MaxRunID+1)} {
-		_, err := ops.NormalizeRun(run.Run{ID: id})
+	for _, id := range []string{"", "a b", "ä", "a\n", strings.Repeat("x", run.MaxRunID+1)} {
+		_, err := run.Run{ID: id}.Normalize()
 		require.Equal(t, []string{"internal", "run_id"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)
 	}
-	_, err := ops.NormalizeRun(run.Run{ID: "r", Filter: json.RawMessage(`{`)})
+	_, err := run.Run{ID: "r", Filter: json.RawMessage(`{`)}.Normalize()
 	require.Equal(t, "json", fault.CodeOf(err))
-	_, err = ops.Audit{Detail: json.RawMessage(`{`)}.Normalize()
+	_, err = run.Audit{Detail: json.RawMessage(`{`)}.Normalize()
 	require.Equal(t, "json", fault.CodeOf(err))
-	r, err := ops.NormalizeRun(run.Run{ID: strings.Repeat("x", ops.MaxRunID), Filter: json.RawMessage{}})
+	r, err := run.Run{ID: strings.Repeat("x", run.MaxRunID), Filter: json.RawMessage{}}.Normalize()
 	require.NoError(t, err)
-	require.Equal(t, run.Run{ID: strings.Repeat("x", ops.MaxRunID)}, r)
+	require.Equal(t, run.Run{ID: strings.Repeat("x", run.MaxRunID)}, r)
 }

@@ -1,4 +1,4 @@
-package ops
+package run
 
 import (
 	"encoding/json"
@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/run"
 )
 
-// The longest texts that an AuditLog stores, in UTF-16 units, as nvarchar counts them.
+// The longest texts that a Store and the audit log keep, in UTF-16 units, as nvarchar counts them.
 const (
 	// MaxRunID bounds the id of a run. A longer one is refused.
 	MaxRunID = 64
@@ -23,35 +22,22 @@ const (
 	MaxSubject = 1023
 )
 
-// NormalizeRun returns the run as run.Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id": the ID is
+// Normalize returns the run as Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id": the ID is
 // not 1 to MaxRunID visible ASCII characters. Code "json": Filter is neither empty nor JSON.
-func NormalizeRun(r run.Run) (run.Run, error) {
-	if !isRunID(r.ID) {
-		return run.Run{}, fault.New(fault.Internal, "ops: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
+func (r Run) Normalize() (Run, error) {
+	if !IsRunID(r.ID) {
+		return Run{}, fault.New(fault.Internal, "run: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
 	}
 	var err error
-	if r.Filter, err = normalizeJSON("ops: run", r.Filter); err != nil {
-		return run.Run{}, err
+	if r.Filter, err = normalizeJSON("run: run", r.Filter); err != nil {
+		return Run{}, err
 	}
-	r.Kind, r.RequestedBy, r.Why = run.Kind(Truncate(string(r.Kind), MaxKind)), Truncate(r.RequestedBy, MaxBy), Truncate(r.Why, MaxWhy)
+	r.Kind, r.RequestedBy, r.Why = Kind(Truncate(string(r.Kind), MaxKind)), Truncate(r.RequestedBy, MaxBy), Truncate(r.Why, MaxWhy)
 	return r, nil
 }
 
-// Normalize returns the entry as an AuditLog stores it, with truncated texts. Errors by kind: internal, code "json" when Detail is
-// neither empty nor JSON.
-func (a Audit) Normalize() (Audit, error) {
-	detail, err := normalizeJSON("ops: audit", a.Detail)
-	if err != nil {
-		return Audit{}, err
-	}
-	return Audit{
-		Action: Truncate(a.Action, MaxKind), By: Truncate(a.By, MaxBy), Why: Truncate(a.Why, MaxWhy), Subject: Truncate(a.Subject, MaxSubject),
-		Run: Truncate(a.Run, MaxRunID), Detail: detail,
-	}, nil
-}
-
-// isRunID accepts visible ASCII only: a collation could take other characters for the same.
-func isRunID(id string) bool {
+// IsRunID accepts 1 to MaxRunID characters of visible ASCII: a collation could take other characters for the same.
+func IsRunID(id string) bool {
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] > '~' {
 			return false
