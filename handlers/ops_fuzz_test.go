@@ -131,7 +131,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 	succeeded := map[string]bool{}
 	check := func(rt *rapid.T) {
 		o, store := operated(t)
-		require.NoError(rt, store.StartRun(t.Context(), run.Run{ID: "run-1", SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
+		require.NoError(rt, store.StartRun(t.Context(), run.Run{ID: "run-1", SysName: "web", Kind: run.Drain}, run.Audit{}))
 		c := reconcile.Comparison{ID: "compare-1", By: "ann", Why: "x"}
 		_, err := store.Findings(nil).Begin(t.Context(), c)
 		require.NoError(rt, err)

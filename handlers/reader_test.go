@@ -104,7 +104,7 @@ func plant(t *testing.T) planted {
 		require.NoError(t, err)
 	}
 	p.run = "drain-1"
-	execute(run.Run{ID: p.run, SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "Ann", Why: "w"})
+	execute(run.Run{ID: p.run, SysName: "web", Kind: run.Drain, RequestedBy: "Ann", Why: "w"})
 	for n := range 7 {
 		now = now.Add(2 * time.Hour)
 		line := int64(100 + n)

@@ -72,7 +72,7 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	r := operated(t)
 	store := r.store.RunStore("web")
-	require.NoError(t, store.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+	require.NoError(t, store.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain},
 		run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
 	handOff(t, store, "drain-1", 1, 2)
 	r.away(t)

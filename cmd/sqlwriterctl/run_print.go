@@ -19,7 +19,7 @@ func documentsMatched(s ops.Started) string {
 
 func printStarted(a *app, s ops.Started) error {
 	if s.Run != "" {
-		a.printf("run %s: %s, in batches of %d, pattern %s", s.Run, documentsMatched(s), run.BatchSize, s.Pattern)
+		a.printf("run %s: %s, in batches of %d", s.Run, documentsMatched(s), run.BatchSize)
 		a.printf("`sqlwriterctl run show %s --watch` watches it", s.Run)
 		return nil
 	}
@@ -27,7 +27,7 @@ func printStarted(a *app, s ops.Started) error {
 	if len(s.First) == 0 {
 		return nil
 	}
-	a.printf("in batches of %d, pattern %s", run.BatchSize, s.Pattern)
+	a.printf("in batches of %d", run.BatchSize)
 	failures := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
 	for _, f := range s.Failures {
 		failures = append(failures, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
@@ -149,7 +149,6 @@ func printRun(a *app, p ops.RunProgress) error {
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + a.time(p.HandedOffAt)
 	}
-	handOff += ", pattern " + p.Pattern
 	for _, bound := range []struct {
 		n    int
 		text string

@@ -80,7 +80,7 @@ func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.RunLease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
-	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	chunk := run.Chunk{First: 1}
 	for b := range batches {
 		var ids []string
 		for d := range each {
@@ -89,6 +89,10 @@ func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 		chunk.Batches = append(chunk.Batches, ids)
 	}
 	require.NoError(t, store.AddChunk(t.Context(), lease, chunk))
+	unsent, err := store.Unsent(t.Context(), id, batches)
+	require.NoError(t, err)
+	_, err = store.MarkQueued(t.Context(), lease, unsent)
+	require.NoError(t, err)
 	require.NoError(t, store.EndHandOff(t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
 }
 
@@ -179,7 +183,7 @@ func TestARunningRunIsResumed(t *testing.T) {
 func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	w := newWorking(t, 30)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--dry-run"), w.errors)
-	require.Contains(t, w.out, "30 documents match a replay\nin batches of 100, pattern two_phase\n")
+	require.Contains(t, w.out, "30 documents match a replay\nin batches of 100\n")
 	require.Contains(t, w.out, "and 10 more")
 	require.Equal(t, exitOK, w.run(t, "run", "list", "-o", "json"), w.errors)
 	require.JSONEq(t, `{"runs":[]}`, w.out)
@@ -201,12 +205,12 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	}
 	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--rate", "600", "--why", "column widened"), w.errors)
 	id := w.onlyRun(t)
-	require.Equal(t, fmt.Sprintf("run %s: 30 documents, in batches of 100, pattern two_phase\n`sqlwriterctl run show %s --watch` watches it\n", id, id), w.out)
+	require.Equal(t, fmt.Sprintf("run %s: 30 documents, in batches of 100\n`sqlwriterctl run show %s --watch` watches it\n", id, id), w.out)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"), w.errors)
 	require.Regexp(t, `\S+ \S+  running, 10 of 30 \(33%\), \d+ a second on average.*; batches: 2 queued, 1 completed\n`, w.errors)
 	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
-	require.Regexp(t, `hand-off\s+done .*, pattern two_phase, 600 documents a minute\n`, w.out)
+	require.Regexp(t, `hand-off\s+done .*, 600 documents a minute\n`, w.out)
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
 	require.Regexp(t, `batches\s+3 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+27 committed, 3 deferred\n`, w.out)
@@ -279,7 +283,7 @@ func TestAReceiptHasMorePages(t *testing.T) {
 func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	w := newWorking(t, 1)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	require.Contains(t, w.out, "1 document, in batches of 100, pattern two_phase\n`sqlwriterctl run show replay-")
+	require.Contains(t, w.out, "1 document, in batches of 100\n`sqlwriterctl run show replay-")
 	id := w.onlyRun(t)
 	handOff(t, w.store, id, 30, 2)
 	for n := range 30 {

@@ -16,7 +16,7 @@ import (
 
 // ended is a run with a status and failed batches.
 func ended(status run.RunStatus, failed int) ops.RunProgress {
-	p := ops.RunProgress{Run: run.Run{ID: "r", Pattern: run.TwoPhase, Status: status, Documents: 2, HandedOffAt: time.Unix(1, 0)}, Done: 1}
+	p := ops.RunProgress{Run: run.Run{ID: "r", Status: status, Documents: 2, HandedOffAt: time.Unix(1, 0)}, Done: 1}
 	p.Stats.Batches = map[run.BatchStatus]int{run.Completed: 10 - failed, run.Failed: failed}
 	return p
 }

@@ -141,7 +141,6 @@ func commandRows() []fault.Row {
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
-		{Code: "status", Kind: own, Reason: "batches were to be added with a status other than pending_queue and queued", Source: runs, Own: command},
 		{Code: "json", Kind: own, Reason: "the head of a document is not JSON", Source: "ours", Own: command},
 		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{

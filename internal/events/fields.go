@@ -78,13 +78,12 @@ type Fields struct {
 	NextProbe time.Time `log:"next_probe" says:"when SQL is probed next"`
 	Since     time.Time `log:"since" says:"since when; of a poison message the time of the latest"`
 
-	Pattern  string `log:"pattern" says:"pattern of the hand-off"`
-	Batches  int    `log:"batches" says:"number of batches"`
-	Sent     int    `log:"sent" says:"messages that the queue took"`
-	Unsent   int    `log:"unsent" says:"messages that it did not take"`
-	InsertMS int64  `log:"insert_ms" says:"milliseconds of storing batches"`
-	SendMS   int64  `log:"send_ms" says:"milliseconds of sending messages"`
-	UpdateMS int64  `log:"update_ms" says:"milliseconds of recording what was sent"`
+	Batches  int   `log:"batches" says:"number of batches"`
+	Sent     int   `log:"sent" says:"messages that the queue took"`
+	Unsent   int   `log:"unsent" says:"messages that it did not take"`
+	InsertMS int64 `log:"insert_ms" says:"milliseconds of storing batches"`
+	SendMS   int64 `log:"send_ms" says:"milliseconds of sending messages"`
+	UpdateMS int64 `log:"update_ms" says:"milliseconds of recording what was sent"`
 
 	Condition string             `log:"condition" says:"what asks for a person ([the conditions](#the-conditions))"`
 	Severity  condition.Severity `log:"severity" says:"wake or tell: who is told of the condition"`

@@ -99,6 +99,6 @@ func Originals() []Original {
 		{"Successfully marked poison message for doc ID X.", "`document_failed`"},
 		{"a critical error that requires manual review (R62)", "`poison_unmarked`: `line`, `duplicates`; `document_too_large` (R19)"},
 		{"how many documents wait after a full batch (R27)", "`tick_done`: `found`, `more`, `oldest_s`; `sqlwriterctl status`"},
-		{"Batch coordination metrics: {...} (R71)", "`hand_off_done`: `documents`, `batches`, `sent`, `unsent`, `insert_ms`, `send_ms`, `update_ms`, `pattern`"},
+		{"Batch coordination metrics: {...} (R71)", "`hand_off_done`: `documents`, `batches`, `sent`, `unsent`, `insert_ms`, `send_ms`, `update_ms`"},
 	}
 }

@@ -103,7 +103,7 @@ func Table() []Row {
 	call := slices.Concat(failure, []string{"http_status", "ms", "method", "call"})
 	invocation := slices.Concat(failure, tick, []string{"did", "counts", "delivery_count", "method", "call", "stack"})
 	flow := slices.Concat(failure, []string{"state", "held_by", "limit", "next_probe"})
-	handOff := slices.Concat(failure, []string{"pattern", "documents", "batches", "sent", "unsent", "insert_ms", "send_ms", "update_ms"})
+	handOff := slices.Concat(failure, []string{"documents", "batches", "sent", "unsent", "insert_ms", "send_ms", "update_ms"})
 	const errorCode = "`sqlwriterctl explain CODE` says what the code means"
 	return []Row{
 		{HandlerStarted, info, "the process listens", "", []string{"version"}},

@@ -302,7 +302,7 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 		"manager silent for 300 s: another takes it over with the next message": {ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(5 * time.Minute) }},
 		"deferred until 2025-12-18T10:05:00-06:00 by its rate, 2 documents handed off": {ops.RunDeferred, func(r *runs, id string) {
 			lease := r.claim(id)
-			require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), lease, run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Initial: run.Queued, Wait: 5 * time.Minute}))
+			require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), lease, run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Wait: 5 * time.Minute}))
 			require.NoError(r.t, r.runStore.ReleaseRun(r.t.Context(), lease))
 		}},
 		"workers have 1 batch, 1 waits": {ops.RunWorks, func(r *runs, id string) {
@@ -350,7 +350,7 @@ func (r *runs) claim(id string) run.RunLease {
 // begin adds n batches to a claimed run and gives the first to a worker.
 func (r *runs) begin(id string, n int) {
 	r.t.Helper()
-	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	chunk := run.Chunk{First: 1}
 	for b := range n {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprint("doc-", b)})
 	}

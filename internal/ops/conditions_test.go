@@ -294,7 +294,7 @@ func TestBatchesThatNoWorkerHas(t *testing.T) {
 	id := r.start(replayAll()).Run
 	r.queue.Lose()
 	r.claim(id)
-	chunk := run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}, {"b"}}}
+	chunk := run.Chunk{First: 1, Batches: [][]string{{"a"}, {"b"}}}
 	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: 1}
 	require.NoError(t, r.runStore.AddChunk(t.Context(), lease, chunk))
 	require.NoError(t, r.runStore.EndHandOff(t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff}))

@@ -189,7 +189,7 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
-	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	chunk := run.Chunk{First: 1}
 	for b := range batches {
 		var ids []string
 		for d := range each {

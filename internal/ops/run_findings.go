@@ -10,7 +10,6 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/run"
 )
 
 const (
@@ -84,7 +83,7 @@ func (o *Ops) MendFindings(ctx context.Context, comparison string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	row, err := o.begin(WithActor(ctx, ByTimer), p, Started{Matched: n, Pattern: run.ChoosePattern(n, false)}, false)
+	row, err := o.begin(WithActor(ctx, ByTimer), p, Started{Matched: n}, false)
 	if err == nil {
 		_, _ = o.notify(ctx, row) // without its message the timer sends one
 	}

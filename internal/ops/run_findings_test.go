@@ -109,7 +109,7 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	require.Equal(t, "newer", r.makerOf(6))
 	require.Equal(t, "not found, too", r.makerOf(7))
 	require.Equal(t, "by hand", r.makerOf(9))
-	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"pattern":"two_phase","here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
+	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
 		string(r.audited(run.CodeRunStart)[1].Detail))
 	row, _, err := r.store.Run(t.Context(), res.Run)
 	require.NoError(t, err)

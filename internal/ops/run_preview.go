@@ -99,7 +99,6 @@ func (o *Ops) previewRun(ctx context.Context, of runPlan) (Started, error) {
 	if res.Matched == 0 {
 		res.Note = othersToTake(of.kind, of.filter)
 	}
-	res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
 	return res, nil
 }
 

@@ -88,7 +88,7 @@ func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 		ids = append(ids, fmt.Sprintf("doc-%d-%d", number, i))
 	}
 	ctx := r.t.Context()
-	require.NoError(r.t, r.runStore.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
+	require.NoError(r.t, r.runStore.AddChunk(ctx, l, run.Chunk{First: number, Batches: [][]string{ids}}))
 	claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
@@ -179,12 +179,12 @@ func (r *runs) foreignRun(id string, batches int) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	require.NoError(r.t, r.runStore.StartRun(ctx, run.Run{
-		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
+		ID: id, SysName: "dev", Kind: run.Replay, RequestedBy: "them", Why: "theirs",
 	}, run.Audit{}))
 	row, ok, err := r.runStore.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
-	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	chunk := run.Chunk{First: 1}
 	for b := range batches {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
 	}
@@ -217,7 +217,7 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	r := newRuns(t)
 	for n := range 103 {
-		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
+		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain}, run.Audit{}))
 	}
 	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
 	require.NoError(t, err)
@@ -293,7 +293,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	hold := run.RunLease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
-	require.NoError(t, r.runStore.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
+	require.NoError(t, r.runStore.AddChunk(t.Context(), hold, run.Chunk{First: 1, Batches: [][]string{{"a"}}}))
 	require.NoError(t, r.runStore.EndHandOff(t.Context(), hold, run.Audit{}))
 	words := ops.RunRequest{Run: begun, Why: "x"}
 	_, err = r.ops.RunCancel(by(t, "pat"), words)

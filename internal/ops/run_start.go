@@ -111,8 +111,6 @@ type Started struct {
 	// minute.
 	Matched int  `json:"matched"`
 	AtLeast bool `json:"at_least,omitempty"`
-	// Pattern is the hand-off's, in batches of 100.
-	Pattern string `json:"pattern"`
 	// Failures counts them by status, kind and code of the last error, the most frequent first. First lists some of them, at most 20.
 	Failures []Failures `json:"failures"`
 	First    []Match    `json:"first"`
@@ -254,7 +252,7 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
-		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter, Pattern: res.Pattern,
+		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter,
 		Rate: p.rate, Limit: p.limit, Matched: res.Matched, AtLeast: res.AtLeast,
 		RequestedBy: by, Why: p.why,
 	}
@@ -262,7 +260,7 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	if len(p.findings) > 0 {
 		found = fmt.Sprintf(`,"findings":%q`, joined(p.findings)) // names of a table
 	}
-	detail := json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t%s}`, row.Kind, res.Matched, res.AtLeast, res.Pattern, here, found))
+	detail := json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"here":%t%s}`, row.Kind, res.Matched, res.AtLeast, here, found))
 	asked := false
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		asked = true

@@ -89,7 +89,7 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 			c.request.DryRun = true
 			res, err := r.ops.StartRun(by(t, "pat"), c.request)
 			require.NoError(t, err)
-			require.Equal(t, []any{true, "", c.matched, false, run.TwoPhase}, []any{res.DryRun, res.Run, res.Matched, res.AtLeast, res.Pattern})
+			require.Equal(t, []any{true, "", c.matched, false}, []any{res.DryRun, res.Run, res.Matched, res.AtLeast})
 			require.Len(t, res.First, min(c.matched, 20))
 		})
 	}
@@ -132,18 +132,18 @@ func TestStartRun(t *testing.T) {
 	request.All, request.Since, request.Rate, request.Limit = false, start().Add(-time.Hour), 600, 10
 	res := r.start(request)
 	require.Regexp(t, `^replay-20251218-160000-[0-9a-f]{8}$`, res.Run)
-	require.Equal(t, []any{10, false, run.TwoPhase, ""}, []any{res.Matched, res.AtLeast, res.Pattern, res.Note})
+	require.Equal(t, []any{10, false, ""}, []any{res.Matched, res.AtLeast, res.Note})
 	row, ok, err := r.runStore.Run(t.Context(), res.Run)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, []any{run.Replay, "web", run.TwoPhase, 600, 10, 10, false, "pat", "column widened", run.RunRunning},
-		[]any{row.Kind, row.SysName, row.Pattern, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status})
+	require.Equal(t, []any{run.Replay, "web", 600, 10, 10, false, "pat", "column widened", run.RunRunning},
+		[]any{row.Kind, row.SysName, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status})
 	require.JSONEq(t, `{"from":"2025-12-18T15:00:00Z"}`, string(row.Filter))
 
 	entries := r.audited(run.CodeRunStart)
 	require.Len(t, entries, 1)
 	require.Equal(t, []any{"INFO", "pat", "column widened", res.Run}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
-	require.JSONEq(t, `{"kind":"replay","matched":10,"at_least":false,"pattern":"two_phase","here":false}`, string(entries[0].Detail))
+	require.JSONEq(t, `{"kind":"replay","matched":10,"at_least":false,"here":false}`, string(entries[0].Detail))
 
 	messages := r.queue.Messages()
 	require.Len(t, messages, 1)
@@ -152,19 +152,18 @@ func TestStartRun(t *testing.T) {
 	require.Equal(t, []any{res.Run, "web", 0}, []any{notice.RunID, notice.SysName, notice.Epoch})
 }
 
-func TestThePatternIsChosen(t *testing.T) {
+func TestTheCountOfDocumentsIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		spyDocuments, limit int
 		matched             int
 		atLeast             bool
-		pattern             string
 	}{
-		"ten thousand":       {10_000, 0, 10_000, false, run.TwoPhase},
-		"one more":           {10_001, 0, 10_000, true, run.Checkpoint},
-		"many":               {12_500, 0, 10_000, true, run.Checkpoint},
-		"many, at most some": {12_500, 500, 500, false, run.TwoPhase},
-		"many, at most all":  {12_500, 10_000, 10_000, false, run.TwoPhase},
-		"many, at most more": {12_500, 12_000, 10_000, true, run.Checkpoint},
+		"ten thousand":       {10_000, 0, 10_000, false},
+		"one more":           {10_001, 0, 10_000, true},
+		"many":               {12_500, 0, 10_000, true},
+		"many, at most some": {12_500, 500, 500, false},
+		"many, at most all":  {12_500, 10_000, 10_000, false},
+		"many, at most more": {12_500, 12_000, 10_000, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuns(t)
@@ -172,10 +171,10 @@ func TestThePatternIsChosen(t *testing.T) {
 			request := replayAll()
 			request.Limit = c.limit
 			res := r.start(request)
-			require.Equal(t, []any{c.matched, c.atLeast, c.pattern}, []any{res.Matched, res.AtLeast, res.Pattern})
+			require.Equal(t, []any{c.matched, c.atLeast}, []any{res.Matched, res.AtLeast})
 			row, _, err := r.runStore.Run(t.Context(), res.Run)
 			require.NoError(t, err)
-			require.Equal(t, []any{c.pattern, c.matched, c.atLeast}, []any{row.Pattern, row.Matched, row.AtLeast})
+			require.Equal(t, []any{c.matched, c.atLeast}, []any{row.Matched, row.AtLeast})
 			require.LessOrEqual(t, len(r.search.queries), 11, "the count is bounded")
 		})
 	}
@@ -194,7 +193,7 @@ func TestASearchThatDoesNotEnd(t *testing.T) {
 	r := newRuns(t)
 	r.search.invented, r.search.fails = 1500, fault.New(fault.Document, "test: page", "continuation", "forgotten")
 	res := r.start(replayAll())
-	require.Equal(t, []any{1500, true, run.Checkpoint}, []any{res.Matched, res.AtLeast, res.Pattern}, "what was found is at least so many")
+	require.Equal(t, []any{1500, true}, []any{res.Matched, res.AtLeast}, "what was found is at least so many")
 
 	r.search.invented = 0
 	res = r.start(replayAll())

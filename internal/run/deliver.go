@@ -19,7 +19,7 @@ type delivered struct {
 // deliver sends the messages of batches and records the results: accepted ones become queued, the others pending_retry. Only a refusal
 // of the message itself counts towards its three attempts. lease is the manager's; empty when Recovery sends. The error is the store's,
 // or the queue's of dependency scope.
-func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm bool) (d delivered, err error) {
+func (b base) deliver(ctx context.Context, l RunLease, batches []Batch) (d delivered, err error) {
 	messages := make([]Outgoing, len(batches))
 	for i, batch := range batches {
 		messages[i] = batchPayload(b.o.SysName, batch).Outgoing(0)
@@ -45,7 +45,7 @@ func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm 
 	begin = b.o.Now()
 	defer func() { d.updating = b.o.Now().Sub(begin) }()
 	ctx = context.WithoutCancel(ctx) // what was sent must be recorded
-	if confirm && len(accepted) > 0 {
+	if len(accepted) > 0 {
 		err = b.withStoreAlways(ctx, func(ctx context.Context) error {
 			_, err := b.p.Store.MarkQueued(ctx, l, accepted)
 			return err

@@ -16,37 +16,33 @@ import (
 	"sqlwriter/internal/run"
 )
 
-func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
+func TestADrainGoesEndToEnd(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		t.Run(p.Name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				ids := w.fill(250)
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.waitForEnd("run-1", time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 250})
-				for k, id := range ids {
-					require.Equal(t, invoice.Committed, w.state(id).Status)
-					require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
-				}
-				require.Equal(t, []string{run.CodeRunStart, run.CodeRunHandedOff, run.CodeRunDone}, w.codes("run-1", ""))
-				for n := range 3 {
-					require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.BatchID(sysName, "run-1", n+1)))
-				}
-				processed := 0
-				for _, row := range w.store.Workers() {
-					require.Equal(t, run.WorkerCompleted, row.Status)
-					require.Regexp(t, `^(worker|manager)-[0-9a-f]{8}$`, row.ID)
-					processed += row.Processed
-				}
-				require.Len(t, w.store.Workers(), 1+3)
-				require.Equal(t, 250, processed)
-				w.nothingCounted()
-			})
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.fill(250)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.waitForEnd("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 250})
+		for k, id := range ids {
+			require.Equal(t, invoice.Committed, w.state(id).Status)
+			require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
+		}
+		require.Equal(t, []string{run.CodeRunStart, run.CodeRunHandedOff, run.CodeRunDone}, w.codes("run-1", ""))
+		for n := range 3 {
+			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.BatchID(sysName, "run-1", n+1)))
+		}
+		processed := 0
+		for _, row := range w.store.Workers() {
+			require.Equal(t, run.WorkerCompleted, row.Status)
+			require.Regexp(t, `^(worker|manager)-[0-9a-f]{8}$`, row.ID)
+			processed += row.Processed
+		}
+		require.Len(t, w.store.Workers(), 1+3)
+		require.Equal(t, 250, processed)
+		w.nothingCounted()
+	})
 }
 
 // failedState is sql_writer of a poison message.
@@ -230,92 +226,82 @@ func TestAListMayBeLongAndNameDocumentsTwice(t *testing.T) {
 
 func TestALimitIsKept(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		for _, limit := range []int{1, 1234} {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(5000)
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.start(run.Run{Pattern: p.Name, Limit: limit}, run.Filter{})
-				w.waitForEnd("run-1", time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: limit})
-			})
-		}
+	for _, limit := range []int{1, 1234} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.fakeWrites(5000)
+			w.instance("m").manage()
+			w.instance("w").work()
+			w.start(run.Run{Limit: limit}, run.Filter{})
+			w.waitForEnd("run-1", time.Minute)
+			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: limit})
+		})
 	}
 }
 
 func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		simulate(t, func(t *testing.T, w *world) {
-			w.instance("m").manage()
-			w.start(run.Run{Pattern: p.Name}, run.Filter{})
-			w.waitForEnd("run-1", time.Minute)
-			w.addsUp("run-1", map[run.Outcome]int{})
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.instance("m").manage()
+		w.start(run.Run{}, run.Filter{})
+		w.waitForEnd("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{})
+	})
 }
 
 // The rate holds over any minute, also across invocations, and a run of one hour takes one hour.
 func TestARateIsKeptWithoutBursts(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		for _, c := range []struct{ rate, documents int }{{1, 8}, {4, 40}, {60, 480}, {600, 1800}} {
-			t.Run(fmt.Sprint(p.Name, " ", c.rate), func(t *testing.T) {
-				simulate(t, func(t *testing.T, w *world) {
-					w.fakeWrites(c.documents)
-					w.instance("m").manage()
-					w.instance("w").work()
-					w.instance("timer").tick()
-					w.start(run.Run{Pattern: p.Name, Rate: c.rate}, run.Filter{})
-					delay := w.waitForEnd("run-1", 2*time.Hour)
-					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: c.documents})
-					ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
-					require.InDelta(t, ideal.Minutes(), delay.Minutes(), 1.2+0.1*ideal.Minutes())
-					sizes := map[string]int{}
-					for _, batch := range w.store.AllBatches() {
-						sizes[fmt.Sprintf("%s:%d:0", batch.ID, run.FirstAttempt)] = batch.Total
-					}
-					sent := w.batches.sendings()
-					for i, first := range sent {
-						n := 0
-						for _, s := range sent[i:] {
-							if s.at.Sub(first.at) >= time.Minute {
-								break
-							}
-							n += sizes[s.id]
+	for _, c := range []struct{ rate, documents int }{{1, 8}, {4, 40}, {60, 480}, {600, 1800}} {
+		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.fakeWrites(c.documents)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.instance("timer").tick()
+				w.start(run.Run{Rate: c.rate}, run.Filter{})
+				delay := w.waitForEnd("run-1", 2*time.Hour)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: c.documents})
+				ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
+				require.InDelta(t, ideal.Minutes(), delay.Minutes(), 1.2+0.1*ideal.Minutes())
+				sizes := map[string]int{}
+				for _, batch := range w.store.AllBatches() {
+					sizes[fmt.Sprintf("%s:%d:0", batch.ID, run.FirstAttempt)] = batch.Total
+				}
+				sent := w.batches.sendings()
+				for i, first := range sent {
+					n := 0
+					for _, s := range sent[i:] {
+						if s.at.Sub(first.at) >= time.Minute {
+							break
 						}
-						require.LessOrEqual(t, n, c.rate+max(1, c.rate/6), "in the minute from %s", first.at)
+						n += sizes[s.id]
 					}
-					for _, c := range w.ended("BatchManager") {
-						require.NoError(t, c.err)
-						require.Less(t, c.end.Sub(c.begin), 4*time.Minute, "it ends before its time is over")
-					}
-				})
+					require.LessOrEqual(t, n, c.rate+max(1, c.rate/6), "in the minute from %s", first.at)
+				}
+				for _, c := range w.ended("BatchManager") {
+					require.NoError(t, c.err)
+					require.Less(t, c.end.Sub(c.begin), 4*time.Minute, "it ends before its time is over")
+				}
 			})
-		}
+		})
 	}
 }
 
 func TestOutstandingBatchesAreBounded(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		t.Run(p.Name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(430)
-				w.batchSize, w.chunkSize = 10, 100
-				w.fake.delay = 10 * time.Second
-				w.outstanding = 7
-				w.instance("m").manage()
-				w.instance("w").work().work()
-				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.waitForEnd("run-1", 20*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 430})
-				require.Equal(t, 7, w.maxOnTheWay())
-				require.GreaterOrEqual(t, w.did("BatchManager")["deferred"]+w.did("BatchManager")["handed_off"], 1)
-			})
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(430)
+		w.batchSize, w.chunkSize = 10, 100
+		w.fake.delay = 10 * time.Second
+		w.outstanding = 7
+		w.instance("m").manage()
+		w.instance("w").work().work()
+		w.start(run.Run{}, run.Filter{})
+		w.waitForEnd("run-1", 20*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 430})
+		require.Equal(t, 7, w.maxOnTheWay())
+		require.GreaterOrEqual(t, w.did("BatchManager")["deferred"]+w.did("BatchManager")["handed_off"], 1)
+	})
 }
 
 func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
@@ -338,13 +324,6 @@ func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
 		require.Equal(t, 1, w.did("BatchManager")["handed_off"])
 		w.nothingCounted()
 	})
-}
-
-func TestCheckpointIsChosenAboveTenThousandDocuments(t *testing.T) {
-	require.Equal(t, run.TwoPhase, run.ChoosePattern(0, false))
-	require.Equal(t, run.TwoPhase, run.ChoosePattern(10_000, false))
-	require.Equal(t, run.Checkpoint, run.ChoosePattern(10_001, false))
-	require.Equal(t, run.Checkpoint, run.ChoosePattern(500, true), "there are more")
 }
 
 // A checkpoint run holds one page and one chunk, however many documents it has.
@@ -433,21 +412,16 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 // A run with a column that this build cannot read fails with the reason, instead of being retried for ever.
 func TestARunWithUnreadableColumnsFails(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ pattern, filter, reason string }{
-		{"three_phase", `{}`, `found "three_phase"`},
-		{run.Checkpoint, `{"ids":5}`, "filter"},
-	} {
-		simulate(t, func(t *testing.T, w *world) {
-			w.instance("m").manage()
-			require.NoError(t, w.store.StartRun(t.Context(), run.Run{
-				ID: "run-1", SysName: sysName, Kind: run.Drain, Pattern: c.pattern, Filter: json.RawMessage(c.filter), RequestedBy: "ann", Why: "x",
-			}, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
-			w.notify("run-1")
-			w.waitForEnd("run-1", time.Minute)
-			require.Equal(t, run.RunFailed, w.run("run-1").Status)
-			require.Contains(t, w.run("run-1").Error, c.reason)
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.instance("m").manage()
+		require.NoError(t, w.store.StartRun(t.Context(), run.Run{
+			ID: "run-1", SysName: sysName, Kind: run.Drain, Filter: json.RawMessage(`{"ids":5}`), RequestedBy: "ann", Why: "x",
+		}, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
+		w.notify("run-1")
+		w.waitForEnd("run-1", time.Minute)
+		require.Equal(t, run.RunFailed, w.run("run-1").Status)
+		require.Contains(t, w.run("run-1").Error, "filter")
+	})
 }
 
 func TestAPanicInTheHandOffFailsTheRunAndItsHeartbeatEnds(t *testing.T) {

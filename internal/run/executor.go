@@ -137,7 +137,6 @@ func (x *execution) safely(ctx context.Context) (left string, err error) {
 		if err := x.hand.suspect(); err != nil {
 			return "", err
 		}
-		x.hand.pattern = Pattern{Initial: PendingQueue}
 		if x.hand.source, err = newSource(x.base, x.hand.run); err != nil {
 			return "", err
 		}
@@ -180,7 +179,7 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 		case wait > 0:
 			_ = x.o.Wait(beating, wait) // an ended context ends the next step
 		default:
-			err = h.addRows(beating, 0)
+			err = h.addRows(beating)
 			x.nextAt = x.o.Now().Add(h.run.NextIn)
 		}
 	case h != nil:

@@ -22,7 +22,6 @@ func Faults() []fault.Row {
 		{Code: "lost_workers", Kind: own, Reason: "ten workers were lost with one batch, which may be the cause", Source: "ADR 0025", Own: batch},
 		{Code: "lost_managers", Kind: own, Reason: "ten managers of one run were lost in a row without handing off a batch; the run may be the cause", Source: "ADR 0025", Own: given},
 		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
-		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "docs/requirements.md R68", Own: given},
 		{Code: "run_kind", Kind: own, Reason: "a run has a kind that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "run_purged", Kind: own, Reason: "a run takes what another run left, and retention deleted that one", Source: "the contract of Retention (internal/reconcile/ports.go)", Own: purged},

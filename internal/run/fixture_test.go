@@ -229,9 +229,6 @@ func (w *world) startHere(r run.Run, f run.Filter) run.Run {
 	if r.Kind == "" {
 		r.Kind = run.Drain
 	}
-	if r.Pattern == "" {
-		r.Pattern = run.Checkpoint
-	}
 	r.SysName, r.Filter, r.RequestedBy, r.Why = sysName, raw, "ann", "a test"
 	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
 	return r

@@ -13,7 +13,7 @@ import (
 func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		foreign := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "them", Why: "x"}
+		foreign := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, RequestedBy: "them", Why: "x"}
 		require.NoError(t, w.store.StartRun(t.Context(), foreign, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo}))
 		before := w.run("theirs")
 		m := run.Payload{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Outgoing(0)

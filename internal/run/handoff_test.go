@@ -19,93 +19,85 @@ import (
 // An outage of the queues counts nothing, and needs no operator afterwards.
 func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		for _, both := range []bool{true, false} {
-			t.Run(fmt.Sprint(p.Name, " both queues ", both), func(t *testing.T) {
-				simulate(t, func(t *testing.T, w *world) {
-					w.fakeWrites(1250)
-					w.instance("m").manage()
-					w.instance("w").work()
-					w.instance("timer").tick()
-					w.start(run.Run{Pattern: p.Name}, run.Filter{})
-					w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
-					w.batches.Always(inmem.QueueDown())
-					if both {
-						w.runs.Always(inmem.QueueDown())
-					}
-					time.Sleep(time.Hour)
-					require.Equal(t, run.RunRunning, w.run("run-1").Status)
-					for _, batch := range w.store.AllBatches() {
-						require.Zero(t, batch.QueueAttempts)
-						require.NotEqual(t, run.Failed, batch.Status)
-					}
-					w.runs.Mend()
-					w.batches.Mend()
-					w.waitForEnd("run-1", 20*time.Minute)
-					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
-					w.nothingCounted()
-					if !both {
-						return
-					}
-					held := slices.DeleteFunc(w.ended("BatchManager"), func(c call) bool { return c.done.Did != "held" })
-					require.NotEmpty(t, held, "it was held: giving it back at once is a hot loop")
-					for _, c := range held {
-						require.Greater(t, c.end.Sub(c.begin), 3*time.Minute)
-						require.Less(t, c.end.Sub(c.begin), 4*time.Minute)
-						require.True(t, fault.IsDependency(c.err))
-					}
-				})
+	for _, both := range []bool{true, false} {
+		t.Run(fmt.Sprint("both queues ", both), func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.fakeWrites(1250)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.instance("timer").tick()
+				w.start(run.Run{}, run.Filter{})
+				w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
+				w.batches.Always(inmem.QueueDown())
+				if both {
+					w.runs.Always(inmem.QueueDown())
+				}
+				time.Sleep(time.Hour)
+				require.Equal(t, run.RunRunning, w.run("run-1").Status)
+				for _, batch := range w.store.AllBatches() {
+					require.Zero(t, batch.QueueAttempts)
+					require.NotEqual(t, run.Failed, batch.Status)
+				}
+				w.runs.Mend()
+				w.batches.Mend()
+				w.waitForEnd("run-1", 20*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				w.nothingCounted()
+				if !both {
+					return
+				}
+				held := slices.DeleteFunc(w.ended("BatchManager"), func(c call) bool { return c.done.Did != "held" })
+				require.NotEmpty(t, held, "it was held: giving it back at once is a hot loop")
+				for _, c := range held {
+					require.Greater(t, c.end.Sub(c.begin), 3*time.Minute)
+					require.Less(t, c.end.Sub(c.begin), 4*time.Minute)
+					require.True(t, fault.IsDependency(c.err))
+				}
 			})
-		}
+		})
 	}
 }
 
 // The queue accepts everything and reports failures. Each batch is delivered twice, and every document is written once.
 func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		for name, f := range map[string]inmem.QueueFault{
-			"all stored":  inmem.QueueLosesAnswer(),
-			"some stored": {Accepted: 1, Unconfirmed: 1, Err: inmem.QueueDown().Err},
-		} {
-			t.Run(p.Name+" "+name, func(t *testing.T) {
-				simulate(t, func(t *testing.T, w *world) {
-					w.fakeWrites(400)
-					w.instance("m").manage()
-					w.instance("a").work()
-					w.instance("b").work()
-					w.instance("timer").tick()
-					w.batches.Plan(f)
-					w.start(run.Run{Pattern: p.Name}, run.Filter{})
-					w.waitForEnd("run-1", 20*time.Minute)
-					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 400})
-					for id, n := range w.fake.writes() {
-						require.Equal(t, 1, n, id)
-					}
-					w.nothingCounted()
-				})
+	for name, f := range map[string]inmem.QueueFault{
+		"all stored":  inmem.QueueLosesAnswer(),
+		"some stored": {Accepted: 1, Unconfirmed: 1, Err: inmem.QueueDown().Err},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.fakeWrites(400)
+				w.instance("m").manage()
+				w.instance("a").work()
+				w.instance("b").work()
+				w.instance("timer").tick()
+				w.batches.Plan(f)
+				w.start(run.Run{}, run.Filter{})
+				w.waitForEnd("run-1", 20*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 400})
+				for id, n := range w.fake.writes() {
+					require.Equal(t, 1, n, id)
+				}
+				w.nothingCounted()
 			})
-		}
+		})
 	}
 }
 
 // After a short outage of the queue, the next manager sends the messages within seconds, without the timer.
 func TestAManagerResendsUnsentMessages(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		t.Run(p.Name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(1250)
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
-				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.waitForEnd("run-1", 3*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
-				w.nothingCounted()
-			})
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(1250)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
+		w.start(run.Run{}, run.Filter{})
+		w.waitForEnd("run-1", 3*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+		w.nothingCounted()
+	})
 }
 
 // A queue that keeps refusing is asked at intervals, while other batches continue. Only refusals of a message itself count.
@@ -147,33 +139,29 @@ func TestAManagerResendsAtIntervals(t *testing.T) {
 	})
 }
 
-// A manager that waits for room resends requeued batches at once. Their batches become queued, with every pattern.
+// A manager that waits for room resends requeued batches at once. Their batches become queued.
 func TestAManagerAtItsLimitResends(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		t.Run(p.Name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(600)
-				w.outstanding = 2
-				w.instance("m").manage()
-				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				time.Sleep(20 * time.Second)
-				w.batches.Lose()
-				var sent []time.Time
-				for _, n := range []int{1, 2} {
-					_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(n)}, "lost", false, nil)
-					require.NoError(t, err)
-					w.until(time.Minute, "sent again", func() bool { return w.batchOf(n).Status == run.Queued })
-					all := w.batches.sendings()
-					sent = append(sent, all[len(all)-1].at)
-					require.Equal(t, fmt.Sprint(w.batchOf(n).ID, ":1:0:0"), all[len(all)-1].id)
-				}
-				require.Less(t, time.Since(sent[1]), 2*time.Second)
-				require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)
-				require.Equal(t, 2, w.maxOnTheWay())
-			})
-		})
-	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(600)
+		w.outstanding = 2
+		w.instance("m").manage()
+		w.start(run.Run{}, run.Filter{})
+		time.Sleep(20 * time.Second)
+		w.batches.Lose()
+		var sent []time.Time
+		for _, n := range []int{1, 2} {
+			_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(n)}, "lost", false, nil)
+			require.NoError(t, err)
+			w.until(time.Minute, "sent again", func() bool { return w.batchOf(n).Status == run.Queued })
+			all := w.batches.sendings()
+			sent = append(sent, all[len(all)-1].at)
+			require.Equal(t, fmt.Sprint(w.batchOf(n).ID, ":1:0:0"), all[len(all)-1].id)
+		}
+		require.Less(t, time.Since(sent[1]), 2*time.Second)
+		require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)
+		require.Equal(t, 2, w.maxOnTheWay())
+	})
 }
 
 // tooLarge is a refusal of one message.
@@ -183,45 +171,41 @@ func tooLarge() error {
 
 func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		t.Run(p.Name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(100)
-				w.onUse(func(_ context.Context, _ *instance, op string) error {
-					if op == "SendBatch" {
-						return tooLarge()
-					}
-					return nil
-				})
-				w.instance("m").manage()
-				w.instance("timer").tick()
-				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				for n := 1; n <= 2; n++ {
-					w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n })
-					batch := w.store.AllBatches()[0]
-					require.Equal(t, run.PendingRetry, batch.Status)
-					require.Contains(t, batch.LastQueueError, "too_large")
-				}
-				w.waitForEnd("run-1", 12*time.Minute)
-				batch := w.store.AllBatches()[0]
-				require.Equal(t, run.Failed, batch.Status)
-				require.Equal(t, 3, batch.QueueAttempts)
-				require.Equal(t, run.MaxQueueError, batch.Error)
-				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", batch.ID))
-				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "a batch that failed has ended")
-				w.checkTransitions()
-
-				w.onUse(nil)
-				ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
-				require.NoError(t, err)
-				require.True(t, ok)
-				require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
-				w.instance("w").work()
-				w.waitForEnd("run-1", 11*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
-			})
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(100)
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "SendBatch" {
+				return tooLarge()
+			}
+			return nil
 		})
-	}
+		w.instance("m").manage()
+		w.instance("timer").tick()
+		w.start(run.Run{}, run.Filter{})
+		for n := 1; n <= 2; n++ {
+			w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n })
+			batch := w.store.AllBatches()[0]
+			require.Equal(t, run.PendingRetry, batch.Status)
+			require.Contains(t, batch.LastQueueError, "too_large")
+		}
+		w.waitForEnd("run-1", 12*time.Minute)
+		batch := w.store.AllBatches()[0]
+		require.Equal(t, run.Failed, batch.Status)
+		require.Equal(t, 3, batch.QueueAttempts)
+		require.Equal(t, run.MaxQueueError, batch.Error)
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", batch.ID))
+		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "a batch that failed has ended")
+		w.checkTransitions()
+
+		w.onUse(nil)
+		ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
+		w.instance("w").work()
+		w.waitForEnd("run-1", 11*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+	})
 }
 
 // A worker may be faster than the manager's confirmation.
@@ -251,45 +235,40 @@ func TestALateQueuedStatusDoesNotRegress(t *testing.T) {
 	})
 }
 
-// The manager dies after every single use of a port, with every pattern. Another one continues; nothing is lost or done twice.
+// The manager dies after every single use of a port. Another one continues; nothing is lost or done twice.
 func TestAManagerMayDieAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, p := range run.Patterns() {
-		const documents = 45 // three chunks
-		t.Run(p.Name, func(t *testing.T) {
-			t.Parallel()
-			steps := 1
-			for n := 1; n <= steps; n++ {
-				simulate(t, func(t *testing.T, w *world) {
-					w.fakeWrites(documents)
-					w.batchSize, w.chunkSize = 5, 20
-					m := w.instance("m").manage()
-					m.killAfter(n)
-					w.instance("w").work()
-					w.instance("timer").tick()
-					w.group.Go(func() { // another instance is started a moment later
-						w.pause(10 * time.Second)
-						if m.isDead() {
-							w.instance("n").manage()
-						}
-					})
-					w.start(run.Run{Pattern: p.Name}, run.Filter{})
-					w.waitForEnd("run-1", 80*time.Minute)
-					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: documents})
-					writes := w.fake.writes()
-					require.Len(t, writes, documents)
-					for id, n := range writes {
-						require.Equal(t, 1, n, id)
-					}
-					if !m.isDead() {
-						return // n is more than it takes
-					}
-					steps = n + 1
-				})
+	const documents = 45 // three chunks
+	steps := 1
+	for n := 1; n <= steps; n++ {
+		simulate(t, func(t *testing.T, w *world) {
+			w.fakeWrites(documents)
+			w.batchSize, w.chunkSize = 5, 20
+			m := w.instance("m").manage()
+			m.killAfter(n)
+			w.instance("w").work()
+			w.instance("timer").tick()
+			w.group.Go(func() { // another instance is started a moment later
+				w.pause(10 * time.Second)
+				if m.isDead() {
+					w.instance("n").manage()
+				}
+			})
+			w.start(run.Run{}, run.Filter{})
+			w.waitForEnd("run-1", 80*time.Minute)
+			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: documents})
+			writes := w.fake.writes()
+			require.Len(t, writes, documents)
+			for id, n := range writes {
+				require.Equal(t, 1, n, id)
 			}
-			require.Greater(t, steps, 15)
+			if !m.isDead() {
+				return // n is more than it takes
+			}
+			steps = n + 1
 		})
 	}
+	require.Greater(t, steps, 15)
 }
 
 // A killed checkpoint run continues at the next checkpoint and reads no finished page again.
@@ -356,7 +335,7 @@ func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
 		w.fakeWrites(300)
 		w.instance("m").manage()
 		w.instance("timer").tick()
-		w.start(run.Run{Pattern: run.Optimistic}, run.Filter{})
+		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		require.Equal(t, 3, w.batches.Lose())
 		w.instance("w").work()

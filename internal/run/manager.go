@@ -107,13 +107,28 @@ func (b base) claimRun(ctx context.Context, row Run, shown int) (*handOff, error
 	return &handOff{base: b, run: claimed, lease: RunLease{Run: row.ID, Owner: me.ID, Epoch: claimed.Epoch}}, nil
 }
 
+// The sizes of a hand-off.
+const (
+	// BatchSize is the most documents of a batch.
+	BatchSize = 100
+	// checkpointSize is how many documents get their rows in one transaction, together with the watermark.
+	checkpointSize = 1000
+)
+
+// share returns a run's part of the room for batches, so that a long run leaves some to the others.
+func share(room, runs int) int {
+	if room <= 0 {
+		return 0
+	}
+	return max(1, room/max(1, runs))
+}
+
 // handOff is the hand-off of one run by one manager.
 type handOff struct {
 	base
-	run     Run
-	lease   RunLease
-	pattern Pattern
-	source  *source
+	run    Run
+	lease  RunLease
+	source *source
 	// resendAt is the earliest time to send refused messages again.
 	resendAt time.Time
 	// The metrics of a hand-off (docs/requirements.md R71).
@@ -163,12 +178,9 @@ type ending struct {
 	resumeIn time.Duration
 }
 
-// work hands off until the end, with one loop for all patterns: add rows, send messages, confirm.
+// work hands off until the end, a checkpoint at a time (docs/requirements.md R68): the rows of up to ChunkSize documents with the watermark,
+// then their messages, then queued.
 func (h *handOff) work(ctx context.Context) (next ending, err error) {
-	var known bool
-	if h.pattern, known = PatternOf(h.run.Pattern); !known {
-		return next, fault.New(fault.Internal, "run: hand off", "pattern", "expected a known pattern, found %q", fault.Truncate(h.run.Pattern, fault.MaxForeign))
-	}
 	if h.source, err = newSource(h.base, h.run); err != nil {
 		return next, err
 	}
@@ -184,16 +196,15 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			return ending{"the run is to end", -1}, nil
 		}
 		room := share(h.o.MaxOutstanding-all.Busy-all.Retry, all.HandingOff)
-		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
-		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, all messages would be sent in one burst
+		more := open[PendingQueue]*h.o.BatchSize < h.o.ChunkSize && !h.exhausted()
 		switch {
 		case !more && open[PendingQueue]+open[PendingRetry] == 0:
 			return ending{"", -1}, h.finish(ctx)
-		case open[PendingRetry] > 0 && all.Busy < h.o.MaxOutstanding && !rowsFirst && !h.o.Now().Before(h.resendAt):
+		case open[PendingRetry] > 0 && all.Busy < h.o.MaxOutstanding && !h.o.Now().Before(h.resendAt):
 			err = h.resend(ctx, share(h.o.MaxOutstanding-all.Busy, all.HandingOff))
-		case open[PendingQueue] > 0 && room > 0 && !rowsFirst:
+		case open[PendingQueue] > 0 && room > 0:
 			err = h.sendUnsent(ctx, room)
-		case room <= 0 && !rowsFirst:
+		case room <= 0:
 			err = h.o.Wait(ctx, pollEvery)
 		case more && h.run.NextIn > min(time.Minute, h.timeLeft(ctx)):
 			return ending{"its rate", min(maxDeferral, h.run.NextIn)}, nil
@@ -201,7 +212,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			err = h.o.Wait(ctx, h.run.NextIn)
 			h.run.NextIn = 0
 		case more:
-			err = h.addRows(ctx, room)
+			err = h.addRows(ctx)
 		default: // the timer sends what the queue did not take
 			return ending{"", -1}, h.finish(ctx)
 		}
@@ -230,28 +241,17 @@ func (h *handOff) state(ctx context.Context) (cancel bool, open map[BatchStatus]
 	return cancel, open, all, err
 }
 
-// chunk is how many documents get their rows before the first of their messages is sent.
-func (h *handOff) chunk() int {
-	if h.pattern.Chunk == checkpointSize {
-		return h.o.ChunkSize
-	}
-	return h.pattern.Chunk
-}
-
 // exhausted reports whether the run has all its documents.
 func (h *handOff) exhausted() bool {
 	return h.source.watermark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
 }
 
-// addRows stores the next documents as batches, with the watermark in the same transaction. room is how many messages may be sent.
-func (h *handOff) addRows(ctx context.Context, room int) error {
+// addRows stores the next documents as batches, with the watermark in the same transaction.
+func (h *handOff) addRows(ctx context.Context) error {
 	size, most := h.o.BatchSize, h.o.ChunkSize
 	if h.run.Rate > 0 {
 		size = min(size, max(1, h.run.Rate/6)) // ten seconds' worth, to avoid bursts
 		most = size
-	}
-	if h.pattern.Initial == Queued {
-		most = min(most, room*size) // these rows count as outstanding at once
 	}
 	if h.run.Limit > 0 {
 		most = min(most, h.run.Limit-h.run.Documents)
@@ -264,7 +264,7 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	if len(ids) == 0 && mark == before {
 		return nil
 	}
-	chunk := Chunk{First: h.run.Batches + 1, Initial: h.pattern.Initial, Watermark: mark.String()}
+	chunk := Chunk{First: h.run.Batches + 1, Watermark: mark.String()}
 	if h.run.Rate > 0 {
 		chunk.Wait = time.Duration(len(ids)) * time.Minute / time.Duration(h.run.Rate)
 	}
@@ -287,9 +287,6 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	}
 	h.run.Batches, h.run.Documents, h.run.NextIn = h.run.Batches+len(batches), h.run.Documents+len(ids), chunk.Wait
 	h.documents, h.batches = h.documents+len(ids), h.batches+len(batches)
-	if h.pattern.Initial == Queued {
-		return h.deliver(ctx, batches)
-	}
 	return nil
 }
 
@@ -316,16 +313,12 @@ func (h *handOff) resend(ctx context.Context, room int) error {
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	return h.deliverAs(ctx, batches, true)
+	return h.deliver(ctx, batches)
 }
 
 // deliver sends messages. An unknown result of a sending counts as not sent, because workers are idempotent.
 func (h *handOff) deliver(ctx context.Context, batches []Batch) error {
-	return h.deliverAs(ctx, batches, h.pattern.Confirm)
-}
-
-func (h *handOff) deliverAs(ctx context.Context, batches []Batch, confirm bool) error {
-	d, err := h.base.deliver(ctx, h.lease, batches, confirm)
+	d, err := h.base.deliver(ctx, h.lease, batches)
 	if d.unsent > 0 {
 		h.resendAt = h.o.Now().Add(resendEvery)
 	}
@@ -339,7 +332,7 @@ func (h *handOff) finish(ctx context.Context) error {
 	return h.withStoreAlways(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
 			Action: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
-			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches, "pattern": h.run.Pattern}),
+			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches}),
 		})
 	})
 }
@@ -351,7 +344,7 @@ func (h *handOff) tell(ctx context.Context, err error) {
 		is = events.HandOffBroken
 	}
 	h.log(ctx).Write(is, events.Fields{
-		Run: h.run.ID, Pattern: h.run.Pattern, Documents: h.documents, Batches: h.batches, Sent: h.sent, Unsent: h.unsent,
+		Run: h.run.ID, Documents: h.documents, Batches: h.batches, Sent: h.sent, Unsent: h.unsent,
 		InsertMS: h.inserting.Milliseconds(), SendMS: h.sending.Milliseconds(), UpdateMS: h.updating.Milliseconds(),
 	}.Of(err))
 }

@@ -49,7 +49,6 @@ type incident struct {
 
 // history is a random sequence of incidents.
 type history struct {
-	Pattern     string
 	Documents   int
 	Rate        int
 	Outstanding int
@@ -62,7 +61,6 @@ func drawHistory(t *rapid.T) history {
 		return time.Duration(rapid.IntRange(0, most*60).Draw(t, label)) * time.Second
 	}
 	s := history{
-		Pattern:     rapid.SampledFrom([]string{run.TwoPhase, run.Checkpoint, run.Optimistic}).Draw(t, "pattern"),
 		Documents:   rapid.IntRange(1, 30).Draw(t, "documents"),
 		Rate:        rapid.SampledFrom([]int{6, 18, 30}).Draw(t, "rate"), // batches of 1, 3 and 5
 		Outstanding: rapid.IntRange(1, 4).Draw(t, "outstanding"),
@@ -124,7 +122,7 @@ func (w *world) play(s history) {
 	w.instance("timer").tick().deadLetters()
 	operator := w.instance("operator")
 	store := spyStore{operator} // an operator's changes are checked, too
-	w.start(run.Run{Pattern: s.Pattern, Rate: s.Rate}, run.Filter{})
+	w.start(run.Run{Rate: s.Rate}, run.Filter{})
 	by := func(code string) run.Audit { return run.Audit{Action: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
 	for _, e := range s.Events {
 		time.Sleep(e.After)

@@ -141,7 +141,7 @@ func (r *Recovery) sendPending(ctx context.Context, done *RecoveredRuns) error {
 			return err
 		}
 		var d delivered
-		d, err = r.deliver(ctx, RunLease{}, chunk, true)
+		d, err = r.deliver(ctx, RunLease{}, chunk)
 		done.Sent, done.Unsent, done.Failed = done.Sent+d.sent, done.Unsent+d.unsent, done.Failed+d.failed
 		done.QueueAway = done.QueueAway || d.queueAway
 		if fault.IsDependency(err) {

@@ -25,7 +25,7 @@ func (w *world) addUnsentChunk(wait time.Duration) {
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 	lease := run.RunLease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
-	chunk := run.Chunk{Batches: [][]string{w.fake.ids}, First: 1, Initial: run.PendingQueue, Wait: wait}
+	chunk := run.Chunk{Batches: [][]string{w.fake.ids}, First: 1, Wait: wait}
 	require.NoError(w.t, w.store.AddChunk(w.ctx, lease, chunk, audit(run.CodeBatchCreated)))
 }
 

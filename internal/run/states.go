@@ -57,7 +57,7 @@ func Transitions() []Transition {
 		{PendingQueue, Queued, byConfirm},
 		{PendingRetry, Queued, byConfirm},
 		{PendingQueue, PendingRetry, byUnsent},
-		{Queued, PendingRetry, byUnsent}, // of an optimistic hand-off
+		{Queued, PendingRetry, byUnsent}, // two processes sent it, and the other one's was accepted
 		{PendingRetry, PendingRetry, byUnsent},
 		{PendingQueue, Processing, byClaim},
 		{PendingRetry, Processing, byClaim},
@@ -69,7 +69,7 @@ func Transitions() []Transition {
 		{Queued, PendingRetry, bySilence},
 		{PendingQueue, Failed, byLimit},
 		{PendingRetry, Failed, byLimit},
-		{Queued, Failed, byLimit}, // of an optimistic hand-off
+		{Queued, Failed, byLimit}, // as above
 		{PendingQueue, Failed, byDead},
 		{PendingRetry, Failed, byDead},
 		{Queued, Failed, byDead},

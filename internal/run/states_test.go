@@ -29,13 +29,3 @@ func TestTheTableOfStates(t *testing.T) {
 		}
 	}
 }
-
-func TestPatternsAreFoundByName(t *testing.T) {
-	for _, p := range run.Patterns() {
-		found, ok := run.PatternOf(p.Name)
-		require.True(t, ok)
-		require.Equal(t, p, found)
-	}
-	_, ok := run.PatternOf("")
-	require.False(t, ok)
-}

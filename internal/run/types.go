@@ -22,8 +22,6 @@ type Run struct {
 	Filter json.RawMessage `json:"filter,omitempty"`
 	// Named is how many documents the filter names. The store counts them at the start.
 	Named int `json:"ids_named,omitempty"`
-	// Pattern is the name of the hand-off's Pattern.
-	Pattern string `json:"pattern"`
 	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
 	Rate  int `json:"rate_per_minute,omitempty"`
 	Limit int `json:"limit,omitempty"`
@@ -217,8 +215,6 @@ type Chunk struct {
 	Batches [][]string
 	// First is the number of the first batch: one more than the run has.
 	First int
-	// Initial is the first status: PendingQueue or Queued.
-	Initial BatchStatus
 	// Watermark replaces the run's.
 	Watermark string
 	// Wait is the delay of the next chunk, by the database's clock.

@@ -120,12 +120,12 @@ func (p *purged) counts() map[string]int {
 func (p *purged) old(id string, documents int) {
 	p.Helper()
 	ctx := p.Context()
-	require.NoError(p, p.db.runs.StartRun(ctx, run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "w"}, p.entry()))
+	require.NoError(p, p.db.runs.StartRun(ctx, run.Run{ID: id, SysName: sysName, Kind: run.Drain, RequestedBy: "ann", Why: "w"}, p.entry()))
 	row, ok, err := p.db.runs.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager of " + id}, time.Hour)
 	require.NoError(p, err)
 	require.True(p, ok)
 	for from := 0; from < documents; from += 500 {
-		chunk := run.Chunk{First: 1 + from/100, Initial: run.PendingQueue}
+		chunk := run.Chunk{First: 1 + from/100}
 		for batch := from; batch < min(from+500, documents); batch += 100 {
 			list := make([]string, min(100, documents-batch))
 			for i := range list {

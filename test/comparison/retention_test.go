@@ -71,13 +71,13 @@ func (w *world) lastCompleted() (id string, began time.Time) {
 func (w *world) openRun(id string, documents ...string) {
 	w.Helper()
 	a := run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
-	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "ann", Why: "a test"}
+	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, RequestedBy: "ann", Why: "a test"}
 	require.NoError(w, w.db.runs.StartRun(w.Context(), r, a))
 	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager of " + id, Instance: "x"}, time.Minute)
 	require.NoError(w, err)
 	require.True(w, ok)
 	lease := run.RunLease{Run: id, Owner: "manager of " + id, Epoch: r.Epoch}
-	require.NoError(w, w.db.runs.AddChunk(w.Context(), lease, run.Chunk{Batches: [][]string{documents}, First: 1, Initial: run.PendingQueue}, a))
+	require.NoError(w, w.db.runs.AddChunk(w.Context(), lease, run.Chunk{Batches: [][]string{documents}, First: 1}, a))
 }
 
 // Each night somebody breaks a line, the night mends it by a run, and a document fails. After RETENTION_DAYS the tables grow no more, and the

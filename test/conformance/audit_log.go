@@ -162,7 +162,7 @@ func auditQueries(j *auditLogTest) {
 	ctx := j.Context()
 	batch := strings.Repeat("b", 64)
 	begin := func(id string) {
-		require.NoError(j, j.Store.StartRun(ctx, run.Run{ID: id, SysName: AuditLogSysName, Kind: run.Drain, Pattern: "two_phase"},
+		require.NoError(j, j.Store.StartRun(ctx, run.Run{ID: id, SysName: AuditLogSysName, Kind: run.Drain},
 			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
 	}
 	write := func(of run.Store, code, level, id, batch string) {
@@ -282,7 +282,7 @@ func auditEnvironments(j *auditLogTest) {
 			store         run.Store
 		}{{"ours", AuditLogSysName, j.AuditLog, j.Store}, {"theirs", AuditLogOtherSysName, j.Other, j.OtherStore}} {
 			id := fmt.Sprint(of.name, "-", n)
-			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: id, SysName: of.sysName, Kind: run.Drain, Pattern: "two_phase"}, entry(id)))
+			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: id, SysName: of.sysName, Kind: run.Drain}, entry(id)))
 			require.NoError(j, of.store.Write(ctx, entry(fmt.Sprint(of.name, "-written-", n))))
 			require.NoError(j, of.auditLog.Write(ctx, run.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
 			n++

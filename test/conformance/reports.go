@@ -105,7 +105,7 @@ func (r *reportsTest) run(changes row) {
 	r.Helper()
 	r.put("run", row{
 		"sys_name": ReportsSysName, "kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0,
-		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now, "pattern": "two_phase",
+		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now,
 	}, changes)
 }
 

@@ -397,7 +397,7 @@ func retentionNamed(f *retentionTest) {
 	require.NoError(f, err)
 	f.endedRun("named")
 	f.endedRun("other")
-	require.NoError(f, f.Store.StartRun(f.Context(), run.Run{ID: "replay", SysName: runSys, Kind: run.Replay, Pattern: run.TwoPhase, Filter: filter}, entry("RUN_START")))
+	require.NoError(f, f.Store.StartRun(f.Context(), run.Run{ID: "replay", SysName: runSys, Kind: run.Replay, Filter: filter}, entry("RUN_START")))
 	f.start("plain")
 	f.Age(f, old)
 	f.purgeAll(f.Retention)

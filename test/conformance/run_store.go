@@ -119,7 +119,7 @@ func (r *runTest) start(id string) {
 
 func (r *runTest) startIn(sysName, id string) {
 	r.Helper()
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: "two_phase"}, entry("RUN_START")))
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: sysName, Kind: run.Drain}, entry("RUN_START")))
 }
 
 // read gives a run that is there.
@@ -153,7 +153,11 @@ func (r *runTest) claimsRun(id string) bool {
 func (r *runTest) add(l run.RunLease, initial run.BatchStatus, batches ...[]string) {
 	r.Helper()
 	first := r.read(l.Run).Batches + 1
-	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: batches, First: first, Initial: initial, Watermark: "w"}))
+	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: batches, First: first, Watermark: "w"}))
+	if initial == run.Queued {
+		_, err := r.Store.MarkQueued(r.Context(), l, r.batchesOf(l.Run)[first-1:])
+		require.NoError(r, err)
+	}
 }
 
 // batches begins a run with n batches of two documents, pending_queue, and gives its manager's lease.

@@ -53,7 +53,7 @@ func batchClaim(r *runTest) {
 	r.recent(c.Batch.StartedAt)
 	require.Equal(r, []any{run.Processing, w.ID, 1, 2}, []any{c.Batch.Status, c.Batch.Owner, c.Batch.Epoch, c.Batch.Total})
 	require.Equal(r, c.Batch, r.batchOf(c.Batch.ID))
-	require.Equal(r, []any{"r", runSys, run.Drain, "two_phase"}, []any{c.Run.ID, c.Run.SysName, c.Run.Kind, c.Run.Pattern})
+	require.Equal(r, []any{"r", runSys, run.Drain}, []any{c.Run.ID, c.Run.SysName, c.Run.Kind})
 	require.Equal(r, RunWorker{ID: w.ID, Instance: w.Instance, Kind: RunBatchWorker, Status: run.WorkerRunning}, r.workerRow(w.ID))
 	require.Equal(r, []string{"RUN_START", "BATCH_START"}, r.codes())
 	require.Equal(r, run.PendingQueue, r.batchOf(batchID("r", 1)).Status)

@@ -324,12 +324,12 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 	return map[string]func(run.Audit) func(context.Context) error{
 		"start": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				return s.StartRun(ctx, run.Run{ID: "new", SysName: runSys, Pattern: "two_phase"}, a)
+				return s.StartRun(ctx, run.Run{ID: "new", SysName: runSys}, a)
 			}
 		},
 		"chunk": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				return s.AddChunk(ctx, l, run.Chunk{Batches: [][]string{{"new"}}, First: 7, Initial: run.PendingQueue, Watermark: "new"}, a)
+				return s.AddChunk(ctx, l, run.Chunk{Batches: [][]string{{"new"}}, First: 7, Watermark: "new"}, a)
 			}
 		},
 		"end hand-off": func(a run.Audit) call {

@@ -17,7 +17,7 @@ func runClaim(r *runTest) {
 	require.NoError(r, err)
 	require.True(r, ok)
 	r.recent(found.HeartbeatAt)
-	require.Equal(r, []any{w.ID, 1, run.RunRunning, "two_phase"}, []any{found.Owner, found.Epoch, found.Status, found.Pattern})
+	require.Equal(r, []any{w.ID, 1, run.RunRunning}, []any{found.Owner, found.Epoch, found.Status})
 	read := r.read("r")
 	require.Equal(r, []any{w.ID, 1, found.HeartbeatAt}, []any{read.Owner, read.Epoch, read.HeartbeatAt})
 	require.Equal(r, []RunWorker{{ID: w.ID, Instance: w.Instance, Kind: RunManager, Status: run.WorkerRunning}}, r.Workers(r))
@@ -128,7 +128,7 @@ func runLostManagers(r *runTest) {
 	count(2, "one that could not let go did not die")
 	l = r.loses("r")
 	count(3, "one after another")
-	r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"late"}}, First: 2, Initial: run.PendingQueue}))
+	r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"late"}}, First: 2}))
 	count(3, "a chunk that came to nothing")
 	r.add(l, run.PendingQueue, []string{"it goes on"})
 	count(0, "a chunk is progress")
@@ -203,7 +203,7 @@ func runChunk(r *runTest) {
 	l := r.leaseRun("r")
 	r.Age(r, runAlmost)
 	docs := [][]string{{"d", "a", "c"}, {"b"}}
-	c := run.Chunk{Batches: docs, First: 1, Initial: run.PendingQueue, Watermark: `{"at":1}`, Wait: 5 * time.Minute}
+	c := run.Chunk{Batches: docs, First: 1, Watermark: `{"at":1}`, Wait: 5 * time.Minute}
 	first, second := entry("BATCH_CREATED"), entry("BATCH_CREATED")
 	first.Batch, second.Batch = batchID("r", 1), batchID("r", 2)
 	require.NoError(r, r.Store.AddChunk(r.Context(), l, c, first, second))
@@ -213,7 +213,7 @@ func runChunk(r *runTest) {
 	require.InDelta(r, 5*time.Minute, found.NextIn, float64(time.Minute))
 	require.Equal(r, []string{"RUN_START", "BATCH_CREATED", "BATCH_CREATED"}, r.codes())
 
-	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"e"}}, First: 3, Initial: run.Queued, Watermark: "2"}))
+	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"e"}}, First: 3, Watermark: "2"}))
 	found = r.read("r")
 	require.Equal(r, []any{"2", 5, 3}, []any{found.Watermark, found.Documents, found.Batches})
 	require.LessOrEqual(r, found.NextIn, time.Duration(0), "the next one need not wait")
@@ -223,10 +223,6 @@ func runChunk(r *runTest) {
 		r.recent(j.CreatedAt)
 		want := run.Batch{
 			ID: batchID("r", i+1), Run: "r", Number: i + 1, Status: run.PendingQueue, Total: []int{3, 1, 1}[i], CreatedAt: j.CreatedAt,
-		}
-		if i == 2 {
-			r.recent(j.QueuedAt)
-			want.Status, want.QueuedAt = run.Queued, j.QueuedAt
 		}
 		require.Equal(r, want, j)
 	}
@@ -269,7 +265,7 @@ func runBigChunk(r *runTest) {
 
 func runEmptyChunk(r *runTest) {
 	l := r.batches("r", 1)
-	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{First: 2, Initial: run.PendingQueue, Watermark: "further"}))
+	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{First: 2, Watermark: "further"}))
 	require.Equal(r, []any{"further", 1, 2}, []any{r.read("r").Watermark, r.read("r").Batches, r.read("r").Documents})
 }
 
@@ -288,24 +284,24 @@ func runLateChunk(r *runTest) {
 		"numbers begin again": {l, 1},
 	} {
 		r.changesNothing(name, func() {
-			chunk := run.Chunk{Batches: [][]string{{"new"}}, First: c.first, Initial: run.PendingQueue, Watermark: "late", Wait: time.Hour}
+			chunk := run.Chunk{Batches: [][]string{{"new"}}, First: c.first, Watermark: "late", Wait: time.Hour}
 			r.lost(r.Store.AddChunk(r.Context(), c.l, chunk, entry("BATCH_CREATED")), name)
 		})
 	}
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("RUN_CANCEL")))
 	r.changesNothing("it is to end", func() {
-		r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"new"}}, First: 3, Initial: run.PendingQueue}, entry("BATCH_CREATED")))
+		r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"new"}}, First: 3}, entry("BATCH_CREATED")))
 	})
 }
 
 func runKnownChunk(r *runTest) {
 	l := r.batches("r", 2)
 	r.changesNothing("known", func() {
-		c := run.Chunk{Batches: [][]string{{"new"}, {"newer", documentsOf("r", 2)[1]}}, First: 3, Initial: run.PendingQueue, Watermark: "late"}
+		c := run.Chunk{Batches: [][]string{{"new"}, {"newer", documentsOf("r", 2)[1]}}, First: 3, Watermark: "late"}
 		r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "known")
 	})
 	r.changesNothing("twice in one chunk", func() {
-		c := run.Chunk{Batches: [][]string{{"new"}, {"new"}}, First: 3, Initial: run.PendingQueue}
+		c := run.Chunk{Batches: [][]string{{"new"}, {"new"}}, First: 3}
 		r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "")
 	})
 	r.add(l, run.PendingQueue, []string{"new"})
@@ -319,17 +315,15 @@ func runImpossibleChunk(r *runTest) {
 		many = append(many, fmt.Sprint(i))
 	}
 	for name, c := range map[string]run.Chunk{
-		"more than 100":  {Batches: [][]string{many}, First: 1, Initial: run.PendingQueue},
-		"none":           {Batches: [][]string{{}}, First: 1, Initial: run.PendingQueue},
-		"another status": {Batches: [][]string{{"a"}}, First: 1, Initial: run.Processing},
-		"no status":      {Batches: [][]string{{"a"}}, First: 1},
+		"more than 100": {Batches: [][]string{many}, First: 1},
+		"none":          {Batches: [][]string{{}}, First: 1},
 	} {
 		r.changesNothing(name, func() { r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "", name) })
 	}
 	bad := entry("BATCH_CREATED")
 	bad.Detail = json.RawMessage(`{`)
 	r.changesNothing("no JSON", func() {
-		c := run.Chunk{Batches: [][]string{{"a"}}, First: 1, Initial: run.PendingQueue}
+		c := run.Chunk{Batches: [][]string{{"a"}}, First: 1}
 		r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED"), bad), "")
 	})
 	r.add(l, run.PendingQueue, many[:100])
@@ -365,7 +359,7 @@ func runLateManager(r *runTest) {
 		for name, call := range map[string]func() error{
 			"beat": func() error { _, err := r.Store.BeatRun(r.Context(), l); return err },
 			"chunk": func() error {
-				return r.Store.AddChunk(r.Context(), l, run.Chunk{First: next, Initial: run.Queued}, entry("X"))
+				return r.Store.AddChunk(r.Context(), l, run.Chunk{First: next}, entry("X"))
 			},
 			"end hand-off": func() error { return r.Store.EndHandOff(r.Context(), l, entry("X")) },
 			"release":      func() error { return r.Store.ReleaseRun(r.Context(), l) },

@@ -168,7 +168,7 @@ func raceQueued(r *runTest) {
 func raceStart(r *runTest) {
 	won := -1
 	_, errs := atOnce(8, func(i int) (bool, error) {
-		return true, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Pattern: "two_phase", RequestedBy: fmt.Sprint(i)}, entry("RUN_START"))
+		return true, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, RequestedBy: fmt.Sprint(i)}, entry("RUN_START"))
 	})
 	for i, err := range errs {
 		if err == nil {
@@ -203,7 +203,7 @@ func raceChunk(r *runTest) {
 	l := r.leaseRun("r")
 	won, errs := atOnce(8, func(i int) (bool, error) {
 		c := run.Chunk{
-			Batches: [][]string{{fmt.Sprint(i, "a")}, {fmt.Sprint(i, "b")}}, First: 1, Initial: run.PendingQueue, Watermark: fmt.Sprint(i),
+			Batches: [][]string{{fmt.Sprint(i, "a")}, {fmt.Sprint(i, "b")}}, First: 1, Watermark: fmt.Sprint(i),
 		}
 		err := r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED"))
 		return err == nil, err

@@ -58,7 +58,7 @@ func runLifeCases() []runCase {
 
 func runBegins(r *runTest) {
 	given := run.Run{
-		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(`{"code":"2628"}`), Pattern: "checkpoint", Rate: 60, Limit: 7,
+		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(`{"code":"2628"}`), Rate: 60, Limit: 7,
 		Matched: 6, AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted, Cancel: true, Error: "x",
 		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, LostManagers: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
 	}
@@ -69,7 +69,7 @@ func runBegins(r *runTest) {
 	require.Less(r, found.Age, time.Minute)
 	require.Less(r, found.Silent, time.Minute)
 	want := run.Run{
-		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, Matched: 6,
+		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Rate: 60, Limit: 7, Matched: 6,
 		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
@@ -81,7 +81,7 @@ func runBegins(r *runTest) {
 func runLong(r *runTest) {
 	filter := `{"code":"2628","ids":["a","b","c"]}`
 	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{
-		ID: "r", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(filter), Pattern: "two_phase",
+		ID: "r", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(filter),
 	}, entry("RUN_START")))
 	l := r.leaseRun("r")
 	r.add(l, run.Queued, []string{"a"})
@@ -92,7 +92,7 @@ func runLong(r *runTest) {
 	c := r.claim(batchID("r", 1))
 	require.Equal(r, run.Taken, c.Answer)
 	unnamed := json.RawMessage(`{"code":"2628"}`)
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed, Pattern: "two_phase"}, entry("RUN_START")))
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed}, entry("RUN_START")))
 	latest, err := r.Store.ListRuns(r.Context(), "", 2)
 	require.NoError(r, err)
 	require.JSONEq(r, string(unnamed), string(latest[0].Filter))
@@ -117,7 +117,7 @@ func runLong(r *runTest) {
 func runExists(r *runTest) {
 	r.start("r")
 	r.changesNothing("the id is taken", func() {
-		r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: "other", Pattern: "two_phase"}, entry("RUN_START")), "run_exists")
+		r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: "other"}, entry("RUN_START")), "run_exists")
 	})
 	r.start("R")
 	require.True(r, r.claimsRun("R"))
@@ -126,11 +126,11 @@ func runExists(r *runTest) {
 
 func runRefused(r *runTest) {
 	for _, id := range []string{"", "a b", "\u00e9", "a\n", strings.Repeat("x", 65)} {
-		r.refused(r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: runSys, Pattern: "two_phase"}, entry("RUN_START")), "", id)
+		r.refused(r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: runSys}, entry("RUN_START")), "", id)
 	}
 	bad := entry("RUN_START")
 	bad.Detail = json.RawMessage(`{`)
-	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Pattern: "two_phase"}, bad), "")
+	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys}, bad), "")
 	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Filter: json.RawMessage(`{`)}, entry("RUN_START")), "")
 	r.refused(r.Store.Write(r.Context(), bad), "")
 	require.Empty(r, r.Audits(r))
@@ -160,13 +160,13 @@ func runAudit(r *runTest) {
 func runOddTexts(r *runTest) {
 	odd := "O'Neil \"x\" \\ %s @id; DROP TABLE run -- \u00e4\u6f22\U0001f600 \ttab\nline"
 	const id = "!'\"@;--~%_[]"
-	given := run.Run{ID: id, SysName: "w'b", Kind: "k'", Pattern: "p'", RequestedBy: odd, Why: odd}
+	given := run.Run{ID: id, SysName: "w'b", Kind: "k'", RequestedBy: odd, Why: odd}
 	require.NoError(r, r.Store.StartRun(r.Context(), given, run.Audit{Action: "c'", Level: run.LevelInfo, By: odd, Why: odd, Run: id}))
 	l := r.leaseRun(id)
 	docs := []string{odd, "%", "_", "A", "a", "\u00e9", "e\u0301", strings.Repeat("\u6f22", 255)}
-	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{docs}, First: 1, Initial: run.PendingQueue, Watermark: odd}))
+	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{docs}, First: 1, Watermark: odd}))
 	found := r.read(id)
-	require.Equal(r, []string{"w'b", "k'", "p'", odd, odd, odd}, []string{found.SysName, string(found.Kind), found.Pattern, found.RequestedBy, found.Why, found.Watermark})
+	require.Equal(r, []string{"w'b", "k'", odd, odd, odd}, []string{found.SysName, string(found.Kind), found.RequestedBy, found.Why, found.Watermark})
 	known, err := r.Store.Known(r.Context(), id, append([]string{"E\u0301", ""}, docs...))
 	require.NoError(r, err)
 	for _, d := range docs {
@@ -200,7 +200,7 @@ func runTruncates(r *runTest) {
 		require.True(r, strings.HasSuffix(text, "…"), about)
 	}
 	a := run.Audit{Action: "RUN_START", Level: run.LevelInfo, By: long, Why: long}
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Kind: run.Kind(long), Pattern: "two_phase", RequestedBy: long, Why: long}, a))
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Kind: run.Kind(long), RequestedBy: long, Why: long}, a))
 	clipped(string(r.read("r").Kind), 40, "kind")
 	clipped(r.read("r").RequestedBy, 256, "requested_by")
 	clipped(r.read("r").Why, 2000, "why")

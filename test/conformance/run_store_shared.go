@@ -15,13 +15,13 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
 	ctx, stale := t.Context(), 10*time.Minute
 	a := run.Audit{Action: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
-	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain, Pattern: "two_phase"}, a))
+	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain}, a))
 	r, claimed, err := s.ClaimRun(ctx, "shared", 0, noEpoch, run.Worker{ID: "manager-1", Instance: "i"}, stale)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	lease := run.RunLease{Run: "shared", Owner: r.Owner, Epoch: r.Epoch}
 	require.NoError(t, s.AddChunk(ctx, lease, run.Chunk{
-		Batches: [][]string{{"a", "b"}, {"c"}, {"d"}, {"e"}}, First: 1, Initial: run.PendingQueue, Watermark: "w", Wait: time.Minute,
+		Batches: [][]string{{"a", "b"}, {"c"}, {"d"}, {"e"}}, First: 1, Watermark: "w", Wait: time.Minute,
 	}, a, a))
 	cancel, err := s.BeatRun(ctx, lease)
 	require.NoError(t, err)

@@ -1,8 +1,8 @@
 // Package crashtest injects a fault at every step of every path of the writer and checks the README's promises afterwards.
 // It has tests only.
 //
-// A path is one job of the product: commit, recovery, poison, blame, the breaker; for runs a hand-off by each
-// pattern, a batch, a take-over, a deferral, dead letters, the timer, cancel and resume, a replay and a reapply by one process,
+// A path is one job of the product: commit, recovery, poison, blame, the breaker; for runs a hand-off,
+// a batch, a take-over, a deferral, dead letters, the timer, cancel and resume, a replay and a reapply by one process,
 // two nights of comparison. A path runs once without faults.
 // Each call of a port in it is a step and gets a number. Then the path runs again with every fault at every step, and with
 // pairs of faults:

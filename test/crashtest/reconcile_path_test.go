@@ -199,7 +199,7 @@ func (p mender) mend(ctx context.Context, comparison string) error {
 	for _, f := range found {
 		documents = append(documents, f.Document)
 	}
-	r := request(run.Run{ID: comparison + "-mend", Kind: run.Reindex, Pattern: run.TwoPhase}, run.Filter{IDs: documents})
+	r := request(run.Run{ID: comparison + "-mend", Kind: run.Reindex}, run.Filter{IDs: documents})
 	err = runStore(p).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, ""))
 	if err == nil || fault.CodeOf(err) == "run_exists" {
 		p.i.notify(ctx, r)

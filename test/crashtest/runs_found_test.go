@@ -40,7 +40,7 @@ func foundBehind(t *testing.T, kind fault.Kind) {
 		w.shown()
 	})
 	p.runs.seed = func(r *runs) {
-		row := run.Run{ID: theRun, SysName: sysName, Kind: run.Replay, Pattern: run.Checkpoint, RequestedBy: "operator", Why: "a test"}
+		row := run.Run{ID: theRun, SysName: sysName, Kind: run.Replay, RequestedBy: "operator", Why: "a test"}
 		r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, theRun, "")))
 		r.w.opened(kind, begins().Add(time.Second))
 	}
@@ -66,7 +66,7 @@ func outcomesOf(r *runs, id string) map[run.Outcome]int {
 // for again once all of it has rows is asserted at every call: runs.asked.)
 func TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint(t *testing.T) {
 	t.Parallel()
-	p := handOffPath(run.Checkpoint)
+	p := handOffPath()
 	clean, same := without(t, p)
 	require.Equal(t, 3, clean.runs.count.pages)
 	managers := map[int]int{}

@@ -41,8 +41,8 @@ func interleavedRuns(seed int64) *world {
 	w.scheduled, w.seed = true, seed
 	c := &crew{shuffled: &shuffled{w: w, rng: rng}, processes: map[string]*instance{}}
 	p.seed = func(w *world) { c.results(8 + rng.IntN(6)); w.shown() }
-	for n, pattern := range run.Patterns()[:1+rng.IntN(3)] {
-		p.runs.wishes = append(p.runs.wishes, started(run.Run{ID: fmt.Sprint("run-", n+1), Kind: run.Drain, Pattern: pattern.Name}, run.Filter{}))
+	for n := range 1 + rng.IntN(3) {
+		p.runs.wishes = append(p.runs.wishes, started(run.Run{ID: fmt.Sprint("run-", n+1), Kind: run.Drain}, run.Filter{}))
 	}
 	w.runs.wishes = p.runs.wishes
 	w.begin()

@@ -21,14 +21,14 @@ func runMistakes() []mistake {
 	}
 	return []mistake{
 		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
-		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
-		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return unmarked{s} })},
-		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return forgetfulStore{s} })},
+		{"a run is taken from a manager that lives", "runs", handOffPath(), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
+		{"the watermark is not kept", "runs", handOffPath(), onRunStore(func(s run.Store) run.Store { return unmarked{s} })},
+		{"an outcome is lost", "G1", handOffPath(), onRunStore(func(s run.Store) run.Store { return forgetfulStore{s} })},
 		{"a run is started without its entry in the audit log", "G8", replayPath(), onRunStore(func(s run.Store) run.Store { return silent{s} })},
-		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return unaudited{s} })},
+		{"the end of a batch has no entry in the audit log", "G8", handOffPath(), onRunStore(func(s run.Store) run.Store { return unaudited{s} })},
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return blindToRuns{s} })},
-		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return counting{s} })},
+		{"an unsent message is counted", "G5", handOffPath(), onRunStore(func(s run.Store) run.Store { return counting{s} })},
 		{"what is no finding any more stays one", "findings", reconcilePath(), onFindings(func(f reconcile.Findings) reconcile.Findings { return undropped{f} })},
 		{"the evidence of a dead letter is lost", "G7", deadLetterPath(), func(_ *world, p ports) ports { p.evidence = lossyDeadLetters{p.evidence}; return p }},
 	}

@@ -19,7 +19,7 @@ import (
 
 func runPaths() []*path {
 	return []*path{
-		handOffPath(run.TwoPhase), handOffPath(run.Checkpoint), handOffPath(run.Optimistic), workerPath(), takeOverPath(),
+		handOffPath(), workerPath(), takeOverPath(),
 		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(), reapplyPath(), reconcilePath(),
 	}
 }
@@ -109,15 +109,14 @@ func committed(first int64, n int) map[string]run.Outcome {
 	return outcomes
 }
 
-// handOffPath is a drain from its start to its end, by a pattern. A checkpoint has pages that are no chunks, and chunks that are
-// no batches.
-func handOffPath(pattern string) *path {
+// handOffPath is a drain from its start to its end. It has pages that are no chunks, and chunks that are no batches.
+func handOffPath() *path {
 	r := &runsPath{
 		batch: 2, chunk: 3, page: 2,
-		wishes: []wish{started(run.Run{ID: theRun, Kind: run.Drain, Pattern: pattern}, run.Filter{})},
+		wishes: []wish{started(run.Run{ID: theRun, Kind: run.Drain}, run.Filter{})},
 		want:   map[string]map[string]run.Outcome{theRun: committed(701, 5)},
 	}
-	return runPath(pattern, r, linesOf(701, 5), func(w *world) { w.good(701, 5) })
+	return runPath("hand-off", r, linesOf(701, 5), func(w *world) { w.good(701, 5) })
 }
 
 // mixed are the documents of a batch that has everything.
@@ -175,8 +174,8 @@ func (r *runs) must(err error) {
 }
 
 // began has a manager that is gone by now hand off all of a run: it says so, or died before it could.
-func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches ...[]string) []run.Batch {
-	stored := r.beganAt(id, pattern, w, run.Filter{IDs: slices.Concat(batches...)}, `{"done":true}`, batches...)
+func (r *runs) began(id string, handedOff bool, w run.Worker, batches ...[]string) []run.Batch {
+	stored := r.beganAt(id, w, run.Filter{IDs: slices.Concat(batches...)}, `{"done":true}`, batches...)
 	if handedOff {
 		l := run.RunLease{Run: id, Owner: w.ID, Epoch: r.row(id).Epoch}
 		r.must(r.store.EndHandOff(context.Background(), l, audit(run.CodeRunHandedOff, id, "")))
@@ -185,17 +184,14 @@ func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches .
 }
 
 // beganAt has a manager claim a run and add batches, up to a watermark.
-func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Batch {
+func (r *runs) beganAt(id string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Batch {
 	ctx := context.Background()
-	r.asks(id, pattern, f)
+	r.asks(id, f)
 	row, ok, err := r.store.ClaimRun(ctx, id, 0, -1, w, managerStale)
 	if err != nil || !ok {
 		panic(fmt.Sprint("the run was not claimed: ", err))
 	}
-	chunk := run.Chunk{Batches: batches, First: 1, Initial: run.PendingQueue, Watermark: watermark}
-	if pattern == run.Optimistic {
-		chunk.Initial = run.Queued
-	}
+	chunk := run.Chunk{Batches: batches, First: 1, Watermark: watermark}
 	var audits []run.Audit
 	for n := range batches {
 		audits = append(audits, audit(run.CodeBatchCreated, id, run.BatchID(sysName, id, n+1)))
@@ -207,10 +203,10 @@ func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark
 }
 
 // asks has the operator ask for a drain, whose message is not sent.
-func (r *runs) asks(id, pattern string, f run.Filter) run.Run {
+func (r *runs) asks(id string, f run.Filter) run.Run {
 	filter, err := json.Marshal(f)
 	r.must(err)
-	row := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Pattern: pattern, Filter: filter, RequestedBy: "operator", Why: "a test"}
+	row := run.Run{ID: id, SysName: sysName, Kind: run.Drain, Filter: filter, RequestedBy: "operator", Why: "a test"}
 	r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, id, "")))
 	return row
 }
@@ -245,7 +241,7 @@ func workerPath() *path {
 		batch: 10, chunk: 10, page: 10,
 		want: map[string]map[string]run.Outcome{theRun: outcomes},
 		seed: func(r *runs) {
-			r.sent(r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, sortedKeys(outcomes))...)
+			r.sent(r.began(theRun, true, run.Worker{ID: "manager-gone"}, sortedKeys(outcomes))...)
 		},
 	}
 	return runPath("worker", r, []int64{711, 712, 713, 714, 715, 716, 718}, seedMixed)
@@ -259,7 +255,7 @@ func takeOverPath() *path {
 		want: map[string]map[string]run.Outcome{theRun: committed(721, 3)},
 		seed: func(r *runs) {
 			ids := r.w.good(721, 3)
-			stored := r.began(theRun, run.Checkpoint, true, run.Worker{ID: "manager-gone"}, ids)
+			stored := r.began(theRun, true, run.Worker{ID: "manager-gone"}, ids)
 			r.sent(stored...)
 			gone := r.claim(stored[0], "worker-gone")
 			i := r.w.start()
@@ -307,8 +303,8 @@ func deferralPath() *path {
 		batch: 2, chunk: 2, page: 2,
 		want: map[string]map[string]run.Outcome{theRun: committed(731, 2), "run-2": committed(735, 2)},
 		seed: func(r *runs) {
-			r.sent(r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, r.w.good(731, 2))...)
-			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(735, 2)})
+			r.sent(r.began(theRun, true, run.Worker{ID: "manager-gone"}, r.w.good(731, 2))...)
+			second := r.asks("run-2", run.Filter{IDs: r.w.good(735, 2)})
 			r.must(r.runQ.q.Send(context.Background(), []run.Outgoing{run.RunPayload(second).Outgoing(0)})[0])
 			r.w.opened(fault.Infrastructure, begins().Add(50*time.Second))
 		},
@@ -331,7 +327,7 @@ func deadLetterPath() *path {
 		seed: func(r *runs) {
 			ctx := context.Background()
 			ids := r.w.good(741, 2)
-			stored := r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
+			stored := r.began(theRun, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
 			_, err := r.store.MarkQueued(ctx, run.RunLease{}, stored)
 			r.must(err)
 			done := r.claim(stored[1], "worker-gone")
@@ -341,7 +337,7 @@ func deadLetterPath() *path {
 			r.must(r.store.SaveOutcomes(ctx, done, []run.ItemOutcome{{Document: ids[1], Outcome: run.DocCommitted}}, nil))
 			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, theRun, done.Batch) })
 			r.must(err)
-			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(745, 1)})
+			second := r.asks("run-2", run.Filter{IDs: r.w.good(745, 1)})
 			for _, j := range stored {
 				m := batchPayload(j).Outgoing(0)
 				r.batchQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
@@ -390,14 +386,16 @@ func leftBehindPath() *path {
 		seed: func(r *runs) {
 			ctx := context.Background()
 			r.w.advance(-45 * time.Minute)
-			stored := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
+			stored := r.began(theRun, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
 			_, _, err := r.store.MarkUnsent(ctx, stored[1:2], "refused", false, nil)
 			r.must(err)
 			_, err = r.store.MarkQueued(ctx, run.RunLease{}, stored[2:])
 			r.must(err)
 			r.claim(stored[3], "worker-gone")
-			r.began("run-2", run.Optimistic, true, run.Worker{ID: "manager-2"}, []string{at(1, "good")})
-			r.asks("run-3", run.Checkpoint, run.Filter{IDs: []string{at(11, "good")}})
+			lost := r.began("run-2", true, run.Worker{ID: "manager-2"}, []string{at(1, "good")})
+			_, err = r.store.MarkQueued(ctx, run.RunLease{}, lost)
+			r.must(err)
+			r.asks("run-3", run.Filter{IDs: []string{at(11, "good")}})
 			r.w.advance(45 * time.Minute)
 			r.w.good(751, 4)
 			r.w.good(761, 1)
@@ -415,7 +413,7 @@ func cancelPath() *path {
 		seed: func(r *runs) {
 			ids := r.w.good(781, 4)
 			manager := run.Worker{ID: "manager-gone"}
-			r.sent(r.beganAt(theRun, run.Checkpoint, manager, run.Filter{IDs: ids}, `{"at":2}`, ids[:1], ids[1:2])...)
+			r.sent(r.beganAt(theRun, manager, run.Filter{IDs: ids}, `{"at":2}`, ids[:1], ids[1:2])...)
 			row := r.row(theRun)
 			r.must(r.store.ReleaseRun(context.Background(), run.RunLease{Run: theRun, Owner: manager.ID, Epoch: row.Epoch}))
 			r.must(r.runQ.q.Send(context.Background(), []run.Outgoing{run.RunPayload(row).Outgoing(time.Minute)})[0])
@@ -458,7 +456,7 @@ func replayPath() *path {
 	}
 	r := &runsPath{
 		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
-		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Replay, Pattern: run.TwoPhase}, run.Filter{IDs: sortedKeys(outcomes)})},
+		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Replay}, run.Filter{IDs: sortedKeys(outcomes)})},
 	}
 	p := runPath("replay", r, []int64{401, 402, 410, 420, 430, 440}, func(w *world) {
 		w.advance(-2 * time.Hour)
@@ -501,7 +499,7 @@ func reapplyPath() *path {
 	}
 	r := &runsPath{
 		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
-		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Reapply, Pattern: run.TwoPhase}, run.Filter{IDs: sortedKeys(outcomes)})},
+		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Reapply}, run.Filter{IDs: sortedKeys(outcomes)})},
 	}
 	p := runPath("reapply", r, []int64{501, 502, 503, 510, 520}, func(w *world) {
 		w.advance(-2 * time.Hour)

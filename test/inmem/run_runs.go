@@ -28,7 +28,7 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
-		ID: r.ID, SysName: r.SysName, Kind: r.Kind, Filter: slices.Clone(r.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
+		ID: r.ID, SysName: r.SysName, Kind: r.Kind, Filter: slices.Clone(r.Filter), Rate: r.Rate, Limit: r.Limit,
 		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
@@ -184,7 +184,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 		return err
 	}
 	for i, documents := range c.Batches {
-		s.addBatch(r, c.First+i, c.Initial, documents)
+		s.addBatch(r, c.First+i, documents)
 	}
 	slices.Sort(r.keys)
 	r.Watermark, r.nextAt, r.HeartbeatAt, r.LostManagers = c.Watermark, s.at().Add(c.Wait), s.at(), 0
@@ -195,9 +195,6 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 
 // possible refuses a chunk that cannot be.
 func possible(op string, c run.Chunk) error {
-	if c.Initial != run.PendingQueue && c.Initial != run.Queued {
-		return fault.New(fault.Internal, op, "status", "expected %s or %s, found %q", run.PendingQueue, run.Queued, c.Initial)
-	}
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
 			return fault.New(fault.Internal, op, "batch_size", "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
@@ -222,13 +219,10 @@ func unknown(op string, r *storedRun, batches [][]string) error {
 }
 
 // addBatch adds a batch to a run.
-func (s *RunStore) addBatch(r *storedRun, number int, status run.BatchStatus, documents []string) {
+func (s *RunStore) addBatch(r *storedRun, number int, documents []string) {
 	j := &storedBatch{run: r, Batch: run.Batch{
-		ID: run.BatchID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: status, Total: len(documents), CreatedAt: s.at(),
+		ID: run.BatchID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: run.PendingQueue, Total: len(documents), CreatedAt: s.at(),
 	}}
-	if status == run.Queued {
-		j.QueuedAt = s.at()
-	}
 	for _, d := range documents {
 		it := &storedItem{run.ItemOutcome{Document: d, Number: number}}
 		key := run.DocumentKey(d)

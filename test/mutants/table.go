@@ -178,7 +178,7 @@ func table() []mutant {
 		},
 		{
 			"run: a queue that is away counts against a batch", runs + "/deliver.go",
-			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs, "TestAQueueThatIsAwayDuringTheHandOffCostsNothing/two_phase_both_queues_false",
+			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs, "TestAQueueThatIsAwayDuringTheHandOffCostsNothing/both_queues_false",
 		},
 		{
 			"run: two workers have a batch", shared + "/runs/batch_claim.sql", "owner IS NULL OR epoch = @shown", "1 = 1",

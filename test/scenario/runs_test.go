@@ -115,7 +115,7 @@ func (i *instance) receive(b *bus, handle func(context.Context, run.Incoming) (r
 func (w *world) startRun(id string, kind run.Kind) {
 	w.t.Helper()
 	r := run.Run{
-		ID: id, Kind: kind, Pattern: run.Checkpoint, SysName: sysName, Filter: json.RawMessage(`{}`), RequestedBy: "ann", Why: "a test",
+		ID: id, Kind: kind, SysName: sysName, Filter: json.RawMessage(`{}`), RequestedBy: "ann", Why: "a test",
 	}
 	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
 	found, ok, err := w.store.Run(w.ctx, id)

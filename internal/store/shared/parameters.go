@@ -25,7 +25,7 @@ func TypeOf(parameter string) ParameterType {
 	switch parameter {
 	case "after", "batch", "before_run", "class", "id", "level", "owner", "run", "status":
 		return Code
-	case "action", "by", "cancelled", "error", "given_up", "instance", "kind", "outcomes", "pattern", "reason", "subject", "sys_name", "why":
+	case "action", "by", "cancelled", "error", "given_up", "instance", "kind", "outcomes", "reason", "subject", "sys_name", "why":
 		return Text
 	case "counts", "detail", "filter", "position", "request", "rows", "watermark":
 		return LongText

@@ -15,7 +15,7 @@ func scanRun(rows *sql.Rows, more ...any) (r run.Run, err error) {
 	var reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
 	err = rows.Scan(append([]any{
-		&r.ID, &r.SysName, &r.Kind, &r.Pattern, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
+		&r.ID, &r.SysName, &r.Kind, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
 		&reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
 	}, more...)...)
 	if err != nil {

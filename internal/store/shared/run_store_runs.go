@@ -21,7 +21,7 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", r.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", string(r.Kind)),
-			sql.Named("filter", string(r.Filter)), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
+			sql.Named("filter", string(r.Filter)), sql.Named("rate", int64(r.Rate)),
 			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
 			sql.Named("named", int64(run.Named(r.Filter))), sql.Named("by", r.RequestedBy), sql.Named("why", r.Why))
 		if err != nil {
@@ -183,9 +183,6 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 
 // checkChunk refuses an invalid chunk.
 func checkChunk(op string, c run.Chunk) error {
-	if c.Initial != run.PendingQueue && c.Initial != run.Queued {
-		return fault.New(fault.Internal, op, "status", "expected %s or %s, found %q", run.PendingQueue, run.Queued, c.Initial)
-	}
 	seen := map[string]bool{}
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
@@ -219,8 +216,7 @@ func (s *RunStore) addBatches(ctx context.Context, tx *sql.Tx, op, id string, c 
 			items = append(items, []any{Hash(run.DocumentKey(d)), d, batch, position})
 		}
 	}
-	_, err = s.execRows(ctx, tx, "batches_insert", batches, sql.Named("run", id), sql.Named("status", string(c.Initial)),
-		sql.Named("attempt", int64(run.FirstAttempt)))
+	_, err = s.execRows(ctx, tx, "batches_insert", batches, sql.Named("run", id), sql.Named("attempt", int64(run.FirstAttempt)))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
 	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
 	runs := d.RunStore("web")
 	start := func(code string) error {
-		return runs.StartRun(t.Context(), run.Run{ID: "r", SysName: "web", Pattern: run.TwoPhase}, run.Audit{Action: code, Level: run.LevelInfo, Run: "r"})
+		return runs.StartRun(t.Context(), run.Run{ID: "r", SysName: "web"}, run.Audit{Action: code, Level: run.LevelInfo, Run: "r"})
 	}
 	err := start("orphan")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)

@@ -114,9 +114,9 @@ func (d db) fill(t *testing.T, n int) {
 	for _, statement := range []string{
 		`CREATE TEMP TABLE n (i INTEGER PRIMARY KEY, part REAL)`, // part grows from 0 to 1
 		`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < {n}) INSERT INTO n SELECT i, i * 1.0 / {n} FROM c`,
-		`INSERT INTO sqlwriter_run (run_id, sys_name, kind, filter, pattern, requested_by, why, status, cancel, documents, batches,
+		`INSERT INTO sqlwriter_run (run_id, sys_name, kind, filter, requested_by, why, status, cancel, documents, batches,
 			owner, epoch, started_at, ended_at, handed_off_at, heartbeat_at)
-		SELECT 'run-' || i, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 1000 = 7 THEN 'reconcile' ELSE 'drain' END, '{}', 'two_phase', 'ann', 'the text of a reason',
+		SELECT 'run-' || i, CASE WHEN i % 10 = 0 THEN 'dev' ELSE 'web' END, CASE WHEN i % 1000 = 7 THEN 'reconcile' ELSE 'drain' END, '{}', 'ann', 'the text of a reason',
 			CASE WHEN i % 10000 = 1 THEN 'running' WHEN i % 100 = 2 THEN 'failed' ELSE 'completed' END, 0, 100, 1,
 			'manager', 1, {30 days}, {30 days}, CASE WHEN i % 10000 <> 1 THEN {30 days} END, {30 days}
 		FROM n`,
@@ -174,7 +174,7 @@ func parameters() map[string]any {
 		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
 		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7, "key": make([]byte, 32), "id": "2025-12-18", "night": 1, "step": 1, "position": "",
 		"request": "{}",
-		"kind":    "worker", "instance": "here", "filter": "{}", "pattern": "two_phase", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
+		"kind":    "worker", "instance": "here", "filter": "{}", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
 	}
 }
 

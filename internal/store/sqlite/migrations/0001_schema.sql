@@ -67,7 +67,6 @@ CREATE TABLE sqlwriter_run (
     kind TEXT NOT NULL,
     filter TEXT CHECK (json_valid(filter)),
     named_count INTEGER NOT NULL DEFAULT 0,
-    pattern TEXT NOT NULL,
     rate_per_minute INTEGER NOT NULL DEFAULT 0,
     document_limit INTEGER NOT NULL DEFAULT 0,
     matched_count INTEGER NOT NULL DEFAULT 0,

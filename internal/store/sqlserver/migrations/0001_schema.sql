@@ -76,7 +76,6 @@ CREATE TABLE sqlwriter.run (
     kind nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
     filter nvarchar(max) NULL,
     named_count int NOT NULL CONSTRAINT df_run_named DEFAULT 0,
-    pattern nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
     rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0,
     document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0,
     matched_count int NOT NULL CONSTRAINT df_run_matched DEFAULT 0,

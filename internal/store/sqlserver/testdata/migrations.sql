@@ -109,7 +109,6 @@ CREATE TABLE sqlwriter.run (
     kind nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
     filter nvarchar(max) NULL,
     named_count int NOT NULL CONSTRAINT df_run_named DEFAULT 0,
-    pattern nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
     rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0,
     document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0,
     matched_count int NOT NULL CONSTRAINT df_run_matched DEFAULT 0,
@@ -298,6 +297,6 @@ CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status)
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_schema', '1ded08ee73f59b7176f484245ec4fa6fd07ff8b1a1c02565d0dea745e327de24');
+        VALUES (1, N'0001_schema', '03a403379ab3c96bf0e9b926a85abe8718a368efa12acc6b907f060466ae491f');
     END;
 GO

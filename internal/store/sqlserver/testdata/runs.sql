@@ -245,16 +245,14 @@ ORDER BY b.serial_number;
 GO
 -- batches_insert
 DECLARE @run varchar(64);
-DECLARE @status varchar(64);
 DECLARE @attempt bigint;
 DECLARE @rows nvarchar(max);
 -- Adds the batches of a chunk. A row of @rows: id, number, documents.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.batch (batch_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
+INSERT INTO sqlwriter.batch (batch_id, run_id, number, status, attempt, created_at, updated_at, total_count)
 SELECT
-    n.listed_id, @run, n.listed_number, @status, @attempt, CASE WHEN @status = 'queued' THEN SYSUTCDATETIME() END,
-    SYSUTCDATETIME(), SYSUTCDATETIME(), n.listed_total
+    n.listed_id, @run, n.listed_number, 'pending_queue', @attempt, SYSUTCDATETIME(), SYSUTCDATETIME(), n.listed_total
 FROM
     OPENJSON (@rows) WITH (
         listed_id varchar(64) '$[0]',
@@ -771,7 +769,7 @@ GO
 DECLARE @run varchar(64);
 -- One run without its long columns.
 SELECT
-    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.run_id, r.sys_name, r.kind, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
@@ -861,7 +859,7 @@ DECLARE @before_run varchar(64);
 -- The latest runs of an environment by number, which always grows, or those before one.
 -- Long filters that name documents are left out.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.run_id, r.sys_name, r.kind, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     CASE WHEN r.named_count = 0 THEN r.filter END AS filter
@@ -899,7 +897,7 @@ DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(2000);
 -- The running runs of an environment, oldest first, without their long columns.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.run_id, r.sys_name, r.kind, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
@@ -921,7 +919,7 @@ GO
 DECLARE @run varchar(64);
 -- One run with its filter and its watermark, which may be long.
 SELECT
-    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.run_id, r.sys_name, r.kind, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     r.filter, r.watermark
@@ -972,7 +970,6 @@ DECLARE @run varchar(64);
 DECLARE @sys_name nvarchar(2000);
 DECLARE @kind nvarchar(2000);
 DECLARE @filter nvarchar(max);
-DECLARE @pattern nvarchar(2000);
 DECLARE @rate bigint;
 DECLARE @bound bigint;
 DECLARE @matched bigint;
@@ -984,11 +981,11 @@ DECLARE @why nvarchar(2000);
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
-    run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, named_count,
+    run_id, sys_name, kind, filter, rate_per_minute, document_limit, matched_count, at_least, named_count,
     requested_by, why, status, cancel, started_at, heartbeat_at
 )
 VALUES (
-    @run, @sys_name, @kind, NULLIF(@filter, ''), @pattern, @rate, @bound, @matched, @at_least, @named,
+    @run, @sys_name, @kind, NULLIF(@filter, ''), @rate, @bound, @matched, @at_least, @named,
     @by, @why, 'running', 0, SYSUTCDATETIME(), SYSUTCDATETIME()
 );
 GO
