@@ -308,7 +308,7 @@ func TestOpsMapsErrors(t *testing.T) {
 		"flow":           {fault.New(fault.Infrastructure, "breaker", breaker.CodeOpen, "stopped since then"), "503", []string{`"code":"breaker_open"`, "stopped since then"}},
 		"contention":     {fault.New(fault.Contention, "breaker", "412", "try again"), "409", []string{`"kind":"contention"`}},
 		"deadline":       {context.DeadlineExceeded, "503", []string{`"code":"deadline"`}},
-		"internal":       {fault.New(fault.Internal, "x", "encode", "cannot be"), "500", []string{`"kind":"internal"`}},
+		"internal":       {fault.New(fault.Internal, "x", fault.CodeBug, "cannot be"), "500", []string{`"kind":"internal"`}},
 		"unclassified":   {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

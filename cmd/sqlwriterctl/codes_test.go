@@ -35,6 +35,9 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 		rows[r.Adapter+" "+r.Code] = append(rows[r.Adapter+" "+r.Code], r.Kind)
 	}
 	for _, c := range codes {
+		if c.code == fault.CodeBug {
+			c.adapter = "writer" // one row for all
+		}
 		kinds, ok := rows[c.adapter+" "+c.code]
 		if !ok {
 			t.Errorf("%s gives the code %q: add a row to Faults() of %s (internal/%s/faults.go)", c.place, c.code, c.adapter, c.adapter)

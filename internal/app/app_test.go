@@ -289,7 +289,7 @@ func TestAMissingServerIsInfrastructureAndNoErrorRepeatsTheConnection(t *testing
 
 func TestAFailureToOpenIsInfrastructure(t *testing.T) {
 	a := bare(t)
-	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", "template", "cannot be produced")} {
+	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", fault.CodeBug, "cannot be produced")} {
 		err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) error { return cause }, nil})
 		require.True(t, fault.IsDependency(err))
 		require.Equal(t, breaker.DependencyFailing, a.status.report().Dependencies[depSQL].State)

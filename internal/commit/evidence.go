@@ -11,9 +11,9 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// CheckEvidenceName validates a name for Evidence. Errors by kind: internal, code "evidence_name".
+// CheckEvidenceName validates a name for Evidence. Errors by kind: internal, code "bug".
 func CheckEvidenceName(name string) error {
-	const op, code = "commit: name of evidence", "evidence_name"
+	const op, code = "commit: name of evidence", fault.CodeBug
 	if name == "" || len(name) > MaxEvidenceName {
 		return fault.New(fault.Internal, op, code, "a name of %d characters: want 1 to %d", len(name), MaxEvidenceName)
 	}
@@ -72,10 +72,10 @@ func ReadEvidenceName(name string) (f EvidenceFile, ok bool) {
 	return f, true
 }
 
-// CheckEvidenceFolder validates the name of a folder as EvidenceFolder makes it. Errors by kind: internal, code "evidence_name".
+// CheckEvidenceFolder validates the name of a folder as EvidenceFolder makes it. Errors by kind: internal, code "bug".
 func CheckEvidenceFolder(folder string) error {
 	if f, ok := ReadEvidenceName(folder + "/" + EvidenceMetadata); !ok || f.Folder != folder {
-		return fault.New(fault.Internal, "commit: name of evidence", "evidence_name", "not a folder of evidence")
+		return fault.New(fault.Internal, "commit: name of evidence", fault.CodeBug, "not a folder of evidence")
 	}
 	return nil
 }

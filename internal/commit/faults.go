@@ -10,7 +10,7 @@ import (
 // the process. Validation codes are in invoice.Faults.
 func Faults() []fault.Row {
 	var rows []fault.Row
-	for _, part := range [][]fault.Row{breakerRows(), documentRows(), processRows(), mistakeRows(), commandRows()} {
+	for _, part := range [][]fault.Row{breakerRows(), documentRows(), processRows(), commandRows()} {
 		rows = append(rows, part...)
 	}
 	return fault.Of("writer", rows)
@@ -112,21 +112,7 @@ func processRows() []fault.Row {
 		{Code: "body", Kind: infra, Reason: "the request of the host was cut off", Source: ours, Own: offered},
 		{Code: "deadline", Kind: infra, Reason: "the invocation's own time was over", Source: "docs/requirements.md R95", Own: offered},
 		{Code: "unclassified", Kind: own, Reason: "an error that no table names", Source: "docs/requirements.md R32"},
-		{Code: "nil_cause", Kind: own, Reason: "an error was reported without a cause", Source: ours},
-	}
-}
-
-// mistakeRows are the codes of violated contracts, which are bugs of this product.
-func mistakeRows() []fault.Row {
-	const own, source = fault.Internal, "the contract of Sink (internal/commit/ports.go)"
-	return []fault.Row{
-		{Code: "outcome_count", Kind: own, Reason: "SQL answered for another number of documents than were sent", Source: source},
-		{Code: "verdict_count", Kind: own, Reason: "SQL answered for another number of lines than were sent", Source: source},
-		{Code: "mode", Kind: own, Reason: "a request has an unknown mode", Source: source},
-		{Code: "values", Kind: own, Reason: "a document does not have one value for each column", Source: source},
-		{Code: "repeated_line", Kind: own, Reason: "a document names a line twice", Source: source},
-		{Code: "encode", Kind: own, Reason: "a value cannot be sent", Source: source},
-		{Code: "evidence_name", Kind: own, Reason: "the name of an evidence file is not valid in the blob container", Source: "the contract of Evidence (internal/commit/ports.go)"},
+		{Code: fault.CodeBug, Kind: own, Reason: "the program broke one of its own contracts; the words of the error name it", Source: "the contracts of the ports (ports.go)"},
 	}
 }
 
@@ -141,18 +127,11 @@ func commandRows() []fault.Row {
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
-		{Code: "json", Kind: own, Reason: "the head of a document is not JSON", Source: "ours", Own: command},
 		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{
 			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,
 			Reason: "a change of a run or a batch came too late: another worker has it, or its status does not allow the change",
 		},
-		{Code: "worker", Kind: own, Reason: "a manager or worker has no id, or one that is too long", Source: runs, Own: command},
-		{Code: "batch_size", Kind: own, Reason: "a batch was to be added without documents, or with more than 100", Source: runs, Own: command},
-		{Code: "known", Kind: own, Reason: "a document was to be added to a run that has it already", Source: runs, Own: command},
-		{Code: "too_many", Kind: own, Reason: "more than 100 outcomes or error details were to be stored at once", Source: runs, Own: command},
-		{Code: "outcome", Kind: own, Reason: "an outcome of a document is unknown", Source: runs, Own: command},
-		{Code: "not_in_batch", Kind: own, Reason: "an outcome names a document outside its batch", Source: runs, Own: command},
 		{Code: "no_report", Kind: own, Reason: "there is no report of this name", Source: "the contract of Reports (internal/run/ports.go)", Own: command},
 	}
 }

@@ -21,25 +21,25 @@ func (i Item) Line(position int) int64 {
 func (i Item) Overwrites(line int64) bool { return slices.Contains(i.Overwrite, line) }
 
 // CheckRequest validates a request against the contract of Sink before anything is sent. A violation is a bug of the
-// caller. Errors by kind: internal, codes "mode", "values", "repeated_line".
+// caller. Errors by kind: internal, code "bug".
 func CheckRequest(items []Item, mode Mode) error {
 	switch mode {
 	case Write, Rewrite, Preview:
 	default:
-		return fault.New(fault.Internal, opSink, "mode", "expected write, rewrite or preview, found %q", mode)
+		return fault.New(fault.Internal, opSink, fault.CodeBug, "expected write, rewrite or preview, found %q", mode)
 	}
 	columns := len(invoice.Columns())
 	lines := map[int64]struct{}{}
 	for _, it := range items {
 		if !it.FailureMark && len(it.Values) != columns {
-			return fault.New(fault.Internal, opSink, "values",
+			return fault.New(fault.Internal, opSink, fault.CodeBug,
 				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID, columns, len(it.Values))
 		}
 		clear(lines)
 		for position := range it.Rows() {
 			line := it.Line(position)
 			if _, ok := lines[line]; ok {
-				return fault.New(fault.Internal, opSink, "repeated_line",
+				return fault.New(fault.Internal, opSink, fault.CodeBug,
 					"document %s: expected every line once, found %d twice", it.DocumentID, line)
 			}
 			lines[line] = struct{}{}
@@ -112,12 +112,12 @@ func (b *OutcomeBuilder) Written() (content, marks int64) {
 	return content, marks
 }
 
-// Outcomes gives one outcome per item. Errors by kind: internal, code "verdict_count", when a line has no verdict.
+// Outcomes gives one outcome per item. Errors by kind: internal, code "bug", when a line has no verdict.
 func (b *OutcomeBuilder) Outcomes() ([]Outcome, error) {
 	for i, it := range b.items {
 		o := &b.outcomes[i]
 		if len(o.Rows) != it.Rows() {
-			return nil, fault.New(fault.Internal, opSink, "verdict_count",
+			return nil, fault.New(fault.Internal, opSink, fault.CodeBug,
 				"document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
 		}
 		o.DocumentID, o.Verdict = it.DocumentID, draw(it, o.Rows)

@@ -34,10 +34,10 @@ func TestCheckRequest(t *testing.T) {
 	}{
 		"content and a mark":              {[]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 2, 1)}, commit.Preview, ""},
 		"nothing":                         {nil, commit.Rewrite, ""},
-		"no mode":                         {[]commit.Item{itemWith("a", false, 1)}, "", "mode"},
-		"a value short":                   {[]commit.Item{itemWith("a", false, 1), few}, commit.Write, "values"},
-		"the main line a duplicate too":   {[]commit.Item{itemWith("a", false, 1, 2, 1)}, commit.Write, "repeated_line"},
-		"a duplicate twice, of a mark":    {[]commit.Item{itemWith("a", true, 1, 2, 2)}, commit.Write, "repeated_line"},
+		"no mode":                         {[]commit.Item{itemWith("a", false, 1)}, "", fault.CodeBug},
+		"a value short":                   {[]commit.Item{itemWith("a", false, 1), few}, commit.Write, fault.CodeBug},
+		"the main line a duplicate too":   {[]commit.Item{itemWith("a", false, 1, 2, 1)}, commit.Write, fault.CodeBug},
+		"a duplicate twice, of a mark":    {[]commit.Item{itemWith("a", true, 1, 2, 2)}, commit.Write, fault.CodeBug},
 		"one line in two items, not once": {[]commit.Item{itemWith("a", false, 1), itemWith("b", false, 1)}, commit.Write, ""},
 	} {
 		err := commit.CheckRequest(c.items, c.mode)
@@ -101,7 +101,7 @@ func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
 	builder.Add(commit.LineVerdict{Verdict: commit.Applied, Winner: true})
 	_, err := builder.Outcomes()
 	require.Equal(t, fault.Internal, fault.KindOf(err))
-	require.Equal(t, "verdict_count", fault.CodeOf(err))
+	require.Equal(t, fault.CodeBug, fault.CodeOf(err))
 }
 
 // Only the applied winner is written. A preview shows that, and leaves the other lines unchanged.

@@ -220,11 +220,11 @@ func (p *poisoner) keep(ctx context.Context, e evidence, raw json.RawMessage) er
 	}
 	errorJSON, err := json.MarshalIndent(e.error, "", "  ")
 	if err != nil {
-		return fault.Wrap(fault.Internal, op, "encode", "error.json cannot be written", err)
+		return fault.Wrap(fault.Internal, op, fault.CodeBug, "error.json cannot be written", err)
 	}
 	metadata, err := json.MarshalIndent(e.metadata, "", "  ")
 	if err != nil {
-		return fault.Wrap(fault.Internal, op, "encode", "metadata.json cannot be written", err)
+		return fault.Wrap(fault.Internal, op, fault.CodeBug, "metadata.json cannot be written", err)
 	}
 	for _, file := range []struct {
 		name    string
@@ -254,7 +254,7 @@ func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 	if finalError == "" {
 		outcomes, err := p.requester.request(ctx, []Item{MarkOf(cur.Document)}, contentionTries)
 		if err == nil && len(outcomes) != 1 {
-			err = fault.New(fault.Internal, "commit: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
+			err = fault.New(fault.Internal, "commit: mark", fault.CodeBug, "%d outcomes for one mark", len(outcomes))
 		}
 		if err == nil {
 			err = outcomes[0].Refused

@@ -268,7 +268,7 @@ func (a *applying) send(ctx context.Context, together []part, tries int) ([]answ
 		requests.Go(func() error {
 			outcomes, err := a.w.request(ctx, a.items[p.from:p.to], tries)
 			if err == nil && len(outcomes) != p.size() {
-				err = fault.New(fault.Internal, "commit: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), p.size())
+				err = fault.New(fault.Internal, "commit: apply", fault.CodeBug, "%d outcomes for %d documents", len(outcomes), p.size())
 			}
 			answers[i] = answer{outcomes, err}
 			if stops(err) {

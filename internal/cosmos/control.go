@@ -71,7 +71,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	}
 	doc, err := k.encode(c)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op.name, "marshal", "the control document cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the control document cannot be written as JSON", err)
 	}
 	var next string
 	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
@@ -124,7 +124,7 @@ func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
 		breaker.Status
 	}{id, k.sysName, statusKept, s})
 	if err != nil {
-		return fault.Wrap(fault.Internal, op.name, "marshal", "the status cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the status cannot be written as JSON", err)
 	}
 	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, id, nil, func(ctx context.Context, s *connected) error {
 		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)

@@ -58,7 +58,7 @@ func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 		ops.Saved
 	}{k.id, counts})
 	if err != nil {
-		return fault.Wrap(fault.Internal, op.name, "marshal", "the counts cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the counts cannot be written as JSON", err)
 	}
 	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
 		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)

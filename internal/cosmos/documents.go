@@ -72,7 +72,7 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 		return "", err
 	}
 	if doc.JSON() == nil {
-		return "", fault.New(fault.Internal, op.name, "projection", "document %s was not read whole, so its partition key is unknown", doc.ID)
+		return "", fault.New(fault.Internal, op.name, fault.CodeBug, "document %s was not read whole, so its partition key is unknown", doc.ID)
 	}
 	if doc.ETag == "" || doc.ETag == "*" {
 		return "", &fault.Error{
@@ -82,7 +82,7 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 	}
 	value, err := json.Marshal(state)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op.name, "marshal", "sql_writer cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, "sql_writer cannot be written as JSON", err)
 	}
 	var patch azcosmos.PatchOperations
 	patch.AppendSet("/sql_writer", json.RawMessage(value))

@@ -71,7 +71,6 @@ func ownRows() []fault.Row {
 			Code: commit.CodeIDTwice, Kind: fault.Document, About: "a document that is read or submitted",
 			Reason: "documents under several partition keys have this id", Source: "docs/requirements.md R10", Own: left(),
 		},
-		{Code: "projection", Kind: fault.Internal, Reason: "an outcome is to be recorded in a document that was not read whole", Source: ours, Own: left()},
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownCopy()},
 		{
 			Code: "continuation", Kind: fault.Document, About: "a search",
@@ -79,8 +78,6 @@ func ownRows() []fault.Row {
 			Source: "azure-cosmos-dotnet-v3 issue 3416",
 			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the search begins again; a run skips the documents that it has already"},
 		},
-		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
-		{Code: "window", Kind: fault.Internal, Reason: "there is no such window", Source: ours},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},
 	}
 }

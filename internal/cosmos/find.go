@@ -80,7 +80,7 @@ func findQuery(op operation, q commit.Query) (string, []Param, error) {
 	switch {
 	case q.Window != "":
 		if !c.window(q.Window, q.Times) {
-			return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)
+			return "", nil, fault.New(fault.Internal, op.name, fault.CodeBug, "there is no window %q", q.Window)
 		}
 	case len(q.IDs) > 0:
 		c.and("c.id IN (" + c.addAll("@id", anyOf(q.IDs)) + ")")
@@ -226,7 +226,7 @@ func markOf(op operation, query string, params []Param) (string, error) {
 		Params []Param
 	}{query, params})
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op.name, "marshal", "the query cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the query cannot be written as JSON", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8]) + ":", nil

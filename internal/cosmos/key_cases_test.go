@@ -403,7 +403,7 @@ func keyProjection(t *testing.T) {
 	head, err := invoice.Read(heads[0], time.Now()) // ReadSnapshot(heads[0]) does not compile
 	require.NoError(t, err)
 	_, err = c.Record(t.Context(), invoice.Snapshot{Document: head}, invoice.State{})
-	require.Equal(t, []string{"internal", "projection"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)})
+	require.Equal(t, []string{"internal", fault.CodeBug}, []string{string(fault.KindOf(err)), fault.CodeOf(err)})
 }
 
 func keyOnePartitionThrottled(t *testing.T) {

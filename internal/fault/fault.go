@@ -124,6 +124,9 @@ const (
 	OthersAnswered Condition = "others_answered"
 )
 
+// CodeBug is the code of all Internal errors by which the program breaks one of its own contracts. Their words name it.
+const CodeBug = "bug"
+
 // Error is a classified failure.
 type Error struct {
 	// Kind decides what happens next, unless Condition overrides it.
@@ -174,7 +177,7 @@ func New(k Kind, op, code, format string, args ...any) *Error {
 // failure is a bug that loses errors.
 func Wrap(k Kind, op, code, reason string, err error) *Error {
 	if err == nil {
-		return &Error{Kind: Internal, Op: op, Code: "nil_cause", Reason: "an error was reported without a cause: " + reason}
+		return &Error{Kind: Internal, Op: op, Code: CodeBug, Reason: "an error was reported without a cause: " + reason}
 	}
 	return &Error{Kind: k, Op: op, Code: code, Reason: reason, Err: err}
 }

@@ -82,7 +82,7 @@ func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Resto
 	}
 	detail, err := json.Marshal(map[string]string{"folder": e.Folder})
 	if err != nil {
-		return Restored{}, fault.Wrap(fault.Internal, "ops: restore", "encode", "the audit entry cannot be written as JSON", err)
+		return Restored{}, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the audit entry cannot be written as JSON", err)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx, run.Audit{Action: DocumentRestore, By: by, Why: r.Why, Subject: r.ID, Detail: detail})
@@ -138,7 +138,7 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(content, &members); err != nil {
-		return nil, doc.State, fault.Wrap(fault.Internal, "ops: restore", "json", "the document is not an object", err) // it was read as one
+		return nil, doc.State, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document is not an object", err) // it was read as one
 	}
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return slices.Contains(systemMembers(), name) })
 	state := e.failed.Restored(doc.State)
@@ -149,7 +149,7 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 		err = out.Encode(members)
 	}
 	if err != nil {
-		return nil, state, fault.Wrap(fault.Internal, "ops: restore", "encode", "the document cannot be written as JSON", err)
+		return nil, state, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document cannot be written as JSON", err)
 	}
 	return text.Bytes(), state, nil
 }

@@ -142,7 +142,7 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 		for _, t := range waiting {
 			detail, err := json.Marshal(t)
 			if err != nil {
-				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
+				return fault.Wrap(fault.Internal, "ops: audit", fault.CodeBug, "the audit entry cannot be written as JSON", err)
 			}
 			entry := run.Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
 			if t.StoppedFor > 0 {

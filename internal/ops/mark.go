@@ -103,7 +103,7 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why strin
 		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
 	})
 	if err != nil {
-		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, "ops: mark", fault.CodeBug, "the audit entry cannot be written as JSON", err)
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx, run.Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})

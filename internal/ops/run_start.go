@@ -249,7 +249,7 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	}
 	filter, err := json.Marshal(p.filter)
 	if err != nil {
-		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", "encode", "the filter cannot be written as JSON", err)
+		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", fault.CodeBug, "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
 		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter,

@@ -13,7 +13,6 @@ func Faults() []fault.Row {
 			Own:    fault.Consequence{Spends: fault.Nothing, Next: "it is told and counted as impossible; the others are compared"},
 			Reason: "a comparison met documents and rows in states that exclude each other: a mistake of the app",
 		},
-		{Code: "answer", Kind: fault.Internal, Reason: "a row that the database gave for a comparison cannot be read", Source: "internal/store/shared/reconcile.go", Own: given},
 		{Code: "position", Kind: fault.Internal, Reason: "the position of a comparison cannot be read", Source: "internal/reconcile/comparison.go", Own: given},
 		{Code: "pass", Kind: fault.Internal, Reason: "a comparison has a part that this build does not know", Source: "internal/reconcile/steps.go", Own: given},
 	})

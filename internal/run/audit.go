@@ -37,7 +37,7 @@ const (
 	LevelError = "ERROR"
 )
 
-// Normalize returns the entry as it is stored, with truncated texts. Errors by kind: internal, code "json" when Detail is neither empty
+// Normalize returns the entry as it is stored, with truncated texts. Errors by kind: internal, code "bug" when Detail is neither empty
 // nor JSON.
 func (a Audit) Normalize() (Audit, error) {
 	detail, err := normalizeJSON("run: audit", a.Detail)

@@ -176,7 +176,7 @@ func send(ctx context.Context, q Queue, messages []Outgoing) []error {
 	defer cancel()
 	errs := q.Send(ctx, messages)
 	for len(errs) < len(messages) { // a missing answer is a failure
-		errs = append(errs, fault.New(fault.Internal, "run: send", "answers", "expected %d answers, found %d", len(messages), len(errs)))
+		errs = append(errs, fault.New(fault.Internal, "run: send", fault.CodeBug, "expected %d answers, found %d", len(messages), len(errs)))
 	}
 	return errs
 }

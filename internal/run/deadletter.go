@@ -135,7 +135,7 @@ func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, 
 		r.queue, in.ID, in.Count, in.EnqueuedAt, reason, in.Properties, len(in.Body), bodyNote(in.Body),
 	}, "", "  ")
 	if err != nil {
-		return fault.Wrap(fault.Internal, "run: evidence", "encode", "the evidence cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, "run: evidence", fault.CodeBug, "the evidence cannot be written as JSON", err)
 	}
 	return r.p.Evidence.Keep(ctx, folder+"/message.json", about)
 }

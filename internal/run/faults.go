@@ -21,13 +21,10 @@ func Faults() []fault.Row {
 		{Code: "panic", Kind: own, Reason: "the program panicked in a batch", Source: "docs/requirements.md R32", Own: batch},
 		{Code: "lost_workers", Kind: own, Reason: "ten workers were lost with one batch, which may be the cause", Source: "ADR 0025", Own: batch},
 		{Code: "lost_managers", Kind: own, Reason: "ten managers of one run were lost in a row without handing off a batch; the run may be the cause", Source: "ADR 0025", Own: given},
-		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
 		{Code: "run_kind", Kind: own, Reason: "a run has a kind that this build does not know", Source: "the table of kinds (internal/run/kinds.go)", Own: given},
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "run_purged", Kind: own, Reason: "a run takes what another run left, and retention deleted that one", Source: "the contract of Retention (internal/reconcile/ports.go)", Own: purged},
 		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: "the contract of Store (internal/run/ports.go)", Own: fault.OfACommand()},
-		{Code: "json", Kind: own, Reason: "data of a run or an entry of the audit log is not JSON", Source: "the contract of Store (internal/run/ports.go)", Own: fault.OfACommand()},
-		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},
 	})
 }

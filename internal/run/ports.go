@@ -68,7 +68,7 @@ type Runs interface {
 	// AddChunk adds batches (attempt FirstAttempt) with their items, and sets the watermark, the counts and the earliest time of the
 	// next chunk. It records a heartbeat and resets lost_managers. The caller passes one BATCH_CREATED entry for each batch. Condition
 	// Changed when the lease is lost, First is not the next number, or the run is to end. If the run already has a document: internal,
-	// code "known".
+	// code "bug".
 	AddChunk(ctx context.Context, l RunLease, c Chunk, audits ...Audit) error
 	// EndHandOff records that all is handed off and releases the run: worker COMPLETED, lost_managers 0.
 	EndHandOff(ctx context.Context, l RunLease, a Audit) error

@@ -52,7 +52,7 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid(raw) {
-		return nil, fault.New(fault.Internal, op, "json", "expected JSON, found %d bytes of something else", len(raw))
+		return nil, fault.New(fault.Internal, op, fault.CodeBug, "expected JSON, found %d bytes of something else", len(raw))
 	}
 	return json.RawMessage(clean(string(raw))), nil
 }

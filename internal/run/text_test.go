@@ -70,9 +70,9 @@ func TestARunIsNormalizedOrRefused(t *testing.T) {
 		require.Equal(t, []string{"internal", "run_id"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)
 	}
 	_, err := run.Run{ID: "r", Filter: json.RawMessage(`{`)}.Normalize()
-	require.Equal(t, "json", fault.CodeOf(err))
+	require.Equal(t, fault.CodeBug, fault.CodeOf(err))
 	_, err = run.Audit{Detail: json.RawMessage(`{`)}.Normalize()
-	require.Equal(t, "json", fault.CodeOf(err))
+	require.Equal(t, fault.CodeBug, fault.CodeOf(err))
 	r, err := run.Run{ID: strings.Repeat("x", run.MaxRunID), Filter: json.RawMessage{}}.Normalize()
 	require.NoError(t, err)
 	require.Equal(t, run.Run{ID: strings.Repeat("x", run.MaxRunID)}, r)

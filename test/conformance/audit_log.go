@@ -125,7 +125,7 @@ func auditTruncates(j *auditLogTest) {
 
 func auditRefuses(j *auditLogTest) {
 	err := j.AuditLog.Write(j.Context(), run.Audit{Detail: json.RawMessage(`{"a":`)})
-	require.Equal(j, []string{string(fault.Internal), "json"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(j, []string{string(fault.Internal), fault.CodeBug}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	require.Empty(j, j.audits(10))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
 
@@ -298,7 +299,7 @@ func runKnownChunk(r *runTest) {
 	l := r.batches("r", 2)
 	r.changesNothing("known", func() {
 		c := run.Chunk{Batches: [][]string{{"new"}, {"newer", documentsOf("r", 2)[1]}}, First: 3, Watermark: "late"}
-		r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "known")
+		r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), fault.CodeBug)
 	})
 	r.changesNothing("twice in one chunk", func() {
 		c := run.Chunk{Batches: [][]string{{"new"}, {"new"}}, First: 3}

@@ -55,7 +55,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	}
 	doc, err := json.Marshal(c)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op, "marshal", "the control document cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op, fault.CodeBug, "the control document cannot be written as JSON", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +81,7 @@ func (k *Control) LoadStatuses(ctx context.Context, since time.Time) (all []brea
 	for _, name := range slices.Sorted(maps.Keys(k.statuses)) {
 		var s breaker.Status
 		if err := json.Unmarshal(k.statuses[name], &s); err != nil {
-			return nil, fault.Wrap(fault.Internal, op, "marshal", "a status cannot be read", err)
+			return nil, fault.Wrap(fault.Internal, op, fault.CodeBug, "a status cannot be read", err)
 		}
 		if !s.At.Before(since) {
 			all = append(all, s)
@@ -98,7 +98,7 @@ func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
 	}
 	doc, err := json.Marshal(s)
 	if err != nil {
-		return fault.Wrap(fault.Internal, op, "marshal", "the status cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, op, fault.CodeBug, "the status cannot be written as JSON", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -42,7 +42,7 @@ func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	}
 	doc, err := json.Marshal(counts)
 	if err != nil {
-		return fault.Wrap(fault.Internal, op, "marshal", "the counts cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, op, fault.CodeBug, "the counts cannot be written as JSON", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -172,12 +172,12 @@ func (d *Documents) Record(ctx context.Context, doc invoice.Snapshot, state invo
 		return "", err
 	}
 	if doc.JSON() == nil {
-		return "", fault.New(fault.Internal, op, "projection", "document %s was not read whole", doc.ID)
+		return "", fault.New(fault.Internal, op, fault.CodeBug, "document %s was not read whole", doc.ID)
 	}
 	id, slot := doc.ID, slotOf(doc.ID, object(doc.JSON()))
 	value, err := json.Marshal(state)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op, "marshal", "sql_writer cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op, fault.CodeBug, "sql_writer cannot be written as JSON", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,7 +208,7 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 	etag := fmt.Sprintf("%q", fmt.Sprintf("%08x-0000", d.writes+1))
 	quoted, err := json.Marshal(etag)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op, "marshal", "the etag cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op, fault.CodeBug, "the etag cannot be written as JSON", err)
 	}
 	members["_etag"] = quoted
 	slot := slotOf(id, members)

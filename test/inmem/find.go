@@ -42,13 +42,13 @@ func (d *Documents) find(ctx context.Context, q commit.Query, continuation strin
 		return found, err
 	}
 	if q.Window != "" && !slices.Contains(commit.Windows(), q.Window) {
-		return found, fault.New(fault.Internal, op, "window", "there is no window %q", q.Window)
+		return found, fault.New(fault.Internal, op, fault.CodeBug, "there is no window %q", q.Window)
 	}
 	most := q.Size
 	q.Size = 0 // another page of the same search may have another one
 	text, err := json.Marshal(q)
 	if err != nil {
-		return found, fault.Wrap(fault.Internal, op, "marshal", "the query cannot be written as JSON", err)
+		return found, fault.Wrap(fault.Internal, op, fault.CodeBug, "the query cannot be written as JSON", err)
 	}
 	sum := sha256.Sum256(text)
 	mark, after := hex.EncodeToString(sum[:8])+":", ""
@@ -113,7 +113,7 @@ func searchedOf(id string, members map[string]json.RawMessage) (searched, error)
 		err = json.Unmarshal(members["sql_writer"], &e.state)
 	}
 	if err != nil {
-		return searched{}, fault.Wrap(fault.Internal, "inmem: find", "marshal", "a stored document cannot be read", err)
+		return searched{}, fault.Wrap(fault.Internal, "inmem: find", fault.CodeBug, "a stored document cannot be read", err)
 	}
 	e.status = text(own["status"])
 	return e, nil

@@ -105,11 +105,11 @@ func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool
 func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
 	const op = "inmem: save outcomes"
 	if len(outcomes) > maxRows || len(details) > maxRows {
-		return fault.New(fault.Internal, op, "too_many", "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
 	}
 	for _, o := range outcomes {
 		if !slices.Contains(run.Outcomes(), o.Outcome) {
-			return fault.New(fault.Internal, op, "outcome", "expected an outcome, found %q", o.Outcome)
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected an outcome, found %q", o.Outcome)
 		}
 	}
 	if err := ended(ctx, op); err != nil {
@@ -125,7 +125,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	for _, o := range outcomes {
 		it := j.run.items[run.DocumentKey(o.Document)]
 		if it == nil || it.Number != j.Number {
-			return fault.New(fault.Internal, op, "not_in_batch", "expected documents of the batch, found another")
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected documents of the batch, found another")
 		}
 		items = append(items, it)
 	}

@@ -116,7 +116,7 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w 
 // claimant refuses a worker without a name, because an empty owner means no owner.
 func claimant(op string, w run.Worker) error {
 	if w.ID == "" {
-		return fault.New(fault.Internal, op, "worker", "expected a worker's id, found none")
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected a worker's id, found none")
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 func possible(op string, c run.Chunk) error {
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
-			return fault.New(fault.Internal, op, "batch_size", "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func unknown(op string, r *storedRun, batches [][]string) error {
 		for _, d := range documents {
 			key := run.DocumentKey(d)
 			if seen[key] || r.items[key] != nil {
-				return fault.New(fault.Internal, op, "known", "the run %s has a document of the chunk already", r.ID)
+				return fault.New(fault.Internal, op, fault.CodeBug, "the run %s has a document of the chunk already", r.ID)
 			}
 			seen[key] = true
 		}

@@ -266,16 +266,16 @@ func (s *Sink) refused(lines map[int64]Line) error {
 // acceptable refuses what the port's contract rules out.
 func acceptable(items []commit.Item, mode commit.Mode) error {
 	if mode != commit.Write && mode != commit.Rewrite && mode != commit.Preview {
-		return fault.New(fault.Internal, "inmem: apply", "mode", "expected write, rewrite or preview, found %q", mode)
+		return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "expected write, rewrite or preview, found %q", mode)
 	}
 	for _, it := range items {
 		if n := len(invoice.Columns()); !it.FailureMark && len(it.Values) != n {
-			return fault.New(fault.Internal, "inmem: apply", "values", "document %s: expected %d values, found %d", it.DocumentID, n, len(it.Values))
+			return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: expected %d values, found %d", it.DocumentID, n, len(it.Values))
 		}
 		seen := map[int64]bool{}
 		for _, id := range linesOf(it) {
 			if seen[id] {
-				return fault.New(fault.Internal, "inmem: apply", "repeated_line", "document %s: line %d stands there twice", it.DocumentID, id)
+				return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: line %d stands there twice", it.DocumentID, id)
 			}
 			seen[id] = true
 		}

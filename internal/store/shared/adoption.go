@@ -8,7 +8,7 @@ import (
 )
 
 // AdoptionRows encodes the rows of a page as a JSON array of arrays. A row is: line, version, key, document, source_ts,
-// hash, hash version, sys_name, outcome. Key and hash are places in Hashes. Errors by kind: internal, code "encode".
+// hash, hash version, sys_name, outcome. Key and hash are places in Hashes. Errors by kind: internal, code "bug".
 func AdoptionRows(rows []adopt.Row) (Payload, error) {
 	var hashes hashList
 	list := make([][9]any, len(rows))
@@ -28,7 +28,7 @@ func AdoptionRows(rows []adopt.Row) (Payload, error) {
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
-		return Payload{}, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
+		return Payload{}, fault.Wrap(fault.Internal, opEncode, fault.CodeBug, "the rows cannot be sent", err)
 	}
 	return Payload{string(b), hashes}, nil
 }

@@ -38,7 +38,7 @@ func rowsArgs(list [][]any) ([]any, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is not shown in HTML
 	if err := e.Encode(sent); err != nil {
-		return nil, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
+		return nil, fault.Wrap(fault.Internal, opEncode, fault.CodeBug, "the rows cannot be sent", err)
 	}
 	args := []any{sql.Named("rows", b.String())}
 	if len(hashes) > 0 {

@@ -34,7 +34,7 @@ func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began boo
 	op := s.op("begin comparison")
 	asked, err := json.Marshal(request{c.IDs, c.Whole})
 	if err != nil {
-		return false, fault.Wrap(fault.Internal, op, "encode", "the request cannot be written as JSON", err)
+		return false, fault.Wrap(fault.Internal, op, fault.CodeBug, "the request cannot be written as JSON", err)
 	}
 	a, err := c.Audit().Normalize()
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Com
 		}
 		var r request
 		if err := errors.Join(json.Unmarshal([]byte(counts), &c.Counts), json.Unmarshal([]byte(asked), &r)); err != nil {
-			return fault.Wrap(fault.Internal, s.op("read comparison"), "json", "a column is not valid JSON", err)
+			return fault.Wrap(fault.Internal, s.op("read comparison"), fault.CodeBug, "a column is not valid JSON", err)
 		}
 		c.IDs, c.Whole, c.Error, there = r.IDs, r.Whole, failed.String, true
 		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended, c.ReadAt = begun.Time, moved.Time, ended.Time, !ended.IsZero(), read.Time
@@ -98,7 +98,7 @@ func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 		}
 		counts, err := json.Marshal(maps.Collect(maps.All(c.Counts))) // an object: null is not JSON to SQL Server
 		if err != nil {
-			return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+			return fault.Wrap(fault.Internal, op, fault.CodeBug, "the counts cannot be written as JSON", err)
 		}
 		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID), sql.Named("counts", string(counts)))
 		return err

@@ -26,11 +26,11 @@ func (h *Hash) Scan(value any) error {
 	return nil
 }
 
-// bytes are what a database has. Errors by kind: internal, code "encode".
+// bytes are what a database has. Errors by kind: internal, code "bug".
 func (h Hash) bytes() ([]byte, error) {
 	b, err := hex.DecodeString(string(h))
 	if err != nil || len(b) != sha256.Size {
-		return nil, fault.New(fault.Internal, opEncode, "encode", "expected a hash of %d hex digits, found %d bytes", 2*sha256.Size, len(h))
+		return nil, fault.New(fault.Internal, opEncode, fault.CodeBug, "expected a hash of %d hex digits, found %d bytes", 2*sha256.Size, len(h))
 	}
 	return b, nil
 }

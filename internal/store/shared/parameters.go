@@ -39,7 +39,7 @@ func TypeOf(parameter string) ParameterType {
 	return ""
 }
 
-// bind gives each text the type of its parameter. Errors by kind: internal, code "encode", for a value of another
+// bind gives each text the type of its parameter. Errors by kind: internal, code "bug", for a value of another
 // type.
 func (s *statements) bind(args []any) ([]any, error) {
 	bound := make([]any, len(args))
@@ -56,7 +56,7 @@ func (s *statements) bind(args []any) ([]any, error) {
 			fits = of == Number
 		}
 		if !fits {
-			return nil, fault.New(fault.Internal, opEncode, "encode", "@%s: expected a value of type %q, found %T", named.Name, of, named.Value)
+			return nil, fault.New(fault.Internal, opEncode, fault.CodeBug, "@%s: expected a value of type %q, found %T", named.Name, of, named.Value)
 		}
 		bound[i] = named
 	}

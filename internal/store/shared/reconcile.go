@@ -135,7 +135,7 @@ func (n *nullable) fill(l *storedLine) {
 }
 
 func unreadable(err error) error {
-	return fault.Wrap(fault.Internal, "store: reconcile", "answer", "a row of the comparison cannot be read", err)
+	return fault.Wrap(fault.Internal, "store: reconcile", fault.CodeBug, "a row of the comparison cannot be read", err)
 }
 
 // idList is a JSON list of rows with one id each.

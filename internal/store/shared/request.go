@@ -34,8 +34,8 @@ type Payload struct {
 // Key and hashes are places in Hashes. A value that several columns share is sent once (Slots). Values are texts or null.
 // The JSON is appended to one buffer, because a document may have thousands of lines.
 //
-// Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "values", for
-// a slot whose columns have different values; internal, code "encode".
+// Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "bug", for
+// a slot whose columns have different values; internal, code "bug".
 func Request(items []commit.Item, form Form) (Payload, error) {
 	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns()}
 	e.document, e.perLine, _ = Slots(e.columns)
@@ -133,7 +133,7 @@ func (e *encoder) values(it commit.Item, slots []Slot, values []invoice.Value) {
 		}
 		for _, i := range s.columns[1:] {
 			if values[i] != values[s.columns[0]] && e.err == nil {
-				e.err = fault.New(fault.Internal, opEncode, "values", "document %s: expected one value in %s.%s and %s.%s, found two",
+				e.err = fault.New(fault.Internal, opEncode, fault.CodeBug, "document %s: expected one value in %s.%s and %s.%s, found two",
 					it.DocumentID, s.Column.Table, s.Column.Name, e.columns[i].Table, e.columns[i].Name)
 			}
 		}
@@ -238,7 +238,7 @@ func (e *encoder) text(s string) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, err := json.Marshal(s)
 			if err != nil && e.err == nil {
-				e.err = fault.Wrap(fault.Internal, opEncode, "encode", "a value cannot be sent", err)
+				e.err = fault.Wrap(fault.Internal, opEncode, fault.CodeBug, "a value cannot be sent", err)
 			}
 			e.b = append(e.b, quoted...)
 			return

@@ -102,7 +102,7 @@ func (s *RunStore) beatWorker(ctx context.Context, tx *sql.Tx, worker string) er
 // checkWorker refuses a worker without an id, because an empty owner means that there is no owner.
 func checkWorker(op string, w run.Worker) error {
 	if w.ID == "" || len(w.ID) > run.MaxRunID {
-		return fault.New(fault.Internal, op, "worker", "expected a worker's id of 1 to %d bytes, found %d", run.MaxRunID, len(w.ID))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected a worker's id of 1 to %d bytes, found %d", run.MaxRunID, len(w.ID))
 	}
 	return nil
 }

@@ -123,12 +123,12 @@ func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool
 func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
 	op := s.op("save outcomes")
 	if len(outcomes) > maxRows || len(details) > maxRows {
-		return fault.New(fault.Internal, op, "too_many", "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
 	}
 	last := map[string][]any{}
 	for _, o := range outcomes {
 		if !slices.Contains(run.Outcomes(), o.Outcome) {
-			return fault.New(fault.Internal, op, "outcome", "expected an outcome, found %q", o.Outcome)
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected an outcome, found %q", o.Outcome)
 		}
 		key := run.DocumentKey(o.Document)
 		last[key] = []any{Hash(key), h.Run, string(o.Outcome), nullIfEmpty(run.Truncate(o.Code, run.MaxBy))}
@@ -148,7 +148,7 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 			return err
 		}
 		if saved != int64(len(items)) {
-			return fault.New(fault.Internal, op, "not_in_batch", "expected documents of the batch, found %d others", int64(len(items))-saved)
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected documents of the batch, found %d others", int64(len(items))-saved)
 		}
 		if _, err := s.exec(ctx, tx, "worker_processed", sql.Named("owner", h.Owner), sql.Named("documents", int64(len(outcomes)))); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		}
 		outcomes, err := json.Marshal(stats.Outcomes)
 		if err != nil {
-			return fault.Wrap(fault.Internal, op, "encode", "the outcomes cannot be stored", err)
+			return fault.Wrap(fault.Internal, op, fault.CodeBug, "the outcomes cannot be stored", err)
 		}
 		status, worker, reason := run.Completed, run.WorkerCompleted, ""
 		if !stats.AddsUp { // it may be requeued, so its counts are not final

@@ -186,7 +186,7 @@ func checkChunk(op string, c run.Chunk) error {
 	seen := map[string]bool{}
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
-			return fault.New(fault.Internal, op, "batch_size", "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
 		}
 		for _, d := range documents {
 			if seen[d] {
@@ -199,7 +199,7 @@ func checkChunk(op string, c run.Chunk) error {
 }
 
 func knownDocumentErr(op string) error {
-	return fault.New(fault.Internal, op, "known", "the run has a document of the chunk already")
+	return fault.New(fault.Internal, op, fault.CodeBug, "the run has a document of the chunk already")
 }
 
 // addBatches adds the batches of a chunk with their documents.

@@ -98,7 +98,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 	if p.Advance != nil {
 		watermark = sql.NullInt64{Int64: p.Advance.Watermark, Valid: true}
 		if counts, err = json.Marshal(p.Advance.Counts); err != nil {
-			return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+			return fault.Wrap(fault.Internal, op, fault.CodeBug, "the counts cannot be written as JSON", err)
 		}
 	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
@@ -119,7 +119,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	const op = "sqlite: read ledger"
 	wanted, err := json.Marshal(lines)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
+		return nil, fault.Wrap(fault.Internal, op, fault.CodeBug, "the lines cannot be sent", err)
 	}
 	return s.ledgerRows(ctx, op, adoptionText(adRows), string(wanted))
 }

@@ -65,14 +65,11 @@ func namedCodeRows() []fault.Row {
 		},
 		{Code: "path", Kind: infra, Reason: "SQL_CONNECTION names no file", Source: ours, Own: start},
 		{Code: "dsn", Kind: infra, Reason: "the path in SQL_CONNECTION cannot be used", Source: ours, Own: start},
-		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
-		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: start},
 		{
 			Code: "migration_checksum", Kind: infra, Source: ours, Own: start,
 			Reason: "a migration that was run is not the file that this build has",
 		},
 		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
 		{Code: "time", Kind: infra, Reason: "the stored time of the adoption is damaged", Source: ours, Own: command},
-		{Code: "encode", Kind: own, Reason: "the rows of an adoption cannot be written as JSON", Source: ours, Own: command},
 	}
 }

@@ -44,7 +44,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 func migrationList() ([]migration.File, error) {
 	files, err := migration.Read(migrationFiles, "migrations")
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, opMigrate, "files", "the migrations cannot be read", err)
+		return nil, fault.Wrap(fault.Internal, opMigrate, fault.CodeBug, "the migrations cannot be read", err)
 	}
 	return files, nil
 }

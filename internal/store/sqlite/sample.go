@@ -37,7 +37,7 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB) error {
 func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, l invoice.Layout) error {
 	text, err := sampleText(l.OrDefault())
 	if err != nil {
-		return fault.Wrap(fault.Internal, "sqlite: sample schema", "template", "the schema cannot be produced", err)
+		return fault.Wrap(fault.Internal, "sqlite: sample schema", fault.CodeBug, "the schema cannot be produced", err)
 	}
 	if _, err := db.ExecContext(ctx, text); err != nil {
 		return classify("sqlite: sample schema", err)

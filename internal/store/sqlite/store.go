@@ -75,7 +75,7 @@ func New(path string, o Options) (*Store, error) {
 	layout := o.Layout.OrDefault()
 	write, preview, err := renderAll(layout)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
+		return nil, fault.Wrap(fault.Internal, "sqlite: open", fault.CodeBug, "the statements cannot be produced", err)
 	}
 	s := &Store{write: write, busyTimeout: o.BusyTimeout, layout: layout}
 	if s.writer, err = open(dsn(path, o, false), write[stTemp]); err != nil {

@@ -100,7 +100,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 	}
 	counts, err := json.Marshal(advance.Counts)
 	if err != nil {
-		return fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
+		return fault.Wrap(fault.Internal, opAdopt, fault.CodeBug, "the counts cannot be written as JSON", err)
 	}
 	_, err = s.db.ExecContext(ctx, s.procedures.name(procAdopt),
 		sql.Named("rows", mssql.NVarCharMax(rows.JSON)), sql.Named("hashes", rows.Hashes), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
@@ -132,7 +132,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	const op = "sqlserver: read ledger"
 	wanted, err := json.Marshal(lines)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
+		return nil, fault.Wrap(fault.Internal, op, fault.CodeBug, "the lines cannot be sent", err)
 	}
 	if len(lines) == 0 {
 		return nil, nil

@@ -96,7 +96,7 @@ func skipToSet(rows *sql.Rows, first string) error {
 
 // badAnswer is an answer that does not fit the request. It is internal, because no document can cause it.
 func badAnswer(format string, args ...any) error {
-	return fault.New(fault.Internal, opApply, "answer", format, args...)
+	return fault.New(fault.Internal, opApply, fault.CodeBug, format, args...)
 }
 
 func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {

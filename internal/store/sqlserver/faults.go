@@ -72,14 +72,9 @@ func namedCodeRows() []fault.Row {
 		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
 		{Code: codeSchema, Kind: infra, Reason: "the database differs from the needs of the statements; Health lists every difference", Source: "docs/requirements.md R35: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
-		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
-		{Code: "answer", Kind: own, Reason: "the answer is not what the request asks for", Source: ours},
 		{Code: "migration_lock", Kind: fault.Contention, Reason: "another migration is running", Source: ours, Own: command},
 		{Code: "migration_checksum", Kind: infra, Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command},
-		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: command},
 		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
-		{Code: "encode", Kind: own, Reason: "the rows of an adoption cannot be written as JSON", Source: ours, Own: command},
 		{Code: "no_answer", Kind: own, Reason: "a procedure ended without its answer", Source: ours, Own: command},
-		{Code: "type", Kind: own, Reason: "a value was read whose type no column has", Source: ours, Own: command},
 	}
 }

@@ -72,7 +72,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 func migrationList() ([]migration.File, error) {
 	files, err := migration.Read(migrationFiles, "migrations")
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, opMigrate, "files", "the migrations cannot be read", err)
+		return nil, fault.Wrap(fault.Internal, opMigrate, fault.CodeBug, "the migrations cannot be read", err)
 	}
 	return files, nil
 }
@@ -225,7 +225,7 @@ func MigrationScript(o Options) (string, error) {
 	}
 	set, err := t.procedures()
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, opMigrate, "template", "the procedures cannot be produced", err)
+		return "", fault.Wrap(fault.Internal, opMigrate, fault.CodeBug, "the procedures cannot be produced", err)
 	}
 	var b strings.Builder
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +

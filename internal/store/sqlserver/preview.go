@@ -49,7 +49,7 @@ func canonicalRow(line int64, columns []invoice.Column, found []any) ([]invoice.
 	for i, c := range columns {
 		v, err := canonical(c, found[i])
 		if err != nil {
-			return nil, fault.Wrap(fault.Internal, "sqlserver: read", "type",
+			return nil, fault.Wrap(fault.Internal, "sqlserver: read", fault.CodeBug,
 				fmt.Sprintf("line %d: %s.%s has a value that is not a %s", line, c.Table, c.Name, c.Kind), err)
 		}
 		values[i] = v

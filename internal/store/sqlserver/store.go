@@ -78,7 +78,7 @@ func New(dsn string, o Options) (*Store, error) {
 	s := &Store{tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
 	s.limits = &columnLimits{columns: t.layout.Columns, read: s.readColumns, now: time.Now}
 	if s.procedures, err = t.procedures(); err != nil {
-		return nil, fault.Wrap(fault.Internal, "sqlserver: open", "template", "the procedures cannot be produced", err)
+		return nil, fault.Wrap(fault.Internal, "sqlserver: open", fault.CodeBug, "the procedures cannot be produced", err)
 	}
 	s.db = sql.OpenDB(c)
 	s.db.SetMaxOpenConns(s.maxOpen)
