@@ -37,8 +37,10 @@ func ReportNames() []run.ReportName {
 	}
 }
 
-// TopOf and LimitOf are Top and Limit for another number of rows.
-func (d Dialect) TopOf(rows int) string   { return bounded(d.Top, rows) }
+// TopOf is Top for another number of rows.
+func (d Dialect) TopOf(rows int) string { return bounded(d.Top, rows) }
+
+// LimitOf is Limit for another number of rows.
 func (d Dialect) LimitOf(rows int) string { return bounded(d.Limit, rows) }
 
 func bounded(limit string, rows int) string {
