@@ -31,7 +31,9 @@ const invocationID = "11111111-2222-3333-4444-555555555555"
 
 type committer func(ctx context.Context, b commit.Delivery) (commit.Report, error)
 
-func (c committer) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) { return c(ctx, b) }
+func (c committer) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) {
+	return c(ctx, b)
+}
 
 // invoke posts a body to a function and returns the response and the log.
 func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.ResponseRecorder, string) {
