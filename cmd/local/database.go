@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/expect"
+	"sqlwriter/test/outage"
 )
 
 // database is the stack's SQL database: a SQLite file of its own, or a database on a server.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/internal/stackfile"
@@ -230,7 +231,9 @@ func TestNothingOutlivesAKilledStack(t *testing.T) {
 	require.Len(t, all, 6)
 	require.NoError(t, p.cmd.Process.Kill())
 	requireGone(t, all)
-	require.Eventually(t, func() bool { return strings.HasSuffix(p.output(), "local: ended before it was finished\n") }, time.Minute, 10*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.Regexp(c, `\nlocal: ended before it was finished\n$`, p.output())
+	}, time.Minute, 10*time.Millisecond)
 	requireOnlyLogs(t, state)
 
 	p = start(t, "run", "--no-outage", "--state="+state)

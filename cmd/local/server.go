@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
 	"sqlwriter/test/expect"
+	"sqlwriter/test/outage"
 )
 
 // On a server the stack uses a database that has no tables, marks it by the table sqlwriter.local_stack, and removes at its end

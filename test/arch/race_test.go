@@ -19,7 +19,7 @@ import (
 // unraced are packages with goroutines that the race detector leaves out.
 var unraced = []string{
 	"cmd/local",              // starts processes
-	"cmd/local/outage",       // as well
+	"test/outage",            // as well
 	"test/browser",           // as well
 	"test/mutants",           // as well
 	"test/conformance",       // the suites: they run in the packages of the adapters

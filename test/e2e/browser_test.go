@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	away "sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/browser"
+	away "sqlwriter/test/outage"
 	"sqlwriter/test/sample"
 )
 

@@ -11,12 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	away "sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/emulators/azurite"
 	"sqlwriter/test/emulators/servicebus"
+	away "sqlwriter/test/outage"
 	"sqlwriter/test/sample"
 )
 

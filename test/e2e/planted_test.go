@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	away "sqlwriter/cmd/local/outage"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/emulators/cosmosdb"
+	away "sqlwriter/test/outage"
 	"sqlwriter/test/sample"
 	"sqlwriter/test/sqlservertest"
 )

@@ -12,10 +12,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
-	away "sqlwriter/cmd/local/outage"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/emulators/azurite"
+	away "sqlwriter/test/outage"
 )
 
 // firstExample is the id of the document in the requirements' examples 1, 2 and 4, and example its text. The container has the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/outage"
+	"sqlwriter/test/outage"
 )
 
 // echo is a server that sends back what it gets.

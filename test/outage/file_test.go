@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/outage"
 )
 
 // offVariable makes this test binary switch a file off and then end without a word, as a killed process does.
