@@ -232,7 +232,8 @@ func TestNothingOutlivesAKilledStack(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Kill())
 	requireGone(t, all)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.Regexp(c, `\nlocal: ended before it was finished\n$`, p.output())
+		// On a busy machine the next line may say which server did not end in time.
+		require.Contains(c, p.output(), "\nlocal: ended before it was finished\n")
 	}, time.Minute, 10*time.Millisecond)
 	requireOnlyLogs(t, state)
 
