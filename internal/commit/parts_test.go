@@ -321,3 +321,18 @@ func TestPartsOfARequestThatBrokeItsConnectionWaitForEachOther(t *testing.T) {
 		require.Equal(t, 1, s.most)
 	})
 }
+
+// Where all are bad, four parts are under way before the first says so: seven requests more for a hundred, in a third of the time.
+func TestPartsAtOnceWhereAllAreBad(t *testing.T) {
+	for partsAtOnce, want := range map[int]int{1: 105, 4: 112} {
+		inBubble(t, func(t *testing.T) {
+			items := numbered(100)
+			s := newServer(10)
+			for _, it := range items {
+				s.bad[it.DocumentID] = true
+			}
+			_, _ = applied(t, committing(s, partsAtOnce), items)
+			require.Equal(t, want, s.requests)
+		})
+	}
+}
