@@ -355,7 +355,14 @@ func TestABodyThatIsNoStringFailsBeforeTheHandlerIsCalled(t *testing.T) {
 	bus.waiting = append(bus.waiting, &azservicebus.ReceivedMessage{MessageID: "a", RawAMQPMessage: raw})
 	b := start(t, newRoot(t).function("F", busBinding("")), bus.uses())
 	require.Equal(t, ReasonBinding, invocationError(t, b.await(InvocationFailed)).Reason)
-	require.Equal(t, 10, b.awaitN(MessageAbandoned, 10).DeliveryCount)
+	b.awaitN(MessageAbandoned, 10)
+	var counts []int // an abandoned message may be offered again before its event is there
+	for _, e := range b.Events(0) {
+		if e.Kind == MessageAbandoned {
+			counts = append(counts, e.DeliveryCount)
+		}
+	}
+	require.ElementsMatch(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, counts)
 	require.Empty(t, b.control.seen())
 }
 
