@@ -13,6 +13,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/condition"
+	"sqlwriter/internal/reconcile"
 )
 
 // grammar is the tool's grammar.
@@ -164,7 +167,16 @@ func TestExplainCitesWhatIsThere(t *testing.T) {
 		}
 		return headings[path]
 	}
-	for _, e := range slices.Concat(codes().All(), codes().Others()) {
+	entries := codes().All()
+	for _, c := range condition.Table() {
+		found, _ := codes().Look(c.Code)
+		entries = append(entries, found...)
+	}
+	for _, m := range reconcile.Meanings() {
+		found, _ := codes().Look(string(m.Class))
+		entries = append(entries, found...)
+	}
+	for _, e := range entries {
 		require.NotEmpty(t, e.Reason, e.Code)
 		require.NotEmpty(t, e.Do, e.Code)
 		path, anchor, _ := strings.Cut(e.Page, "#")

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Delivery is the input of one invocation of a trigger.
+// Delivery is the documents that the feed, the timer or a run brings at once.
 type Delivery struct {
 	// Documents are the snapshots, one JSON object each.
 	Documents []json.RawMessage

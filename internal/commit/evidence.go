@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"encoding/json"
 	"net/url"
 	"path"
 	"strconv"
@@ -78,15 +77,6 @@ func CheckEvidenceFolder(folder string) error {
 		return fault.New(fault.Internal, "commit: name of evidence", fault.CodeBug, "not a folder of evidence")
 	}
 	return nil
-}
-
-// EvidenceID gives the document's id in a metadata.json; empty when it has none.
-func EvidenceID(metadata []byte) string {
-	var m PoisonMetadata
-	if json.Unmarshal(metadata, &m) != nil {
-		return ""
-	}
-	return m.DocumentID
 }
 
 // EvidenceFoldersOf gives the folders that have the evidence of a document's failures: that of its main line, then that of content whose

@@ -7,7 +7,6 @@ import (
 
 	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/reconcile"
 )
 
 // Table has the codes of errors, beside the conditions and the classes of comparisons.
@@ -70,20 +69,6 @@ func (t Table) All() []Entry {
 	list := make([]Entry, len(t.faults))
 	for i, r := range t.faults {
 		list[i] = entryOf("", r)
-	}
-	return list
-}
-
-// Others explains the conditions, and then the classes of comparisons.
-func (t Table) Others() []Entry {
-	var list []Entry
-	for _, c := range condition.Table() {
-		e, _ := explainCondition(c.Code)
-		list = append(list, e)
-	}
-	for _, m := range reconcile.Meanings() {
-		e, _ := explainClass(string(m.Class))
-		list = append(list, e)
 	}
 	return list
 }

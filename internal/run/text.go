@@ -23,7 +23,7 @@ const (
 )
 
 // Normalize returns the run as Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id": the ID is
-// not 1 to MaxRunID visible ASCII characters. Code "json": Filter is neither empty nor JSON.
+// not 1 to MaxRunID visible ASCII characters. Code "bug": Filter is neither empty nor JSON.
 func (r Run) Normalize() (Run, error) {
 	if !IsRunID(r.ID) {
 		return Run{}, fault.New(fault.Internal, "run: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
