@@ -80,13 +80,17 @@ func send(t *testing.T, sender *azservicebus.Sender, ids ...string) {
 	}
 }
 
-// receive gives exactly n messages.
+// receive gives exactly n messages, in the order in which they came.
+//
+// It waits for all of them in one request. Between two requests the SDK gives
+// back what still arrives, and the queue delivers that after later messages.
 func receive(t *testing.T, receiver *azservicebus.Receiver, n int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	ctx := deadline(t)
+	together := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: patience}
 	var all []*azservicebus.ReceivedMessage
 	for len(all) < n {
-		got, err := receiver.ReceiveMessages(ctx, n-len(all), nil)
+		got, err := receiver.ReceiveMessages(ctx, n-len(all), together)
 		require.NoError(t, err, "%d of %d messages came", len(all), n)
 		all = append(all, got...)
 	}
