@@ -1,6 +1,6 @@
 // Package examples has documents by name, one for every way a result can end. Each is a file that can be submitted by
-// hand (`sqlwriterctl document submit examples/01-plain-success.json`). All lists the expected results. README.md is the same
-// list for people; a test compares the two.
+// hand (`sqlwriterctl document submit examples/01-plain-success.json`). All lists the expected results. README.md is
+// the same list for people; a test compares the two.
 package examples
 
 import (
@@ -43,23 +43,66 @@ func All() []Example {
 	const committed, applied = "committed", "applied"
 	return []Example{
 		{File: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "the ordinary case"},
-		{File: "02-duplicates.json", After: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "a main line and three duplicates, newer than what 01 wrote to the same line"},
-		{File: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged", Shows: "any character arrives as it was sent; its outcome is the one of 07, which is the same document again"},
-		{File: "04-null-and-absent.json", Status: committed, Outcome: applied, Shows: "null and absent become NULL, over whatever the row said before; an empty text stays an empty text"},
+		{
+			File: "02-duplicates.json", After: "01-plain-success.json", Status: committed, Outcome: applied,
+			Shows: "a main line and three duplicates, newer than what 01 wrote to the same line",
+		},
+		{
+			File: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged",
+			Shows: "any character arrives as it was sent; its outcome is the one of 07, which is the same document again",
+		},
+		{
+			File: "04-null-and-absent.json", Status: committed, Outcome: applied,
+			Shows: "null and absent become NULL, over whatever the row said before; an empty text stays an empty text",
+		},
 		{File: "05-newer-result.json", Status: committed, Outcome: applied, Shows: "a line's newest result"},
-		{File: "06-stale-result.json", After: "05-newer-result.json", Status: committed, Outcome: "superseded", Shows: "an older result for the line of 05 arrives late: nothing is written"},
-		{File: "07-redelivered.json", After: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged", Shows: "03 once more, same id and content: nothing is written"},
-		{File: "08-unreadable.json", Status: "retry_scheduled", Kind: "document", Shows: "no line id and no result in it: it fails for good at its second failure, if others got through between"},
-		{File: "09-value-too-long.json", Status: "retry_scheduled", Kind: "document", Shows: "a part number of 103 characters where 100 fit: the document's own error"},
-		{File: "10-missing-detail-row.json", Status: "retry_scheduled", Kind: "document", MissingLines: []int64{9999901}, Shows: "a duplicate without a detail row: no line of the document is written, the main one neither"},
+		{
+			File: "06-stale-result.json", After: "05-newer-result.json", Status: committed, Outcome: "superseded",
+			Shows: "an older result for the line of 05 arrives late: nothing is written",
+		},
+		{
+			File: "07-redelivered.json", After: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged",
+			Shows: "03 once more, same id and content: nothing is written",
+		},
+		{
+			File: "08-unreadable.json", Status: "retry_scheduled", Kind: "document",
+			Shows: "no line id and no result in it: it fails for good at its second failure, if others got through between",
+		},
+		{
+			File: "09-value-too-long.json", Status: "retry_scheduled", Kind: "document",
+			Shows: "a part number of 103 characters where 100 fit: the document's own error",
+		},
+		{
+			File: "10-missing-detail-row.json", Status: "retry_scheduled", Kind: "document",
+			MissingLines: []int64{9999901},
+			Shows:        "a duplicate without a detail row: no line of the document is written, the main one neither",
+		},
 		{File: "11-other-environment.json", Shows: "another sys_name: another environment's document, left alone"},
 		{File: "12-already-committed.json", Shows: "committed by the old writer: left alone"},
 		{File: "13-no-sql-writer.json", Shows: "no sql_writer member: never offered, left alone"},
-		{File: "14-id-without-time.json", Status: committed, Outcome: applied, Shows: "an id without a time: the version is taken from _ts and recorded before the write"},
-		{File: "15-iso-looking-part-number.json", Status: committed, Outcome: applied, Shows: "the host re-prints strings that look like ISO times; the part number arrives as it was sent all the same"},
-		{File: "16-confidence-rounding.json", Status: committed, Outcome: applied, Shows: "confidences with more digits than the column: 0.12345 is 0.1235, 0.99995 is 1.0000, 9.4994e-1 is 0.9499"},
-		{File: "17-ai-error.json", Status: committed, Outcome: applied, Shows: "line status AI_ERROR is written as AI-ERROR, to the duplicate too"},
-		{File: "18-later-instant.json", Status: committed, Outcome: applied, Shows: "09:00-06:00 is later than the 11:00+02:00 of 19"},
-		{File: "19-earlier-instant.json", After: "18-later-instant.json", Status: committed, Outcome: "superseded", Shows: "an older instant with a later wall clock: instants are compared, not texts"},
+		{
+			File: "14-id-without-time.json", Status: committed, Outcome: applied,
+			Shows: "an id without a time: the version is taken from _ts and recorded before the write",
+		},
+		{
+			File: "15-iso-looking-part-number.json", Status: committed, Outcome: applied,
+			Shows: "the host re-prints strings that look like ISO times; the part number arrives as it was sent all the same",
+		},
+		{
+			File: "16-confidence-rounding.json", Status: committed, Outcome: applied,
+			Shows: "confidences with more digits than the column: 0.12345 is 0.1235, 0.99995 is 1.0000, 9.4994e-1 is 0.9499",
+		},
+		{
+			File: "17-ai-error.json", Status: committed, Outcome: applied,
+			Shows: "line status AI_ERROR is written as AI-ERROR, to the duplicate too",
+		},
+		{
+			File: "18-later-instant.json", Status: committed, Outcome: applied,
+			Shows: "09:00-06:00 is later than the 11:00+02:00 of 19",
+		},
+		{
+			File: "19-earlier-instant.json", After: "18-later-instant.json", Status: committed, Outcome: "superseded",
+			Shows: "an older instant with a later wall clock: instants are compared, not texts",
+		},
 	}
 }

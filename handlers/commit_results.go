@@ -21,7 +21,10 @@ func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true, Event: events.BatchCommitted,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			report, err := c.Run(ctx, commit.Delivery{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, InvocationID: in.ID})
+			report, err := c.Run(ctx,
+				commit.Delivery{
+					Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, InvocationID: in.ID,
+				})
 			return Reply{Logs: []string{summary(report)}, Fields: batchFields(report, in.RetryCount)}, err
 		},
 	}
@@ -42,7 +45,8 @@ func summary(r commit.Report) string {
 // batchFields are a report as fields of an event.
 func batchFields(r commit.Report, retryCount int) events.Fields {
 	f := events.Fields{
-		Documents: r.Documents, Outcomes: r.Outcomes, Kinds: r.Kinds, RetryCount: retryCount, LagMS: r.Lag.Milliseconds(),
+		Documents: r.Documents, Outcomes: r.Outcomes, Kinds: r.Kinds, RetryCount: retryCount,
+		LagMS:       r.Lag.Milliseconds(),
 		SQLRequests: r.SQLRequests, SQLMS: r.SQL.Milliseconds(),
 		CosmosReads: r.Reads, CosmosWrites: r.Writes, CosmosMS: r.Cosmos.Milliseconds(), Columns: r.Columns,
 	}

@@ -83,7 +83,10 @@ func decode(body []byte, binding string, kind Kind) (envelope, error) {
 		return r.values(func(_ string, v []byte) { e.elements = append(e.elements, v) })
 	})
 	if err != nil {
-		return e, &PayloadError{path, "an array", fmt.Sprintf("an array that breaks off at element %d: %v", len(e.elements), err)}
+		return e,
+			&PayloadError{
+				path, "an array", fmt.Sprintf("an array that breaks off at element %d: %v", len(e.elements), err),
+			}
 	}
 	return e, nil
 }
@@ -151,7 +154,8 @@ func expect(b []byte, want jsontext.Kind, path string) error {
 		return nil
 	}
 	names := map[jsontext.Kind]string{
-		'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "a boolean", 'f': "a boolean", 'n': "null",
+		'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "a boolean",
+		'f': "a boolean", 'n': "null",
 	}
 	found := "text that is not JSON"
 	switch v := jsontext.Value(b); {

@@ -62,20 +62,26 @@ func (r *recorder) Run(_ context.Context, b commit.Delivery) (commit.Report, err
 	for _, d := range b.Documents {
 		fmt.Fprintf(&r.seen, "%s\n", d)
 	}
-	return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{}}, nil
+	return commit.Report{
+		Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{},
+	}, nil
 }
 
 // echo returns a function that records its object.
 func (r *recorder) echo(name, binding string) Mounted {
-	return Mounted{Name: name, Binding: binding, Payload: Object, Event: events.CallAnswered, Run: func(_ context.Context, in Invocation) (Reply, error) {
-		fmt.Fprintf(&r.seen, "retry count %d\n%s\n", in.RetryCount, in.Object)
-		return Reply{}, nil
-	}}
+	return Mounted{
+		Name: name, Binding: binding, Payload: Object, Event: events.CallAnswered,
+		Run: func(_ context.Context, in Invocation) (Reply, error) {
+			fmt.Fprintf(&r.seen, "retry count %d\n%s\n", in.RetryCount, in.Object)
+			return Reply{}, nil
+		},
+	}
 }
 
 // Receive implements Receiver.
 func (r *recorder) Receive(_ context.Context, d run.Incoming) (run.Handled, error) {
-	fmt.Fprintf(&r.seen, "message %q, delivery %d, enqueued at %s, invocation %s\n", d.ID, d.Count, d.EnqueuedAt.Format(time.RFC3339), d.Invocation)
+	fmt.Fprintf(&r.seen, "message %q, delivery %d, enqueued at %s, invocation %s\n", d.ID, d.Count,
+		d.EnqueuedAt.Format(time.RFC3339), d.Invocation)
 	for _, name := range slices.Sorted(maps.Keys(d.Properties)) {
 		fmt.Fprintf(&r.seen, "property %s: %q\n", name, d.Properties[name])
 	}
@@ -112,14 +118,16 @@ func TestGoldens(t *testing.T) {
 			require.Equal(t, byte('{'), w.Body.Bytes()[0])
 
 			got := fmt.Sprintf("%s\n\n-- request --\n%s %s\n%s\n-- seen --\n%s-- reply --\n%d %s\n%s\n-- log --\n%s",
-				g.source, g.method, g.path, g.body, r.seen.String(), w.Code, http.StatusText(w.Code), w.Body, log.String())
+				g.source, g.method, g.path, g.body, r.seen.String(), w.Code,
+				http.StatusText(w.Code), w.Body, log.String())
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 				require.NoError(t, os.Chmod(file, 0o644))
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, string(want), got, "go test ./handlers -run Golden -update rewrites it; then read the difference")
+			require.Equal(t, string(want), got,
+				"go test ./handlers -run Golden -update rewrites it; then read the difference")
 		})
 	}
 }

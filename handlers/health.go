@@ -15,15 +15,16 @@ type HealthReport struct {
 	Version string `json:"version"`
 	// Mode is "shadow" when nothing is written, else "live".
 	Mode string `json:"mode,omitempty"`
-	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while that is
-	// unknown.
+	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while
+	// that is unknown.
 	PartitionKey string `json:"partition_key,omitempty"`
 	// Since is when Status last changed, UTC.
 	Since time.Time `json:"since"`
-	// Problems name settings and what is wrong with them, never their values, and what an operator must look at although
-	// batches are processed.
+	// Problems name settings and what is wrong with them, never their values, and what an operator must look at
+	// although batches are processed.
 	Problems []string `json:"problems"`
-	// Dependencies are cosmos, sql, blob and servicebus as the app's instances last saw them; Health sends no request to them.
+	// Dependencies are cosmos, sql, blob and servicebus as the app's instances last saw them; Health sends no request
+	// to them.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
 	// ForeignMessages counts messages that this process received but that are for another app: a queue's name is wrong.
 	// Messages of another environment were dead-lettered with the reason. Messages to a shadow were deferred for the

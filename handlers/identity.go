@@ -35,8 +35,8 @@ const (
 	readerKeys = "reader"
 )
 
-// keyHolder takes the name of the function key for who asks. A key whose name begins with "reader" has the role Reader, any
-// other one Operator: the host knows no roles of keys, and their names need no state of ours.
+// keyHolder takes the name of the function key for who asks. A key whose name begins with "reader" has the role Reader,
+// any other one Operator: the host knows no roles of keys, and their names need no state of ours.
 func keyHolder(r opsRequest) (opsapi.Who, error) {
 	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last
 		id := r.Identities[i]
@@ -60,14 +60,17 @@ const (
 	wsRole              = "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"
 )
 
-// signedIn takes the platform's sign-in for who asks: the name, and the id that nobody else ever gets. The role is the app
-// role (Reader, Operator) that Entra assigned.
+// signedIn takes the platform's sign-in for who asks: the name, and the id that nobody else ever gets. The role is the
+// app role (Reader, Operator) that Entra assigned.
 func signedIn(r opsRequest) (opsapi.Who, error) {
 	for _, id := range r.Identities {
 		if id.AuthenticationType != entraAuthentication || !id.IsAuthenticated {
 			continue
 		}
-		who := opsapi.Who{Name: id.claim("preferred_username", wsClaims+"emailaddress", wsClaims+"upn", "upn", "name", "azp", "appid")}
+		who := opsapi.Who{
+			Name: id.claim("preferred_username", wsClaims+"emailaddress", wsClaims+"upn", "upn",
+				"name", "azp", "appid"),
+		}
 		if object := id.claim(msClaims+"objectidentifier", "oid"); object != "" {
 			who.Name = strings.TrimSpace(who.Name + " (" + object + ")")
 		}
@@ -80,11 +83,24 @@ func signedIn(r opsRequest) (opsapi.Who, error) {
 		}
 		switch {
 		case who.Name == "":
-			return opsapi.Who{}, &httpError{http.StatusForbidden, "the sign-in names nobody: the token has neither a name nor an object id", nil}
+			return opsapi.Who{},
+				&httpError{
+					http.StatusForbidden,
+					"the sign-in names nobody: the token has neither a name nor an object id", nil,
+				}
 		case who.Role == "":
-			return opsapi.Who{}, &httpError{http.StatusForbidden, who.Name + " has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil}
+			return opsapi.Who{},
+				&httpError{
+					http.StatusForbidden,
+					who.Name +
+						" has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil,
+				}
 		}
 		return who, nil
 	}
-	return opsapi.Who{}, &httpError{http.StatusUnauthorized, "sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil}
+	return opsapi.Who{},
+		&httpError{
+			http.StatusUnauthorized,
+			"sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil,
+		}
 }

@@ -31,7 +31,8 @@ func queueFunction(name string, r Receiver) Mounted {
 			d.Invocation = in.ID
 			handled, err := r.Receive(ctx, d)
 			return Reply{Logs: []string{handledSummary(handled)}, Fields: events.Fields{
-				Run: handled.Run, Batch: handled.Batch, Did: handled.Did, Reason: handled.Reason, Counts: handled.Counts, DeliveryCount: d.Count,
+				Run: handled.Run, Batch: handled.Batch, Did: handled.Did, Reason: handled.Reason,
+				Counts: handled.Counts, DeliveryCount: d.Count,
 			}}, err
 		},
 	}
@@ -132,7 +133,8 @@ func text(value []byte) string {
 // firstTime returns the first readable time, in UTC. The host omits the zone of UTC times.
 func firstTime(values ...json.RawMessage) time.Time {
 	for _, v := range values {
-		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // Parse accepts fractions of a second with both
+		// Parse accepts fractions of a second with both
+		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
 			if at, err := time.Parse(layout, text(v)); err == nil {
 				return at.UTC()
 			}

@@ -38,7 +38,10 @@ func bodyOf(t *testing.T, post string) string {
 
 // Every text of a message arrives unchanged.
 func FuzzMessage(f *testing.F) {
-	for _, s := range []string{"", `{"batch_id":"7"}`, `"a JSON string"`, `"\"twice\""`, `"`, `""`, " \"x\" ", "null", "17", "eyJhIjoxfQ==", "\ufeff{}", "\u2028\x00\\"} {
+	for _, s := range []string{
+		"", `{"batch_id":"7"}`, `"a JSON string"`, `"\"twice\""`, `"`, `""`, " \"x\" ", "null", "17", "eyJhIjoxfQ==",
+		"\ufeff{}", "\u2028\x00\\",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -52,7 +55,8 @@ func FuzzMessage(f *testing.F) {
 // A missing layer is tolerated unless the text is a string literal itself.
 func TestFewerLayersThanTheHostsAreTolerated(t *testing.T) {
 	for value, want := range map[string]string{
-		newtonsoft(`{"a":1}`): `{"a":1}`, newtonsoft(`plain`): `plain`, newtonsoft(` "x" `): ` "x" `, newtonsoft(`"x" `): `"x" `, newtonsoft(`"x`): `"x`, newtonsoft(`"\q"`): `"\q"`,
+		newtonsoft(`{"a":1}`): `{"a":1}`, newtonsoft(`plain`): `plain`, newtonsoft(` "x" `): ` "x" `,
+		newtonsoft(`"x" `): `"x" `, newtonsoft(`"x`): `"x`, newtonsoft(`"\q"`): `"\q"`,
 		`{"a": 1}`: `{"a": 1}`, `[1]`: `[1]`, `17`: `17`, `null`: ``, `""`: ``, newtonsoft(`"x"`): `x`,
 	} {
 		require.Equal(t, want, bodyOf(t, `{"Data":{"message":`+value+`}}`), value)
@@ -63,7 +67,9 @@ func TestFewerLayersThanTheHostsAreTolerated(t *testing.T) {
 }
 
 func TestAMessageBelongsToItsReceiver(t *testing.T) {
-	for text, post := range map[string]string{"text": messageText("text", sysOnly), `{"a":1}`: `{"Data":{"message":{"a":1}}}`} {
+	for text, post := range map[string]string{
+		"text": messageText("text", sysOnly), `{"a":1}`: `{"Data":{"message":{"a":1}}}`,
+	} {
 		body := []byte(post)
 		e, err := decode(body, "message", Message)
 		require.NoError(t, err)
@@ -89,12 +95,20 @@ func TestMetadataOfAMessage(t *testing.T) {
 		`{"MessageId":"plain"}`:     {ID: "plain"},
 		`{"MessageId":null}`:        {},
 		`{"MessageId":["x"]}`:       {},
-		`{"EnqueuedTimeUtc":"2026-03-04T05:06:07"}`:                                                   {EnqueuedAt: at},
-		`{"EnqueuedTimeUtc":"2026-03-04T05:06:07.25Z"}`:                                               {EnqueuedAt: at.Add(250 * time.Millisecond)},
-		`{"EnqueuedTimeUtc":"x","EnqueuedTime":"2026-03-03T23:06:07-06:00"}`:                          {EnqueuedAt: at},
-		`{"ApplicationProperties":{},"UserProperties":{"a":"b"}}`:                                     {Properties: map[string]string{}},
-		`{"ApplicationProperties":"{\"a\":\"b\"}"}`:                                                   {Properties: map[string]string{"a": "b"}},
-		`{"ApplicationProperties":"x","UserProperties":{"a":"\"quoted\"","b":1.50,"c":[1],"d":null}}`: {Properties: map[string]string{"a": `"quoted"`, "b": "1.50", "c": "[1]", "d": ""}},
+		`{"EnqueuedTimeUtc":"2026-03-04T05:06:07"}`: {EnqueuedAt: at},
+		`{"EnqueuedTimeUtc":"2026-03-04T05:06:07.25Z"}`: {
+			EnqueuedAt: at.Add(250 * time.Millisecond),
+		},
+		`{"EnqueuedTimeUtc":"x","EnqueuedTime":"2026-03-03T23:06:07-06:00"}`: {EnqueuedAt: at},
+		`{"ApplicationProperties":{},"UserProperties":{"a":"b"}}`: {
+			Properties: map[string]string{},
+		},
+		`{"ApplicationProperties":"{\"a\":\"b\"}"}`: {
+			Properties: map[string]string{"a": "b"},
+		},
+		`{"ApplicationProperties":"x","UserProperties":{"a":"\"quoted\"","b":1.50,"c":[1],"d":null}}`: {
+			Properties: map[string]string{"a": `"quoted"`, "b": "1.50", "c": "[1]", "d": ""},
+		},
 	} {
 		got := messageOf([]byte(`"\"\""`), []byte(metadata))
 		require.Empty(t, got.Body, metadata)
@@ -109,7 +123,9 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 		require.False(t, f.LeaveToTimer, f.Name)
 		require.Equal(t, Message, f.Payload, f.Name)
 	}
-	handled := run.Handled{Did: "deferred", Run: "r", Batch: "7", Reason: "the flow is stopped", Counts: map[string]int{"documents": 3}}
+	handled := run.Handled{
+		Did: "deferred", Run: "r", Batch: "7", Reason: "the flow is stopped", Counts: map[string]int{"documents": 3},
+	}
 	for _, c := range []struct {
 		err    error
 		status int
@@ -133,11 +149,13 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 			require.NotContains(t, log, "marker")
 			require.True(t, json.Valid([]byte(log)))
 			if c.err == nil {
-				require.JSONEq(t, `{"Outputs":{},"Logs":["message, run r, batch 7: deferred (the flow is stopped); 3 documents"],"ReturnValue":null}`, w.Body.String())
+				require.JSONEq(t,
+					`{"Outputs":{},"Logs":["message, run r, batch 7: deferred (the flow is stopped); 3 documents"],"ReturnValue":null}`, w.Body.String())
 			}
 		}
 	}
-	w, log := invoke(t, BatchWorker(receiver(func(context.Context, run.Incoming) (run.Handled, error) { panic("marker") })), Options{},
+	w, log := invoke(t,
+		BatchWorker(receiver(func(context.Context, run.Incoming) (run.Handled, error) { panic("marker") })), Options{},
 		strings.NewReader(messageText("{}", sysOnly)))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.NotContains(t, log, "marker")
@@ -148,7 +166,8 @@ func TestTheReceiverIsToldTheInvocation(t *testing.T) {
 		require.Equal(t, run.Incoming{Body: []byte("x"), ID: "a", Count: 1, Invocation: invocationID}, d)
 		return run.Handled{}, nil
 	})) {
-		w, _ := invoke(t, f, Options{}, strings.NewReader(messageText("x", `{"MessageId":"\"a\"","DeliveryCount":"1"}`)))
+		w, _ := invoke(t, f, Options{},
+			strings.NewReader(messageText("x", `{"MessageId":"\"a\"","DeliveryCount":"1"}`)))
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Contains(t, w.Body.String(), "message: nothing done")
 	}
@@ -157,13 +176,18 @@ func TestTheReceiverIsToldTheInvocation(t *testing.T) {
 // Neither the body nor its properties are logged.
 func TestNothingOfAMessageIsLogged(t *testing.T) {
 	const marker = "payload-marker"
-	metadata := `{"MessageId":"\"` + marker + `\"","DeliveryCount":"` + marker + `","ApplicationProperties":{"` + marker + `":"` + marker + `"}}`
+	metadata := `{"MessageId":"\"` + marker + `\"","DeliveryCount":"` + marker + `","ApplicationProperties":{"` +
+		marker + `":"` + marker + `"}}`
 	for _, err := range []error{nil, fault.New(fault.Document, "op", "code", "reason")} {
-		w, log := invoke(t, BatchDeadLetter(receiver(func(context.Context, run.Incoming) (run.Handled, error) { return run.Handled{}, err })), Options{},
+		w, log := invoke(t,
+			BatchDeadLetter(receiver(func(context.Context, run.Incoming) (run.Handled, error) {
+				return run.Handled{}, err
+			})), Options{},
 			strings.NewReader(messageText(marker, metadata)))
 		require.NotContains(t, log+w.Body.String(), marker)
 	}
-	w, log := invoke(t, BatchDeadLetter(receiver(nil)), Options{}, strings.NewReader(`{"Data":{"`+marker+`":"`+marker+`"}}`))
+	w, log := invoke(t, BatchDeadLetter(receiver(nil)), Options{},
+		strings.NewReader(`{"Data":{"`+marker+`":"`+marker+`"}}`))
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.NotContains(t, log+w.Body.String(), marker)
 }
@@ -179,7 +203,11 @@ func TestAFailureOnADeadLetterQueueIsAnsweredSlowly(t *testing.T) {
 	} {
 		for _, f := range queueFunctions(r) {
 			var waited []time.Duration
-			invoke(t, f, Options{Now: clock, Wait: func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }},
+			invoke(t, f,
+				Options{Now: clock, Wait: func(_ context.Context, d time.Duration) error {
+					waited = append(waited, d)
+					return nil
+				}},
 				strings.NewReader(messageText("{}", sysOnly)))
 			if name != "success" && strings.HasSuffix(f.Name, "DeadLetter") {
 				require.Equal(t, []time.Duration{time.Minute}, waited, "%s: %s", f.Name, name)

@@ -48,8 +48,8 @@ type Invocation struct {
 }
 
 // Function handles one invocation. An error of scope dependency, or of the context, gives 503, so that the host sends
-// the payload again. Other errors are logged, and Mounted.LeaveToTimer decides their status. The reply's Fields are logged
-// in any case.
+// the payload again. Other errors are logged, and Mounted.LeaveToTimer decides their status. The reply's Fields are
+// logged in any case.
 type Function func(ctx context.Context, in Invocation) (Reply, error)
 
 // Mounted is a function of the host and its handler.
@@ -126,7 +126,8 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f, known := m.byName[name]
 	switch {
 	case name != "" && !known:
-		events.For(r.Context(), m.o.Log).Write(events.FunctionUnknown, events.Fields{Invocation: r.Header.Get(hostInvocation), HTTPStatus: http.StatusNotFound})
+		events.For(r.Context(), m.o.Log).Write(events.FunctionUnknown,
+			events.Fields{Invocation: r.Header.Get(hostInvocation), HTTPStatus: http.StatusNotFound})
 		sendError(w, http.StatusNotFound, errorDetail{Reason: "no such function", Known: m.names})
 	case r.Method != want:
 		w.Header().Set("Allow", want)
@@ -150,7 +151,8 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 	if status == http.StatusOK {
 		var encodeErr error
 		if body, encodeErr = reply.encode(); encodeErr != nil {
-			err, status, detail = encodeErr, http.StatusInternalServerError, errorDetail{Reason: "the reply could not be encoded"}
+			err, status, detail = encodeErr, http.StatusInternalServerError,
+				errorDetail{Reason: "the reply could not be encoded"}
 		}
 	}
 	m.tell(ctx, f, status, err, reply, begin)
@@ -185,7 +187,8 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 		return Reply{}, err
 	}
 	return f.Run(ctx, Invocation{
-		ID: r.Header.Get(hostInvocation), Elements: e.elements, Object: e.object, Message: e.message, RetryCount: e.retryCount, Received: begin,
+		ID: r.Header.Get(hostInvocation), Elements: e.elements, Object: e.object, Message: e.message,
+		RetryCount: e.retryCount, Received: begin,
 	})
 }
 
@@ -213,7 +216,8 @@ func statusOf(err error, leaveToTimer bool) (int, errorDetail) {
 func (m *mount) tell(ctx context.Context, mounted Mounted, status int, err error, reply Reply, begin time.Time) {
 	is, f := mounted.Event, reply.Fields
 	f.MS = m.o.Now().Sub(begin).Milliseconds()
-	if f.HTTPStatus == http.StatusInternalServerError { // an operator's call: the caller has the answer, and the alert needs the line
+	// an operator's call: the caller has the answer, and the alert needs the line
+	if f.HTTPStatus == http.StatusInternalServerError {
 		is = events.InvocationFailed
 	}
 	if err != nil {

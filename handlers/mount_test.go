@@ -68,7 +68,10 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 	}{
 		{"success", nil, 200, 200, "info"},
 		{"infrastructure", fault.New(fault.Infrastructure, "sqlite: apply", "14", "cannot open"), 503, 503, "warn"},
-		{"throttled", fmt.Errorf("x: %w", fault.New(fault.Throttled, "cosmos: patch", "429", "slow down")), 503, 503, "warn"},
+		{
+			"throttled",
+			fmt.Errorf("x: %w", fault.New(fault.Throttled, "cosmos: patch", "429", "slow down")), 503, 503, "warn",
+		},
 		{"quota", fault.New(fault.Quota, "sqlite: apply", "13", "disk full"), 503, 503, "warn"},
 		{"our own deadline", context.DeadlineExceeded, 503, 503, "warn"},
 		{"cancelled", fmt.Errorf("x: %w", context.Canceled), 503, 503, "warn"},
@@ -87,9 +90,12 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 			if w.Code == http.StatusServiceUnavailable {
 				require.Contains(t, w.Body.String(), `"reason":`)
 			}
-			another := Mounted{Name: "Web", Binding: "documents", Payload: Array, Event: events.CallAnswered, Run: func(context.Context, Invocation) (Reply, error) {
-				return Reply{}, c.err
-			}}
+			another := Mounted{
+				Name: "Web", Binding: "documents", Payload: Array, Event: events.CallAnswered,
+				Run: func(context.Context, Invocation) (Reply, error) {
+					return Reply{}, c.err
+				},
+			}
 			w, log = invoke(t, another, Options{}, batch())
 			require.Equal(t, c.another, w.Code)
 			require.NotContains(t, log+w.Body.String(), "marker", "the text of an unknown error may be anything")
@@ -105,7 +111,9 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 		{"payload-marker", "panic with a string"},
 		{errors.New("payload-marker"), "panic with a *errors.errorString"},
 	} {
-		w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { panic(c.value) })), Options{}, batch())
+		w, log := invoke(t,
+			CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { panic(c.value) })),
+			Options{}, batch())
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Contains(t, log, `"level":"error"`)
 		require.Contains(t, log, c.reason)
@@ -173,22 +181,28 @@ func (failing) Read([]byte) (int, error) { return 0, syscall.ECONNRESET }
 
 func TestTheLogLineCountsTheBatch(t *testing.T) {
 	report := commit.Report{
-		Documents: 3, Outcomes: map[string]int{"applied": 2, "retry_scheduled": 1}, Kinds: map[string]int{"document": 1},
-		SQLRequests: 4, SQL: 5 * time.Millisecond, Reads: 6, Writes: 7, Cosmos: 8 * time.Millisecond, Lag: 9 * time.Millisecond,
+		Documents: 3, Outcomes: map[string]int{"applied": 2, "retry_scheduled": 1},
+		Kinds:       map[string]int{"document": 1},
+		SQLRequests: 4, SQL: 5 * time.Millisecond, Reads: 6, Writes: 7, Cosmos: 8 * time.Millisecond,
+		Lag: 9 * time.Millisecond,
 	}
 	retry := `{"RetryContext":{"RetryCount":2}}`
-	w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { return report, nil })),
+	w, log := invoke(t,
+		CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) { return report, nil })),
 		Options{Now: clock}, strings.NewReader(cosmosBody(`[]`, retry)))
-	require.JSONEq(t, `{"level":"info","event":"batch_committed","function":"CommitResults","invocation":"`+invocationID+`",
+	require.JSONEq(t,
+		`{"level":"info","event":"batch_committed","function":"CommitResults","invocation":"`+invocationID+`",
 		"documents":3,"outcomes":{"applied":2,"retry_scheduled":1},"kinds":{"document":1},"retry_count":2,"lag_ms":9,
 		"sql_requests":4,"sql_ms":5,"cosmos_reads":6,"cosmos_writes":7,"cosmos_ms":8,"message":"a batch of the feed is done"}`, log)
-	require.JSONEq(t, `{"Outputs":{},"Logs":["3 documents: 2 applied, 1 retry_scheduled"],"ReturnValue":null}`, w.Body.String())
+	require.JSONEq(t,
+		`{"Outputs":{},"Logs":["3 documents: 2 applied, 1 retry_scheduled"],"ReturnValue":null}`, w.Body.String())
 }
 
 func TestHealthSays503UntilReady(t *testing.T) {
 	report := HealthReport{Status: "live", Version: "v1", Since: clock(), Problems: []string{"SYS_NAME: wrong"}}
 	status := func() string {
-		w, _ := invoke(t, Health(func() HealthReport { return report }), Options{}, strings.NewReader(`{"Data":{"req":{}},"Metadata":{}}`))
+		w, _ := invoke(t, Health(func() HealthReport { return report }), Options{},
+			strings.NewReader(`{"Data":{"req":{}},"Metadata":{}}`))
 		require.Equal(t, http.StatusOK, w.Code, "the invocation itself is a success")
 		var reply struct{ Outputs struct{ Res wireHTTP } }
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
@@ -210,8 +224,14 @@ func TestOnlyHarmlessCausesAreRepeated(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fault.Wrap(fault.Infrastructure, "cosmos: read", "refused", "nobody listens", refused), "cosmos: read: nobody listens: dial tcp: connection refused"},
-		{fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "not allowed", errors.New(secret)), "cosmos: read: not allowed: *errors.errorString"},
+		{
+			fault.Wrap(fault.Infrastructure, "cosmos: read", "refused", "nobody listens", refused),
+			"cosmos: read: nobody listens: dial tcp: connection refused",
+		},
+		{
+			fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "not allowed", errors.New(secret)),
+			"cosmos: read: not allowed: *errors.errorString",
+		},
 		{fmt.Errorf("%s: %w", secret, errors.New(secret)), "*errors.errorString"},
 		{fmt.Errorf("%s: %w", secret, syscall.ENOSPC), "no space left on device"},
 		{fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), "context deadline exceeded"},
@@ -233,7 +253,9 @@ func TestNothingOfThePayloadIsLogged(t *testing.T) {
 		"bad retry":     cosmosBody(`[]`, `{"RetryContext":"`+marker+`"}`),
 	}
 	for name, body := range bodies {
-		for _, err := range []error{nil, errors.New(marker), fault.Wrap(fault.Document, "op", "code", "reason", errors.New(marker))} {
+		for _, err := range []error{
+			nil, errors.New(marker), fault.Wrap(fault.Document, "op", "code", "reason", errors.New(marker)),
+		} {
 			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) {
 				return commit.Report{}, err
 			})), Options{}, strings.NewReader(body))
@@ -289,8 +311,10 @@ func TestOfANameThatOccursTwiceTheLastCounts(t *testing.T) {
 
 func TestTextBehindAValueIsRefused(t *testing.T) {
 	for _, body := range []string{
-		`{"Data":{"documents":[]}} x`, `{"Data":{"documents":[]}}{}`, `{"Data":{"documents":[]}}}`, `{"Data":{"documents":[]}},`,
-		`{"Data":{"documents":"[] x"}}`, `{"Data":{"documents":"[][]"}}`, `{"Data":{"documents":"[]]"}}`, `{"Data":{"documents":"\"[]\" x"}}`,
+		`{"Data":{"documents":[]}} x`, `{"Data":{"documents":[]}}{}`, `{"Data":{"documents":[]}}}`,
+		`{"Data":{"documents":[]}},`,
+		`{"Data":{"documents":"[] x"}}`, `{"Data":{"documents":"[][]"}}`, `{"Data":{"documents":"[]]"}}`,
+		`{"Data":{"documents":"\"[]\" x"}}`,
 	} {
 		_, err := decode([]byte(body), "documents", Array)
 		var p *PayloadError

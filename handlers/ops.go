@@ -25,8 +25,8 @@ func Ops(open func(context.Context) (*ops.Ops, error)) Mounted {
 }
 
 // operators serves the table of calls (internal/opsapi) over one function. Every body is a JSON object: a result, or an
-// opsapi.Problem with status 400 (invalid request), 401, 403 (role), 404, 405, 409 (the state does not allow it), 415, 500
-// or 503 (a dependency fails).
+// opsapi.Problem with status 400 (invalid request), 401, 403 (role), 404, 405, 409 (the state does not allow it), 415,
+// 500 or 503 (a dependency fails).
 type operators struct {
 	name string
 	// route is the function's route in an address; prefix is what follows it before a row's path.
@@ -47,7 +47,8 @@ func (f operators) mounted() Mounted {
 				return Reply{}, err
 			}
 			body, err := f.serve(ctx, &request)
-			note := events.Fields{Method: methodOf(request.Method), Call: request.call, HTTPStatus: http.StatusOK} // without the caller's texts
+			// without the caller's texts
+			note := events.Fields{Method: methodOf(request.Method), Call: request.call, HTTPStatus: http.StatusOK}
 			reply := &HTTPReply{Status: http.StatusOK, Body: body}
 			if err != nil {
 				p := problem(err)
@@ -55,7 +56,9 @@ func (f operators) mounted() Mounted {
 				if p.Kind != opsapi.KindRequest {
 					note.Reason = p.Detail
 				}
-				reply = &HTTPReply{Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType}}
+				reply = &HTTPReply{
+					Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType},
+				}
 				if p.Status == http.StatusMethodNotAllowed {
 					reply.Headers["Allow"] = strings.Join(p.Known, ", ")
 				}
@@ -163,7 +166,8 @@ func (r *opsRequest) row() (opsapi.Row, error) {
 		return opsapi.Row{}, &httpError{http.StatusNotFound, "no such path", slices.Sorted(maps.Keys(paths))}
 	}
 	slices.Sort(methods)
-	return opsapi.Row{}, &httpError{http.StatusMethodNotAllowed, r.path + " takes " + strings.Join(methods, " and ") + " only", methods}
+	return opsapi.Row{},
+		&httpError{http.StatusMethodNotAllowed, r.path + " takes " + strings.Join(methods, " and ") + " only", methods}
 }
 
 // body returns the text of an action's body.
@@ -172,7 +176,11 @@ func (r *opsRequest) body(method string) ([]byte, error) {
 		return nil, nil
 	}
 	if media, ok := r.media(); !ok {
-		return nil, &httpError{http.StatusUnsupportedMediaType, "the body: expected Content-Type application/json, found " + strconv.Quote(media), nil}
+		return nil,
+			&httpError{
+				http.StatusUnsupportedMediaType,
+				"the body: expected Content-Type application/json, found " + strconv.Quote(media), nil,
+			}
 	}
 	var inner string
 	if json.Unmarshal(r.Body, &inner) == nil {
@@ -219,7 +227,9 @@ func problem(err error) opsapi.Problem {
 	case errors.As(err, &denied):
 		p.Status, p.Detail, p.Code = http.StatusForbidden, denied.Error(), "denied"
 	case errors.As(err, &request):
-		p.Status = map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal]
+		p.Status = map[ops.Refusal]int{
+			ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict,
+		}[request.Refusal]
 		p.Detail, p.Code = request.Message, string(request.Refusal)
 	default:
 		status, detail := statusOf(err, false)

@@ -36,26 +36,36 @@ const (
 func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 	t.Helper()
 	docs, sink, store := inmem.NewDocuments(clock), inmem.NewSink(), inmem.NewRunStore(clock, "web")
-	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+failedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
+	require.NoError(t,
+		docs.Put(
+			json.RawMessage(`{"id":"`+failedID+
+				`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
-	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
+	flow := breaker.New(inmem.NewControl(),
+		breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
 	executor := run.NewExecutor(run.Ports{
 		Store: store, Finder: docs, Documents: docs, Breaker: flow,
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
-	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
-	evidence, folder := inmem.NewEvidenceOn(clock), commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, 0)
+	}, run.Options{SysName: "web", Now: clock, Wait: func(context.Context, time.Duration) error {
+		return context.Canceled
+	}})
+	evidence, folder := inmem.NewEvidenceOn(clock),
+		commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, 0)
 	for _, name := range []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata} {
 		require.NoError(t, evidence.Keep(t.Context(), folder+"/"+name, []byte("{}")))
 	}
-	keepEvidence(t, evidence, `{"id":"`+deletedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2}}`)
+	keepEvidence(t, evidence,
+		`{"id":"`+deletedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2}}`)
 	return ops.New(ops.Ports{
-		Creator: docs, Documents: docs, Finder: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Counts: &inmem.Counts{},
+		Creator: docs, Documents: docs, Finder: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil),
+		Counts:      &inmem.Counts{},
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
-				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(nil),
-				Check: func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
+				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor,
+				Findings: store.Findings(nil),
+				Check:    func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},
@@ -73,7 +83,10 @@ func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
 	require.NoError(t, err)
 	metadata, err := json.Marshal(commit.PoisonMetadata{DocumentID: doc.ID, HashVersion: invoice.HashVersion})
 	require.NoError(t, err)
-	for name, content := range map[string]string{commit.EvidenceOriginal: original, commit.EvidenceError: string(failed), commit.EvidenceMetadata: string(metadata)} {
+	for name, content := range map[string]string{
+		commit.EvidenceOriginal: original, commit.EvidenceError: string(failed),
+		commit.EvidenceMetadata: string(metadata),
+	} {
 		require.NoError(t, evidence.Keep(t.Context(), commit.EvidenceFolder(doc, 0)+"/"+name, []byte(content)))
 	}
 }
@@ -95,7 +108,8 @@ func opened(o *ops.Ops) func(context.Context) (*ops.Ops, error) {
 
 // signedInUI is Ui with the platform's authentication.
 func signedInUI(o *ops.Ops) Mounted {
-	return UI(opened(o), ui.New(ui.Options{SysName: "web", Mode: "live", Now: clock}), UIAccess{SignIn: true, Origin: "https://operators.example.com"})
+	return UI(opened(o), ui.New(ui.Options{SysName: "web", Mode: "live", Now: clock}),
+		UIAccess{SignIn: true, Origin: "https://operators.example.com"})
 }
 
 // keyed is the host's identity of a function key.
@@ -130,7 +144,8 @@ func (c opsCall) object(t testing.TB, route string) string {
 		headers[name] = []string{value}
 	}
 	req := map[string]any{
-		"Url": "https://app.azurewebsites.net/api/" + route + "/" + c.path, "Method": c.method, "Query": values, "Headers": headers,
+		"Url": "https://app.azurewebsites.net/api/" + route + "/" + c.path, "Method": c.method,
+		"Query": values, "Headers": headers,
 		"Identities": json.RawMessage("[" + c.identities + "]"),
 	}
 	if !c.noParams {
@@ -162,7 +177,8 @@ func (c opsCall) call(t testing.TB, f Mounted) called {
 	var out bytes.Buffer
 	h := Mount([]Mounted{f}, Options{Log: zerolog.New(&out), Now: clock})
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
+	h.ServeHTTP(w,
+		httptest.NewRequest(http.MethodPost, "/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
 	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s %s", w.Body, out.String())
 	var reply struct {
 		Outputs struct {
@@ -183,7 +199,9 @@ func TestACallThatFailsIsLoggedWithItsReason(t *testing.T) {
 		`"level":"error","event":"invocation_failed".*"kind":"internal","code":"unclassified","reason":"\*errors.errorString","http_status":500.*"call":"status.get"`: errors.New("key-marker"),
 		`"level":"info","event":"call_answered".*"kind":"infrastructure","code":"refused","reason":"test: nobody listens","http_status":503.*"call":"status.get"`:     fault.New(fault.Infrastructure, "test", "refused", "nobody listens"),
 	} {
-		got := opsCall{method: http.MethodGet, path: "v1/status"}.call(t, Ops(func(context.Context) (*ops.Ops, error) { return nil, err }))
+		got := opsCall{
+			method: http.MethodGet, path: "v1/status",
+		}.call(t, Ops(func(context.Context) (*ops.Ops, error) { return nil, err }))
 		require.Regexp(t, event, got.log)
 		require.NotContains(t, got.log+got.Body, "key-marker")
 	}
@@ -202,12 +220,19 @@ func TestOpsServesEachCall(t *testing.T) {
 		return answer
 	}
 	require.Equal(t, "web", run(opsCall{method: "GET", path: "v1/Status/", noParams: true})["sys_name"])
-	require.Equal(t, "failed", run(opsCall{method: "GET", path: "v1/documents/why?code=key-marker&id=" + url.QueryEscape(failedID)})["status"])
-	started := run(opsCall{method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, media: "application/vnd.x+json", identities: keyed("ann")})
+	require.Equal(t, "failed",
+		run(opsCall{method: "GET", path: "v1/documents/why?code=key-marker&id=" + url.QueryEscape(failedID)})["status"])
+	started := run(
+		opsCall{
+			method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`,
+			media: "application/vnd.x+json", identities: keyed("ann"),
+		})
 	require.Len(t, run(opsCall{method: "GET", path: "v1/runs?limit=3"})["runs"], 1)
 	id := started["run"].(string)
 	require.Equal(t, "running", run(opsCall{method: "GET", path: "v1/runs/progress?run=" + id})["status"])
-	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,deferred&run=" + id})["items"], "a list is never null")
+	require.Equal(t, []any{},
+		run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,deferred&run=" + id})["items"],
+		"a list is never null")
 	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/batches"})["batches"])
 	run(opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`})
 	run(opsCall{method: "POST", path: "v1/flow/resume", body: `{"why":"w","force":true}`})
@@ -225,32 +250,92 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		status string
 		says   string
 	}{
-		"another path":             {opsCall{method: "GET", path: "v1/content-marker"}, "404", `"known":["audits","batches",`},
-		"another version":          {opsCall{method: "GET", path: "v2/status"}, "404", "no such path"},
-		"no path":                  {opsCall{method: "GET", path: ""}, "404", "no such path"},
-		"GET to act":               {opsCall{method: "GET", path: "v1/flow/pause"}, "405", "flow/pause takes POST only"},
-		"POST to ask":              {opsCall{method: "POST", path: "v1/status", body: "{}"}, "405", "takes GET only"},
-		"DELETE":                   {opsCall{method: "DELETE", path: "v1/runs"}, "405", "takes GET and POST only"},
-		"no body":                  {opsCall{method: "POST", path: "v1/flow/pause"}, "400", "found nothing"},
-		"no JSON":                  {opsCall{method: "POST", path: "v1/flow/pause", body: "{content-marker"}, "400", "found text that is not JSON"},
-		"cut off":                  {opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"`}, "400", "found text that is not JSON"},
-		"a list":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `[]`}, "400", "expected a JSON object, found something else"},
-		"null":                     {opsCall{method: "POST", path: "v1/flow/pause", body: `null`}, "400", "expected a JSON object, found something else"},
-		"who asks":                 {opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`}, "400", "by: unknown member of flow.pause; known: why"},
-		"an unknown name":          {opsCall{method: "POST", path: "v1/runs", body: `{"al":true}`}, "400", "al: unknown member of run.start; known: kind, ids, since,"},
-		"another type":             {opsCall{method: "POST", path: "v1/runs", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
-		"no time":                  {opsCall{method: "POST", path: "v1/runs", body: `{"since":"yesterday"}`}, "400", "expected times such as"},
-		"two objects":              {opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"}{}`}, "400", "more behind it"},
-		"bytes":                    {opsCall{method: "POST", path: "v1/flow/pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
-		"a form":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `why=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
-		"an unknown parameter":     {opsCall{method: "GET", path: "v1/runs?limt=1"}, "400", "limt: unknown parameter of run.list; known: limit, page"},
-		"one where there are none": {opsCall{method: "GET", path: "v1/openapi.json?all=1"}, "400", "all: unknown parameter of api.show; known: none"},
-		"one of an action":         {opsCall{method: "POST", path: "v1/flow/pause?why=w", body: "{}"}, "400", "why: flow.pause takes its parameters in the body"},
-		"no limit":                 {opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number"},
-		"a negative limit":         {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},
-		"not all and not some":     {opsCall{method: "GET", path: "v1/audits?all=some"}, "400", "all: expected true or false"},
-		"nothing for a value":      {opsCall{method: "GET", path: "v1/batches?status="}, "400", "status: expected a value, found nothing"},
-		"no run":                   {opsCall{method: "GET", path: "v1/runs/progress"}, "400", "run: expected the id of a run"},
+		"another path": {
+			opsCall{method: "GET", path: "v1/content-marker"}, "404", `"known":["audits","batches",`,
+		},
+		"another version": {opsCall{method: "GET", path: "v2/status"}, "404", "no such path"},
+		"no path":         {opsCall{method: "GET", path: ""}, "404", "no such path"},
+		"GET to act": {
+			opsCall{method: "GET", path: "v1/flow/pause"}, "405", "flow/pause takes POST only",
+		},
+		"POST to ask": {opsCall{method: "POST", path: "v1/status", body: "{}"}, "405", "takes GET only"},
+		"DELETE":      {opsCall{method: "DELETE", path: "v1/runs"}, "405", "takes GET and POST only"},
+		"no body":     {opsCall{method: "POST", path: "v1/flow/pause"}, "400", "found nothing"},
+		"no JSON": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: "{content-marker"},
+			"400",
+			"found text that is not JSON",
+		},
+		"cut off": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"`}, "400", "found text that is not JSON",
+		},
+		"a list": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `[]`},
+			"400",
+			"expected a JSON object, found something else",
+		},
+		"null": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `null`},
+			"400",
+			"expected a JSON object, found something else",
+		},
+		"who asks": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`},
+			"400",
+			"by: unknown member of flow.pause; known: why",
+		},
+		"an unknown name": {
+			opsCall{method: "POST", path: "v1/runs", body: `{"al":true}`},
+			"400",
+			"al: unknown member of run.start; known: kind, ids, since,",
+		},
+		"another type": {
+			opsCall{method: "POST", path: "v1/runs", body: `{"all":"yes"}`},
+			"400",
+			"all: expected a bool, found a string",
+		},
+		"no time": {
+			opsCall{method: "POST", path: "v1/runs", body: `{"since":"yesterday"}`}, "400", "expected times such as",
+		},
+		"two objects": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"}{}`}, "400", "more behind it",
+		},
+		"bytes": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"},
+			"415", "application/octet-stream",
+		},
+		"a form": {
+			opsCall{method: "POST", path: "v1/flow/pause", body: `why=b`, media: "application/x-www-form-urlencoded"},
+			"415", "application/json",
+		},
+		"an unknown parameter": {
+			opsCall{method: "GET", path: "v1/runs?limt=1"},
+			"400",
+			"limt: unknown parameter of run.list; known: limit, page",
+		},
+		"one where there are none": {
+			opsCall{method: "GET", path: "v1/openapi.json?all=1"},
+			"400",
+			"all: unknown parameter of api.show; known: none",
+		},
+		"one of an action": {
+			opsCall{method: "POST", path: "v1/flow/pause?why=w", body: "{}"},
+			"400",
+			"why: flow.pause takes its parameters in the body",
+		},
+		"no limit": {
+			opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number",
+		},
+		"a negative limit": {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},
+		"not all and not some": {
+			opsCall{method: "GET", path: "v1/audits?all=some"}, "400", "all: expected true or false",
+		},
+		"nothing for a value": {
+			opsCall{method: "GET", path: "v1/batches?status="}, "400", "status: expected a value, found nothing",
+		},
+		"no run": {
+			opsCall{method: "GET", path: "v1/runs/progress"}, "400", "run: expected the id of a run",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, store := operated(t)
@@ -275,9 +360,11 @@ func TestAKeyHasARole(t *testing.T) {
 	o, store := operated(t)
 	principal := `{"AuthenticationType":"aad","IsAuthenticated":true,"RoleClaimType":"roles","Claims":[{"Type":"roles","Value":"Operator"}]}`
 	for name, c := range map[string]struct{ identities, reads, acts string }{
-		"default":           {keyed("default"), "200", "200"},
-		"master":            {keyed("master"), "200", "200"},
-		"a tool without":    {`{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[]}`, "200", "200"},
+		"default": {keyed("default"), "200", "200"},
+		"master":  {keyed("master"), "200", "200"},
+		"a tool without": {
+			`{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[]}`, "200", "200",
+		},
 		"reader":            {keyed("reader"), "200", "403"},
 		"a reader's":        {keyed("Reader-monitor"), "200", "403"},
 		"nobody":            {`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401"},
@@ -289,7 +376,9 @@ func TestAKeyHasARole(t *testing.T) {
 		got := opsCall{method: "GET", path: "v1/status", identities: c.identities}.call(t, Ops(opened(o)))
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
 		before := len(store.Audits())
-		got = opsCall{method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities}.call(t, Ops(opened(o)))
+		got = opsCall{
+			method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities,
+		}.call(t, Ops(opened(o)))
 		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
 		require.Equal(t, c.acts == "200", len(store.Audits()) > before, name)
 	}
@@ -301,19 +390,38 @@ func TestOpsMapsErrors(t *testing.T) {
 		status string
 		says   []string
 	}{
-		"usage":          {&ops.RequestError{Refusal: ops.Usage, Message: "why: missing"}, "400", []string{`"kind":"request"`, `"code":"usage"`, "why: missing", `"title":"Bad Request"`}},
-		"not found":      {&ops.RequestError{Refusal: ops.NotFound, Message: "nobody"}, "404", []string{`"code":"not_found"`}},
-		"conflict":       {&ops.RequestError{Refusal: ops.Conflict, Message: "committed"}, "409", []string{`"code":"conflict"`}},
-		"infrastructure": {fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "refused", errors.New("key-marker")), "503", []string{`"kind":"infrastructure"`, `"code":"401"`, "refused"}},
-		"flow":           {fault.New(fault.Infrastructure, "breaker", breaker.CodeOpen, "stopped since then"), "503", []string{`"code":"breaker_open"`, "stopped since then"}},
-		"contention":     {fault.New(fault.Contention, "breaker", "412", "try again"), "409", []string{`"kind":"contention"`}},
-		"deadline":       {context.DeadlineExceeded, "503", []string{`"code":"deadline"`}},
-		"internal":       {fault.New(fault.Internal, "x", fault.CodeBug, "cannot be"), "500", []string{`"kind":"internal"`}},
-		"unclassified":   {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},
+		"usage": {
+			&ops.RequestError{Refusal: ops.Usage, Message: "why: missing"}, "400",
+			[]string{`"kind":"request"`, `"code":"usage"`, "why: missing", `"title":"Bad Request"`},
+		},
+		"not found": {
+			&ops.RequestError{Refusal: ops.NotFound, Message: "nobody"}, "404", []string{`"code":"not_found"`},
+		},
+		"conflict": {
+			&ops.RequestError{Refusal: ops.Conflict, Message: "committed"}, "409", []string{`"code":"conflict"`},
+		},
+		"infrastructure": {
+			fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "refused", errors.New("key-marker")), "503",
+			[]string{`"kind":"infrastructure"`, `"code":"401"`, "refused"},
+		},
+		"flow": {
+			fault.New(fault.Infrastructure, "breaker", breaker.CodeOpen, "stopped since then"), "503",
+			[]string{`"code":"breaker_open"`, "stopped since then"},
+		},
+		"contention": {
+			fault.New(fault.Contention, "breaker", "412", "try again"), "409", []string{`"kind":"contention"`},
+		},
+		"deadline": {context.DeadlineExceeded, "503", []string{`"code":"deadline"`}},
+		"internal": {
+			fault.New(fault.Internal, "x", fault.CodeBug, "cannot be"), "500", []string{`"kind":"internal"`},
+		},
+		"unclassified": {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := func(context.Context) (*ops.Ops, error) { return nil, c.err }
-			for _, call := range []opsCall{{method: "GET", path: "v1/runs"}, {method: "POST", path: "v1/runs/cancel", body: `{}`}} {
+			for _, call := range []opsCall{
+				{method: "GET", path: "v1/runs"}, {method: "POST", path: "v1/runs/cancel", body: `{}`},
+			} {
 				got := call.call(t, Ops(fails))
 				require.Equal(t, c.status, got.Status, got.Body)
 				for _, says := range c.says {
@@ -328,7 +436,10 @@ func TestOpsMapsErrors(t *testing.T) {
 
 // person is the host's identity of somebody who signed in.
 func person(claims ...string) string {
-	id := map[string]any{"AuthenticationType": "aad", "IsAuthenticated": true, "RoleClaimType": "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"}
+	id := map[string]any{
+		"AuthenticationType": "aad", "IsAuthenticated": true,
+		"RoleClaimType": "http://schemas.microsoft.com/ws/2008/06/identity/claims/role",
+	}
 	var all []map[string]string
 	for i := 0; i < len(claims); i += 2 {
 		all = append(all, map[string]string{"Type": claims[i], "Value": claims[i+1]})
@@ -347,19 +458,32 @@ func TestAPersonHasARole(t *testing.T) {
 		identities        string
 		reads, acts, says string
 	}{
-		"an operator":            {as("roles", "Operator"), "200", "200", ""},
-		"by another type":        {as("http://schemas.microsoft.com/ws/2008/06/identity/claims/role", "Operator"), "200", "200", ""},
-		"a reader":               {as("roles", "Reader"), "200", "403", "ann@example.com (1-2-3) has the role Reader; run.start requires Operator"},
-		"both, in any order":     {as("role", "Operator", "role", "Reader"), "200", "200", ""},
-		"no role":                {as(), "403", "403", "ann@example.com (1-2-3) has no role in this app"},
-		"another role":           {as("roles", "operator", "roles", "Admin", "groups", "Operator"), "403", "403", "has no role"},
-		"no name":                {person("roles", "Operator"), "403", "403", "names nobody"},
-		"an app":                 {person("azp", "client-1", "oid", "4-5-6", "roles", "Operator"), "200", "200", ""},
-		"nobody":                 {`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401", "sign in first"},
-		"nothing":                {`null`, "401", "401", "sign in first"},
-		"a key":                  {keyed("default"), "401", "401", "sign in first"},
-		"another provider":       {strings.Replace(as("roles", "Operator"), `"aad"`, `"github"`, 1), "401", "401", "sign in first"},
-		"not authenticated":      {strings.Replace(as("roles", "Operator"), "true", "false", 1), "401", "401", "sign in first"},
+		"an operator": {as("roles", "Operator"), "200", "200", ""},
+		"by another type": {
+			as("http://schemas.microsoft.com/ws/2008/06/identity/claims/role", "Operator"), "200", "200", "",
+		},
+		"a reader": {
+			as("roles", "Reader"), "200", "403",
+			"ann@example.com (1-2-3) has the role Reader; run.start requires Operator",
+		},
+		"both, in any order": {as("role", "Operator", "role", "Reader"), "200", "200", ""},
+		"no role":            {as(), "403", "403", "ann@example.com (1-2-3) has no role in this app"},
+		"another role": {
+			as("roles", "operator", "roles", "Admin", "groups", "Operator"), "403", "403", "has no role",
+		},
+		"no name": {person("roles", "Operator"), "403", "403", "names nobody"},
+		"an app":  {person("azp", "client-1", "oid", "4-5-6", "roles", "Operator"), "200", "200", ""},
+		"nobody": {
+			`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401", "sign in first",
+		},
+		"nothing": {`null`, "401", "401", "sign in first"},
+		"a key":   {keyed("default"), "401", "401", "sign in first"},
+		"another provider": {
+			strings.Replace(as("roles", "Operator"), `"aad"`, `"github"`, 1), "401", "401", "sign in first",
+		},
+		"not authenticated": {
+			strings.Replace(as("roles", "Operator"), "true", "false", 1), "401", "401", "sign in first",
+		},
 		"a reader with a key":    {as("roles", "Reader") + "," + keyed("default"), "200", "403", "has the role Reader"},
 		"an operator with a key": {as("roles", "Operator") + "," + keyed("reader"), "200", "200", ""},
 	} {
@@ -367,8 +491,9 @@ func TestAPersonHasARole(t *testing.T) {
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
 		before := len(store.Audits())
 		act := opsCall{
-			method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities,
-			headers: map[string]string{"Sec-Fetch-Site": "same-origin"},
+			method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`,
+			identities: c.identities,
+			headers:    map[string]string{"Sec-Fetch-Site": "same-origin"},
 		}
 		got = act.call(t, signedInUI(o))
 		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
@@ -399,15 +524,20 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 		"another site":            {map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil"}, "403"},
 		"another app of the host": {map[string]string{"Sec-Fetch-Site": "same-site"}, "403"},
 		"a typed address":         {map[string]string{"Sec-Fetch-Site": "none"}, "403"},
-		"with a token even":       {map[string]string{"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer x"}, "403"},
-		"an old browser":          {map[string]string{"Origin": "https://operators.example.com"}, "200"},
-		"an old browser, evil":    {map[string]string{"Origin": "https://evil"}, "403"},
-		"a token from elsewhere":  {map[string]string{"Origin": "https://evil", "Authorization": "Bearer x"}, "403"},
-		"an opaque origin":        {map[string]string{"Origin": "null"}, "403"},
-		"nothing":                 {nil, "403"},
+		"with a token even": {
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer x"}, "403",
+		},
+		"an old browser":         {map[string]string{"Origin": "https://operators.example.com"}, "200"},
+		"an old browser, evil":   {map[string]string{"Origin": "https://evil"}, "403"},
+		"a token from elsewhere": {map[string]string{"Origin": "https://evil", "Authorization": "Bearer x"}, "403"},
+		"an opaque origin":       {map[string]string{"Origin": "null"}, "403"},
+		"nothing":                {nil, "403"},
 	} {
 		before := len(store.Audits())
-		call := opsCall{method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: ann, headers: c.headers}
+		call := opsCall{
+			method: "POST", path: "api/v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`,
+			identities: ann, headers: c.headers,
+		}
 		got := call.call(t, signedInUI(o))
 		require.Equal(t, c.status, got.Status, "%s: %s", name, got.Body)
 		require.Equal(t, c.status == "200", len(store.Audits()) > before, name)

@@ -43,8 +43,8 @@ const (
 	quotedID, quotedLine = "2025-12-17 10:30:00.000000-06:00-0001-3", 3
 )
 
-// planted are the use cases over documents and lines with the planted values: one document is committed and a person edited its line, so
-// that a comparison has a finding; two have failed, one of them in a run and with evidence.
+// planted are the use cases over documents and lines with the planted values: one document is committed and a person
+// edited its line, so that a comparison has a finding; two have failed, one of them in a run and with evidence.
 type planted struct {
 	*ops.Ops
 	run     string
@@ -55,9 +55,14 @@ func plant(t *testing.T) planted {
 	t.Helper()
 	now := time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC)
 	at := func() time.Time { return now }
-	docs, sink, store, evidence := inmem.NewDocuments(at), inmem.NewSink(), inmem.NewRunStore(at, "web"), inmem.NewEvidenceOn(at)
+	docs, sink, store, evidence := inmem.NewDocuments(at), inmem.NewSink(),
+		inmem.NewRunStore(at, "web"), inmem.NewEvidenceOn(at)
 	document := func(id string, line int64, manufacturer, unspsc, state string) {
-		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web","id":"r-1"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		require.NoError(t,
+			docs.Put(
+				json.RawMessage(
+					fmt.Sprintf(
+						`{"id":%q,"request_details":{"sys_name":"web","id":"r-1"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 			"process_output":{"manufacturer_name":%q,"part_number":"4","unspsc":%q,"invoice_line_status":"RC-AI"},"sql_writer":%s}`, id, line, manufacturer, unspsc, state))))
 	}
 	column := func(line int64, value string) {
@@ -78,17 +83,24 @@ func plant(t *testing.T) planted {
 		"last_error_at":"2025-12-18 09:00:00.000000-06:00","error":"@","final_error":"@","attempts":[{"at":"2025-12-18 09:00:00.000000-06:00","kind":"document","code":"2628","error":"@"}]}`
 	document(quotedID, quotedLine, "M", "39131711", strings.ReplaceAll(quoted, "@", "found "+quotedValue))
 
-	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: at})
-	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow, Evidence: evidence, Container: "docs", AppVersion: "v1", Now: at})
+	flow := breaker.New(inmem.NewControl(),
+		breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: at})
+	committer := commit.NewCommit(docs, sink,
+		commit.Options{SysName: "web", Breaker: flow, Evidence: evidence, Container: "docs", AppVersion: "v1", Now: at})
 	ports := run.Ports{Store: store, Finder: docs, Documents: docs, Breaker: flow, Commit: committer}
-	executor := run.NewExecutor(ports, run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }})
+	executor := run.NewExecutor(ports,
+		run.Options{SysName: "web", Now: at, Wait: func(_ context.Context, d time.Duration) error {
+			now = now.Add(d)
+			return nil
+		}})
 	o := ops.New(ops.Ports{
 		Documents: docs, Finder: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Counts: &inmem.Counts{},
 		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}}, Evidence: evidence, Creator: docs,
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
-				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor, Findings: store.Findings(sink),
-				Check: func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
+				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor,
+				Findings: store.Findings(sink),
+				Check:    func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},
@@ -96,10 +108,13 @@ func plant(t *testing.T) planted {
 		},
 	}, ops.Options{SysName: "web", Now: at})
 
-	// The bad document fails in a run, and often enough for evidence. Another document is applied after each failure, so that it counts.
+	// The bad document fails in a run, and often enough for evidence. Another document is applied after each failure,
+	// so that it counts.
 	ctx, p := ops.WithActor(t.Context(), "Ann"), planted{Ops: o}
 	execute := func(r run.Run) {
-		require.NoError(t, store.StartRun(ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "w", Run: r.ID}))
+		require.NoError(t,
+			store.StartRun(ctx, r,
+				run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "w", Run: r.ID}))
 		_, err := executor.Execute(ctx, r.ID)
 		require.NoError(t, err)
 	}
@@ -143,14 +158,17 @@ func (p planted) asked() map[string][]string {
 	return map[string][]string{
 		"status.get":    {"status", "status?day=true"},
 		"document.list": {"documents", "documents?line=2", "documents?request=r-1", "documents?status=failed"},
-		"document.why":  {"documents/why?id=" + bad, "documents/why?id=" + good, "documents/why?id=" + quoted, "documents/why?line=2"},
+		"document.why": {
+			"documents/why?id=" + bad, "documents/why?id=" + good, "documents/why?id=" + quoted, "documents/why?line=2",
+		},
 		"document.diff": {"documents/diff?ids=" + bad, "documents/diff?ids=" + good + "," + quoted},
 		"run.list":      {"runs"}, "run.show": {"runs/progress?run=" + p.run}, "run.items": {"runs/items?run=" + p.run},
 		"batch.list":    {"batches", "batches?run=" + p.run, "batches?batch=" + p.run + "/1"},
 		"finding.list":  {"findings", "findings?classes=edited", "findings?finding=" + url.QueryEscape(p.finding)},
 		"evidence.show": {"evidence/detail?id=" + bad},
 		"evidence.get":  {"evidence/content?id=" + bad, "evidence/content?file=error.json&id=" + bad},
-		"audit.list":    {"audits?all=true&limit=1000"}, "report.show": {"reports", "reports?name=runs"}, "api.show": {"openapi.json"},
+		"audit.list":    {"audits?all=true&limit=1000"}, "report.show": {"reports", "reports?name=runs"},
+		"api.show": {"openapi.json"},
 	}
 }
 
@@ -182,7 +200,9 @@ func linksOf(body string) (paths []string) {
 func TestADocumentsAnswerIsTwoClicksFromTheOverview(t *testing.T) {
 	p := plant(t)
 	open := func(path string) string {
-		return opsCall{method: http.MethodGet, path: path, identities: person("name", "Ann", "roles", "Reader")}.call(t, signedInUI(p.Ops)).Body
+		return opsCall{
+			method: http.MethodGet, path: path, identities: person("name", "Ann", "roles", "Reader"),
+		}.call(t, signedInUI(p.Ops)).Body
 	}
 	clicks := map[string]int{}
 	for _, first := range linksOf(open("")) {
@@ -193,15 +213,18 @@ func TestADocumentsAnswerIsTwoClicksFromTheOverview(t *testing.T) {
 			}
 		}
 	}
-	for id, says := range map[string]string{badID: "process_output.unspsc: expected text of at most 10 characters", quotedID: "after 5 of 5 retries: document 2628"} {
+	for id, says := range map[string]string{
+		badID:    "process_output.unspsc: expected text of at most 10 characters",
+		quotedID: "after 5 of 5 retries: document 2628",
+	} {
 		path := "document?id=" + url.QueryEscape(id)
 		require.NotZero(t, clicks[path], "%s: more than two clicks from the overview", id)
 		require.Contains(t, open(path), says, id)
 	}
 }
 
-// A reader sees no value of a document or of a row: in no answer of a call and on no page. An operator sees them, which shows that they are
-// there to be seen.
+// A reader sees no value of a document or of a row: in no answer of a call and on no page. An operator sees them, which
+// shows that they are there to be seen.
 func TestAReaderSeesNoValues(t *testing.T) {
 	p := plant(t)
 	seen := map[string]bool{}
@@ -220,22 +243,34 @@ func TestAReaderSeesNoValues(t *testing.T) {
 	asked := p.asked()
 	for _, row := range opsapi.Table() {
 		paths, known := asked[row.Name]
-		require.True(t, known || row.Method == http.MethodPost, "%s: what does it say of the planted documents?", row.Name)
+		require.True(t, known || row.Method == http.MethodPost,
+			"%s: what does it say of the planted documents?", row.Name)
 		for _, role := range []string{"Reader", "Operator"} {
 			who := person("name", "Ann", "roles", role)
 			for _, path := range paths {
-				got := opsCall{method: row.Method, path: "v1/" + path, identities: keyed(strings.ToLower(role))}.call(t, Ops(opened(p.Ops)))
+				got := opsCall{
+					method: row.Method, path: "v1/" + path, identities: keyed(strings.ToLower(role)),
+				}.call(t, Ops(opened(p.Ops)))
 				look(role, "Ops "+path, got.Body+got.log)
-				require.Equal(t, role == "Reader" && row.Role == opsapi.Operator, got.Status == "403", "%s %s: %s", role, path, got.Body)
-				look(role, "Ui "+path, opsCall{method: row.Method, path: "api/v1/" + path, identities: who}.call(t, signedInUI(p.Ops)).Body)
+				require.Equal(t, role == "Reader" && row.Role == opsapi.Operator, got.Status == "403",
+					"%s %s: %s", role, path, got.Body)
+				look(role, "Ui "+path,
+					opsCall{
+						method: row.Method, path: "api/v1/" + path, identities: who,
+					}.call(t, signedInUI(p.Ops)).Body)
 			}
 		}
 		if row.Method == http.MethodPost {
-			got := opsCall{method: row.Method, path: "v1/" + row.Path, body: "{}", identities: keyed("reader")}.call(t, Ops(opened(p.Ops)))
+			got := opsCall{
+				method: row.Method, path: "v1/" + row.Path, body: "{}", identities: keyed("reader"),
+			}.call(t, Ops(opened(p.Ops)))
 			require.Equal(t, "403", got.Status, row.Name)
 		}
 	}
-	typed := []string{"", "document?find=" + strconv.Itoa(goodLine), "document?id=" + url.QueryEscape(badID), "document?line=3", "retry?status=failed", "findings?finding=" + url.QueryEscape(p.finding)}
+	typed := []string{
+		"", "document?find=" + strconv.Itoa(goodLine), "document?id=" + url.QueryEscape(badID), "document?line=3",
+		"retry?status=failed", "findings?finding=" + url.QueryEscape(p.finding),
+	}
 	for _, role := range []string{"Reader", "Operator"} {
 		pages := pagesFrom(t, signedInUI(p.Ops), person("name", "Ann", "roles", role), typed...)
 		require.Greater(t, len(pages), 25, "links were followed")

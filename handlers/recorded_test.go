@@ -32,7 +32,9 @@ func posted(t *testing.T) map[string][2]string {
 			require.NoError(t, d.Decode(&c))
 			for _, p := range c.Posted {
 				if !strings.HasSuffix(p.Body, " characters") { // recorded in full
-					out[file+" "+c.Case] = [2]string{p.URL, strings.ReplaceAll(p.Body, `"Params":{"path":"`, `"Params":{"path":"v1/`)}
+					out[file+" "+c.Case] = [2]string{
+						p.URL, strings.ReplaceAll(p.Body, `"Params":{"path":"`, `"Params":{"path":"v1/`),
+					}
 				}
 			}
 		}
@@ -52,7 +54,11 @@ func TestNothingIsDecidedFromMetadataInAnHTTPFunction(t *testing.T) {
 		var r recorder
 		var log bytes.Buffer
 		o, _ := operated(t)
-		h := Mount([]Mounted{Health(func() HealthReport { return HealthReport{Status: StatusReady} }), Ops(opened(o)), r.echo("Web", "req")},
+		h := Mount(
+			[]Mounted{
+				Health(func() HealthReport { return HealthReport{Status: StatusReady} }),
+				Ops(opened(o)), r.echo("Web", "req"),
+			},
 			Options{Log: zerolog.New(&log), Now: clock})
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", url, strings.NewReader(body)))
@@ -64,21 +70,26 @@ func TestNothingIsDecidedFromMetadataInAnHTTPFunction(t *testing.T) {
 		for _, url := range []string{p[0], "/Web"} {
 			as := call(url, p[1])
 			require.Equal(t, as, call(url, metadataOf.ReplaceAllString(p[1], "}")), "%s: without Metadata", name)
-			require.Equal(t, as, call(url, metadataOf.ReplaceAllLiteralString(p[1], forged)), "%s: with forged Metadata", name)
+			require.Equal(t, as, call(url, metadataOf.ReplaceAllLiteralString(p[1], forged)),
+				"%s: with forged Metadata", name)
 		}
 	}
 }
 
-// The key stands in Url, Query, Headers and Metadata of a post, a sign-in in a header; neither gets out again, whatever fails.
+// The key stands in Url, Query, Headers and Metadata of a post, a sign-in in a header; neither gets out again, whatever
+// fails.
 func TestNoKeyReachesALogOrAReply(t *testing.T) {
 	const key, signIn = "the-key-0123456789", "eyJhdXRoX3R5cCI6"
 	healthy := func() HealthReport { return HealthReport{Status: StatusReady} }
 	var r recorder
 	o, _ := operated(t)
 	for how, functions := range map[string][]Mounted{
-		"works":  {Health(healthy), Ops(opened(o))},
-		"fails":  {Health(healthy), Ops(func(context.Context) (*ops.Ops, error) { return nil, os.ErrInvalid })},
-		"panics": {Health(func() HealthReport { panic("health") }), Ops(func(context.Context) (*ops.Ops, error) { panic("ops") })},
+		"works": {Health(healthy), Ops(opened(o))},
+		"fails": {Health(healthy), Ops(func(context.Context) (*ops.Ops, error) { return nil, os.ErrInvalid })},
+		"panics": {
+			Health(func() HealthReport { panic("health") }),
+			Ops(func(context.Context) (*ops.Ops, error) { panic("ops") }),
+		},
 		// The payload is not what the function expects.
 		"refuses": {
 			{Name: "Health", Binding: "other", Payload: Object, Run: CommitResults(&r).Run},
@@ -91,7 +102,10 @@ func TestNoKeyReachesALogOrAReply(t *testing.T) {
 		for name, p := range posted(t) {
 			body := strings.ReplaceAll(p[1], "KEY", key)
 			keys += strings.Count(body, key)
-			for _, text := range []string{body, body[:len(body)-9], strings.Replace(body, `"Url"`, `"Url":7,"x"`, 1), strings.Replace(body, `"Params":{"path":`, `"Params":{"path":"v1/`+key+`","x":`, 1)} {
+			for _, text := range []string{
+				body, body[:len(body)-9], strings.Replace(body, `"Url"`, `"Url":7,"x"`, 1),
+				strings.Replace(body, `"Params":{"path":`, `"Params":{"path":"v1/`+key+`","x":`, 1),
+			} {
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, httptest.NewRequest("POST", p[0], strings.NewReader(text)))
 				require.NotContains(t, w.Body.String(), key, "%s %s", name, how)

@@ -11,7 +11,8 @@ import (
 
 // Recoverer does one tick of the recovery timer. Errors have scope dependency; the next tick tries again.
 type Recoverer interface {
-	// Recover takes up the documents that are due. invocationID is the invocation's ID, for the evidence of poison messages.
+	// Recover takes up the documents that are due. invocationID is the invocation's ID, for the evidence of poison
+	// messages.
 	Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.RecoveredRuns, error)
@@ -19,7 +20,8 @@ type Recoverer interface {
 	PurgeRows(ctx context.Context) (int, error)
 	// CarryOnRuns executes runs while the queue is away, for at most two minutes.
 	CarryOnRuns(ctx context.Context) (run.Carried, error)
-	// Compare begins the night's comparison in its time and carries comparisons on, for at most two minutes. It counts their steps.
+	// Compare begins the night's comparison in its time and carries comparisons on, for at most two minutes. It counts
+	// their steps.
 	Compare(ctx context.Context) (steps int, err error)
 	// SaveCounts counts documents and messages for the operators' status, and tells what asks for a person.
 	SaveCounts(ctx context.Context) error
@@ -32,8 +34,10 @@ func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object, Event: events.TickDone,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			counted := r.SaveCounts(ctx)        // first, so that nothing that follows can keep it from telling that the timer lives
-			runs, runsErr := r.RecoverRuns(ctx) // then this, because it is short and the documents may take all the time
+			// first, so that nothing that follows can keep it from telling that the timer lives
+			counted := r.SaveCounts(ctx)
+			// then this, because it is short and the documents may take all the time
+			runs, runsErr := r.RecoverRuns(ctx)
 			found, err := r.Recover(ctx, in.ID)
 			told := r.TellTransitions(ctx)
 			purged, purgeErr := r.PurgeRows(ctx)
@@ -48,7 +52,10 @@ func RecoverRetries(r Recoverer) Mounted {
 					err = other
 				}
 			}
-			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Fields: tickFields(found, runs, carried, purged, compared)}, err
+			return Reply{
+				Logs:   []string{tickSummary(found), runsSummary(runs)},
+				Fields: tickFields(found, runs, carried, purged, compared),
+			}, err
 		},
 	}
 }
@@ -76,12 +83,15 @@ func runsSummary(r run.RecoveredRuns) string {
 	if r.Off != "" {
 		return "runs: " + r.Off
 	}
-	return fmt.Sprintf("runs: %d batches sent, %d not sent, %d failed, %d from dead workers, %d silent; %d runs resumed, %d ended",
+	return fmt.Sprintf(
+		"runs: %d batches sent, %d not sent, %d failed, %d from dead workers, %d silent; %d runs resumed, %d ended",
 		r.Sent, r.Unsent, r.Failed, r.Rescued, r.Silent, r.Resumed, r.Ended)
 }
 
 // tickFields are a tick as fields of an event.
-func tickFields(r commit.RecoveredDocuments, runs run.RecoveredRuns, carried run.Carried, purged, compared int) events.Fields {
+func tickFields(
+	r commit.RecoveredDocuments, runs run.RecoveredRuns, carried run.Carried, purged, compared int,
+) events.Fields {
 	f := batchFields(r.Report, 0)
 	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
 	f.Purged, f.Compared = purged, compared
@@ -93,8 +103,10 @@ func tickFields(r commit.RecoveredDocuments, runs run.RecoveredRuns, carried run
 		f.More = append(f.More, string(w))
 	}
 	f.Runs = map[string]int{
-		"sent": runs.Sent, "unsent": runs.Unsent, "failed": runs.Failed, "dead": runs.Rescued, "workers": runs.Workers, "silent": runs.Silent,
-		"resumed": runs.Resumed, "ended": runs.Ended, "carried": carried.Runs, "carried_ended": carried.Ended, "carried_failed": carried.Failed,
+		"sent": runs.Sent, "unsent": runs.Unsent, "failed": runs.Failed, "dead": runs.Rescued,
+		"workers": runs.Workers, "silent": runs.Silent,
+		"resumed": runs.Resumed, "ended": runs.Ended, "carried": carried.Runs, "carried_ended": carried.Ended,
+		"carried_failed": carried.Failed,
 	}
 	return f
 }

@@ -73,7 +73,8 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 			Missed: 1, Flow: "stopped since then",
 		}, nil
 	})), Options{}, strings.NewReader(timerBody))
-	require.Contains(t, w.Body.String(), "took up 3 documents: 3 applied; there are more in [blamed]; the feed did not bring 1 of them; the flow is stopped since then")
+	require.Contains(t, w.Body.String(),
+		"took up 3 documents: 3 applied; there are more in [blamed]; the feed did not bring 1 of them; the flow is stopped since then")
 	require.Contains(t, log, `"found":{"blamed":2,"orphans":1},"more":["blamed"],"missed":1,"oldest_s":3600`)
 	require.Contains(t, log, `"flow":"stopped since then"`)
 }
@@ -120,7 +121,8 @@ func (a auditing) Compare(context.Context) (int, error) {
 	return 9, a.compare
 }
 
-// The recovery may end an outage, so the audit log is written after it, in the same tick. Comparisons have what time is left.
+// The recovery may end an outage, so the audit log is written after it, in the same tick. Comparisons have what time is
+// left.
 func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	var parts []string
 	w, lines := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
@@ -132,9 +134,11 @@ func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
 }
 
-// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of the purge, of the comparison, of the counts.
+// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of the
+// purge, of the comparison, of the counts.
 func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
-	documents, runs, audit, purge, compare, counts := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("purge"), errors.New("compare"), errors.New("counts")
+	documents, runs, audit, purge, compare, counts := errors.New("documents"), errors.New("runs"), errors.New("audit"),
+		errors.New("purge"), errors.New("compare"), errors.New("counts")
 	for _, c := range []struct {
 		of   auditing
 		want error

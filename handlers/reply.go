@@ -23,7 +23,8 @@ type Reply struct {
 // HTTPReply is the response of an httpTrigger function.
 type HTTPReply struct {
 	Status int
-	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates. A Text is sent as it is.
+	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates. A Text
+	// is sent as it is.
 	Body any
 	// Headers replace and add to those that every response has.
 	Headers map[string]string

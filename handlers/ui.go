@@ -25,10 +25,12 @@ type UIAccess struct {
 	Origin string
 }
 
-// UI mounts functions/Ui: the operators' pages, and their API behind the platform's sign-in, because the host wants a key at Ops whoever
-// signed in (docs/facts.md F12). open is that of Ops.
+// UI mounts functions/Ui: the operators' pages, and their API behind the platform's sign-in, because the host wants a
+// key at Ops whoever signed in (docs/facts.md F12). open is that of Ops.
 func UI(open func(context.Context) (*ops.Ops, error), site *ui.Site, access UIAccess) Mounted {
-	api := operators{name: "Ui", route: "/ui/", prefix: apiPrefix, who: access.who, guard: access.sameOrigin, open: open}
+	api := operators{
+		name: "Ui", route: "/ui/", prefix: apiPrefix, who: access.who, guard: access.sameOrigin, open: open,
+	}
 	p := pages{api: api, site: site, access: access, open: open}
 	m := api.mounted()
 	m.Run = p.run
@@ -61,7 +63,8 @@ func (p pages) run(ctx context.Context, in Invocation) (Reply, error) {
 		page.Method = http.MethodGet
 	}
 	for name, value := range r.Query {
-		if !strings.EqualFold(name, opsapi.KeyParameter) { // a key does not open the pages, and must not stand in a link
+		// a key does not open the pages, and must not stand in a link
+		if !strings.EqualFold(name, opsapi.KeyParameter) {
 			page.Query.Set(name, value)
 		}
 	}
@@ -107,7 +110,8 @@ func (p pages) answer(ctx context.Context, r opsRequest, page ui.Request) ui.Ans
 	return p.site.Serve(ctx, opsapi.Direct(o, who), page)
 }
 
-// readPage reads a request, and the path of the overview as the browser sees it. The address may carry an inner host, but has the path.
+// readPage reads a request, and the path of the overview as the browser sees it. The address may carry an inner host,
+// but has the path.
 func readPage(object json.RawMessage) (r opsRequest, root string, err error) {
 	if err := json.Unmarshal(object, &r); err != nil {
 		return r, "", &PayloadError{"Data.req", "an HTTP request", "something else"}
@@ -159,13 +163,18 @@ func isNavigation(r opsRequest) bool {
 func (a UIAccess) who(r opsRequest) (opsapi.Who, error) {
 	switch {
 	case a.Open && !isLoopback(r.URL):
-		return opsapi.Who{}, &httpError{http.StatusForbidden, "UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil}
+		return opsapi.Who{},
+			&httpError{
+				http.StatusForbidden,
+				"UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil,
+			}
 	case a.Open:
 		return opsapi.Who{Name: "a developer on this machine", Role: opsapi.Operator}, nil
 	case !a.SignIn:
-		return opsapi.Who{}, &httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
-			"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true. " +
-			"On a developer's machine set UI_AUTH to none", nil}
+		return opsapi.Who{},
+			&httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
+				"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true. " +
+				"On a developer's machine set UI_AUTH to none", nil}
 	}
 	return signedIn(r)
 }
@@ -181,9 +190,9 @@ func isLoopback(address string) bool {
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
 }
 
-// sameOrigin refuses an action that another site's page makes a signed-in browser send. Browsers say in Sec-Fetch-Site where
-// a request comes from, and old ones in Origin. The address may carry an inner host, so a setting names ours. A request with neither is
-// no browser's if it carries a token: a page cannot add that header for another site.
+// sameOrigin refuses an action that another site's page makes a signed-in browser send. Browsers say in Sec-Fetch-Site
+// where a request comes from, and old ones in Origin. The address may carry an inner host, so a setting names ours. A
+// request with neither is no browser's if it carries a token: a page cannot add that header for another site.
 func (a UIAccess) sameOrigin(r opsRequest) error {
 	site, origin := r.header("Sec-Fetch-Site"), r.header("Origin")
 	switch {
@@ -192,5 +201,8 @@ func (a UIAccess) sameOrigin(r opsRequest) error {
 		site == "" && origin == "" && r.header("Authorization") != "":
 		return nil
 	}
-	return &httpError{http.StatusForbidden, "an action from another site: expected Sec-Fetch-Site: same-origin, the Origin that UI_ORIGIN names, or a token in the header Authorization", nil}
+	return &httpError{
+		http.StatusForbidden,
+		"an action from another site: expected Sec-Fetch-Site: same-origin, the Origin that UI_ORIGIN names, or a token in the header Authorization", nil,
+	}
 }

@@ -32,8 +32,12 @@ func TestThePagesAreText(t *testing.T) {
 	got = opsCall{method: "GET", path: style, identities: `null`}.call(t, signedInUI(o))
 	require.Equal(t, "200", got.Status, "the files that pages use have no secret")
 	require.Contains(t, got.Headers["Cache-Control"], "immutable")
-	require.Equal(t, "404", opsCall{method: "GET", path: "assets/style-000000000000.css", identities: operator()}.call(t, signedInUI(o)).Status)
-	require.Equal(t, "404", opsCall{method: "GET", path: "nothing", identities: operator()}.call(t, signedInUI(o)).Status)
+	require.Equal(t, "404",
+		opsCall{
+			method: "GET", path: "assets/style-000000000000.css", identities: operator(),
+		}.call(t, signedInUI(o)).Status)
+	require.Equal(t, "404",
+		opsCall{method: "GET", path: "nothing", identities: operator()}.call(t, signedInUI(o)).Status)
 	require.Equal(t, "405", opsCall{method: "DELETE", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
 	require.Equal(t, "200", opsCall{method: "HEAD", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
 }
@@ -43,13 +47,18 @@ func TestWhoHasNotSignedInIsSentThere(t *testing.T) {
 	ask := func(c opsCall) called { return c.call(t, signedInUI(o)) }
 	got := ask(opsCall{method: "GET", path: "documents?line=7&code=key-marker", identities: `null`})
 	require.Equal(t, "302", got.Status)
-	require.Equal(t, "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fdocuments%3Fline%3D7", got.Headers["Location"], "without the key")
+	require.Equal(t, "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fdocuments%3Fline%3D7",
+		got.Headers["Location"], "without the key")
 	script := map[string]string{"Sec-Fetch-Dest": "empty"}
-	require.Equal(t, "401", ask(opsCall{method: "GET", identities: `null`, headers: script}).Status, "a script cannot follow the way to the sign-in")
+	require.Equal(t, "401", ask(opsCall{method: "GET", identities: `null`, headers: script}).Status,
+		"a script cannot follow the way to the sign-in")
 	require.Equal(t, "401", ask(opsCall{method: "POST", path: "pause", identities: `null`}).Status)
 	require.Equal(t, "302", ask(opsCall{method: "GET", identities: keyed("default")}).Status, "a key is no sign-in")
-	forged := map[string]string{"X-MS-CLIENT-PRINCIPAL": "eyJhdXRoX3R5cCI6ImFhZCJ9", "X-MS-CLIENT-PRINCIPAL-NAME": "Ann"}
-	require.Equal(t, "302", ask(opsCall{method: "GET", identities: `null`, headers: forged}).Status, "a header is no identity")
+	forged := map[string]string{
+		"X-MS-CLIENT-PRINCIPAL": "eyJhdXRoX3R5cCI6ImFhZCJ9", "X-MS-CLIENT-PRINCIPAL-NAME": "Ann",
+	}
+	require.Equal(t, "302", ask(opsCall{method: "GET", identities: `null`, headers: forged}).Status,
+		"a header is no identity")
 	got = ask(opsCall{method: "GET", identities: person("name", "Ann", "oid", "1")})
 	require.Equal(t, "403", got.Status)
 	require.Contains(t, got.Body, "an administrator assigns Reader or Operator")
@@ -70,8 +79,10 @@ func TestOpenPagesAnswerOnLoopbackOnly(t *testing.T) {
 	o, store := operated(t)
 	open := UI(opened(o), ui.New(ui.Options{SysName: "web"}), UIAccess{Open: true})
 	for address, want := range map[string]int{
-		"http://localhost:7071/api/ui/": 200, "http://127.0.0.1:7071/api/ui": 200, "http://[::1]:7071/api/ui/": 200, "http://LOCALHOST/api/ui/": 200,
-		"http://evil.example/api/ui/": 403, "http://192.168.1.7:7071/api/ui/": 403, "http://localhost.evil.example/api/ui/": 403, "": 403,
+		"http://localhost:7071/api/ui/": 200, "http://127.0.0.1:7071/api/ui": 200, "http://[::1]:7071/api/ui/": 200,
+		"http://LOCALHOST/api/ui/":    200,
+		"http://evil.example/api/ui/": 403, "http://192.168.1.7:7071/api/ui/": 403,
+		"http://localhost.evil.example/api/ui/": 403, "": 403,
 	} {
 		got, _, err := readPage([]byte(`{"Url":"` + address + `","Method":"GET"}`))
 		require.NoError(t, err)
@@ -111,8 +122,14 @@ func TestAPageActsOnlyOnAFormOfOurOwn(t *testing.T) {
 		call   opsCall
 		status string
 	}{
-		"another site":      {opsCall{body: "why=w", media: form, headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, "403"},
-		"a forged origin":   {opsCall{body: "why=w", media: form, headers: map[string]string{"Origin": "https://operators.example.com.evil"}}, "403"},
+		"another site": {
+			opsCall{body: "why=w", media: form, headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, "403",
+		},
+		"a forged origin": {
+			opsCall{
+				body: "why=w", media: form, headers: map[string]string{"Origin": "https://operators.example.com.evil"},
+			}, "403",
+		},
 		"JSON":              {opsCall{body: `{"why":"w"}`, headers: own}, "400"},
 		"no form":           {opsCall{body: "why=%zz", media: form, headers: own}, "400"},
 		"too much":          {opsCall{body: "why=" + string(make([]byte, maxForm)), media: form, headers: own}, "400"},
@@ -127,9 +144,13 @@ func TestAPageActsOnlyOnAFormOfOurOwn(t *testing.T) {
 
 func TestAPageWhoseUseCasesAreAway(t *testing.T) {
 	away := func(err error) Mounted {
-		return UI(func(context.Context) (*ops.Ops, error) { return nil, err }, ui.New(ui.Options{}), UIAccess{SignIn: true})
+		return UI(func(context.Context) (*ops.Ops, error) {
+			return nil, err
+		}, ui.New(ui.Options{}), UIAccess{SignIn: true})
 	}
-	got := opsCall{method: "GET", identities: operator()}.call(t, away(fault.New(fault.Infrastructure, "test", "refused", "nobody listens")))
+	got := opsCall{
+		method: "GET", identities: operator(),
+	}.call(t, away(fault.New(fault.Infrastructure, "test", "refused", "nobody listens")))
 	require.Equal(t, "503", got.Status)
 	require.Contains(t, got.Body, "nobody listens")
 	require.Contains(t, got.log, `"code":"refused"`)

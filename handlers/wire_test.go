@@ -32,7 +32,10 @@ func FuzzEnvelope(f *testing.F) {
 	for _, name := range goldens(f) {
 		f.Add([]byte(readGolden(f, name).body))
 	}
-	for _, s := range []string{`{"Data":{"documents":"\"[1,\\u00e4\"`, `{"Data":{"documents":"\"[\\ud83d\\ude00]\""}}`, `"`, `{`, "\ufeff{}", `{"Data":{}} x`} {
+	for _, s := range []string{
+		`{"Data":{"documents":"\"[1,\\u00e4\"`, `{"Data":{"documents":"\"[\\ud83d\\ude00]\""}}`, `"`, `{`,
+		"\ufeff{}", `{"Data":{}} x`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -97,7 +100,8 @@ func tooDeep(body []byte) bool {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	document := `{"id":"2026-01-01 00:00:00.000001-06:00","text":` + newtonsoft(strings.Repeat(`a "quoted" \ word; `, 100_000)) + `}`
+	document := `{"id":"2026-01-01 00:00:00.000001-06:00","text":` +
+		newtonsoft(strings.Repeat(`a "quoted" \ word; `, 100_000)) + `}`
 	body := []byte(cosmosBody("["+document+"]", sysOnly))
 	work := make([]byte, len(body))
 	b.SetBytes(int64(len(body)))

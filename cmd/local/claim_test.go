@@ -65,18 +65,21 @@ func (r *rows) Next(into []driver.Value) error {
 	return nil
 }
 
-// TestAClaim decides from what a database holds what a stack does with it: it takes an empty one, removes what a killed stack
-// has left, and touches nothing else.
+// TestAClaim decides from what a database holds what a stack does with it: it takes an empty one, removes what a killed
+// stack has left, and touches nothing else.
 func TestAClaim(t *testing.T) {
-	mark, ledger, view := object{ownSchema, "local_stack", false}, object{ownSchema, "ledger", false}, object{ownSchema, "batch", true}
+	mark, ledger, view := object{ownSchema, "local_stack", false}, object{ownSchema, "ledger", false},
+		object{ownSchema, "batch", true}
 	detail, tracking := object{"dbo", "IVCE_DTL", false}, object{"dbo", "IVCE_TRKG_MSTR", false}
 	marked := []string{
 		"IF SCHEMA_ID(N'sqlwriter') IS NULL EXEC (N'CREATE SCHEMA sqlwriter')",
 		"CREATE TABLE sqlwriter.local_stack (made_at datetime2(0) NOT NULL DEFAULT SYSUTCDATETIME())",
 	}
 	dropped := []string{
-		"DROP PROCEDURE [sqlwriter].[apply_1]", "DROP VIEW [sqlwriter].[batch]", "DROP TABLE [dbo].[IVCE_DTL]", "DROP TABLE [dbo].[IVCE_TRKG_MSTR]",
-		"DROP TABLE [sqlwriter].[ledger]", "DROP TABLE [sqlwriter].[local_stack]", "DROP SCHEMA IF EXISTS sqlwriter_preview", "DROP SCHEMA sqlwriter",
+		"DROP PROCEDURE [sqlwriter].[apply_1]", "DROP VIEW [sqlwriter].[batch]", "DROP TABLE [dbo].[IVCE_DTL]",
+		"DROP TABLE [dbo].[IVCE_TRKG_MSTR]",
+		"DROP TABLE [sqlwriter].[ledger]", "DROP TABLE [sqlwriter].[local_stack]",
+		"DROP SCHEMA IF EXISTS sqlwriter_preview", "DROP SCHEMA sqlwriter",
 	}
 	for name, c := range map[string]struct {
 		lock    int64
@@ -84,16 +87,33 @@ func TestAClaim(t *testing.T) {
 		changes []string
 		refused string
 	}{
-		"it is empty":                        {changes: marked},
-		"a stack was killed":                 {objects: []object{detail, tracking, view, ledger, mark}, changes: append(slices.Clone(dropped), marked...)},
-		"a stack uses it":                    {lock: -1, refused: "another stack uses the test's database"},
-		"the product's own":                  {objects: []object{detail, tracking, ledger}, refused: "has 3 tables that no stack created (dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, sqlwriter.ledger), so nothing is touched"},
-		"only its two tables":                {objects: []object{detail, tracking}, refused: "has 2 tables"},
-		"another program's":                  {objects: []object{{"dbo", "A", false}, {"dbo", "B", true}, {"x", "C", false}, {"x", "D", false}}, refused: "has 4 tables that no stack created (dbo.A, dbo.B, x.C, ...)"},
-		"a killed stack's and another one's": {objects: []object{detail, tracking, ledger, mark, {"dbo", "MINE", false}}, refused: "has 1 tables that no stack created (dbo.MINE)"},
-		"the same name elsewhere":            {objects: []object{{"x", "IVCE_DTL", false}, ledger, mark}, refused: "(x.IVCE_DTL)"},
-		"a view of the same name":            {objects: []object{{"dbo", "IVCE_DTL", true}, ledger, mark}, refused: "(dbo.IVCE_DTL)"},
-		"a mark in another schema":           {objects: []object{{"dbo", "local_stack", false}, detail}, refused: "has 2 tables"},
+		"it is empty": {changes: marked},
+		"a stack was killed": {
+			objects: []object{detail, tracking, view, ledger, mark}, changes: append(slices.Clone(dropped), marked...),
+		},
+		"a stack uses it": {lock: -1, refused: "another stack uses the test's database"},
+		"the product's own": {
+			objects: []object{detail, tracking, ledger},
+			refused: "has 3 tables that no stack created (dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, sqlwriter.ledger), so nothing is touched",
+		},
+		"only its two tables": {objects: []object{detail, tracking}, refused: "has 2 tables"},
+		"another program's": {
+			objects: []object{{"dbo", "A", false}, {"dbo", "B", true}, {"x", "C", false}, {"x", "D", false}},
+			refused: "has 4 tables that no stack created (dbo.A, dbo.B, x.C, ...)",
+		},
+		"a killed stack's and another one's": {
+			objects: []object{detail, tracking, ledger, mark, {"dbo", "MINE", false}},
+			refused: "has 1 tables that no stack created (dbo.MINE)",
+		},
+		"the same name elsewhere": {
+			objects: []object{{"x", "IVCE_DTL", false}, ledger, mark}, refused: "(x.IVCE_DTL)",
+		},
+		"a view of the same name": {
+			objects: []object{{"dbo", "IVCE_DTL", true}, ledger, mark}, refused: "(dbo.IVCE_DTL)",
+		},
+		"a mark in another schema": {
+			objects: []object{{"dbo", "local_stack", false}, detail}, refused: "has 2 tables",
+		},
 	} {
 		s := &told{lock: c.lock, objects: c.objects}
 		d := &database{Database: &open.Database{Writer: sql.OpenDB(s)}, name: "the test's database"}

@@ -42,7 +42,8 @@ func openDatabase(ctx context.Context, out *output, connection, dir string) (*da
 
 // openSQL opens the database of a connection string, with the default column names.
 func openSQL(connection string) (*open.Database, error) {
-	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)}, invoice.DefaultLayout(), false)
+	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)},
+		invoice.DefaultLayout(), false)
 }
 
 // checkConnection refuses a connection that the stack cannot use.
@@ -51,12 +52,14 @@ func checkConnection(connection string) error {
 	case config.SQLServer:
 		return sqlserver.CheckDSN(connection)
 	case config.SQLite:
-		return errors.New(config.SQLConnection + ": expected sqlserver://..., found sqlite: without this setting the stack uses a SQLite file of its own")
+		return errors.New(config.SQLConnection +
+			": expected sqlserver://..., found sqlite: without this setting the stack uses a SQLite file of its own")
 	}
 	if connection == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: expected sqlserver://..., found another text of %d characters", config.SQLConnection, len(connection))
+	return fmt.Errorf("%s: expected sqlserver://..., found another text of %d characters",
+		config.SQLConnection, len(connection))
 }
 
 func (d *database) onServer() bool { return d.Engine == config.SQLServer }

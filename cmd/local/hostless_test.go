@@ -21,8 +21,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// TestAHostOverTheServersNeedsTheStagedFolderOnly is `make servers`, `make stage` and `func start` in .stage: the host gets the
-// folder and nothing else. A document that is put arrives in SQL.
+// TestAHostOverTheServersNeedsTheStagedFolderOnly is `make servers`, `make stage` and `func start` in .stage: the host
+// gets the folder and nothing else. A document that is put arrives in SQL.
 func TestAHostOverTheServersNeedsTheStagedFolderOnly(t *testing.T) {
 	wholeStack(t)
 	state, root := t.TempDir(), filepath.Join(t.TempDir(), "root")
@@ -37,10 +37,14 @@ func TestAHostOverTheServersNeedsTheStagedFolderOnly(t *testing.T) {
 	settings, err := readSettings(filepath.Join(root, "local.settings.json"))
 	require.NoError(t, err)
 	require.Equal(t, "Gateway", settings["AzureFunctionsJobHost__extensions__cosmosDB__connectionMode"])
-	host := funchost.New(funchost.Options{ScriptRoot: root, Settings: settings, Env: funchost.PlainEnv(), Log: zerolog.Nop()})
+	host := funchost.New(
+		funchost.Options{ScriptRoot: root, Settings: settings, Env: funchost.PlainEnv(), Log: zerolog.Nop()})
 	require.NoError(t, host.Start(t.Context()))
 	t.Cleanup(func() { _ = host.Stop() }) // it stops below if the test passes
-	require.NoError(t, answers(t.Context(), "http://"+host.Address()+"/api/health", func(status int) bool { return status == http.StatusOK }))
+	require.NoError(t,
+		answers(t.Context(), "http://"+host.Address()+"/api/health", func(status int) bool {
+			return status == http.StatusOK
+		}))
 
 	docs, err := sample.Examples()
 	require.NoError(t, err)

@@ -22,7 +22,8 @@ import (
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
-	values, err := localSettings(addresses{cosmos: "127.0.0.1:9", blob: "127.0.0.1:8", bus: "127.0.0.1:7"}, "sqlite:/x/sqlwriter.db")
+	values, err := localSettings(addresses{cosmos: "127.0.0.1:9", blob: "127.0.0.1:8", bus: "127.0.0.1:7"},
+		"sqlite:/x/sqlwriter.db")
 	require.NoError(t, err)
 	c, err := config.Load(func(name string) (string, bool) { v, ok := values[name]; return v, ok })
 	require.NoError(t, err)
@@ -46,7 +47,8 @@ func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
 func TestMissingToolsAreOneLine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := prerequisites()
-	require.EqualError(t, err, "not on the PATH: Go 1.26 (go.dev/dl), Node.js 20 or later (nodejs.org), npm (comes with Node.js)")
+	require.EqualError(t, err,
+		"not on the PATH: Go 1.26 (go.dev/dl), Node.js 20 or later (nodejs.org), npm (comes with Node.js)")
 }
 
 func TestNothingIsInstalledTwice(t *testing.T) {
@@ -61,7 +63,8 @@ func TestNothingIsInstalledTwice(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // npm cannot be found
 	require.NoError(t, installNPM(t.Context(), root, azuriteDir, "80 MB", &phases{}))
 	require.NoError(t, os.Chtimes(lock, now, now.Add(time.Hour)))
-	require.ErrorContains(t, installNPM(t.Context(), root, azuriteDir, "80 MB", &phases{}), "npm ci", "another lock file means another installation")
+	require.ErrorContains(t, installNPM(t.Context(), root, azuriteDir, "80 MB", &phases{}), "npm ci",
+		"another lock file means another installation")
 }
 
 func TestALongStartSaysWhatItWaitsFor(t *testing.T) {
@@ -107,7 +110,10 @@ func newDrain(t *testing.T, docs []sample.Document) *drain {
 	server.Results(t, "d", "c")
 	w, err := newWatcher(server.URL, "d", "c")
 	require.NoError(t, err)
-	return &drain{stack: &stack{documents: documents, watch: w}, docs: docs, sent: map[string]time.Time{}, took: map[string]time.Duration{}}
+	return &drain{
+		stack: &stack{documents: documents, watch: w}, docs: docs, sent: map[string]time.Time{},
+		took: map[string]time.Duration{},
+	}
 }
 
 func example(name, id, status string) sample.Document {
@@ -183,7 +189,8 @@ func TestSystemDatabasesAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "a system database")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
-	require.Equal(t, "sqlserver://sa:p%21@db:1433?database=master&encrypt=true", withDatabase("sqlserver://sa:p%21@db:1433?Database=x&encrypt=true", "master"))
+	require.Equal(t, "sqlserver://sa:p%21@db:1433?database=master&encrypt=true",
+		withDatabase("sqlserver://sa:p%21@db:1433?Database=x&encrypt=true", "master"))
 	require.Equal(t, "db:1433", hostOf("sqlserver://sa:hunter2@db:1433?database=x"))
 }
 
@@ -209,8 +216,10 @@ func TestTheProxyStandsForTheServerThatIsNamed(t *testing.T) {
 	} {
 		require.Equal(t, want, addressOf(dsn), dsn)
 	}
-	require.Equal(t, "sqlserver://sa:p%21@127.0.0.1:9?database=x&hostNameInCertificate=db", through("sqlserver://sa:p%21@db:1500?database=x", "127.0.0.1:9"))
-	require.Equal(t, "sqlserver://sa:p@127.0.0.1:9?HostNameInCertificate=own&database=x", through("sqlserver://sa:p@db?HostNameInCertificate=own&database=x", "127.0.0.1:9"))
+	require.Equal(t, "sqlserver://sa:p%21@127.0.0.1:9?database=x&hostNameInCertificate=db",
+		through("sqlserver://sa:p%21@db:1500?database=x", "127.0.0.1:9"))
+	require.Equal(t, "sqlserver://sa:p@127.0.0.1:9?HostNameInCertificate=own&database=x",
+		through("sqlserver://sa:p@db?HostNameInCertificate=own&database=x", "127.0.0.1:9"))
 }
 
 func TestATableIsAligned(t *testing.T) {

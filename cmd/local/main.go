@@ -1,6 +1,6 @@
-// Command local runs the local stack: emulators of the Functions host, Cosmos DB and Service Bus, Azurite, the handler binary,
-// and a SQLite file or a database on a SQL Server. `make run` and `make servers` call it. A stack begins with nothing and
-// ends together.
+// Command local runs the local stack: emulators of the Functions host, Cosmos DB and Service Bus, Azurite, the handler
+// binary, and a SQLite file or a database on a SQL Server. `make run` and `make servers` call it. A stack begins with
+// nothing and ends together.
 //
 //	local run        start, show one line, drain the samples, show an outage, check every row, stay up
 //	local servers    start the servers without a host, for `func start`, and stay up
@@ -47,8 +47,10 @@ func run() int {
 			_ = os.Unsetenv(name) // fails for impossible names only
 		}
 	}
-	parsed := kong.Parse(&c, kong.Name("local"), kong.Description("The local stack of the SQL Writer."), kong.UsageOnError())
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	parsed := kong.Parse(&c, kong.Name("local"),
+		kong.Description("The local stack of the SQL Writer."), kong.UsageOnError())
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM,
+		syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err := parsed.Run()

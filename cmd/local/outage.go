@@ -23,7 +23,8 @@ const (
 
 // outageSamples returns the documents that arrive while SQL is off.
 func outageSamples() []sample.Document {
-	docs := sample.Generate(sample.Options{Seed: sample.DefaultSeed + 1, Count: outageCount, FirstLine: outageFirstLine, Clean: true})
+	docs := sample.Generate(
+		sample.Options{Seed: sample.DefaultSeed + 1, Count: outageCount, FirstLine: outageFirstLine, Clean: true})
 	for i := range docs {
 		docs[i].Name = "outage " + docs[i].Name
 		if docs[i].After != "" {
@@ -36,7 +37,8 @@ func outageSamples() []sample.Document {
 // outage switches SQL off while documents arrive, and prints the effect.
 func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
 	if d.db.power == nil {
-		d.out.linef("\nno outage: SQL_CONNECTION names an instance without a port, or Azure SQL, which a proxy cannot stand in for")
+		d.out.linef(
+			"\nno outage: SQL_CONNECTION names an instance without a port, or Azure SQL, which a proxy cannot stand in for")
 		return nil
 	}
 	if err := d.db.power.Off(ctx); err != nil {
@@ -64,7 +66,8 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 		return err
 	}
 	back := time.Now()
-	d.out.linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
+	d.out.linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent",
+		back.Sub(began).Seconds(), len(docs), waiting, retries)
 	last := back
 	for _, doc := range docs {
 		s, err := d.watch.wait(ctx, doc.ID, "")
@@ -79,7 +82,8 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err != nil {
 		return err
 	}
-	d.out.linef("all %d committed %.1f s after SQL came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
+	d.out.linef(
+		"all %d committed %.1f s after SQL came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
 		len(docs), last.Sub(back).Seconds(), retries)
 	return nil
 }

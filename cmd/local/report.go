@@ -44,7 +44,8 @@ func (d *drain) show(ctx context.Context, doc sample.Document) error {
 		}
 	}
 	d.out.table(rows)
-	d.out.linef("  document: pending -> %s (%s), %.2f s after it was submitted\n", now.status, now.outcome, d.took[doc.Name].Seconds())
+	d.out.linef("  document: pending -> %s (%s), %.2f s after it was submitted\n", now.status, now.outcome,
+		d.took[doc.Name].Seconds())
 	return nil
 }
 
@@ -71,7 +72,8 @@ func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err 
 	d.outcomes(stored)
 	d.exceptions(stored)
 	d.speed(writes, reads)
-	d.out.linef("\nrows: %d rows read back (%d values) of %d lines written, %d documents compared by a second mapping: %d differences",
+	d.out.linef(
+		"\nrows: %d rows read back (%d values) of %d lines written, %d documents compared by a second mapping: %d differences",
 		result.Rows, result.Values, result.Written, result.Documents, len(result.Differences))
 	for i, diff := range result.Differences {
 		if i == shownDifferences {
@@ -96,7 +98,9 @@ func (d *drain) outcomes(stored map[string]json.RawMessage) {
 		}
 	}
 	rows := [][]string{{"status", "outcome", "documents"}}
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
 	for _, k := range keys {
 		rows = append(rows, []string{k[0], k[1], strconv.Itoa(counts[k])})
 	}
@@ -119,7 +123,8 @@ func (d *drain) exceptions(stored map[string]json.RawMessage) {
 			d.out.linef("  %s  id %q\n    %s: %s", doc.Name, doc.ID, s.Writer.Status, doc.Want.Why)
 			continue
 		}
-		d.out.linef("  %s  id %q\n    %s, kind %s: %s", doc.Name, doc.ID, s.Writer.Status, s.Writer.Kind, s.Writer.LastError)
+		d.out.linef("  %s  id %q\n    %s, kind %s: %s", doc.Name, doc.ID, s.Writer.Status,
+			s.Writer.Kind, s.Writer.LastError)
 	}
 }
 
@@ -144,10 +149,15 @@ func (d *drain) speed(writes, reads int) {
 	}
 	slices.Sort(times)
 	seconds := d.last.Sub(first).Seconds()
-	d.out.linef("\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
-		processed, seconds, float64(processed)/seconds, percentile(times, 50).Seconds(), percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
-	d.out.linef("  measured from just before a document is submitted until the change feed, read every %v, shows it committed", feedPoll)
-	d.out.linef("cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
+	d.out.linef(
+		"\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
+		processed, seconds, float64(processed)/seconds, percentile(times, 50).Seconds(),
+		percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
+	d.out.linef(
+		"  measured from just before a document is submitted until the change feed, read every %v, shows it committed",
+		feedPoll)
+	d.out.linef(
+		"cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
 		writes, reads, float64(writes)/float64(processed), float64(reads)/float64(processed))
 }
 
@@ -185,7 +195,7 @@ the stack is running; Ctrl-C ends it. In another terminal:
   %s/api/ui/    the operators' pages, in a browser on this machine
   curl %s/api/health
   make ctl                                  (builds bin/sqlwriterctl)
-  bin/sqlwriterctl status                   (asks this stack's app; from another folder with --app %s and SQLWRITER_KEY=%s)
+  bin/sqlwriterctl status                   (asks this stack; from another folder with --app %s and SQLWRITER_KEY=%s)
   bin/sqlwriterctl document why %q
   bin/sqlwriterctl document submit --replace examples/02-duplicates.json
   logs: %s`, s.file.Functions, s.file.Functions, s.file.Functions, functionKey, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.logs())

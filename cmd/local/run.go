@@ -69,7 +69,8 @@ func (c *serversCommand) Run(ctx context.Context) error {
 type stack struct {
 	out  *output
 	root string // of the repository
-	// dir has the logs, and stack.json while the stack runs. data is inside of it; the stack begins and ends without it.
+	// dir has the logs, and stack.json while the stack runs. data is inside of it; the stack begins and ends without
+	// it.
 	dir, data string
 	// outages enables the outage. hostless leaves out host and handler.
 	outages, hostless bool

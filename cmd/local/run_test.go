@@ -16,7 +16,8 @@ import (
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/stage/staging"
-	_ "sqlwriter/internal/app" // the handler is built by go build: without this, go test would answer (cached) after a change of the product
+	// the handler is built by go build: without this, go test would answer (cached) after a change of the product
+	_ "sqlwriter/internal/app"
 )
 
 // asLocal makes this test binary run as the program ("run"), or as what starts it ("parent").
@@ -176,7 +177,8 @@ func TestTheStack(t *testing.T) {
 	first := start(t, "run", "--no-outage", "--state="+state)
 	first.waitFor(t, "the stack is running")
 	require.Contains(t, first.output(), "EXACT")
-	require.Contains(t, first.output(), "516 writes and 2 reads by the handler", "one write per document, none for 13; a read of two ranges only for 15, a second write for 14")
+	require.Contains(t, first.output(), "516 writes and 2 reads by the handler",
+		"one write per document, none for 13; a read of two ranges only for 15, a second write for 14")
 	all := below(t, first.cmd.Process.Pid)
 	require.Len(t, all, 5, "four servers and the handler: %v", all)
 
@@ -221,7 +223,8 @@ func TestAServerThatEndsEndsTheStack(t *testing.T) {
 	}
 }
 
-// What starts the stack may be killed at any time, and so may the stack: nothing stays behind, and the next one begins anew.
+// What starts the stack may be killed at any time, and so may the stack: nothing stays behind, and the next one begins
+// anew.
 func TestNothingOutlivesAKilledStack(t *testing.T) {
 	wholeStack(t)
 	state := t.TempDir()

@@ -18,8 +18,9 @@ import (
 	"sqlwriter/test/outage"
 )
 
-// On a server the stack uses a database that has no tables, marks it by the table sqlwriter.local_stack, and removes at its end
-// what it made. In a database with the mark every table is of a stack that was killed; with any other table it is refused.
+// On a server the stack uses a database that has no tables, marks it by the table sqlwriter.local_stack, and removes at
+// its end what it made. In a database with the mark every table is of a stack that was killed; with any other table it
+// is refused.
 const (
 	ownSchema     = "sqlwriter"
 	previewSchema = "sqlwriter_preview"
@@ -46,8 +47,8 @@ func openServer(ctx context.Context, out *output, dsn string) (*database, error)
 	return d, nil
 }
 
-// openOrCreate opens the database, and creates it if it is missing. Error 4060 (911 on some servers) also means that the login
-// may not open the database, so the server's list of databases decides.
+// openOrCreate opens the database, and creates it if it is missing. Error 4060 (911 on some servers) also means that
+// the login may not open the database, so the server's list of databases decides.
 func openOrCreate(ctx context.Context, out *output, dsn, name string) (*open.Database, error) {
 	db, err := connectSQL(ctx, dsn)
 	if err == nil || !slices.Contains([]string{"4060", "911"}, fault.CodeOf(err)) {
@@ -59,7 +60,8 @@ func openOrCreate(ctx context.Context, out *output, dsn, name string) (*open.Dat
 	}
 	defer func() { _ = master.Close() }() // no transaction is open there
 	var there int
-	if scanErr := master.Writer.QueryRowContext(ctx, `SELECT COUNT(*) FROM sys.databases WHERE name = @name`, sql.Named("name", name)).Scan(&there); scanErr != nil || there > 0 {
+	if scanErr := master.Writer.QueryRowContext(ctx, `SELECT COUNT(*) FROM sys.databases WHERE name = @name`,
+		sql.Named("name", name)).Scan(&there); scanErr != nil || there > 0 {
 		return nil, err
 	}
 	if _, err := master.Writer.ExecContext(ctx, "CREATE DATABASE "+bracket(name)); err != nil {
@@ -86,7 +88,9 @@ func databaseOf(dsn string) (string, error) {
 	}
 	name := parameter(u, "database")
 	if slices.Contains([]string{"master", "model", "msdb", "tempdb"}, strings.ToLower(name)) {
-		return "", fmt.Errorf("%s is a system database: name an empty database, or one that does not exist and will be created", name)
+		return "",
+			fmt.Errorf(
+				"%s is a system database: name an empty database, or one that does not exist and will be created", name)
 	}
 	return name, nil
 }
@@ -187,7 +191,8 @@ func (o object) String() string { return o.schema + "." + o.name }
 
 // ours reports whether a stack makes an object of this name.
 func (o object) ours() bool {
-	return o.schema == ownSchema || (o.schema == "dbo" && !o.view && (o.name == expect.Detail || o.name == expect.Tracking))
+	return o.schema == ownSchema ||
+		(o.schema == "dbo" && !o.view && (o.name == expect.Detail || o.name == expect.Tracking))
 }
 
 // drop returns the statement that drops the object.
@@ -248,7 +253,8 @@ func (d *database) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	procedures, err := listObjects(ctx, d.Writer, `SELECT ROUTINE_SCHEMA, ROUTINE_NAME, 0 FROM INFORMATION_SCHEMA.ROUTINES
+	procedures, err := listObjects(ctx, d.Writer,
+		`SELECT ROUTINE_SCHEMA, ROUTINE_NAME, 0 FROM INFORMATION_SCHEMA.ROUTINES
 WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+previewSchema+`')`)
 	if err != nil {
 		return err
@@ -268,7 +274,8 @@ WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+prev
 			tables = append(tables, o.drop())
 		}
 	}
-	for _, statement := range slices.Concat(drops, tables, last, []string{"DROP SCHEMA IF EXISTS " + previewSchema, "DROP SCHEMA " + ownSchema}) {
+	for _, statement := range slices.Concat(drops, tables, last,
+		[]string{"DROP SCHEMA IF EXISTS " + previewSchema, "DROP SCHEMA " + ownSchema}) {
 		if _, err := d.Writer.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("remove the tables of a stack: %s: %w", statement, err)
 		}
@@ -290,17 +297,19 @@ func (d *database) behindProxy(ctx context.Context) (string, error) {
 	return through(d.connection, proxy.Address()), nil
 }
 
-// addressOf returns the HOST:PORT of a connection string. It is empty where a proxy does not work: an instance without a port
-// is asked for its port by UDP, and Azure SQL finds the server by the name that the client connects to.
+// addressOf returns the HOST:PORT of a connection string. It is empty where a proxy does not work: an instance without
+// a port is asked for its port by UDP, and Azure SQL finds the server by the name that the client connects to.
 func addressOf(dsn string) string {
 	u, err := url.Parse(dsn)
-	if err != nil || (u.Port() == "" && strings.Trim(u.Path, "/") != "") || strings.HasSuffix(strings.ToLower(u.Hostname()), ".windows.net") {
+	if err != nil || (u.Port() == "" && strings.Trim(u.Path, "/") != "") ||
+		strings.HasSuffix(strings.ToLower(u.Hostname()), ".windows.net") {
 		return ""
 	}
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "1433"))
 }
 
-// through returns the connection string with another address. The server's certificate is still checked for its own name.
+// through returns the connection string with another address. The server's certificate is still checked for its own
+// name.
 func through(dsn, address string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {

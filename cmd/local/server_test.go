@@ -115,7 +115,8 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.True(t, running)
 	values, err := readSettings(stack.Settings)
 	require.NoError(t, err)
-	require.Equal(t, through(dsn, "127.0.0.1:"+portOf(t, values[config.SQLConnection])), values[config.SQLConnection], "behind a proxy")
+	require.Equal(t, through(dsn, "127.0.0.1:"+portOf(t, values[config.SQLConnection])),
+		values[config.SQLConnection], "behind a proxy")
 	requireExact(t, dsn, values)
 
 	other := start(t, "run", "--no-outage", "--state="+t.TempDir(), "--sql="+dsn)
@@ -140,7 +141,8 @@ func portOf(t *testing.T, dsn string) string {
 func requireExact(t *testing.T, dsn string, values map[string]string) {
 	t.Helper()
 	documents, err := cosmos.Open(cosmos.Options{
-		Connection: values[config.CosmosConnection], Database: values[config.CosmosDatabase], Container: values[config.CosmosContainer],
+		Connection: values[config.CosmosConnection], Database: values[config.CosmosDatabase],
+		Container: values[config.CosmosContainer],
 	})
 	require.NoError(t, err)
 	defer documents.Close()
@@ -168,10 +170,12 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 		escaped++
 	}
 	require.Greater(t, result.Rows, 2500)
-	t.Logf("%s: %d rows, %d values, %d of them with JSON's escapes left in by OPENJSON", version, result.Rows, result.Values, escaped)
+	t.Logf("%s: %d rows, %d values, %d of them with JSON's escapes left in by OPENJSON", version,
+		result.Rows, result.Values, escaped)
 }
 
-// keepsEscapes recognizes a text with JSON escapes, because OPENJSON of Babelfish does not decode \" and similar escapes.
+// keepsEscapes recognizes a text with JSON escapes, because OPENJSON of Babelfish does not decode \" and similar
+// escapes.
 func keepsEscapes(d expect.Difference) bool {
 	want, err := strconv.Unquote(d.Want)
 	if err != nil {

@@ -74,7 +74,8 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 		ScriptRoot: c.Root, Settings: settings, Listen: c.Listen,
 		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),
 		Env: funchost.PlainEnv(),
-		// The operators' API requires a key, as in Azure. A public key is safe here, because all servers listen on loopback.
+		// The operators' API requires a key, as in Azure. A public key is safe here, because all servers listen on
+		// loopback.
 		Keys: funchost.Keys{Host: functionKey},
 		Tune: funchost.Tune{StopTimeout: stopTimeout},
 	})
@@ -106,8 +107,8 @@ func configOf(settings map[string]string) config.Config {
 	return config.Of(func(name string) string { return settings[name] })
 }
 
-// cosmosMode sets the trigger's connection mode in place of host.json. The emulator has the gateway alone, which is what an
-// extension of the bundle's version chooses by itself (docs/facts.md F106).
+// cosmosMode sets the trigger's connection mode in place of host.json. The emulator has the gateway alone, which is
+// what an extension of the bundle's version chooses by itself (docs/facts.md F106).
 const cosmosMode = "AzureFunctionsJobHost__extensions__cosmosDB__connectionMode"
 
 // localSettings returns the sample settings with this stack's addresses.
@@ -119,7 +120,8 @@ func localSettings(at addresses, sql string) (map[string]string, error) {
 	f.Values[config.CosmosConnection] = "AccountEndpoint=http://" + at.cosmos + "/;AccountKey=" + cosmosKey + ";"
 	f.Values[config.SQLConnection] = sql
 	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(at.bus)
-	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
+	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" +
+		blobKey +
 		";BlobEndpoint=http://" + at.blob + "/devstoreaccount1;"
 	f.Values[cosmosMode] = "Gateway"
 	return f.Values, nil

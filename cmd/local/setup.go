@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// azuriteDir and busDir are the npm folders of Azurite and of the Service Bus emulator; azuriteMain is Azurite's program.
+// azuriteDir and busDir are the npm folders of Azurite and of the Service Bus emulator; azuriteMain is Azurite's
+// program.
 var (
 	busDir      = filepath.Join("test", "emulators", "servicebus")                           //nolint:gochecknoglobals // a constant path
 	azuriteDir  = filepath.Join("test", "emulators", "azurite")                              //nolint:gochecknoglobals // a constant path
@@ -43,7 +44,9 @@ func repositoryRoot() (string, error) {
 func prerequisites() error {
 	var absent []string
 	for _, tool := range []struct{ command, name string }{
-		{"go", "Go 1.26 (go.dev/dl)"}, {"node", "Node.js 20 or later (nodejs.org)"}, {"npm", "npm (comes with Node.js)"},
+		{"go", "Go 1.26 (go.dev/dl)"},
+		{"node", "Node.js 20 or later (nodejs.org)"},
+		{"npm", "npm (comes with Node.js)"},
 	} {
 		if _, err := exec.LookPath(tool.command); err != nil {
 			absent = append(absent, tool.name)
@@ -108,8 +111,9 @@ func (p *phases) String() string {
 	return strings.Join(p.parts, ", ")
 }
 
-// installNPM runs npm ci unless the folder matches the lock file already. npm writes its own copy of the lock file last, so
-// that copy shows a complete installation. size is about what npm downloads. Scripts of packages are not run: nothing here needs one.
+// installNPM runs npm ci unless the folder matches the lock file already. npm writes its own copy of the lock file
+// last, so that copy shows a complete installation. size is about what npm downloads. Scripts of packages are not run:
+// nothing here needs one.
 func installNPM(ctx context.Context, root, folder, size string, p *phases) error {
 	dir := filepath.Join(root, folder)
 	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))

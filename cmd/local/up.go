@@ -137,7 +137,8 @@ func (s *stack) stage() string { return filepath.Join(s.data, "stage") }
 
 // launch starts a server.
 func (s *stack) launch(ctx context.Context, name, path string, args ...string) error {
-	_, err := s.group.Start(ctx, proc.Spec{Name: name, Path: path, Args: args, Log: filepath.Join(s.logs(), name+".log")})
+	_, err := s.group.Start(ctx,
+		proc.Spec{Name: name, Path: path, Args: args, Log: filepath.Join(s.logs(), name+".log")})
 	return err
 }
 
@@ -219,7 +220,8 @@ const functionsName = "functions"
 
 // startFunctions starts the host on the staged root and waits until the handler is ready.
 func (s *stack) startFunctions(ctx context.Context, exe string) error {
-	err := s.launch(ctx, functionsName, exe, "funchost", "--listen", s.addresses.functions, "--root", s.stage(), "--settings", s.file.Settings)
+	err := s.launch(ctx, functionsName, exe, "funchost", "--listen", s.addresses.functions, "--root", s.stage(),
+		"--settings", s.file.Settings)
 	if err != nil {
 		return err
 	}
@@ -228,7 +230,8 @@ func (s *stack) startFunctions(ctx context.Context, exe string) error {
 
 // answers waits until an address answers with a good status. A nil good accepts every status.
 func answers(ctx context.Context, address string, good func(status int) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("%s is not ready after %v", address, readyWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin,
+		fmt.Errorf("%s is not ready after %v", address, readyWithin))
 	defer cancel()
 	last := errors.New("nothing listens there")
 	for {

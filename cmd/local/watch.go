@@ -54,7 +54,9 @@ func newWatcher(endpoint, database, container string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{container: provision.Documents{ContainerClient: c}, docs: map[string]seen{}, changed: make(chan struct{})}, nil
+	return &watcher{
+		container: provision.Documents{ContainerClient: c}, docs: map[string]seen{}, changed: make(chan struct{}),
+	}, nil
 }
 
 // state is the part of a document that the watcher reads.

@@ -1,11 +1,11 @@
-// Command published checks that a function app has every function of this repository, as the end of `make publish`. The host
-// leaves out a function that it cannot load, goes on with the others, and Health says ready (docs/facts.md F35).
+// Command published checks that a function app has every function of this repository, as the end of `make publish`. The
+// host leaves out a function that it cannot load, goes on with the others, and Health says ready (docs/facts.md F35).
 //
 //	go run ./cmd/published -app NAME
 //
-// It asks func for the list of functions, and az for the errors of each: a function with a missing setting is on the list
-// (docs/facts.md F107). Without az it says that errors were not looked up. Exit code 1 means that a function is missing or has
-// an error.
+// It asks func for the list of functions, and az for the errors of each: a function with a missing setting is on the
+// list (docs/facts.md F107). Without az it says that errors were not looked up. Exit code 1 means that a function is
+// missing or has an error.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// every is the interval of asking for the list, and within how long a function may take to appear: the host loads them
-	// after the deployment has ended.
+	// every is the interval of asking for the list, and within how long a function may take to appear: the host loads
+	// them after the deployment has ended.
 	every, within = 10 * time.Second, 3 * time.Minute
 )
 
@@ -76,15 +76,19 @@ func (c check) check(ctx context.Context) error {
 			return err
 		}
 	}
-	found, err := c.errors(ctx, slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(missing, name) }))
+	found, err := c.errors(ctx,
+		slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(missing, name) }))
 	for _, name := range missing {
-		found = append(found, fmt.Sprintf("%s is missing: the host left it out, and its log says why (event 402 of Host.Startup)", name))
+		found = append(found,
+			fmt.Sprintf("%s is missing: the host left it out, and its log says why (event 402 of Host.Startup)", name))
 	}
 	switch {
 	case len(found) > 0:
 		return fmt.Errorf("%s does not run every function:\n  %s", c.app, strings.Join(found, "\n  "))
 	case err != nil:
-		c.say(fmt.Sprintf("%s has all %d functions. Whether they have errors was not looked up: %v", c.app, len(want), err))
+		c.say(
+			fmt.Sprintf(
+				"%s has all %d functions. Whether they have errors was not looked up: %v", c.app, len(want), err))
 	default:
 		c.say(fmt.Sprintf("%s has all %d functions, and none of them has an error", c.app, len(want)))
 	}
@@ -117,7 +121,8 @@ func listed(output []byte) (names []string) {
 
 // errors returns the errors that the host has for functions. The error means that they could not all be asked for.
 func (c check) errors(ctx context.Context, names []string) (found []string, err error) {
-	out, err := c.run(ctx, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app, "--query", "[0].id", "--output", "tsv")
+	out, err := c.run(ctx, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app,
+		"--query", "[0].id", "--output", "tsv")
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +131,8 @@ func (c check) errors(ctx context.Context, names []string) (found []string, err 
 		return nil, fmt.Errorf("az knows no app %s in its subscription", c.app)
 	}
 	for _, name := range names {
-		out, err := c.run(ctx, "az", "rest", "--method", "get", "--url", id+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01")
+		out, err := c.run(ctx, "az", "rest", "--method", "get", "--url",
+			id+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01")
 		if err != nil {
 			return found, err
 		}

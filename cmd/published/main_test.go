@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake answers for func and az. The lists of functions are files of testdata, in the form that func prints (docs/facts.md F107);
-// the last one is repeated.
+// fake answers for func and az. The lists of functions are files of testdata, in the form that func prints
+// (docs/facts.md F107); the last one is repeated.
 type fake struct {
 	t      *testing.T
 	lists  []string
@@ -47,7 +47,9 @@ func (f *fake) run(_ context.Context, program string, args ...string) ([]byte, e
 }
 
 func (f *fake) check() (out string, err error) {
-	c := check{app: "myapp", source: "../..", say: func(line string) { out += line + "\n" }, run: f.run, wait: func(_ context.Context, d time.Duration) error { f.waited += d; return nil }}
+	c := check{app: "myapp", source: "../..", say: func(line string) {
+		out += line + "\n"
+	}, run: f.run, wait: func(_ context.Context, d time.Duration) error { f.waited += d; return nil }}
 	err = c.check(f.t.Context())
 	return out, err
 }
@@ -103,5 +105,6 @@ func TestAListThatCannotBeHadFails(t *testing.T) {
 func TestPublishEndsWithTheCheck(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
-	require.Regexp(t, `(?m)^publish:.*\n(\t.*\n)*\t.*func azure functionapp publish .*\n\t\$\(GO\) run \./cmd/published -app \$\(APP\)\n`, string(makefile))
+	require.Regexp(t,
+		`(?m)^publish:.*\n(\t.*\n)*\t.*func azure functionapp publish .*\n\t\$\(GO\) run \./cmd/published -app \$\(APP\)\n`, string(makefile))
 }

@@ -45,10 +45,13 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 		}
 		a.more(more)
 		return a.emit(ops.BatchPage{Batches: all, Errors: found}, idsOf(all, batchName), func() error {
-			rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
+			rows := [][]string{
+				{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"},
+			}
 			for _, b := range all {
 				rows = append(rows, []string{
-					batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success), strconv.Itoa(b.Failure),
+					batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success),
+					strconv.Itoa(b.Failure),
 					a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt), orDash(a.says(batchError(b))),
 				})
 			}
@@ -87,7 +90,11 @@ func errorRows(a *app, found []run.ErrorDetail) [][]string {
 		if e.EntityID != 0 {
 			line = strconv.FormatInt(e.EntityID, 10)
 		}
-		rows = append(rows, []string{a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line, e.Document, a.says(e.Message)})
+		rows = append(rows,
+			[]string{
+				a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line,
+				e.Document, a.says(e.Message),
+			})
 	}
 	return rows
 }
@@ -104,14 +111,17 @@ type batchRequeueCommand struct {
 func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 	switch {
 	case c.ID == "" && c.RunID == "":
-		return &usageError{errors.New("which batches? expected a batch (RUN/NUMBER), or --run RUN for all failed batches of a run")}
+		return &usageError{
+			errors.New("which batches? expected a batch (RUN/NUMBER), or --run RUN for all failed batches of a run"),
+		}
 	case c.ID != "" && c.RunID != "":
 		return &usageError{errors.New("expected a batch or --run RUN, not both")}
 	case c.RunID != "":
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
 		}
-		if err := a.confirm(c.Yes, fmt.Sprintf("All failed batches of run %s will be sent again.", c.RunID)); err != nil {
+		if err := a.confirm(c.Yes,
+			fmt.Sprintf("All failed batches of run %s will be sent again.", c.RunID)); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,11 @@ func (a *app) target(ctx context.Context) (target, error) {
 	t := target{key: a.env(keyVariable), audience: a.env(audienceVariable)}
 	switch {
 	case a.Settings != "":
-		return t, &usageError{errors.New("--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")}
+		return t,
+			&usageError{
+				errors.New(
+					"--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app"),
+			}
 	case a.App != "":
 		t.address, t.from = a.App, "--app"
 		return t, nil
@@ -54,15 +58,21 @@ func (a *app) target(ctx context.Context) (target, error) {
 	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return t, noApp(fmt.Sprintf("no app is named: there is no --app, no %s, and no %s of a local stack in this folder", appVariable, stackPath),
-			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
+		return t,
+			noApp(
+				fmt.Sprintf("no app is named: there is no --app, no %s, and no %s of a local stack in this folder",
+					appVariable, stackPath),
+				"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
 	case err != nil:
 		return t, err
 	case !running:
-		return t, noApp("the local stack of "+stackPath+" has ended, and no other app is named", "`make run` starts it again")
+		return t,
+			noApp("the local stack of "+stackPath+" has ended, and no other app is named", "`make run` starts it again")
 	case stack.Functions == "":
 		return t, noApp("the local stack of "+stackPath+" has servers only (make servers)",
-			fmt.Sprintf("where `func start` runs in .stage: `%s=any sqlwriterctl status --app http://127.0.0.1:7071`", keyVariable))
+			fmt.Sprintf(
+				"where `func start` runs in .stage: `%s=any sqlwriterctl status --app http://127.0.0.1:7071`",
+				keyVariable))
 	}
 	return target{address: stack.Functions, from: stackPath, key: stack.FunctionKey, local: true}, nil
 }
@@ -96,7 +106,8 @@ func (t target) caller() (caller opsapi.Caller, how string, err error) {
 		how = "as the signed-in user"
 	default:
 		return nil, "", noApp(fmt.Sprintf("the app at %s (%s) needs a function key or a sign-in", t.address, t.from),
-			fmt.Sprintf("set %s to a function key of Ops (`az functionapp function keys list --function-name Ops --name NAME --resource-group GROUP`), or %s to ask as the user of `az login`",
+			fmt.Sprintf(
+				"set %s to a function key of Ops (`az functionapp function keys list --function-name Ops --name NAME --resource-group GROUP`), or %s to ask as the user of `az login`",
 				keyVariable, audienceVariable))
 	}
 	if err != nil {
@@ -120,9 +131,11 @@ func signedIn(address, audience string) (opsapi.Caller, error) {
 		return nil, err
 	}
 	return opsapi.Remote(address, opsapi.Credential{Token: func(ctx context.Context) (string, error) {
-		token, err := chain.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
+		token, err := chain.GetToken(ctx,
+			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
 		if err != nil {
-			return "", &advisedError{fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`"}
+			return "",
+				&advisedError{fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`"}
 		}
 		return token.Token, nil
 	}}, nil)
@@ -130,7 +143,8 @@ func signedIn(address, audience string) (opsapi.Caller, error) {
 
 // lost describes an app that gave no answer: which one, and why, in the words of no library.
 func (t target) lost(err *opsapi.LostError) (what, advice string) {
-	advice = fmt.Sprintf("`curl -fsS %s/api/health` says whether it runs; --verbose prints the details", strings.TrimSuffix(t.address, "/"))
+	advice = fmt.Sprintf("`curl -fsS %s/api/health` says whether it runs; --verbose prints the details",
+		strings.TrimSuffix(t.address, "/"))
 	if t.local {
 		advice = "`make run` starts the local stack; its terminal says what happened"
 	}

@@ -10,7 +10,8 @@ import (
 	"sqlwriter/cmd/internal/stackfile"
 )
 
-// The app is that of the flag, else of the environment, else of the running local stack. A key of one is not sent to another's stack.
+// The app is that of the flag, else of the environment, else of the running local stack. A key of one is not sent to
+// another's stack.
 func TestTheAppComesFromTheFirstPlaceThatNamesOne(t *testing.T) {
 	o, _ := inMemory(t)
 	server := host(t, o, "key-marker")
@@ -31,7 +32,9 @@ func TestTheAppComesFromTheFirstPlaceThatNamesOne(t *testing.T) {
 
 // One command says which address was tried, where it is written, why nothing came, and what to do next.
 func TestAnAppThatCannotBeAsked(t *testing.T) {
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	t.Cleanup(web.Close)
 	for name, c := range map[string]struct {
 		stack      *stackfile.Stack
@@ -42,31 +45,40 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 		what, hint string
 	}{
 		"no app": {
-			code: exitUsage, what: "no app is named: there is no --app, no SQLWRITER_APP, and no .local/stack.json of a local stack in this folder",
+			code: exitUsage,
+			what: "no app is named: there is no --app, no SQLWRITER_APP, and no .local/stack.json of a local stack in this folder",
 			hint: "`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`",
 		},
 		"a stack that ended": {
 			stack: &stackfile.Stack{Functions: "http://127.0.0.1:1"}, killed: true, code: exitUsage,
-			what: "the local stack of .local/stack.json has ended, and no other app is named", hint: "`make run` starts it again",
+			what: "the local stack of .local/stack.json has ended, and no other app is named",
+			hint: "`make run` starts it again",
 		},
 		"servers alone": {
-			stack: &stackfile.Stack{}, code: exitUsage, what: "the local stack of .local/stack.json has servers only (make servers)", hint: "where `func start` runs",
+			stack: &stackfile.Stack{}, code: exitUsage,
+			what: "the local stack of .local/stack.json has servers only (make servers)",
+			hint: "where `func start` runs",
 		},
 		"a stack whose host is dead": {
 			stack: &stackfile.Stack{Functions: "http://127.0.0.1:1", FunctionKey: "k"}, code: exitFailed,
-			what: "the app at http://127.0.0.1:1 (.local/stack.json) does not answer: nothing listens there", hint: "`make run` starts the local stack",
+			what: "the app at http://127.0.0.1:1 (.local/stack.json) does not answer: nothing listens there",
+			hint: "`make run` starts the local stack",
 		},
 		"an app that is off": {
 			env: map[string]string{"SQLWRITER_APP": "http://127.0.0.1:1", "SQLWRITER_KEY": "k"}, code: exitFailed,
-			what: "the app at http://127.0.0.1:1 (SQLWRITER_APP) does not answer: nothing listens there", hint: "`curl -fsS http://127.0.0.1:1/api/health` says whether it runs",
+			what: "the app at http://127.0.0.1:1 (SQLWRITER_APP) does not answer: nothing listens there",
+			hint: "`curl -fsS http://127.0.0.1:1/api/health` says whether it runs",
 		},
 		"a wrong name": {
-			env: map[string]string{"SQLWRITER_KEY": "k"}, args: []string{"--app", "https://nobody.invalid"}, code: exitFailed,
-			what: "the app at https://nobody.invalid (--app) does not answer: its name cannot be looked up", hint: "`curl -fsS https://nobody.invalid/api/health`",
+			env:  map[string]string{"SQLWRITER_KEY": "k"},
+			args: []string{"--app", "https://nobody.invalid"}, code: exitFailed,
+			what: "the app at https://nobody.invalid (--app) does not answer: its name cannot be looked up",
+			hint: "`curl -fsS https://nobody.invalid/api/health`",
 		},
 		"no key": {
 			args: []string{"--app", "https://nobody.invalid"}, code: exitUsage,
-			what: "the app at https://nobody.invalid (--app) needs a function key or a sign-in", hint: "set SQLWRITER_KEY to a function key of Ops (`az functionapp function keys list",
+			what: "the app at https://nobody.invalid (--app) needs a function key or a sign-in",
+			hint: "set SQLWRITER_KEY to a function key of Ops (`az functionapp function keys list",
 		},
 		"a key that is refused, or an app that is stopped": {
 			env: map[string]string{"SQLWRITER_APP": web.URL, "SQLWRITER_KEY": "k"}, code: exitFailed,
@@ -75,7 +87,8 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 		},
 		"an address without https": {
 			env: map[string]string{"SQLWRITER_APP": "http://example.com", "SQLWRITER_KEY": "k"}, code: exitUsage,
-			what: "SQLWRITER_APP: the app's address: the credential is not sent over http:// to another machine", hint: "see `sqlwriterctl ",
+			what: "SQLWRITER_APP: the app's address: the credential is not sent over http:// to another machine",
+			hint: "see `sqlwriterctl ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +100,8 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 			case c.stack != nil:
 				b.runningStack(t, *c.stack)
 			}
-			for _, command := range [][]string{{"status"}, {"run", "start", "drain", "--yes", "--why", "x"}} { // nothing was begun where nothing was asked
+			// nothing was begun where nothing was asked
+			for _, command := range [][]string{{"status"}, {"run", "start", "drain", "--yes", "--why", "x"}} {
 				require.Equal(t, c.code, b.run(t, append(command, c.args...)...), b.errors)
 				require.Contains(t, b.errors, "error: "+c.what)
 				require.Contains(t, b.errors, "\nhint: "+c.hint)

@@ -25,8 +25,8 @@ type given struct {
 	kind fault.Kind
 }
 
-// Every named code in the source has a row with its kind, and every row with a name is used in the source. So `explain` knows
-// every code that an operator reads in a log or a document.
+// Every named code in the source has a row with its kind, and every row with a name is used in the source. So `explain`
+// knows every code that an operator reads in a log or a document.
 func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 	codes, texts := codesInSource(t)
 	require.Greater(t, len(codes), 60)
@@ -40,9 +40,11 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 		}
 		kinds, ok := rows[c.adapter+" "+c.code]
 		if !ok {
-			t.Errorf("%s gives the code %q: add a row to Faults() of %s (internal/%s/faults.go)", c.place, c.code, c.adapter, c.adapter)
+			t.Errorf("%s gives the code %q: add a row to Faults() of %s (internal/%s/faults.go)", c.place,
+				c.code, c.adapter, c.adapter)
 		} else if c.kind != "" && !slices.Contains(kinds, c.kind) {
-			t.Errorf("%s gives %q the kind %s, its row in Faults() of %s says %v", c.place, c.code, c.kind, c.adapter, kinds)
+			t.Errorf("%s gives %q the kind %s, its row in Faults() of %s says %v", c.place, c.code,
+				c.kind, c.adapter, kinds)
 		}
 	}
 	for _, r := range open.Faults() {

@@ -31,7 +31,8 @@ func (c *columnListCommand) Run(ctx context.Context, a *app) error {
 	return a.emit(layout.Columns, names, func() error {
 		rows := [][]string{{"TABLE", "COLUMN", "HOLDS", "FROM", "MEANING", "ASSUMED"}}
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			rows = append(rows, []string{string(table), layout.Key(table), "key", "(line)", "line id", invoice.KeyAssumed})
+			rows = append(rows,
+				[]string{string(table), layout.Key(table), "key", "(line)", "line id", invoice.KeyAssumed})
 		}
 		for _, col := range layout.Columns {
 			from := col.Path

@@ -19,8 +19,8 @@ func (c *completionCommand) Run(a *app) error {
 	})
 }
 
-// completeWord is the hidden command that the scripts call with the words behind the tool's name. It is not in the grammar,
-// because its arguments are incomplete commands.
+// completeWord is the hidden command that the scripts call with the words behind the tool's name. It is not in the
+// grammar, because its arguments are incomplete commands.
 const completeWord = "__complete"
 
 // completionScripts ask the tool itself, so that they never are older than it.
@@ -30,7 +30,9 @@ var completionScripts = map[string]string{
 	"bash": `# bash completion for sqlwriterctl: source <(sqlwriterctl completion bash)
 _sqlwriterctl() {
   local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "${COMP_WORDS[COMP_CWORD]}"))
+  local words
+  words=$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _sqlwriterctl sqlwriterctl`,
 	"zsh": `#compdef sqlwriterctl
@@ -49,7 +51,8 @@ complete -c sqlwriterctl -f -a '(sqlwriterctl __complete -- (commandline -opc)[2
 complete -c sqlwriterctl -n '__fish_seen_subcommand_from submit' -F`,
 }
 
-// complete prints what may stand in place of the last word, as far as the grammar says it: a word and its meaning a line, with a tab between.
+// complete prints what may stand in place of the last word, as far as the grammar says it: a word and its meaning a
+// line, with a tab between.
 func (a *app) complete(typed []string) {
 	if len(typed) > 0 && typed[0] == "--" {
 		typed = typed[1:]

@@ -49,11 +49,13 @@ func TestCompletionInBash(t *testing.T) {
 		t.Skip("no bash")
 	}
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(bin, "sqlwriterctl"), ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o",
+		filepath.Join(bin, "sqlwriterctl"), ".")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	script := `PATH="` + bin + `:$PATH"; source <(sqlwriterctl completion bash); COMP_WORDS=(sqlwriterctl run start r); COMP_CWORD=3; _sqlwriterctl; echo "${COMPREPLY[@]}"`
+	script := `PATH="` + bin +
+		`:$PATH"; source <(sqlwriterctl completion bash); COMP_WORDS=(sqlwriterctl run start r); COMP_CWORD=3; _sqlwriterctl; echo "${COMPREPLY[@]}"`
 	got, err := exec.CommandContext(t.Context(), bash, "--norc", "-c", script).Output()
 	require.NoError(t, err)
 	require.Equal(t, "replay reindex reapply\n", string(got))

@@ -22,13 +22,16 @@ func (r *real) away(t *testing.T) {
 	t.Helper()
 	endpoint := regexp.MustCompile(`AccountEndpoint=[^;]+`)
 	require.Regexp(t, endpoint, r.env["COSMOS_CONNECTION"])
-	r.env["COSMOS_CONNECTION"] = endpoint.ReplaceAllString(r.env["COSMOS_CONNECTION"], "AccountEndpoint=http://127.0.0.1:1/")
+	r.env["COSMOS_CONNECTION"] = endpoint.ReplaceAllString(r.env["COSMOS_CONNECTION"],
+		"AccountEndpoint=http://127.0.0.1:1/")
 }
 
-// A usage error is reported before anything is asked of Cosmos DB or SQL: exit code 2, and one line with the flag, the expected and the
-// found value.
+// A usage error is reported before anything is asked of Cosmos DB or SQL: exit code 2, and one line with the flag, the
+// expected and the found value.
 func TestUsageErrorsAskNothing(t *testing.T) {
-	o := ops.New(ops.Ports{Breaker: breakerOver(inmem.NewSink()), ReportNames: shared.ReportNames()}, ops.Options{SysName: "web", Faults: open.Faults()}) // any other port would panic
+	// any other port would panic
+	o := ops.New(ops.Ports{Breaker: breakerOver(inmem.NewSink()), ReportNames: shared.ReportNames()},
+		ops.Options{SysName: "web", Faults: open.Faults()})
 	r := newBench(t)
 	r.env["SQLWRITER_APP"], r.env["SQLWRITER_KEY"] = host(t, o, "key-marker").URL, "key-marker"
 	const (
@@ -39,8 +42,14 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "start", "--yes", "foo"}, `<kind> must be one of "drain","replay","reindex","reapply" but got "foo"`},
-		{[]string{"document", "retry", "--yes", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
+		{
+			[]string{"run", "start", "--yes", "foo"},
+			`<kind> must be one of "drain","replay","reindex","reapply" but got "foo"`,
+		},
+		{
+			[]string{"document", "retry", "--yes", "--kind", "zzz", "--why", "x"},
+			`--kind: expected one of infrastructure, `,
+		},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
 		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
@@ -54,7 +63,10 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		{[]string{"audit", "list", "--run", "n o"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "requeue", "--yes", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
-		{[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
+		{
+			[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"},
+			`--id, --ids-file: expected the id of a document, which has none of `,
+		},
 		{[]string{"document", "why", "a/b"}, `id: expected the id of a document, which has none of `},
 		{[]string{"document", "list", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
 		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 or more, found 0`},
@@ -93,7 +105,11 @@ func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	require.Equal(t, exitFailed, r.run(t, "run", "show", "nobody"))
 	require.Contains(t, r.errors, `no run "nobody"`)
 	for _, args := range [][]string{
-		{"flow", "pause"}, {"flow", "resume"}, {"run", "start", "--yes", "replay", "--all"}, {"run", "start", "--yes", "drain"}, {"document", "mark-committed", "a"},
+		{"flow", "pause"},
+		{"flow", "resume"},
+		{"run", "start", "--yes", "replay", "--all"},
+		{"run", "start", "--yes", "drain"},
+		{"document", "mark-committed", "a"},
 	} {
 		require.Equal(t, exitFailed, r.run(t, append(args, "--why", "x")...), "%v: %s", args, r.errors)
 		require.Regexp(t, `(?m)^error: .*(control document|the account's address)`, r.errors, "%v", args)
@@ -120,7 +136,10 @@ func TestAuditsOverTheApp(t *testing.T) {
 	}{
 		{nil, []string{"RUN_START", ops.FlowResumed, ops.FlowPaused}},
 		{[]string{"--limit", "1"}, []string{"RUN_START"}},
-		{[]string{"--all"}, []string{"BATCH_DONE", "BATCH_DONE", "RUN_HANDED_OFF", "RUN_START", ops.FlowResumed, ops.FlowPaused}},
+		{
+			[]string{"--all"},
+			[]string{"BATCH_DONE", "BATCH_DONE", "RUN_HANDED_OFF", "RUN_START", ops.FlowResumed, ops.FlowPaused},
+		},
 		{[]string{"--run", id}, []string{"RUN_START"}},
 		{[]string{"--run", id, "--all"}, []string{"BATCH_DONE", "BATCH_DONE", "RUN_START"}},
 		{[]string{"--action", "BATCH_DONE"}, []string{"BATCH_DONE", "BATCH_DONE"}},
@@ -139,7 +158,8 @@ func TestAuditsOverTheApp(t *testing.T) {
 	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "FLOW_PAUSE"), w.errors)
-	require.Contains(t, w.errors, "no entry found of the action \"FLOW_PAUSE\": `sqlwriterctl audit list --all` shows how actions are spelled")
+	require.Contains(t, w.errors,
+		"no entry found of the action \"FLOW_PAUSE\": `sqlwriterctl audit list --all` shows how actions are spelled")
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
 	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
 }
@@ -148,11 +168,14 @@ func TestAuditsOverTheApp(t *testing.T) {
 func TestAStoppedFlowIsSeenBeforeSQLIsRead(t *testing.T) {
 	r := operated(t)
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-		Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Minute),
+		Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(),
+		OpenUntil: time.Now().Add(time.Minute),
 	}}, "")
 	require.NoError(t, err)
 	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
-	for _, args := range [][]string{{"audit", "list"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "show", "runs"}} {
+	for _, args := range [][]string{
+		{"audit", "list"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "show", "runs"},
+	} {
 		require.Equal(t, exitFailed, r.run(t, args...), "%v", args)
 		require.Contains(t, r.errors, "stopped since", "%v", args)
 		require.NotContains(t, r.errors, "SQLite", "%v", args)

@@ -37,7 +37,9 @@ type documentFilter struct {
 }
 
 func (f documentFilter) query(a *app) (q ops.DocumentFilter, err error) {
-	q = ops.DocumentFilter{Status: invoice.Status(f.Status), Kind: f.Kind, Code: f.Code, Request: f.Request, Line: f.Line}
+	q = ops.DocumentFilter{
+		Status: invoice.Status(f.Status), Kind: f.Kind, Code: f.Code, Request: f.Request, Line: f.Line,
+	}
 	q.Since, q.Until, err = a.period(f.Since, f.Until)
 	return q, err
 }
@@ -73,7 +75,8 @@ func printDocuments(a *app, list ops.DocumentList) error {
 	case list.Says != "":
 		a.notef("%s", a.says(list.Says))
 	case len(list.Documents) == 0:
-		a.notef("no document matches: `sqlwriterctl status` counts the failed and waiting ones by status, kind and code")
+		a.notef(
+			"no document matches: `sqlwriterctl status` counts the failed and waiting ones by status, kind and code")
 	}
 	return a.emit(list, idsOf(list.Documents, func(d ops.DocumentRow) string { return d.ID }), func() error {
 		return a.table(documentRows(a, list.Documents))
@@ -82,10 +85,13 @@ func printDocuments(a *app, list ops.DocumentList) error {
 
 func documentRows(a *app, documents []ops.DocumentRow) [][]string {
 	foreign := slices.ContainsFunc(documents, func(d ops.DocumentRow) bool { return d.Foreign })
-	rows := [][]string{{"DOCUMENT", "SYS_NAME", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"}}
+	rows := [][]string{
+		{"DOCUMENT", "SYS_NAME", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"},
+	}
 	for _, d := range documents {
 		rows = append(rows, []string{
-			d.ID, orDash(d.SysName), orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code), strconv.Itoa(d.Retries),
+			d.ID, orDash(d.SysName), orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code),
+			strconv.Itoa(d.Retries),
 			a.time(d.ChangedAt), a.time(d.FailedAt), a.time(d.RetryAt),
 		})
 	}
@@ -100,7 +106,9 @@ func documentRows(a *app, documents []ops.DocumentRow) [][]string {
 // requestCounted says how much of a request is there.
 func requestCounted(r ops.RequestCount) string {
 	if r.Documents+r.Foreign == 0 {
-		return fmt.Sprintf("no document belongs to the request %q: an id is the whole request_details.id, such as %s", r.ID, sampleRequest)
+		return fmt.Sprintf(
+			"no document belongs to the request %q: an id is the whole request_details.id, such as %s", r.ID,
+			sampleRequest)
 	}
 	lines := ops.Plural(r.Present, "line", "lines")
 	text := fmt.Sprintf("request %s: %s %s present in %s %s", r.ID, atLeast(r.Present, r.AtLeast), lines,
@@ -111,7 +119,8 @@ func requestCounted(r ops.RequestCount) string {
 		text += "; no document says how many it has"
 	}
 	if r.Foreign > 0 {
-		text += fmt.Sprintf("; %d more %s another environment or none", r.Foreign, ops.Plural(r.Foreign, "document names", "documents name"))
+		text += fmt.Sprintf("; %d more %s another environment or none", r.Foreign,
+			ops.Plural(r.Foreign, "document names", "documents name"))
 	}
 	return text
 }
@@ -155,7 +164,8 @@ type explained struct {
 	DiffUnknown string `json:"diff_unknown,omitempty"`
 }
 
-// diffOf compares a document with its lines. An error is a part of the answer, because the explanation stands without SQL.
+// diffOf compares a document with its lines. An error is a part of the answer, because the explanation stands without
+// SQL.
 func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (found *ops.DocumentDiff, unknown string) {
 	d, err := diff(ctx, o, []string{id})
 	switch {
@@ -168,14 +178,32 @@ func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (found *op
 }
 
 func printWhy(a *app, e explained) error {
-	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", a.says(e.Summary)}, {"next", a.says(e.Next)}, {"flow", a.says(e.Flow)}}
+	rows := [][]string{
+		{"document", e.ID},
+		{"status", e.Status},
+		{"why", a.says(e.Summary)},
+		{"next", a.says(e.Next)},
+		{"flow", a.says(e.Flow)},
+	}
 	if e.Line != nil {
 		rows = append(rows, []string{"line", fmt.Sprintf("%d: %s", e.Line.Line, a.says(e.Line.Says))})
 	}
 	if e.LastError != nil {
-		rows = append(rows, []string{"last error", strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code, oneLine(e.LastError.Error)), ": ")})
+		rows = append(rows,
+			[]string{
+				"last error",
+				strings.TrimSuffix(
+					fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code,
+						oneLine(e.LastError.Error)), ": "),
+			})
 	}
-	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", cmp.Or(e.ProblemFound, e.Problem)}, {"warning", e.Warning}} {
+	for _, row := range [][]string{
+		{"error", e.Error},
+		{"final error", e.FinalError},
+		{"evidence", e.Evidence},
+		{"problem now", cmp.Or(e.ProblemFound, e.Problem)},
+		{"warning", e.Warning},
+	} {
 		if row[1] != "" {
 			rows = append(rows, []string{row[0], oneLine(row[1])})
 		}
@@ -273,8 +301,10 @@ func untried(s ops.Started) error {
 		return nil
 	}
 	return &advisedError{
-		fmt.Errorf("not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)", gone, ops.Plural(gone, "does", "do"), skipped),
-		fmt.Sprintf("`sqlwriterctl run items %s --outcome gone,skipped` lists them, `sqlwriterctl document why ID` explains one", s.Run),
+		fmt.Errorf(
+			"not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)", gone, ops.Plural(gone, "does", "do"), skipped),
+		fmt.Sprintf(
+			"`sqlwriterctl run items %s --outcome gone,skipped` lists them, `sqlwriterctl document why ID` explains one", s.Run),
 	}
 }
 
@@ -291,7 +321,8 @@ func (c *documentMarkCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		return a.emit(res, []string{res.ID}, func() error {
-			a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID, res.From, commit.Manual)
+			a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID,
+				res.From, commit.Manual)
 			return nil
 		})
 	})

@@ -25,7 +25,9 @@ func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
 		if d.Note != "" {
 			a.notef("%s", d.Note)
 		}
-		return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error { return printDiffs(a, d.Documents) })
+		return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error {
+			return printDiffs(a, d.Documents)
+		})
 	})
 }
 
@@ -33,7 +35,8 @@ func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
 func diff(ctx context.Context, o opsapi.Caller, ids []string) (ops.Diff, error) {
 	for _, id := range ids {
 		if strings.Contains(id, ",") {
-			return ops.Diff{}, &usageError{fmt.Errorf("id: expected ids without a comma, which separates ids, found %q", id)}
+			return ops.Diff{},
+				&usageError{fmt.Errorf("id: expected ids without a comma, which separates ids, found %q", id)}
 		}
 	}
 	return opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})

@@ -48,7 +48,9 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 		return nil
 	})
 	if failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d of %d %s not submitted", failed, len(c.Files), ops.Plural(len(c.Files), "document was", "documents were")))
+		err = errors.Join(err,
+			fmt.Errorf("%d of %d %s not submitted", failed, len(c.Files),
+				ops.Plural(len(c.Files), "document was", "documents were")))
 	}
 	return err
 }
@@ -64,7 +66,9 @@ type submitter interface {
 	Submit(ctx context.Context, doc json.RawMessage, replace bool) error
 }
 
-func (c *documentSubmitCommand) one(ctx context.Context, a *app, to submitter, file string) (done submittedDocument, err error) {
+func (c *documentSubmitCommand) one(
+	ctx context.Context, a *app, to submitter, file string,
+) (done submittedDocument, err error) {
 	raw, err := a.read(file)
 	if err != nil {
 		return done, err
@@ -74,7 +78,10 @@ func (c *documentSubmitCommand) one(ctx context.Context, a *app, to submitter, f
 		return done, fmt.Errorf("not a document: %w", err)
 	}
 	if invoice.TooDeep(raw) {
-		return done, fmt.Errorf("%s: it has 64 levels or more, and the change feed would stop at it for ever (docs/runbook.md)", invoice.CodeTooDeep)
+		return done,
+			fmt.Errorf(
+				"%s: it has 64 levels or more, and the change feed would stop at it for ever (docs/runbook.md)",
+				invoice.CodeTooDeep)
 	}
 	err = to.Submit(ctx, raw, c.Replace)
 	switch {

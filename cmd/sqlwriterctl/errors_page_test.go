@@ -42,10 +42,12 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 
 func kindsTable(all []fault.Row) string {
 	var b strings.Builder
-	b.WriteString("| kind | scope | charged to | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| kind | scope | charged to | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
 	for _, r := range fault.Rules() {
 		follows := fault.Row{Kind: r.Kind}.Consequence()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Scope, chargedTo(r.Scope), follows.Spends, samples(all, r.Kind), cell(follows.Next))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Scope, chargedTo(r.Scope), follows.Spends,
+			samples(all, r.Kind), cell(follows.Next))
 	}
 	return b.String()
 }
@@ -107,9 +109,9 @@ func TestOnlyCodesOfSQLOpenTheBreaker(t *testing.T) {
 const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
 # Errors: what a code means, what it costs and what happens next
 
-Everything that goes wrong is of one of six kinds. The kind says what a failure is charged to; a condition may refine it. A code stands in the
-log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in Health. ` + "`sqlwriterctl explain CODE`" + ` says the same as this page, with the row's source. Both are
-made from the adapters' tables (` + "`Faults()`" + `), and each row is a test.
+Everything that goes wrong is of one of six kinds. The kind says what a failure is charged to.
+A condition may refine it. A code stands in the log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in Health. ` + "`sqlwriterctl explain CODE`" + ` says the same as this page,
+with the row's source. Both are made from the adapters' tables (` + "`Faults()`" + `), and each row is a test.
 
 `
 
@@ -117,19 +119,37 @@ made from the adapters' tables (` + "`Faults()`" + `), and each row is a test.
 func errorsPage(all []fault.Row) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	b.WriteString("## Kinds\n\nThe times are those of the breaker, which is in front of SQL alone. Codes of other services say below what happens next.\n\n" + kindsTable(all))
-	b.WriteString("\nA condition, where a code has one, says it more exactly:\n\n| condition | means | spends | what happens next |\n|---|---|---|---|\n")
+	b.WriteString(
+		"## Kinds\n\nThe times are those of the breaker, which is in front of SQL alone. Codes of other services say below what happens next.\n\n" + kindsTable(all))
+	b.WriteString(
+		"\nA condition, where a code has one, says it more exactly:\n\n| condition | means | spends | what happens next |\n|---|---|---|---|\n")
 	for _, c := range fault.ConditionRules() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))
 	}
-	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter of the section.\n")
+	b.WriteString(
+		"\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter of the section.\n")
 	for _, section := range []struct{ adapter, about string }{
-		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, a heartbeat) " +
-			"is infrastructure whatever its number: a document's number then blames nobody."},
-		{"sqlite", "SQLite's result codes. An extended code that is not here counts as its primary code (the rest of a division by 256)."},
-		{"cosmos", "Statuses of Azure Cosmos DB, with the substatus where there is one; `/*` is any or none. The first row that fits decides."},
-		{"blob", "Statuses of Azure Blob Storage, with its error code; `/*` is any or none. The first row that fits decides."},
-		{"servicebus", "Conditions of AMQP, codes of the Go SDK (`connlost`, `unauthorized`, ...), and words for the rest. The first row that fits decides."},
+		{
+			"sqlserver",
+			"SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, a heartbeat) " +
+				"is infrastructure whatever its number: a document's number then blames nobody.",
+		},
+		{
+			"sqlite",
+			"SQLite's result codes. An extended code that is not here counts as its primary code (the rest of a division by 256).",
+		},
+		{
+			"cosmos",
+			"Statuses of Azure Cosmos DB, with the substatus where there is one; `/*` is any or none. The first row that fits decides.",
+		},
+		{
+			"blob",
+			"Statuses of Azure Blob Storage, with its error code; `/*` is any or none. The first row that fits decides.",
+		},
+		{
+			"servicebus",
+			"Conditions of AMQP, codes of the Go SDK (`connlost`, `unauthorized`, ...), and words for the rest. The first row that fits decides.",
+		},
 		{"run", "What runs say by themselves; what the tables of runs say is under writer."},
 		{"writer", "Codes of our own: validation, the breaker, the process, operators' commands."},
 	} {
@@ -156,7 +176,8 @@ func grouped(all []fault.Row, adapter string) [][]fault.Row {
 		if r.Adapter != adapter {
 			continue
 		}
-		key := strings.Join([]string{string(r.Kind), string(r.Condition), r.About, r.Reason, r.Own.Spends, r.Own.Next}, "\x00")
+		key := strings.Join(
+			[]string{string(r.Kind), string(r.Condition), r.About, r.Reason, r.Own.Spends, r.Own.Next}, "\x00")
 		i, ok := at[key]
 		if !ok {
 			i = len(groups)

@@ -28,7 +28,9 @@ type evidenceRestoreCommand struct {
 
 // Run puts the document back.
 func (c *evidenceRestoreCommand) Run(ctx context.Context, a *app) error {
-	r := ops.RestoreRequest{EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, DryRun: c.DryRun, Why: c.Why}
+	r := ops.RestoreRequest{
+		EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, DryRun: c.DryRun, Why: c.Why,
+	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		done, err := opsapi.Do(ctx, o, opsapi.EvidenceRestore, r)
 		if err != nil {
@@ -39,7 +41,8 @@ func (c *evidenceRestoreCommand) Run(ctx context.Context, a *app) error {
 			if done.DryRun {
 				did = "would be put back"
 			}
-			a.printf("%s %s as %s (%s %s), from %s of %s", done.Document, did, done.Status, done.Kind, orDash(done.Code), done.Folder, a.time(done.At))
+			a.printf("%s %s as %s (%s %s), from %s of %s", done.Document, did, done.Status, done.Kind,
+				orDash(done.Code), done.Folder, a.time(done.At))
 			return nil
 		})
 	})
@@ -68,7 +71,9 @@ func (c *evidenceShowCommand) Run(ctx context.Context, a *app) error {
 		if e.More {
 			a.notef("not all folders were searched: --line LINE searches those of a main line")
 		}
-		return a.emit(e, idsOf(e.Episodes, func(e ops.EvidenceEpisode) string { return e.Folder }), func() error { return printDocumentEvidence(a, e) })
+		return a.emit(e, idsOf(e.Episodes, func(e ops.EvidenceEpisode) string { return e.Folder }), func() error {
+			return printDocumentEvidence(a, e)
+		})
 	})
 }
 
@@ -96,11 +101,20 @@ func printDocumentEvidence(a *app, d ops.DocumentEvidence) error {
 func printEpisode(a *app, e ops.EvidenceEpisode) error {
 	rows := [][]string{{"path", e.Path}, {"stored", a.time(e.At)}, {"main line", lineOr(e.Line)}}
 	if e.Incomplete {
-		rows = append(rows, []string{"incomplete", "there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended"})
+		rows = append(rows,
+			[]string{
+				"incomplete",
+				"there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended",
+			})
 	}
 	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "REASON"}}
 	if f := e.Failed; f != nil {
-		rows = append(rows, []string{"failed", fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind, f.Code, oneLine(f.Error))})
+		rows = append(rows,
+			[]string{
+				"failed",
+				fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind,
+					f.Code, oneLine(f.Error)),
+			})
 	}
 	for _, by := range [][]string{{"run", e.RunID}, {"invocation", e.InvocationID}} {
 		if by[1] != "" {
@@ -111,7 +125,12 @@ func printEpisode(a *app, e ops.EvidenceEpisode) error {
 		attempts = append(attempts, []string{a.time(t.At), t.Kind, orDash(t.Code), oneLine(t.Error)})
 	}
 	if m := e.Metadata; m != nil {
-		rows = append(rows, []string{"snapshot", fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)), m.Container, m.SysName, m.ContentHash)},
+		rows = append(rows,
+			[]string{
+				"snapshot",
+				fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)),
+					m.Container, m.SysName, m.ContentHash),
+			},
 			[]string{"stored by", m.AppVersion})
 	}
 	for _, p := range e.Problems {
@@ -136,7 +155,9 @@ type evidenceGetCommand struct {
 
 // Run prints the file, whatever -o says.
 func (c *evidenceGetCommand) Run(ctx context.Context, a *app) error {
-	q := ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, File: c.File, Folder: c.Folder}
+	q := ops.EvidenceFileQuery{
+		EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, File: c.File, Folder: c.Folder,
+	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		content, err := opsapi.Do(ctx, o, opsapi.EvidenceGet, q)
 		if err != nil {

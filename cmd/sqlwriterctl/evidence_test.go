@@ -13,7 +13,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// withEvidence is a bench with an app that has the evidence of one deleted document: complete, replayed, and incomplete.
+// withEvidence is a bench with an app that has the evidence of one deleted document: complete, replayed, and
+// incomplete.
 func withEvidence(t *testing.T) (b *bench, app, id string, folders []string) {
 	t.Helper()
 	id = "2025-12-17 10:00:00.000000-06:00-0001-7"
@@ -27,12 +28,15 @@ func withEvidence(t *testing.T) (b *bench, app, id string, folders []string) {
 		folders = append(folders, folder)
 		clock = clock.Add(time.Hour)
 	}
-	put(0, "original.json", "{\"id\": 1.10}\r\n\xff", "error.json", `{"last_error_kind":"document","last_error_code":"2628","last_error":"too\nlong","retry_count":6,
+	put(0, "original.json", "{\"id\": 1.10}\r\n\xff", "error.json",
+		`{"last_error_kind":"document","last_error_code":"2628","last_error":"too\nlong","retry_count":6,
 		"failed_at":"2026-11-20 04:00:00-06:00","attempts":[{"at":"2026-11-20 03:00:00-06:00","kind":"document","code":"2628","error":"first"}]}`,
 		"metadata.json", `{"document_id":"`+id+`","container":"AI_PROCESS_LOGS","app_version":"v7","sys_name":"web"}`)
 	put(1, "original.json", "{}", "error.json", `{"last_error_code":"26`, "metadata.json", `{"document_id":"`+id+`"}`)
 	put(2, "original.json", "{}")
-	server := host(t, ops.New(ops.Ports{Documents: inmem.NewDocuments(time.Now), Evidence: store}, ops.Options{SysName: "web"}), "key-marker")
+	server := host(t,
+		ops.New(ops.Ports{Documents: inmem.NewDocuments(time.Now), Evidence: store}, ops.Options{SysName: "web"}),
+		"key-marker")
 	b = newBench(t)
 	b.env["SQLWRITER_KEY"] = "key-marker"
 	return b, "--app=" + server.URL, id, folders
@@ -42,8 +46,10 @@ func TestEvidenceIsShownAndPrinted(t *testing.T) {
 	b, app, id, folders := withEvidence(t)
 	require.Equal(t, exitOK, b.run(t, "evidence", "show", id, app, "--utc"), b.errors)
 	for _, says := range []string{
-		`^document +` + id + `\n`, `account +https://memory.example/\n`, `container +sqlwriter\n`, `found +3 in any folder, the newest first\n`,
-		`path +web/` + folders[2] + `\n(?s:.*)incomplete +there is no metadata.json(?s:.*)problem +error.json does not exist\n`,
+		`^document +` + id + `\n`, `account +https://memory.example/\n`, `container +sqlwriter\n`,
+		`found +3 in any folder, the newest first\n`,
+		`path +web/` + folders[2] +
+			`\n(?s:.*)incomplete +there is no metadata.json(?s:.*)problem +error.json does not exist\n`,
 		`path +web/` + folders[0] + `\nstored +2026-11-20 10:00:00Z\nmain line +7\n`,
 		`failed +2026-11-20 10:00:00Z after 6 retries: document 2628: too long\n`,
 		`2026-11-20 09:00:00Z +document +2628 +first\n`, `original.json +15 +[0-9a-f]{16} +2026-11-20 10:00:00Z\n`,
@@ -68,11 +74,20 @@ func TestWrongRequestsForEvidence(t *testing.T) {
 		args []string
 	}{
 		{exitFailed, `no evidence of document "nobody" is in any folder`, []string{"show", "nobody"}},
-		{exitFailed, `no evidence of document "` + id + `" is in the folders of line 8`, []string{"get", id, "--line=8"}},
+		{
+			exitFailed, `no evidence of document "` + id + `" is in the folders of line 8`,
+			[]string{"get", id, "--line=8"},
+		},
 		{exitFailed, folders[0] + "x has no original.json", []string{"get", id, "--folder", folders[0] + "x"}},
-		{exitUsage, "--folder: expected a folder of document \"nobody\", found one of another document", []string{"get", "nobody", "--folder", folders[0]}},
+		{
+			exitUsage, "--folder: expected a folder of document \"nobody\", found one of another document",
+			[]string{"get", "nobody", "--folder", folders[0]},
+		},
 		{exitUsage, "--folder: expected a folder of evidence", []string{"get", id, "--folder=x"}},
-		{exitUsage, `--file: expected one of original.json, error.json, metadata.json`, []string{"get", id, "--file=x.json"}},
+		{
+			exitUsage, `--file: expected one of original.json, error.json, metadata.json`,
+			[]string{"get", id, "--file=x.json"},
+		},
 	} {
 		require.Equal(t, c.code, b.run(t, append(append([]string{"evidence"}, c.args...), app)...), c.says)
 		require.Contains(t, b.errors, c.says)
@@ -90,7 +105,8 @@ func TestADeletedDocumentIsPutBackByItsID(t *testing.T) {
 	require.NoError(t, err)
 	folder := commit.EvidenceFolder(doc, 0)
 	for name, content := range map[string]string{
-		commit.EvidenceOriginal: string(original), commit.EvidenceError: `{"last_error_kind":"document","last_error_code":"2628"}`,
+		commit.EvidenceOriginal: string(original),
+		commit.EvidenceError:    `{"last_error_kind":"document","last_error_code":"2628"}`,
 		commit.EvidenceMetadata: fmt.Sprintf(`{"document_id":%q,"hash_version":%d}`, id, invoice.HashVersion),
 	} {
 		require.NoError(t, w.evidence.Keep(t.Context(), folder+"/"+name, []byte(content)))

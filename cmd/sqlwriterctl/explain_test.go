@@ -77,7 +77,9 @@ func TestExplainShowsEverySubjectOfACode(t *testing.T) {
 	require.Equal(t, []string{"cosmos 400-499 one document", "cosmos 100-999 "}, rows("418")[:2])
 	require.Equal(t, []string{"cosmos 500-599 ", "blob 503/ServerBusy ", "blob 500-599 "}, rows("503"))
 	require.Equal(t, []string{"sqlserver 515 "}, rows("515"), "a number of a database's is no status")
-	require.Equal(t, []string{"sqlite 19 ", "sqlserver any other number severity 17 and up", "sqlserver any other number "}, rows("1811"), "SQLITE_CONSTRAINT_TRIGGER, or a number of the server's that stands in no table")
+	require.Equal(t,
+		[]string{"sqlite 19 ", "sqlserver any other number severity 17 and up", "sqlserver any other number "},
+		rows("1811"), "SQLITE_CONSTRAINT_TRIGGER, or a number of the server's that stands in no table")
 	require.Contains(t, rows("412"), "cosmos 412/* one document")
 	require.Contains(t, rows("412"), "cosmos 100-999 ")
 }
@@ -85,7 +87,8 @@ func TestExplainShowsEverySubjectOfACode(t *testing.T) {
 func TestExplainAnUnknownCode(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "987654"))
-	require.Contains(t, b.errors, "an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")
+	require.Contains(t, b.errors,
+		"an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")
 	require.Contains(t, b.out, "sqlserver, any other number: infrastructure")
 	require.Contains(t, b.out, "sqlserver, any other number: document")
 
@@ -131,7 +134,8 @@ func TestExplainPrintsACodeThatCanBeTyped(t *testing.T) {
 	require.Empty(t, b.errors)
 	require.Equal(t, exitOK, b.run(t, "explain", "1811"), b.errors)
 	require.Contains(t, b.out, "document retry --code 1811 --dry-run")
-	require.Contains(t, b.errors, "1811 may come from several: sqlite is the local database SQLite, sqlserver is SQL Server")
+	require.Contains(t, b.errors,
+		"1811 may come from several: sqlite is the local database SQLite, sqlserver is SQL Server")
 	require.Equal(t, exitOK, b.run(t, "explain", "document"), b.errors)
 	require.Contains(t, b.out, "document retry --code 2628 --dry-run")
 	require.NotRegexp(t, `retry --code \S*( other|\*|-)`, b.out)

@@ -73,7 +73,8 @@ func (a *app) describe(err error) (what, advice string) {
 	case errors.As(err, &lost):
 		what, advice = a.asked.lost(lost)
 		if mayBeDone(lost) {
-			what, advice = "no answer came, and it may have been done anyway: "+what, "`sqlwriterctl audit list` shows what was done, before you do it again"
+			what, advice = "no answer came, and it may have been done anyway: "+what,
+				"`sqlwriterctl audit list` shows what was done, before you do it again"
 		}
 		return what, advice
 	case errors.As(err, &denied):
@@ -96,7 +97,8 @@ func reason(err error, e *fault.Error) string {
 	front, _, _ := strings.Cut(err.Error(), e.Error())
 	adapter, _, _ := strings.Cut(e.Op, ":")
 	name, known := map[string]string{
-		"cosmos": "Cosmos DB", "sqlserver": "SQL Server", "sqlite": "SQLite", "blob": "blob storage", "servicebus": "Service Bus",
+		"cosmos": "Cosmos DB", "sqlserver": "SQL Server", "sqlite": "SQLite", "blob": "blob storage",
+		"servicebus": "Service Bus",
 	}[adapter]
 	text := e.Reason
 	if known {
@@ -151,10 +153,11 @@ func (a *app) asTyped(err error) error {
 	return &ops.RequestError{Refusal: request.Refusal, Message: strings.Join(flags, ", ") + ": " + rest}
 }
 
-// flagsOf returns the flags of a command that set a member of the API. It returns none for an argument, whose name is the
-// member's.
+// flagsOf returns the flags of a command that set a member of the API. It returns none for an argument, whose name is
+// the member's.
 func flagsOf(command *kong.Node, member string) (flags []string) {
-	if command == nil || slices.ContainsFunc(command.Positional, func(arg *kong.Positional) bool { return arg.Name == member }) {
+	if command == nil ||
+		slices.ContainsFunc(command.Positional, func(arg *kong.Positional) bool { return arg.Name == member }) {
 		return nil
 	}
 	names, other := map[string][]string{

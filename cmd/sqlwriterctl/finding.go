@@ -46,7 +46,9 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 		page.Findings, page.Next = all, ""
 		a.more(more)
 		a.notef("findings: %s", a.says(page.Found.Says))
-		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error { return printFindings(a, page.Findings) })
+		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
+			return printFindings(a, page.Findings)
+		})
 		for _, f := range page.Findings {
 			if err == nil && f.Class != reconcile.Edited {
 				return openFindings(page.Found)
@@ -64,7 +66,8 @@ func printFindings(a *app, findings []ops.FindingRow) error {
 	rows := [][]string{{"FINDING", "FIRST SEEN", "LAST SEEN", "DETAIL", "DOCUMENT"}}
 	for _, f := range findings {
 		rows = append(rows, []string{
-			string(f.Class) + "/" + strconv.FormatInt(f.Line, 10), a.time(f.FirstSeen), a.time(f.LastSeen), orDash(oneLine(f.Detail)), f.Document,
+			string(f.Class) + "/" + strconv.FormatInt(f.Line, 10), a.time(f.FirstSeen), a.time(f.LastSeen),
+			orDash(oneLine(f.Detail)), f.Document,
 		})
 	}
 	return a.table(rows)
@@ -79,7 +82,10 @@ func openFindings(found ops.Found) error {
 		}
 	}
 	return &advisedError{
-		&attentionError{fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"), strings.Join(parts, ", "))},
+		&attentionError{
+			fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"),
+				strings.Join(parts, ", ")),
+		},
 		"`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what one means and what to do",
 	}
 }
@@ -99,7 +105,8 @@ func (c *findingCompareCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		return a.emit(begun, []string{begun.Comparison}, func() error {
-			a.printf("comparison %s: begun. It waits for those before it; `sqlwriterctl finding list` has what it finds some 20 minutes after its turn", begun.Comparison)
+			a.printf(
+				"comparison %s: begun. It waits for those before it; `sqlwriterctl finding list` has what it finds some 20 minutes after its turn", begun.Comparison)
 			return nil
 		})
 	})

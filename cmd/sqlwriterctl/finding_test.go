@@ -31,13 +31,15 @@ func TestFindingsAreListed(t *testing.T) {
 	require.Contains(t, r.out, "no finding")
 	require.Contains(t, r.errors, "findings: unknown: nothing was compared yet")
 
-	edited, stale := reconcile.Key{Class: reconcile.Edited, Line: 7, Document: "a b"}, reconcile.Key{Class: reconcile.Stale, Line: 8, Document: "c"}
+	edited, stale := reconcile.Key{Class: reconcile.Edited, Line: 7, Document: "a b"},
+		reconcile.Key{Class: reconcile.Stale, Line: 8, Document: "c"}
 	r.finds(t, "2026-01-31", nil, edited, stale)
 	require.Equal(t, exitAttention, r.run(t, "finding", "list"), r.errors)
 	require.Regexp(t, `(?m)^edited/7\s+\S+ \S+\s+\S+ \S+\s+differs in IVCE_DTL.CLN_MFR_PRT_NUM\s+a b$`, r.out)
 	require.Contains(t, r.errors, "error: 1 finding is open: 1 stale")
 	require.Contains(t, r.errors, "`sqlwriterctl explain CLASS` says what one means")
-	require.Equal(t, exitOK, r.run(t, "finding", "list", "--class", "stale,edited", "--line", "7", "-q"), "people may edit")
+	require.Equal(t, exitOK,
+		r.run(t, "finding", "list", "--class", "stale,edited", "--line", "7", "-q"), "people may edit")
 	require.Equal(t, "edited/7/a b\n", r.out)
 	require.Equal(t, exitAttention, r.run(t, "finding", "list", "-o", "json"))
 	var page ops.FindingPage

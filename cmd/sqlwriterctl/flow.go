@@ -43,7 +43,8 @@ func (c *flowResumeCommand) Run(ctx context.Context, a *app) error {
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		if c.Force {
-			if err := a.confirm(c.Yes, "A restored or another database is accepted as it is. What it lacks must be written again: `status` names the command."); err != nil {
+			if err := a.confirm(c.Yes,
+				"A restored or another database is accepted as it is. What it lacks must be written again: `status` names the command."); err != nil {
 				return err
 			}
 		}

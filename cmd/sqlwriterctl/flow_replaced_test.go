@@ -18,7 +18,9 @@ import (
 func (r *real) maker(t *testing.T, store *sqlite.Store, line int64) string {
 	t.Helper()
 	var name string
-	require.NoError(t, store.Writer().QueryRowContext(t.Context(), `SELECT COALESCE(CLN_MFR_AI_NM, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line).Scan(&name))
+	require.NoError(t,
+		store.Writer().QueryRowContext(t.Context(),
+			`SELECT COALESCE(CLN_MFR_AI_NM, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line).Scan(&name))
 	return name
 }
 
@@ -42,7 +44,8 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "document", "retry", second, "--why", "x"), r.errors)
 	store := r.opened(t, backup)
-	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // of an hour ago
+	// of an hour ago
+	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`)
 	require.NoError(t, err)
 	require.Equal(t, "OLD", r.maker(t, store, 2))
 
@@ -52,7 +55,8 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 	require.Contains(t, r.errors, "--why: expected the reason")
 	require.Equal(t, exitOK, r.run(t, append(forced, "--yes", "--why", "INC-4715")...), r.errors)
 	require.Contains(t, r.out, "FORCED. A forced resume")
-	next := regexp.MustCompile("write it again by `sqlwriterctl (run start reapply --since \\S+) --why").FindStringSubmatch(r.out)
+	next := regexp.MustCompile(
+		"write it again by `sqlwriterctl (run start reapply --since \\S+) --why").FindStringSubmatch(r.out)
 	require.NotNil(t, next, r.out)
 	require.Equal(t, exitOK, r.run(t, append(forced, "--yes", "--why", "again")...), r.errors)
 	require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
@@ -86,7 +90,8 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 			path := filepath.Join(r.dir, "new.db")
 			store := r.opened(t, path)
 			require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
-			_, err := store.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (1, ?)`, c.rows)
+			_, err := store.Writer().ExecContext(t.Context(),
+				`INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (1, ?)`, c.rows)
 			require.NoError(t, err)
 			require.Equal(t, exitOK, r.run(t, "migrate", "up"), r.errors)
 			require.Equal(t, exitFailed, r.run(t, "flow", "resume", "--force", "--yes", "--why", "moved"))
@@ -126,11 +131,14 @@ func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
 	commit("web", 3)
 	commit("dev", 4)
 	store := r.opened(t, backup)
-	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 180000`) // of three minutes ago
+	// of three minutes ago
+	_, err = store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 180000`)
 	require.NoError(t, err)
 	heartbeat := func(sysName string) (id string) {
 		t.Helper()
-		require.NoError(t, store.Writer().QueryRowContext(t.Context(), `SELECT database_id FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).Scan(&id))
+		require.NoError(t,
+			store.Writer().QueryRowContext(t.Context(),
+				`SELECT database_id FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).Scan(&id))
 		return id
 	}
 	for sysName, c := range map[string]struct {

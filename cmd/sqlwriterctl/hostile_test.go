@@ -98,7 +98,8 @@ func asked(t *testing.T) (all map[string][]string) {
 	return all
 }
 
-// What documents say reaches no terminal as it is: neither on stdout nor on stderr, from no command and no member of an answer.
+// What documents say reaches no terminal as it is: neither on stdout nor on stderr, from no command and no member of an
+// answer.
 func TestATerminalGetsNoControlCharacters(t *testing.T) {
 	b := newBench(t)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = hostileApp(t).URL, "k"
@@ -141,7 +142,8 @@ func TestAnIDOfTwoLinesIsRefused(t *testing.T) {
 		require.Equal(t, exitFailed, b.run(t, append(args, "-q")...), args)
 		require.Empty(t, b.out, args)
 		require.Contains(t, b.errors, `\x1b[1A\x1b[2K\r\nINV\u202eX`, args)
-		require.Contains(t, b.errors, "it has control characters, and -q prints one id a line\nhint: -o json has it as it is", args)
+		require.Contains(t, b.errors,
+			"it has control characters, and -q prints one id a line\nhint: -o json has it as it is", args)
 	}
 	b.run(t, "document", "list", "-o", "json")
 	var page struct{ Documents []struct{ ID string } }

@@ -19,7 +19,8 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// ledgerCommands groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
+// ledgerCommands groups the commands about the ledger of a database that another program has written to
+// (docs/cutover.md).
 type ledgerCommands struct {
 	Adopt  ledgerAdoptCommand  `cmd:"" help:"Write ledger rows for results that other programs committed. Continues where it was stopped. Never touches the user's tables."`
 	Status ledgerStatusCommand `cmd:"" help:"Show the progress of the adoption. Exit code 1 unless the app may commit."`
@@ -71,7 +72,9 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 }
 
 // adopt runs the adoption, or the dry run of one.
-func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) adopt(
+	ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string,
+) error {
 	bound, err := a.moment("--before", c.Before)
 	if err != nil {
 		return err
@@ -88,13 +91,18 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents commit
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
 		if found := before.Counts.Before; !bound.Equal(found) {
-			return &usageError{fmt.Errorf("--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes", a.time(found), a.time(bound))}
+			return &usageError{
+				fmt.Errorf(
+					"--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes", a.time(found), a.time(bound)),
+			}
 		}
-		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started), a.readUpTo(before.Watermark))
+		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started),
+			a.readUpTo(before.Watermark))
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, db, adopt.Options{
-		SysName: sysName, By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		SysName: sysName, By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun,
+		OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -107,7 +115,9 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents commit
 }
 
 // empty records that the database has no history, unless the container shows one.
-func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string) error {
+func (c *ledgerAdoptCommand) empty(
+	ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string,
+) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -124,8 +134,9 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents commit
 		return err
 	}
 	if id != "" && !c.Yes {
-		return fmt.Errorf("the container has committed documents, such as %q: adopt them (`sqlwriterctl ledger adopt`), or add --yes "+
-			"if their lines are not in this database", id)
+		return fmt.Errorf(
+			"the container has committed documents, such as %q: adopt them (`sqlwriterctl ledger adopt`), or add --yes "+
+				"if their lines are not in this database", id)
 	}
 	if err := db.MarkEmpty(ctx, operatorName()); err != nil {
 		return err
@@ -217,7 +228,8 @@ func (w *adoptProgress) page(p adopt.Progress) {
 	}
 	w.last = now
 	rate := float64(p.Counts.Documents-w.first) / now.Sub(w.began).Seconds()
-	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines, w.a.time(p.Until), rate)
+	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines,
+		w.a.time(p.Until), rate)
 }
 
 // skip names the first maxSkipped skipped documents.
@@ -247,7 +259,10 @@ func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
 			return nil
 		})
 		if err == nil && !s.Adopted() {
-			return &advisedError{errors.New("the app does not commit, because the database is not adopted"), "`sqlwriterctl ledger adopt` adopts it (docs/cutover.md)"}
+			return &advisedError{
+				errors.New("the app does not commit, because the database is not adopted"),
+				"`sqlwriterctl ledger adopt` adopts it (docs/cutover.md)",
+			}
 		}
 		return err
 	})
@@ -269,7 +284,8 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 			a.printf("nothing to do: %s", a.describeAdoption(s))
 			return nil
 		}
-		if err := a.confirm(c.Yes, "An app that starts from now on will not commit until the next adopt: stop the app first."); err != nil {
+		if err := a.confirm(c.Yes,
+			"An app that starts from now on will not commit until the next adopt: stop the app first."); err != nil {
 			return err
 		}
 		if _, err := db.Begin(ctx, s, operatorName()); err != nil {
@@ -286,7 +302,8 @@ func (a *app) describeAdoption(s adopt.State) string {
 	case adopt.Running:
 		return fmt.Sprintf("running: started %s by %s, %s", a.time(s.Started), s.By, a.readUpTo(s.Watermark))
 	case adopt.Done:
-		return fmt.Sprintf("done: adopted %s by %s, %d %s", a.time(s.Finished), s.By, s.Counts.Documents, ops.Plural(s.Counts.Documents, "document", "documents"))
+		return fmt.Sprintf("done: adopted %s by %s, %d %s", a.time(s.Finished), s.By, s.Counts.Documents,
+			ops.Plural(s.Counts.Documents, "document", "documents"))
 	case adopt.Empty:
 		return fmt.Sprintf("empty: confirmed %s by %s", a.time(s.Finished), s.By)
 	}

@@ -68,7 +68,8 @@ func TestLedgerAdopt(t *testing.T) {
 	require.Equal(t, read, dry.Counts)
 	// The container's times are now, long after the commits, so it is unknown whether the documents have changed since.
 	require.Equal(t, adopt.Counts{
-		Documents: 4, Lines: 3, Adopted: 1, Marked: 1, Unproven: 2, Open: 2, Processing: 1, Skipped: map[adopt.Reason]int{adopt.NoLine: 1},
+		Documents: 4, Lines: 3, Adopted: 1, Marked: 1, Unproven: 2, Open: 2, Processing: 1,
+		Skipped: map[adopt.Reason]int{adopt.NoLine: 1},
 	}, wet.Counts)
 	require.Equal(t, 1, wet.Kept)
 	require.Equal(t, adopt.Done, wet.State)
@@ -131,7 +132,8 @@ func TestLedgerEmptyIsRefusedWhereSomethingWasCommitted(t *testing.T) {
 	require.Contains(t, r.errors, id)
 	require.Equal(t, adopt.State{}, r.state(t))
 	r.env["SYS_NAME"] = "dev"
-	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--empty"), "another environment's documents are no history of ours")
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--empty"),
+		"another environment's documents are no history of ours")
 	delete(r.env, "SYS_NAME")
 
 	r = newReal(t)
@@ -166,7 +168,8 @@ func TestLedgerAdoptWhileTheOldWriterWorks(t *testing.T) {
 	doc := `{"id":"2025-12-17 10:30:00.000000-06:00-1","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
 		"process_output":{},"sql_writer":{"status":"committed","committed_at":"9999-12-31 10:59:00.000000-06:00"}}`
 	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(doc), false))
-	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--dry-run"), "which is for looking before the old writer is stopped")
+	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--dry-run"),
+		"which is for looking before the old writer is stopped")
 	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt"))
 	require.Contains(t, r.errors, "stop the old writer")
 	require.False(t, r.state(t).Adopted())
@@ -178,7 +181,8 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 		r.put(t, i, int64(i+1), "committed")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	hold, err := r.server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpQuery, Container: "AI_PROCESS_LOGS", Hold: cosmosdb.Before, Nth: 12})
+	hold, err := r.server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpQuery, Container: "AI_PROCESS_LOGS", Hold: cosmosdb.Before, Nth: 12})
 	require.NoError(t, err)
 	done := make(chan int)
 	var stdout, stderr strings.Builder
@@ -205,7 +209,13 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 func TestLedgerUsage(t *testing.T) {
 	r := newReal(t)
 	for _, args := range [][]string{
-		{"ledger", "reopen"}, {"ledger", "adopt", "--empty", "--dry-run"}, {"ledger", "adopt", "--empty", "--rate=1"}, {"ledger", "adopt", "--empty", "--before=1d"}, {"ledger", "adopt", "--before=noon"}, {"ledger", "adopt", "--rate=-1"}, {"ledger", "adopt", "x"},
+		{"ledger", "reopen"},
+		{"ledger", "adopt", "--empty", "--dry-run"},
+		{"ledger", "adopt", "--empty", "--rate=1"},
+		{"ledger", "adopt", "--empty", "--before=1d"},
+		{"ledger", "adopt", "--before=noon"},
+		{"ledger", "adopt", "--rate=-1"},
+		{"ledger", "adopt", "x"},
 	} {
 		require.Equal(t, exitUsage, r.run(t, args...), args)
 	}
@@ -222,7 +232,10 @@ func TestTheReceiptExplains(t *testing.T) {
 		Skipped: map[adopt.Reason]int{adopt.NoVersion: 2, adopt.MarkNotMade: 1},
 	}})
 	require.NoError(t, r.print(&app{environment: env}))
-	for _, line := range []string{`documents +9 `, `lines +20 `, `  adopted +10 `, `  marked +2 `, `  kept +8 `, `unproven +1 `, `skipped +1 +mark_not_made: `, `skipped +2 +no_version: `, `open +4 `, `processing +1 `} {
+	for _, line := range []string{
+		`documents +9 `, `lines +20 `, `  adopted +10 `, `  marked +2 `, `  kept +8 `, `unproven +1 `,
+		`skipped +1 +mark_not_made: `, `skipped +2 +no_version: `, `open +4 `, `processing +1 `,
+	} {
 		require.Regexp(t, line, out.String())
 	}
 }

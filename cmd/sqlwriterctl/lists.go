@@ -18,8 +18,11 @@ func (f limitFlag) check() error {
 // maxPage is the most rows that the app gives at a time.
 const maxPage = 1000
 
-// collect asks for page after page until it has limit rows, or all of them if limit is 0. more says that there are others.
-func collect[T any](limit int, ask func(limit int, page string) (rows []T, next string, err error)) (all []T, more bool, err error) {
+// collect asks for page after page until it has limit rows, or all of them if limit is 0. more says that there are
+// others.
+func collect[T any](
+	limit int, ask func(limit int, page string) (rows []T, next string, err error),
+) (all []T, more bool, err error) {
 	all = []T{}
 	for page := ""; ; {
 		size := maxPage

@@ -1,5 +1,6 @@
-// Command sqlwriterctl is the operators' command-line tool. It shows the state of the app and of documents, controls the flow
-// and runs, submits documents, migrates this app's own tables, and adopts a database that another program has written to.
+// Command sqlwriterctl is the operators' command-line tool. It shows the state of the app and of documents, controls
+// the flow and runs, submits documents, migrates this app's own tables, and adopts a database that another program has
+// written to.
 package main
 
 import (
@@ -119,7 +120,10 @@ func newParser(c *cli, env environment, exit func(int)) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("sqlwriterctl"), kong.Description(
 		"The operators' tool of the SQL Writer.\n\n"+
 			whereFrom+"\n\n"+exitCodes),
-		kong.Vars{"kinds": kindsHelp(), "kind_names": strings.Join(idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) }), ",")}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
+		kong.Vars{
+			"kinds":      kindsHelp(),
+			"kind_names": strings.Join(idsOf(run.Kinds(), func(k run.KindRow) string { return string(k.Kind) }), ","),
+		}, kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}))
 	if err != nil {
 		return nil, err

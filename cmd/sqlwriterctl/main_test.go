@@ -89,7 +89,14 @@ func (b *bench) runningStack(t *testing.T, s stackfile.Stack) {
 
 func TestWrongUsageIsTwo(t *testing.T) {
 	b := newBench(t)
-	for _, args := range [][]string{{"nonsense"}, {"document", "why"}, {"document", "submit"}, {"column", "list", "--wat"}, {"document", "why", "x"}, {"status", "-o", "xml"}} {
+	for _, args := range [][]string{
+		{"nonsense"},
+		{"document", "why"},
+		{"document", "submit"},
+		{"column", "list", "--wat"},
+		{"document", "why", "x"},
+		{"status", "-o", "xml"},
+	} {
 		require.Equal(t, exitUsage, b.run(t, args...), args)
 		require.NotEmpty(t, b.errors)
 	}
@@ -122,7 +129,8 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	write("environment.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_ENVIRONMENT", "IVCE_DTL_UID": "DTL_ID"}}`)
 	write(scriptRoot+"/names.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_FILE"}}`)
 
-	b.localSettings(t, scriptRoot+"/local.settings.json", map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
+	b.localSettings(t, scriptRoot+"/local.settings.json",
+		map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
 	file := "--settings=" + filepath.Join(b.dir, scriptRoot, "local.settings.json")
 	require.Equal(t, exitOK, b.run(t, "column", "list", file), b.errors)
 	require.Contains(t, b.out, "OF_THE_FILE", "relative to the file, as the handler has it in the script root")
@@ -135,7 +143,8 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
-	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "OF_THE_ENVIRONMENT" }), "no connection is needed")
+	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "OF_THE_ENVIRONMENT" }),
+		"no connection is needed")
 	b.env["SQL_CONNECTION"] = "sqlite:y.db"
 	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	require.Regexp(t, `IVCE_TRKG_MSTR\s+DTL_ID\s+key`, b.out)
@@ -170,7 +179,8 @@ func newReal(t *testing.T) *real {
 	path := filepath.Join(r.dir, "x.db")
 	r.store = sqlitetest.Open(t, path, sqlite.Options{})
 	var err error
-	r.documents, err = cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
+	r.documents, err = cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
 	require.NoError(t, err)
 	t.Cleanup(r.documents.Close)
 	server.Results(t, "invoices", "AI_PROCESS_LOGS")
@@ -183,7 +193,8 @@ func newReal(t *testing.T) *real {
 
 func (r *real) line(t *testing.T, id int64) {
 	t.Helper()
-	_, err := r.store.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (?, 'OLD')`, id)
+	_, err := r.store.Writer().ExecContext(t.Context(),
+		`INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (?, 'OLD')`, id)
 	require.NoError(t, err)
 }
 
@@ -208,7 +219,8 @@ func TestSubmit(t *testing.T) {
 	require.Contains(t, r.errors, "document.too_deep")
 	_, err := r.documents.Read(t.Context(), "deep")
 	require.True(t, fault.Has(err, fault.Gone), "%v", err)
-	require.Equal(t, exitFailed, r.run(t, "document", "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
+	require.Equal(t, exitFailed,
+		r.run(t, "document", "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
 	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
 	require.Contains(t, r.errors, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")
 	require.Contains(t, r.errors, "process_output.part_number")

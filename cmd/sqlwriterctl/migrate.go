@@ -69,7 +69,8 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 			}
 		}
 		if ran == 0 {
-			a.printf("nothing to do: the database has all %d migrations of this build", migration.Count(after, migration.Applied))
+			a.printf("nothing to do: the database has all %d migrations of this build",
+				migration.Count(after, migration.Applied))
 		}
 		return nil
 	})
@@ -140,7 +141,10 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return errors.New(strings.Join(procedures.Owners, "; "))
 		}
 		if procedures != nil && len(procedures.Missing) > 0 {
-			return &advisedError{errors.New("some procedures that this build calls are missing"), "`sqlwriterctl migrate up` installs them"}
+			return &advisedError{
+				errors.New("some procedures that this build calls are missing"),
+				"`sqlwriterctl migrate up` installs them",
+			}
 		}
 		return nil
 	})
@@ -151,19 +155,22 @@ func (c *migrateStatusCommand) print(a *app, states []migration.State, procedure
 	for _, s := range states {
 		rows = append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), a.time(s.At)})
 	}
-	return a.emit(shownSchema{states, procedures}, idsOf(states, func(s migration.State) string { return s.Name }), func() error {
-		if err := a.table(rows); err != nil || procedures == nil {
-			return err
-		}
-		a.printf("%s", a.says(procedures.Describe()))
-		return nil
-	})
+	return a.emit(shownSchema{states, procedures},
+		idsOf(states, func(s migration.State) string { return s.Name }), func() error {
+			if err := a.table(rows); err != nil || procedures == nil {
+				return err
+			}
+			a.printf("%s", a.says(procedures.Describe()))
+			return nil
+		})
 }
 
 // behind is an error unless the database has all migrations of this build. Migrations of a newer build do no harm.
 func behind(states []migration.State) error {
 	if n := migration.Count(states, migration.Changed); n > 0 {
-		return fmt.Errorf("%d migrations were run from other files than this build's: a migration must not change after it was run", n)
+		return fmt.Errorf(
+			"%d migrations were run from other files than this build's: a migration must not change after it was run",
+			n)
 	}
 	if n := migration.Count(states, migration.Pending); n > 0 {
 		return &advisedError{fmt.Errorf("%d migrations are pending", n), "`sqlwriterctl migrate up` runs them"}

@@ -45,7 +45,8 @@ func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
 	require.WithinDuration(t, time.Now(), shown.Migrations[0].At, time.Minute)
 	require.Nil(t, shown.Procedures, "a file has none")
 
-	_, err := db.ExecContext(t.Context(), `INSERT INTO sqlwriter_migration SELECT 99, '0099_later', checksum, applied_at FROM sqlwriter_migration WHERE number = 1`)
+	_, err := db.ExecContext(t.Context(),
+		`INSERT INTO sqlwriter_migration SELECT 99, '0099_later', checksum, applied_at FROM sqlwriter_migration WHERE number = 1`)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "migrate", "status"), "what a newer build added is no trouble")
 	require.Regexp(t, `99\s+0099_later\s+unknown`, b.out)
@@ -93,7 +94,8 @@ func TestTheScriptNeedsNoConnection(t *testing.T) {
 	require.Contains(t, b.out, "sqlwriter.ledger")
 	plain := b.out
 	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "names.json")
-	require.NoError(t, os.WriteFile(b.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	require.NoError(t,
+		os.WriteFile(b.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"), b.errors)
 	require.Contains(t, b.out, "[REQUEST_TIME] = ", "the procedures are those of the settings")
 	require.NotContains(t, plain, "REQUEST_TIME")

@@ -34,7 +34,8 @@ func operated(t *testing.T) *real {
 // control opens the control document.
 func (r *real) control(t *testing.T) *cosmos.Control {
 	t.Helper()
-	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return cosmos.NewControl(c, "web")
@@ -56,7 +57,8 @@ func (r *real) failed(t *testing.T, line int64, code string) string {
 // count counts as the recovery timer does.
 func (r *real) count(t *testing.T) {
 	t.Helper()
-	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	timer := ops.New(ops.Ports{
@@ -81,7 +83,9 @@ func TestOperating(t *testing.T) {
 
 	r.count(t)
 	key := regexp.MustCompile(`(?m)^partition key\s+/request_details/id$`)
-	require.Eventually(t, func() bool { return r.run(t, "status") == exitOK && key.MatchString(r.out) }, time.Minute, time.Millisecond, "the key as the container's definition has it")
+	require.Eventually(t, func() bool {
+		return r.run(t, "status") == exitOK && key.MatchString(r.out)
+	}, time.Minute, time.Millisecond, "the key as the container's definition has it")
 	require.Regexp(t, `flow\s+running`, r.out)
 	require.Regexp(t, `(?m)^DEPENDENCY\s+STATE\s+SINCE\s+LAST SEEN\s+BY\s+CODE\s+REASON\s*$`, r.out)
 	require.Regexp(t, `(?m)^timer\s+ok\s+-\s+\d{4}-\d\d-\d\d \S+\s+-\s`, r.out)
@@ -110,9 +114,12 @@ func TestOperating(t *testing.T) {
 	require.Regexp(t, first+`\s+failed\s+document\s+2628\s+2025-12-18 09:00:00-06:00`, r.out)
 	require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
 
-	require.Equal(t, exitOK, r.run(t, "document", "retry", "--yes", "--code", "2628", "--why", "column widened"), r.errors)
-	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
-	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
+	require.Equal(t, exitOK,
+		r.run(t, "document", "retry", "--yes", "--code", "2628", "--why", "column widened"), r.errors)
+	require.Regexp(t,
+		`run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
+	require.Equal(t, []any{invoice.Committed, invoice.Failed},
+		[]any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Regexp(t, `replay-\S+\s+completed\s+\S+\s+1 handed off\s+1 completed\s.*column widened`, r.out)
 
@@ -159,7 +166,8 @@ func TestTheCommandOfAGroupTakesThatGroup(t *testing.T) {
 // A range that stands still, and the document at which it stands, are named by status and why.
 func TestWhatTheFeedMissedIsNamed(t *testing.T) {
 	r := operated(t)
-	deep := `{"id":"deep","request_details":{"sys_name":"web"},"notes":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `,"sql_writer":{"status":"pending"}}`
+	deep := `{"id":"deep","request_details":{"sys_name":"web"},"notes":` + strings.Repeat("[", 63) +
+		strings.Repeat("]", 63) + `,"sql_writer":{"status":"pending"}}`
 	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(deep), false))
 	at := time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC)
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Missed: breaker.Missed{
@@ -167,8 +175,9 @@ func TestWhatTheFeedMissedIsNamed(t *testing.T) {
 	}}, "")
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
-	require.Regexp(t, `ATTENTION\s+the feed did not bring 26 documents that were due, the oldest of .*, such as deep \(document.too_deep\); a lease may be stuck `+
-		`\(runbook: The feed stands still\)`, r.out)
+	require.Regexp(t,
+		`ATTENTION\s+the feed did not bring 26 documents that were due, the oldest of .*, such as deep \(document.too_deep\); a lease may be stuck `+
+			`\(runbook: The feed stands still\)`, r.out)
 	require.Equal(t, exitOK, r.run(t, "document", "why", "deep"), r.errors)
 	require.Regexp(t, `warning\s+document.too_deep: it has 64 levels or more`, r.out)
 	require.Equal(t, exitOK, r.run(t, "explain", "document.too_deep"), r.errors)
@@ -190,14 +199,16 @@ func TestQueriesNeedNoSQL(t *testing.T) {
 	require.Contains(t, r.errors, "(infrastructure, code 14)")
 }
 
-// An app that has just started can resume although SQL is full or down, and the audit log gets the entry once SQL is available.
+// An app that has just started can resume although SQL is full or down, and the audit log gets the entry once SQL is
+// available.
 func TestResumeWorksBehindEveryReason(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		t.Run(string(kind), func(t *testing.T) {
 			r := operated(t)
 			connection := r.env["SQL_CONNECTION"]
 			_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Minute),
+				Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(),
+				OpenUntil: time.Now().Add(time.Minute),
 			}}, "")
 			require.NoError(t, err)
 			r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
@@ -207,7 +218,8 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 			require.Contains(t, r.out, "the flow was stopped since")
 			require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
 			r.env["SQL_CONNECTION"] = connection
-			require.Equal(t, exitOK, r.run(t, "flow", "pause", "--why", "x"), r.errors) // it sends the entries that are missing
+			// it sends the entries that are missing
+			require.Equal(t, exitOK, r.run(t, "flow", "pause", "--why", "x"), r.errors)
 			require.Equal(t, exitOK, r.run(t, "audit", "list", "-o", "json"), r.errors)
 			var page ops.AuditPage
 			require.NoError(t, json.Unmarshal([]byte(r.out), &page))
@@ -241,7 +253,10 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	docs, sink := inmem.NewDocuments(time.Now), inmem.NewSink()
 	sink.AddLines(1)
 	id := "2025-12-17 10:00:00.000000-06:00-0001-1"
-	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
+	require.NoError(t,
+		docs.Put(
+			json.RawMessage(`{"id":"`+id+
+				`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breakerOver(sink)
@@ -251,7 +266,8 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
-		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
+		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{},
+		Stores: storesOf(runStore, executor, sink), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Evidence: inmem.NewEvidence(),
 	}, ops.Options{SysName: "web"}), id
 }
@@ -263,10 +279,13 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 	})
 }
 
-func storesOf(store *inmem.RunStore, executor ops.Executor, sink commit.Sink) func(context.Context) (ops.Stores, error) {
+func storesOf(
+	store *inmem.RunStore, executor ops.Executor, sink commit.Sink,
+) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
 		return ops.Stores{
-			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor, Findings: store.Findings(nil), Ledger: noLedger{},
+			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor,
+			Findings: store.Findings(nil), Ledger: noLedger{},
 			Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 				return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 			},
@@ -295,8 +314,10 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Equal(t, exitFailed, b.run(t, "document", "why", "nobody", app))
 	require.Contains(t, b.errors, `no document has the id "nobody"`)
 	require.Equal(t, exitOK, b.run(t, "document", "diff", "nobody", id, app), b.errors)
-	require.Regexp(t, `(?s)document  nobody\nstatus    gone\n.*line 1 \(main\): applied: a write changes \d+ columns\n.*\sCLN_MFR_AI_NM\s+NULL\s+"M"\n`, b.out)
-	require.Equal(t, exitUsage, b.run(t, "document", "list", "--kind=nonsense", app), "the app's 400 is wrong usage, too")
+	require.Regexp(t,
+		`(?s)document  nobody\nstatus    gone\n.*line 1 \(main\): applied: a write changes \d+ columns\n.*\sCLN_MFR_AI_NM\s+NULL\s+"M"\n`, b.out)
+	require.Equal(t, exitUsage, b.run(t, "document", "list", "--kind=nonsense", app),
+		"the app's 400 is wrong usage, too")
 	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--id", id, "--dry-run", app), b.errors)
 	require.Contains(t, b.out, "1 document matches a replay")
 	require.Equal(t, exitOK, b.run(t, "flow", "pause", "--why", "x", app), b.errors)
@@ -319,7 +340,8 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
 	require.Equal(t, exitOK, r.run(t, "document", "retry", first, "--why", "x"), r.errors)
-	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // a copy of an hour ago
+	// a copy of an hour ago
+	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`)
 	require.NoError(t, err)
 	require.Equal(t, exitFailed, r.run(t, "document", "retry", second, "--why", "x"))
 	require.Contains(t, r.errors, breaker.CodeWentBack)
@@ -352,13 +374,16 @@ func TestDocumentsAreListed(t *testing.T) {
 		"":                         {"--status", "pending"},
 	} {
 		require.Equal(t, exitOK, r.run(t, append([]string{"document", "list", "-q"}, args...)...), r.errors)
-		require.ElementsMatch(t, strings.Fields(strings.ReplaceAll(want, " ", "_")), strings.Fields(strings.ReplaceAll(r.out, " ", "_")), args)
+		require.ElementsMatch(t, strings.Fields(strings.ReplaceAll(want, " ", "_")),
+			strings.Fields(strings.ReplaceAll(r.out, " ", "_")), args)
 	}
 	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1"), r.errors)
-	require.Regexp(t, `^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
+	require.Regexp(t,
+		`^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
 	require.Contains(t, r.errors, "Narrow by since, code")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--status", "faild"))
-	require.Contains(t, r.errors, `--status: expected one of pending, retry_scheduled, committed, failed, processing, found "faild"`)
+	require.Contains(t, r.errors,
+		`--status: expected one of pending, retry_scheduled, committed, failed, processing, found "faild"`)
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))
 }
 
@@ -382,7 +407,8 @@ func TestARetryTakesACode(t *testing.T) {
 // foreign submits a document of another environment.
 func (r *real) foreign(t *testing.T, id, request string, line int64) {
 	t.Helper()
-	text := fmt.Sprintf(`{"id":%q,"request_details":{"id":%q,"sys_name":"wbe"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"sql_writer":{"status":"pending"}}`, id, request, line)
+	text := fmt.Sprintf(
+		`{"id":%q,"request_details":{"id":%q,"sys_name":"wbe"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"sql_writer":{"status":"pending"}}`, id, request, line)
 	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(text), true))
 }
 
@@ -404,11 +430,14 @@ func TestDocumentsOfOtherEnvironmentsAreNamed(t *testing.T) {
 	require.Regexp(t, `^DOCUMENT\s+SYS_NAME\s+LINE\s`, r.out)
 	require.Regexp(t, theirs+`\s+wbe\s+1\s+pending`, r.out)
 	require.Regexp(t, ours+`\s+web\s+1\s+failed`, r.out)
-	require.Equal(t, exitOK, r.run(t, "document", "list", "--request", "2025-12-18 10:00:00.000000-06:00-0001"), r.errors)
-	require.Contains(t, r.errors, "request 2025-12-18 10:00:00.000000-06:00-0001: 0 lines present in 0 documents; no document says how many it has; 1 more document names another environment or none")
+	require.Equal(t, exitOK,
+		r.run(t, "document", "list", "--request", "2025-12-18 10:00:00.000000-06:00-0001"), r.errors)
+	require.Contains(t, r.errors,
+		"request 2025-12-18 10:00:00.000000-06:00-0001: 0 lines present in 0 documents; no document says how many it has; 1 more document names another environment or none")
 
 	require.Equal(t, exitOK, r.run(t, "document", "list", "--request", "0001"), r.errors)
-	require.Contains(t, r.errors, `no document belongs to the request "0001": an id is the whole request_details.id, such as 2025-12-17 10:45:00.250000-06:00-0002`)
+	require.Contains(t, r.errors,
+		`no document belongs to the request "0001": an id is the whole request_details.id, such as 2025-12-17 10:45:00.250000-06:00-0002`)
 	require.NotContains(t, r.errors, "unknown number")
 
 	require.Equal(t, exitOK, r.run(t, "document", "why", "--line", "1"), r.errors)

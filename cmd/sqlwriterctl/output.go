@@ -25,7 +25,10 @@ func (a *app) emit(result any, ids []string, table func() error) error {
 func (a *app) list(ids []string) error {
 	for _, id := range ids {
 		if !isPlain(id) {
-			return &advisedError{fmt.Errorf("%s: it has control characters, and -q prints one id a line", plain(id)), "-o json has it as it is"}
+			return &advisedError{
+				fmt.Errorf("%s: it has control characters, and -q prints one id a line", plain(id)),
+				"-o json has it as it is",
+			}
 		}
 	}
 	for _, id := range ids {

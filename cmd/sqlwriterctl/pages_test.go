@@ -39,7 +39,10 @@ func TestEveryCitedCommandIsThere(t *testing.T) {
 		require.NoError(t, err)
 		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
 			words := shellWords(m[1])
-			if len(words) == 0 || !slices.ContainsFunc(grammar(t).Model.Children, func(n *kong.Node) bool { return n.Name == words[0] }) && !old(words[0]) {
+			if len(words) == 0 ||
+				!slices.ContainsFunc(grammar(t).Model.Children, func(n *kong.Node) bool {
+					return n.Name == words[0]
+				}) && !old(words[0]) {
 				continue // prose, or a flag before the command
 			}
 			found++
@@ -53,7 +56,8 @@ func TestEveryCitedCommandIsThere(t *testing.T) {
 
 // old are the commands that a page of an earlier day may name.
 func old(word string) bool {
-	return slices.Contains([]string{"why", "show", "submit", "pause", "resume", "audits", "columns", "mark-committed"}, word)
+	return slices.Contains(
+		[]string{"why", "show", "submit", "pause", "resume", "audits", "columns", "mark-committed"}, word)
 }
 
 // sources are the pages, and the product's own texts.
@@ -64,7 +68,9 @@ func sources(t *testing.T) (paths []string) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if path != root && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"node_modules", "testdata", "bin"}, d.Name())) {
+			if path != root &&
+				(strings.HasPrefix(d.Name(), ".") ||
+					slices.Contains([]string{"node_modules", "testdata", "bin"}, d.Name())) {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(path, "_test.go"), d.Name() == "help.go": // the examples have a test of their own
@@ -76,7 +82,8 @@ func sources(t *testing.T) (paths []string) {
 	return paths
 }
 
-// shellWords divides a command line as a shell does, as far as pages need it. It ends at a comment, a pipe or a redirection.
+// shellWords divides a command line as a shell does, as far as pages need it. It ends at a comment, a pipe or a
+// redirection.
 func shellWords(line string) (words []string) {
 	word, quote, open := "", rune(0), false
 	end := func() {
@@ -118,7 +125,9 @@ func parses(t *testing.T, words []string) error {
 	if err == nil || !errors.As(err, &parse) {
 		return err
 	}
-	for _, fine := range []string{"expected \"", "expected one of", "missing ", "expected string value", "expected a valid", "must be one of"} {
+	for _, fine := range []string{
+		"expected \"", "expected one of", "missing ", "expected string value", "expected a valid", "must be one of",
+	} {
 		if strings.Contains(err.Error(), fine) {
 			return nil
 		}
@@ -181,7 +190,8 @@ func TestExplainCitesWhatIsThere(t *testing.T) {
 		require.NotEmpty(t, e.Do, e.Code)
 		path, anchor, _ := strings.Cut(e.Page, "#")
 		require.Contains(t, anchors(path), anchor, e.Code)
-		for _, word := range regexp.MustCompile(`(docs|internal|cmd|deploy)/[\w./-]*\w`).FindAllString(e.Source+" "+e.Reason+" "+e.Next+" "+e.Do, -1) {
+		for _, word := range regexp.MustCompile(`(docs|internal|cmd|deploy)/[\w./-]*\w`).FindAllString(e.Source+" "+
+			e.Reason+" "+e.Next+" "+e.Do, -1) {
 			require.FileExists(t, filepath.Join(root, word), e.Code)
 		}
 		for _, m := range regexp.MustCompile(`ADR (\d{4})`).FindAllStringSubmatch(e.Source, -1) {

@@ -34,7 +34,9 @@ func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
 			}
 			rows = append(rows, row)
 		}
-		return a.emit(t, idsOf(rows[1:], func(row []string) string { return row[0] }), func() error { return a.table(rows) })
+		return a.emit(t, idsOf(rows[1:], func(row []string) string { return row[0] }), func() error {
+			return a.table(rows)
+		})
 	})
 }
 

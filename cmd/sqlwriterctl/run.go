@@ -51,7 +51,8 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		a.more(more)
-		return a.emit(ops.RunPage{Runs: runs}, idsOf(runs, func(r ops.RunSummary) string { return r.ID }), func() error { return printRuns(a, runs) })
+		return a.emit(ops.RunPage{Runs: runs}, idsOf(runs, func(r ops.RunSummary) string { return r.ID }),
+			func() error { return printRuns(a, runs) })
 	})
 }
 
@@ -97,20 +98,23 @@ func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
 	}
 	return a.operate(ctx, func(o opsapi.Caller) error {
 		items, more, err := collect(c.Limit, func(limit int, page string) ([]run.ItemOutcome, string, error) {
-			p, err := opsapi.Do(ctx, o, opsapi.RunItems, ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: page, Limit: limit})
+			p, err := opsapi.Do(ctx, o, opsapi.RunItems,
+				ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: page, Limit: limit})
 			return p.Items, p.Next, err
 		})
 		if err != nil {
 			return err
 		}
 		a.more(more)
-		return a.emit(ops.ItemPage{Items: items}, idsOf(items, func(i run.ItemOutcome) string { return i.Document }), func() error {
-			rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
-			for _, it := range items {
-				rows = append(rows, []string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
-			}
-			return a.table(rows)
-		})
+		return a.emit(ops.ItemPage{Items: items},
+			idsOf(items, func(i run.ItemOutcome) string { return i.Document }), func() error {
+				rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
+				for _, it := range items {
+					rows = append(rows,
+						[]string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
+				}
+				return a.table(rows)
+			})
 	})
 }
 

@@ -30,11 +30,13 @@ func printStarted(a *app, s ops.Started) error {
 	a.printf("in batches of %d", run.BatchSize)
 	failures := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
 	for _, f := range s.Failures {
-		failures = append(failures, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
+		failures = append(failures,
+			[]string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
 	}
 	first := [][]string{{"DOCUMENT", "STATUS", "KIND", "CODE", "FAILED OR CHANGED"}}
 	for _, m := range s.First {
-		first = append(first, []string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
+		first = append(first,
+			[]string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
 	}
 	if err := a.tables(failures, first); err != nil {
 		return err
@@ -48,11 +50,15 @@ func printStarted(a *app, s ops.Started) error {
 	return printDiffs(a, s.Diffs)
 }
 
-// verdict is an error if a run ended otherwise than completed, has failures so far, or is a comparison and findings are open.
+// verdict is an error if a run ended otherwise than completed, has failures so far, or is a comparison and findings are
+// open.
 func verdict(p ops.RunProgress) error {
 	switch {
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
-		return &advisedError{fmt.Errorf("run %s is %s", p.ID, p.Status), fmt.Sprintf("`sqlwriterctl run resume %s --why TEXT` resumes it", p.ID)}
+		return &advisedError{
+			fmt.Errorf("run %s is %s", p.ID, p.Status),
+			fmt.Sprintf("`sqlwriterctl run resume %s --why TEXT` resumes it", p.ID),
+		}
 	case p.Status == run.RunCompletedWithFailures:
 		return failing(p, "completed with failures")
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
@@ -81,7 +87,8 @@ func failing(p ops.RunProgress, is string) error {
 		}
 	}
 	again, _ := run.Kinds().Find(p.Kind)
-	tries := fmt.Sprintf("`sqlwriterctl run start %s --id ID --why TEXT` tries one again, once its cause is mended", p.Kind)
+	tries := fmt.Sprintf(
+		"`sqlwriterctl run start %s --id ID --why TEXT` tries one again, once its cause is mended", p.Kind)
 	if !again.Rewrite { // a replay takes no committed documents
 		if !again.OfRun {
 			again = run.Kinds().OfRun()
@@ -90,11 +97,14 @@ func failing(p ops.RunProgress, is string) error {
 	}
 	if len(documents) > 0 {
 		parts = append(parts, "documents: "+counted(documents))
-		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, %s", p.ID, tries))
+		advice = append(advice,
+			fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, %s", p.ID, tries))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, batches(n)+" failed")
-		advice = append(advice, fmt.Sprintf("`sqlwriterctl batch list %s --status failed` shows the errors, `sqlwriterctl batch requeue --run %s --why TEXT` sends them again", p.ID, p.ID))
+		advice = append(advice,
+			fmt.Sprintf(
+				"`sqlwriterctl batch list %s --status failed` shows the errors, `sqlwriterctl batch requeue --run %s --why TEXT` sends them again", p.ID, p.ID))
 	}
 	return &advisedError{fmt.Errorf("run %s %s: %s", p.ID, is, strings.Join(parts, "; ")), strings.Join(advice, "; ")}
 }
@@ -140,7 +150,8 @@ func printRun(a *app, p ops.RunProgress) error {
 		rows = append(rows, []string{"error", a.says(p.Error)})
 	}
 	if p.LostManagers > 0 {
-		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
+		rows = append(rows,
+			[]string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)})
@@ -158,7 +169,8 @@ func printRun(a *app, p ops.RunProgress) error {
 		}
 	}
 	rows = append(rows,
-		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Batches))},
+		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)},
+		[]string{"batches", orDash(batchCounts(p.Stats.Batches))},
 		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
 	)
 	return a.table(rows)
@@ -191,7 +203,8 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 		}
 		documents += " handed off"
 		rows = append(rows, []string{
-			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents, orDash(batchCounts(s.Batches)), a.time(s.StartedAt), a.time(s.EndedAt),
+			s.ID, runStatus(s.Run, s.Batches), orDash(s.State), documents, orDash(batchCounts(s.Batches)),
+			a.time(s.StartedAt), a.time(s.EndedAt),
 			s.RequestedBy, oneLine(s.Why),
 		})
 	}
@@ -259,7 +272,8 @@ func decimal(n float64) string {
 // batchCounts formats the numbers of batches by status: failed ones first, then in the order of a batch's life cycle.
 func batchCounts(counts map[run.BatchStatus]int) string {
 	var parts []string
-	for _, s := range append([]run.BatchStatus{run.Failed}, slices.DeleteFunc(run.BatchStatuses(), func(s run.BatchStatus) bool { return s == run.Failed })...) {
+	for _, s := range append([]run.BatchStatus{run.Failed},
+		slices.DeleteFunc(run.BatchStatuses(), func(s run.BatchStatus) bool { return s == run.Failed })...) {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}

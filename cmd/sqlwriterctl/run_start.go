@@ -114,7 +114,8 @@ func emitStarted(a *app, s ops.Started) error {
 
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), IDs: c.ID, Run: c.Of, Findings: ofClass(c.Findings), All: c.All, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable,
+		Kind: run.Kind(c.What), IDs: c.ID, Run: c.Of, Findings: ofClass(c.Findings), All: c.All,
+		OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable,
 		DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Why: c.Why,
 	}
 	if r.Since, _, err = a.period(c.Since, ""); err != nil {

@@ -28,7 +28,10 @@ type tables struct{}
 func (tables) Names() []run.ReportName { return shared.ReportNames() }
 
 func (tables) Report(context.Context, string) (run.Table, error) {
-	return run.Table{Columns: []string{"kind", "active", "per_second", "since"}, Rows: [][]any{{"manager", int64(1_000_000), 2.5, nil}}}, nil
+	return run.Table{
+		Columns: []string{"kind", "active", "per_second", "since"},
+		Rows:    [][]any{{"manager", int64(1_000_000), 2.5, nil}},
+	}, nil
 }
 
 // working is an app over in-memory adapters, with failed documents and a run store.
@@ -45,10 +48,16 @@ func newWorking(t *testing.T, documents int) *working {
 	t.Helper()
 	docs := inmem.NewDocuments(time.Now)
 	for i := range documents {
-		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
+		require.NoError(t,
+			docs.Put(
+				json.RawMessage(
+					fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
 			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
 	}
-	w := &working{bench: newBench(t), docs: docs, evidence: inmem.NewEvidence(), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
+	w := &working{
+		bench: newBench(t), docs: docs, evidence: inmem.NewEvidence(), store: inmem.NewRunStore(time.Now, "web"),
+		queue: inmem.NewQueue(nil),
+	}
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
 	executor := run.NewExecutor(run.Ports{
@@ -56,7 +65,8 @@ func newWorking(t *testing.T, documents int) *working {
 		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
 	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{}, Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
+		Documents: docs, Finder: docs, Breaker: flow, Counts: &inmem.Counts{},
+		Stores: storesOf(w.store, executor, sink), ReportNames: shared.ReportNames(),
 		RunQueue: w.queue, Evidence: w.evidence, Creator: docs,
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
@@ -76,7 +86,8 @@ func (w *working) onlyRun(t *testing.T) string {
 // handOff creates batches of each documents, as a manager does.
 func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 	t.Helper()
-	row, ok, err := store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
+	row, ok, err := store.ClaimRun(t.Context(), id, 0, -1,
+		run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.RunLease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
@@ -93,14 +104,17 @@ func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 	require.NoError(t, err)
 	_, err = store.MarkQueued(t.Context(), lease, unsent)
 	require.NoError(t, err)
-	require.NoError(t, store.EndHandOff(t.Context(), lease, run.Audit{Action: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
+	require.NoError(t,
+		store.EndHandOff(t.Context(), lease,
+			run.Audit{Action: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
 }
 
 // work processes a batch as a worker does: it defers the first document and commits the others.
 func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 	t.Helper()
 	audit := run.Audit{Action: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
-	claimed, err := store.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
+	claimed, err := store.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{},
+		run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, claimed.Answer)
 	if fails {
@@ -116,7 +130,8 @@ func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 		outcomes = append(outcomes, o)
 	}
 	require.NoError(t, store.SaveOutcomes(t.Context(), claimed.Lease, outcomes, []run.ErrorDetail{{
-		Document: claimed.Open[0], Code: "2628", Message: "too long", Type: run.TypeMigration, RetryCount: 1, Retryable: true,
+		Document: claimed.Open[0], Code: "2628", Message: "too long", Type: run.TypeMigration,
+		RetryCount: 1, Retryable: true,
 	}}))
 	_, err = store.FinishBatch(t.Context(), claimed.Lease, func(run.BatchStats) run.Audit { return audit })
 	require.NoError(t, err)
@@ -151,7 +166,8 @@ func (b *bench) receipt(t *testing.T, id string) (counts map[run.Outcome]int, al
 func TestARunIsExecutedInTheApp(t *testing.T) {
 	w := newWorking(t, 130)
 	w.queue.Always(inmem.QueueDown())
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--why", "x"), w.errors)
+	require.Equal(t, exitFailed,
+		w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "its message could not be sent")
 	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 deferred")
@@ -203,12 +219,17 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--rate", "600", "--why", "column widened"), w.errors)
+	require.Equal(t, exitOK,
+		w.run(t, "run", "start", "--yes", "replay", "--all", "--rate", "600", "--why", "column widened"), w.errors)
 	id := w.onlyRun(t)
-	require.Equal(t, fmt.Sprintf("run %s: 30 documents, in batches of 100\n`sqlwriterctl run show %s --watch` watches it\n", id, id), w.out)
+	require.Equal(t,
+		fmt.Sprintf("run %s: 30 documents, in batches of 100\n`sqlwriterctl run show %s --watch` watches it\n", id, id),
+		w.out)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"), w.errors)
-	require.Regexp(t, `\S+ \S+  running, 10 of 30 \(33%\), \d+ a second on average.*; batches: 2 queued, 1 completed\n`, w.errors)
-	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
+	require.Regexp(t,
+		`\S+ \S+  running, 10 of 30 \(33%\), \d+ a second on average.*; batches: 2 queued, 1 completed\n`, w.errors)
+	require.Contains(t, w.errors,
+		"run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `hand-off\s+done .*, 600 documents a minute\n`, w.out)
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
@@ -217,7 +238,8 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Regexp(t, `requested by\s+function key default at \S+ \S+: column widened\n`, w.out)
 	counts, all := w.receipt(t, id)
 	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 27, run.DocDeferred: 3}, counts)
-	require.Equal(t, run.ItemOutcome{Document: "doc-2-0", Outcome: run.DocDeferred, Code: "2628", Number: 2}, all["doc-2-0"])
+	require.Equal(t,
+		run.ItemOutcome{Document: "doc-2-0", Outcome: run.DocDeferred, Code: "2628", Number: 2}, all["doc-2-0"])
 	require.Equal(t, run.ItemOutcome{Document: "doc-3-9", Outcome: run.DocCommitted, Number: 3}, all["doc-3-9"])
 
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "-o", "json"), w.errors)
@@ -240,7 +262,9 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	}
 	complete(t, w.store, id)
 	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,deferred"), w.errors)
-	for _, line := range []string{`doc-1-0\s+deferred\s+2628\s+1\n`, `doc-2-0\s+deferred\s+2628\s+2\n`, `doc-3-0\s+deferred\s+2628\s+3\n`} {
+	for _, line := range []string{
+		`doc-1-0\s+deferred\s+2628\s+1\n`, `doc-2-0\s+deferred\s+2628\s+2\n`, `doc-3-0\s+deferred\s+2628\s+3\n`,
+	} {
 		require.Regexp(t, line, w.out)
 	}
 	require.Equal(t, 4, strings.Count(w.out, "\n"), w.out)
@@ -250,11 +274,13 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
-	require.Contains(t, w.errors, `--outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
+	require.Contains(t, w.errors,
+		`--outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--run", id, "--why", "column widened", "-o", "json"), w.errors)
+	require.Equal(t, exitOK,
+		w.run(t, "run", "start", "--yes", "replay", "--run", id, "--why", "column widened", "-o", "json"), w.errors)
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 	row, there, err := w.store.Run(t.Context(), started.Run)
@@ -302,7 +328,8 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 
 	require.Equal(t, exitOK, w.run(t, "batch", "list", id), w.errors)
 	lines := strings.Split(w.out, "\n")
-	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1], "before those with a lower number")
+	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1],
+		"before those with a lower number")
 	require.Len(t, lines, 22)
 	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "-o", "json"), w.errors)
 	var page ops.BatchPage
@@ -335,7 +362,8 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	require.Contains(t, w.errors, "it is to be cancelled: resume it when it has ended")
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, `running, to be cancelled\s+\S+\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
+	require.Regexp(t, `running, to be cancelled\s+\S+\s+0 of 1 handed off\s+-\s`, w.out,
+		"nothing of what the preview found is handed off")
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
 	require.Regexp(t, `filter\s+all\n`, w.out)
 	require.Regexp(t, `documents\s+0 of 1 \(0%\), 0 a second on average\n`, w.out)
@@ -352,7 +380,8 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	for died := range 3 {
-		_, ok, err := w.store.ClaimRun(t.Context(), id, died, -1, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
+		_, ok, err := w.store.ClaimRun(t.Context(), id, died, -1,
+			run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
@@ -376,30 +405,85 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no kind":                 {[]string{"run", "start"}, "kind"},
-		"an unknown kind":         {[]string{"run", "start", "--yes", "census", "--all", "--why", "x"}, `<kind> must be one of "drain","replay","reindex","reapply" but got "census"`},
-		"an unknown kind, error":  {[]string{"document", "retry", "--yes", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure, "},
-		"no time":                 {[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected so long ago"},
-		"no other time":           {[]string{"document", "retry", "--yes", "--until", "01.01.2026", "--why", "x"}, "--until: expected so long ago"},
-		"no filter":               {[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter"},
-		"no reason":               {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
-		"no file":                 {[]string{"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
-		"a file without ids":      {[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
-		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, `--status: expected one of pending_queue`},
-		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 or more, found 0"},
-		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 or more, found -3"},
-		"fewer than no documents": {[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
-		"back in time":            {[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
-		"an empty period":         {[]string{"document", "retry", "--yes", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
-		"no report":               {[]string{"report", "show", "sales"}, `report: expected one of runs, batch-progress,`},
-		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
-		"no id, entries":          {[]string{"audit", "list", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
-		"fewer than no entries":   {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
-		"an action of a novel":    {[]string{"audit", "list", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
-		"no document":             {[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
-		"lines of a replay":       {[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
-		"lines and no documents":  {[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--all: expected a filter"},
-		"no batch":                {[]string{"batch", "requeue", "x/0", "--why", "x"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
+		"no kind": {[]string{"run", "start"}, "kind"},
+		"an unknown kind": {
+			[]string{"run", "start", "--yes", "census", "--all", "--why", "x"},
+			`<kind> must be one of "drain","replay","reindex","reapply" but got "census"`,
+		},
+		"an unknown kind, error": {
+			[]string{"document", "retry", "--yes", "--kind", "documents", "--why", "x"},
+			"--kind: expected one of infrastructure, ",
+		},
+		"no time": {
+			[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"},
+			"--since: expected so long ago",
+		},
+		"no other time": {
+			[]string{"document", "retry", "--yes", "--until", "01.01.2026", "--why", "x"},
+			"--until: expected so long ago",
+		},
+		"no filter": {
+			[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter",
+		},
+		"no reason": {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
+		"no file": {
+			[]string{
+				"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x",
+			}, "--ids-file: open",
+		},
+		"a file without ids": {
+			[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"},
+			"expected one id a line, found none",
+		},
+		"an unknown status": {
+			[]string{"batch", "list", "--status", "done"}, `--status: expected one of pending_queue`,
+		},
+		"no runs":               {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 or more, found 0"},
+		"fewer than no batches": {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 or more, found -3"},
+		"fewer than no documents": {
+			[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"},
+			"--limit: expected 0 to 100000000, found -1",
+		},
+		"back in time": {
+			[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"},
+			"--rate: expected 0 to 100000 documents a minute, found -1",
+		},
+		"an empty period": {
+			[]string{"document", "retry", "--yes", "--since", "1h", "--until", "2h", "--why", "x"},
+			"--until: expected a time after --since (",
+		},
+		"no report": {
+			[]string{"report", "show", "sales"}, `report: expected one of runs, batch-progress,`,
+		},
+		"no id": {
+			[]string{"run", "show", "a b"},
+			`run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`,
+		},
+		"no id, entries": {
+			[]string{"audit", "list", "--run", "a b"},
+			"--run: expected the id of a run, as `run list` shows them, found \"a b\"",
+		},
+		"fewer than no entries": {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
+		"an action of a novel": {
+			[]string{"audit", "list", "--action", strings.Repeat("x", 41)},
+			"--action: expected at most 40 characters, found 41",
+		},
+		"no document": {
+			[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"},
+			`--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`,
+		},
+		"lines of a replay": {
+			[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"},
+			"--overwrite-edits, --not-comparable: go with a kind",
+		},
+		"lines and no documents": {
+			[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"},
+			"--all: expected a filter",
+		},
+		"no batch": {
+			[]string{"batch", "requeue", "x/0", "--why", "x"},
+			`batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`,
+		},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
 		require.Contains(t, w.errors, c.want, name)
@@ -415,11 +499,15 @@ func TestUsageErrors(t *testing.T) {
 // The permissions of a rewrite reach the run, by the command line and by the app's Ops function.
 func TestThePermissionsOfARewriteReachTheRun(t *testing.T) {
 	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0", "--overwrite-edits", "7,8",
-		"--overwrite-edits", "9", "--not-comparable", "--why", "x"), w.errors)
+	require.Equal(t, exitOK,
+		w.run(t, "run", "start", "--yes", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0",
+			"--overwrite-edits", "7,8",
+			"--overwrite-edits", "9", "--not-comparable", "--why", "x"), w.errors)
 	row, _, err := w.store.Run(t.Context(), w.onlyRun(t))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"ids":["2025-12-17 10:00:00.000000-06:00-0001-0"],"overwrite_edits":[7,8,9],"not_comparable":true}`, string(row.Filter))
+	require.JSONEq(t,
+		`{"ids":["2025-12-17 10:00:00.000000-06:00-0001-0"],"overwrite_edits":[7,8,9],"not_comparable":true}`,
+		string(row.Filter))
 }
 
 func TestIDsOfAFile(t *testing.T) {
@@ -430,7 +518,8 @@ func TestIDsOfAFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	w.stdin = text
 	for _, from := range []string{file, "-"} {
-		require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--ids-file", from, "--id", id(2), "--dry-run", "-o", "json"), w.errors)
+		require.Equal(t, exitOK,
+			w.run(t, "run", "start", "replay", "--ids-file", from, "--id", id(2), "--dry-run", "-o", "json"), w.errors)
 		var started ops.Started
 		require.NoError(t, json.Unmarshal([]byte(w.out), &started))
 		require.Equal(t, 3, started.Matched)
@@ -467,12 +556,20 @@ func TestReportsOnTheCommandLine(t *testing.T) {
 // After a lost reply it is unknown whether an action was done, so the operator must look before doing it again.
 func TestAnActionWithoutAnAnswer(t *testing.T) {
 	b := newBench(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
-	for _, args := range [][]string{{"run", "start", "--yes", "drain", "--why", "x"}, {"finding", "compare", "--why", "x"}, {"document", "retry", "a", "--why", "x"}, {"flow", "pause", "--why", "x"}} {
+	for _, args := range [][]string{
+		{"run", "start", "--yes", "drain", "--why", "x"},
+		{"finding", "compare", "--why", "x"},
+		{"document", "retry", "a", "--why", "x"},
+		{"flow", "pause", "--why", "x"},
+	} {
 		require.Equal(t, exitFailed, b.run(t, args...))
-		require.Contains(t, b.errors, "error: no answer came, and it may have been done anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: `sqlwriterctl audit list` shows what was done", args)
+		require.Contains(t, b.errors,
+			"error: no answer came, and it may have been done anyway: the app answers 502 without a reason: its host did not complete the request ("+server.URL+", SQLWRITER_APP)\nhint: `sqlwriterctl audit list` shows what was done", args)
 	}
 	for _, args := range [][]string{{"run", "start", "drain", "--dry-run"}, {"run", "list"}} {
 		require.Equal(t, exitFailed, b.run(t, args...))
@@ -489,9 +586,14 @@ func TestAnActionThatFailedOnItsWay(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
-	for told, args := range map[bool][]string{true: {"document", "retry", "a", "--why", "x"}, false: {"document", "retry", "a", "--dry-run"}} {
+	for told, args := range map[bool][]string{
+		true: {"document", "retry", "a", "--why", "x"}, false: {"document", "retry", "a", "--dry-run"},
+	} {
 		require.Equal(t, exitFailed, b.run(t, args...))
-		require.Equal(t, told, strings.Contains(b.errors, "the app answers 503, and an entry in `audit list` would say that the action was begun: no answer"), b.errors)
+		require.Equal(t, told,
+			strings.Contains(b.errors,
+				"the app answers 503, and an entry in `audit list` would say that the action was begun: no answer"),
+			b.errors)
 	}
 }
 

@@ -46,7 +46,8 @@ func hostOf(t *testing.T, f handlers.Mounted, key string) *httptest.Server {
 			query[name] = r.URL.Query().Get(name)
 		}
 		request := map[string]any{
-			"Url": "http://x" + r.URL.RequestURI(), "Method": r.Method, "Query": query, "Headers": r.Header, "Params": map[string]string{"path": rest},
+			"Url": "http://x" + r.URL.RequestURI(), "Method": r.Method, "Query": query, "Headers": r.Header,
+			"Params": map[string]string{"path": rest},
 			"Identities": json.RawMessage(`[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,
 				"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"default"}]}]`),
 		}
@@ -94,7 +95,8 @@ func (r *real) serve(t *testing.T) {
 		"COSMOS_CONTAINER": "AI_PROCESS_LOGS", "LEASE_CONTAINER": "leases", "LEASE_PREFIX": sysName + "-",
 		"AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"RUNS_QUEUE":          "sqlwriter-" + sysName + "-runs", "BATCHES_QUEUE": "sqlwriter-" + sysName + "-batches",
-		"SERVICEBUS_CONNECTION": "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=k;SharedAccessKey=a;UseDevelopmentEmulator=true;", // no server listens there
+		// no server listens there
+		"SERVICEBUS_CONNECTION": "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=k;SharedAccessKey=a;UseDevelopmentEmulator=true;",
 	} {
 		if given[name] == "" {
 			given[name] = value

@@ -20,8 +20,9 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// settings are the app settings of one place, for the commands that are needed before an app runs: they open SQL and Cosmos DB by
-// themselves. A place is used as a whole, because a mixture could write one environment's documents to another's database.
+// settings are the app settings of one place, for the commands that are needed before an app runs: they open SQL and
+// Cosmos DB by themselves. A place is used as a whole, because a mixture could write one environment's documents to
+// another's database.
 type settings struct {
 	// from describes the place. It contains no value.
 	from string
@@ -31,11 +32,14 @@ type settings struct {
 	base string
 }
 
-// settings reads the settings: of --settings, else of the environment if it names a connection, else of the running local stack. Without
-// any, those of the environment are returned, which may name columns.
+// settings reads the settings: of --settings, else of the environment if it names a connection, else of the running
+// local stack. Without any, those of the environment are returned, which may name columns.
 func (a *app) settings(ctx context.Context) (settings, error) {
 	if a.App != "" {
-		return settings{}, &usageError{errors.New("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")}
+		return settings{},
+			&usageError{
+				errors.New("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself"),
+			}
 	}
 	if a.Settings != "" {
 		return settingsOf("--settings", a.Settings)
@@ -68,9 +72,12 @@ func settingsOf(from, path string) (settings, error) {
 		return settings{}, &usageError{fmt.Errorf("%s: %s: %w", from, path, err)}
 	}
 	if file.IsEncrypted {
-		return settings{}, &usageError{fmt.Errorf("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)}
+		return settings{},
+			&usageError{fmt.Errorf("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)}
 	}
-	return settings{from: from, get: func(name string) string { return file.Values[name] }, base: filepath.Dir(path)}, nil
+	return settings{from: from, get: func(name string) string {
+		return file.Values[name]
+	}, base: filepath.Dir(path)}, nil
 }
 
 // connect reports whether the settings name a connection.
@@ -92,8 +99,10 @@ func (a *app) connections(ctx context.Context) (settings, error) {
 		return s, err
 	}
 	if !s.connect() {
-		return s, noApp("nothing says how to connect: no --settings, no "+config.SQLConnection+" or "+config.CosmosConnection+" in the environment, and no running local stack",
-			"`make run` or `make servers` starts a local stack; else name a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
+		return s,
+			noApp("nothing says how to connect: no --settings, no "+config.SQLConnection+" or "+config.CosmosConnection+
+				" in the environment, and no running local stack",
+				"`make run` or `make servers` starts a local stack; else name a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
 	}
 	a.notef("connections: %s", s.from)
 	return s, nil
@@ -133,8 +142,9 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 			return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.from)}
 		}
 		// The text is not repeated: without a known scheme it may be a password.
-		return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
-			config.SQLConnection, len(connection))}
+		return nil,
+			&usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
+				config.SQLConnection, len(connection))}
 	}
 	db, err := open.SQL(c, layout, false)
 	if err != nil {

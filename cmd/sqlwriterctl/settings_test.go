@@ -14,7 +14,8 @@ import (
 func TestConnectionsComeFromTheFirstPlaceThatHasAny(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status"))
-	require.Contains(t, b.errors, "error: nothing says how to connect: no --settings, no SQL_CONNECTION or COSMOS_CONNECTION in the environment, and no running local stack\nhint: `make run`")
+	require.Contains(t, b.errors,
+		"error: nothing says how to connect: no --settings, no SQL_CONNECTION or COSMOS_CONNECTION in the environment, and no running local stack\nhint: `make run`")
 
 	b.stack(t, "another boot", stackfile.Stack{})
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status"), "a stack that was killed is none")
@@ -39,7 +40,9 @@ func TestConnectionsComeFromTheFirstPlaceThatHasAny(t *testing.T) {
 func TestWrongSettingsAreUsage(t *testing.T) {
 	b := newBench(t)
 	file := filepath.Join(b.dir, "x.json")
-	for text, says := range map[string]string{"": "no such file", "{": "unexpected end of JSON", `{"IsEncrypted":true}`: "is encrypted: decrypt it"} {
+	for text, says := range map[string]string{
+		"": "no such file", "{": "unexpected end of JSON", `{"IsEncrypted":true}`: "is encrypted: decrypt it",
+	} {
 		if text != "" {
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		}
@@ -48,9 +51,11 @@ func TestWrongSettingsAreUsage(t *testing.T) {
 		require.NoError(t, os.RemoveAll(file))
 	}
 	require.Equal(t, exitUsage, b.run(t, "status", "--settings", file))
-	require.Contains(t, b.errors, "--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")
+	require.Contains(t, b.errors,
+		"--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status", "--app", "https://x"))
-	require.Contains(t, b.errors, "--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")
+	require.Contains(t, b.errors,
+		"--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")
 }
 
 // No error repeats a connection string.

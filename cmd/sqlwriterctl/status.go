@@ -56,9 +56,11 @@ func printStatus(a *app, s ops.Status) error {
 	rows := append(attentionRows(a, s), flowRows(a, s.Flow)...)
 	rows = append(rows, []string{"environment", s.SysName + ", at " + a.time(s.At)})
 	if s.Feed != nil {
-		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
+		rows = append(rows,
+			[]string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
 	}
-	rows = append(rows, []string{"app version", orDash(s.AppVersion)}, []string{"partition key", orDash(s.PartitionKey)})
+	rows = append(rows, []string{"app version", orDash(s.AppVersion)},
+		[]string{"partition key", orDash(s.PartitionKey)})
 	if s.RunsUnknown != "" {
 		rows = append(rows, []string{"runs", "unknown: " + a.says(s.RunsUnknown)})
 	}
@@ -99,15 +101,19 @@ func (a *app) tables(all ...[][]string) error {
 func flowRows(a *app, f ops.FlowView) [][]string {
 	rows := [][]string{{"flow", a.says(f.Says)}}
 	if f.Lost {
-		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
+		rows = append(rows,
+			[]string{"control", "the control document is not available: the flow is this instance's own"})
 	}
 	return rows
 }
 
 func countRows(a *app, s ops.Status) (rows [][]string) {
 	c := s.Counts
-	rows = append(rows, []string{"counted", fmt.Sprintf("%s, %s ago", a.time(c.At), seconds(int64(s.At.Sub(c.At).Seconds())))})
-	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
+	rows = append(rows,
+		[]string{"counted", fmt.Sprintf("%s, %s ago", a.time(c.At), seconds(int64(s.At.Sub(c.At).Seconds())))})
+	for _, status := range []invoice.Status{
+		invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed,
+	} {
 		n := c.Depth[status]
 		text := atLeast(n.Documents, n.AtLeast)
 		if status == invoice.RetryScheduled && n.Documents > 0 {
@@ -119,7 +125,11 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 		rows = append(rows, []string{string(status), text})
 	}
 	if o := c.Oldest; o != nil {
-		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since))})
+		rows = append(rows,
+			[]string{
+				"oldest waiting",
+				fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since)),
+			})
 	}
 	switch {
 	case c.Findings != nil:
@@ -137,7 +147,11 @@ func dependencyRows(a *app, s ops.Status) [][]string {
 		if d.Kind != "" {
 			code = string(d.Kind) + " " + d.Code
 		}
-		rows = append(rows, []string{d.Name, d.State, a.time(d.Since), a.time(d.SeenAt), orDash(d.By), orDash(code), orDash(a.says(d.Reason))})
+		rows = append(rows,
+			[]string{
+				d.Name, d.State, a.time(d.Since), a.time(d.SeenAt), orDash(d.By), orDash(code),
+				orDash(a.says(d.Reason)),
+			})
 	}
 	return rows
 }
@@ -153,7 +167,8 @@ func runStateRows(a *app, s ops.Status) [][]string {
 func skippedRows(a *app, s ops.Status) [][]string {
 	rows := [][]string{{"SKIPPED SYS_NAME", "DOCUMENTS", "SINCE", "LAST", "SAMPLE"}}
 	for _, k := range s.Skipped {
-		rows = append(rows, []string{orDash(k.SysName), strconv.Itoa(k.Documents), a.time(k.Since), a.time(k.LastAt), k.Sample})
+		rows = append(rows,
+			[]string{orDash(k.SysName), strconv.Itoa(k.Documents), a.time(k.Since), a.time(k.LastAt), k.Sample})
 	}
 	return rows
 }
@@ -168,7 +183,11 @@ func queueRows(s ops.Status) [][]string {
 			rows = append(rows, []string{q.Queue, "unknown", q.Unknown})
 			continue
 		}
-		rows = append(rows, []string{q.Queue, atLeast(q.Active.Documents, q.Active.AtLeast), atLeast(q.DeadLettered.Documents, q.DeadLettered.AtLeast)})
+		rows = append(rows,
+			[]string{
+				q.Queue, atLeast(q.Active.Documents, q.Active.AtLeast),
+				atLeast(q.DeadLettered.Documents, q.DeadLettered.AtLeast),
+			})
 	}
 	return rows
 }
@@ -184,7 +203,8 @@ func groupRows(a *app, s ops.Status) [][]string {
 			line = strconv.FormatInt(g.Line, 10)
 		}
 		rows = append(rows, []string{
-			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast), a.time(g.First), a.time(g.Last), line, g.Sample,
+			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast),
+			a.time(g.First), a.time(g.Last), line, g.Sample,
 		})
 	}
 	return rows

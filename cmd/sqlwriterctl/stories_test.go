@@ -22,8 +22,10 @@ func TestTheCommandsOfPagesAreThere(t *testing.T) {
 		}
 	}
 	require.Subset(t, names, map[string]bool{
-		"status": true, "audit list": true, "document list": true, "document why": true, "document retry": true, "document mark-committed": true, "evidence show": true, "evidence get": true,
-		"flow pause": true, "flow resume": true, "run list": true, "run show": true, "run start": true, "run cancel": true, "run resume": true, "batch requeue": true, "finding list": true,
+		"status": true, "audit list": true, "document list": true, "document why": true, "document retry": true,
+		"document mark-committed": true, "evidence show": true, "evidence get": true,
+		"flow pause": true, "flow resume": true, "run list": true, "run show": true, "run start": true,
+		"run cancel": true, "run resume": true, "batch requeue": true, "finding list": true,
 		"finding compare": true,
 	})
 }

@@ -27,7 +27,8 @@ type environment struct {
 	dir            string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// asks means that stdin and stderr are a terminal, so that a question can be answered. shows means that stdout is one.
+	// asks means that stdin and stderr are a terminal, so that a question can be answered. shows means that stdout is
+	// one.
 	asks, shows bool
 	// zone is the operator's time zone.
 	zone *time.Location
@@ -38,8 +39,10 @@ type environment struct {
 
 func processEnvironment() environment {
 	return environment{
-		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, zone: time.Local, now: time.Now, wait: timer.Wait,
-		asks: term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())), shows: term.IsTerminal(int(os.Stdout.Fd())),
+		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, zone: time.Local,
+		now: time.Now, wait: timer.Wait,
+		asks:  term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())),
+		shows: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 }
 
@@ -49,8 +52,9 @@ func (e environment) env(name string) string {
 	return v
 }
 
-// plain makes a text harmless: characters that move a terminal's cursor, end a line or turn the direction of reading are shown as escapes.
-// Texts of documents may have them. Each text that leaves the tool goes through it, but for JSON, which writeJSON escapes.
+// plain makes a text harmless: characters that move a terminal's cursor, end a line or turn the direction of reading
+// are shown as escapes. Texts of documents may have them. Each text that leaves the tool goes through it, but for JSON,
+// which writeJSON escapes.
 func plain(text string) string {
 	if isPlain(text) {
 		return text
@@ -125,7 +129,9 @@ func (a *app) mayConfirm(yes bool) error {
 	if yes || a.asks {
 		return nil
 	}
-	return &usageError{errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes")}
+	return &usageError{
+		errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes"),
+	}
 }
 
 // confirm asks whether to go on. mayConfirm has found that there is a terminal.

@@ -49,7 +49,8 @@ func (a *app) period(since, until string) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		return from, to, &usageError{fmt.Errorf("--until: expected a time after --since (%s), found %s", a.time(from), a.time(to))}
+		return from, to,
+			&usageError{fmt.Errorf("--until: expected a time after --since (%s), found %s", a.time(from), a.time(to))}
 	}
 	return from, to, nil
 }

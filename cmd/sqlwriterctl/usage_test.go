@@ -55,7 +55,8 @@ func TestManyDocumentsAreConfirmed(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "document", "retry", third, "--why", "one is not many"), r.errors)
 	require.Equal(t, invoice.Committed, r.writerState(t, third).Status)
 	require.Equal(t, exitFailed, r.run(t, "document", "retry", third, "nobody", "--yes", "--why", "x"))
-	require.Contains(t, r.errors, "error: not every document was tried again: 1 does not exist (gone), 1 neither failed nor waits for a retry (skipped)\nhint: `sqlwriterctl run items replay-")
+	require.Contains(t, r.errors,
+		"error: not every document was tried again: 1 does not exist (gone), 1 neither failed nor waits for a retry (skipped)\nhint: `sqlwriterctl run items replay-")
 }
 
 func TestTheSameResultInEachFormat(t *testing.T) {
@@ -81,8 +82,15 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		{[]string{"run", "start"}, `expected "<kind>"`, "see `sqlwriterctl run start --help`"},
 		{[]string{"status", "--wat"}, "unknown flag --wat", "see `sqlwriterctl status --help`"},
 		{[]string{"status"}, "no app is named", "make run"},
-		{[]string{"batch", "requeue"}, "which batches? expected a batch (RUN/NUMBER), or --run RUN", "see `sqlwriterctl batch requeue --help`"},
-		{[]string{"completion", "tcsh"}, `<shell> must be one of "bash","zsh","fish" but got "tcsh"`, "completion --help"},
+		{
+			[]string{"batch", "requeue"},
+			"which batches? expected a batch (RUN/NUMBER), or --run RUN",
+			"see `sqlwriterctl batch requeue --help`",
+		},
+		{
+			[]string{"completion", "tcsh"},
+			`<shell> must be one of "bash","zsh","fish" but got "tcsh"`, "completion --help",
+		},
 	} {
 		require.Equal(t, exitUsage, b.run(t, c.args...), c.args)
 		lines := strings.Split(strings.TrimSpace(b.errors), "\n")
@@ -98,10 +106,18 @@ func TestErrorsSayWhatHappenedAndWhatToDo(t *testing.T) {
 func TestWhatIsNotFoundNamesTheCommandThatFindsIt(t *testing.T) {
 	w := newWorking(t, 1)
 	for hint, commands := range map[string][][]string{
-		"`sqlwriterctl document list --line LINE` finds":                               {{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"}},
-		"`sqlwriterctl run list` lists the latest runs\n":                              {{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"}},
-		"`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN`": {{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"}},
-		"`sqlwriterctl document list --status failed` lists":                           {{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"}},
+		"`sqlwriterctl document list --line LINE` finds": {
+			{"document", "why", "nobody"}, {"document", "mark-committed", "nobody", "--why", "x"},
+		},
+		"`sqlwriterctl run list` lists the latest runs\n": {
+			{"run", "show", "nobody"}, {"run", "items", "nobody"}, {"run", "cancel", "nobody", "--why", "x"},
+		},
+		"`sqlwriterctl run list` lists the latest runs, `sqlwriterctl batch list RUN`": {
+			{"batch", "list", "nobody"}, {"batch", "requeue", "nobody/1", "--why", "x"},
+		},
+		"`sqlwriterctl document list --status failed` lists": {
+			{"evidence", "show", "nobody"}, {"evidence", "get", "nobody"},
+		},
 	} {
 		for _, args := range commands {
 			require.Equal(t, exitFailed, w.run(t, args...), "%v: %s", args, w.errors)
@@ -117,7 +133,8 @@ func TestTheTextsOfDriversAreDetails(t *testing.T) {
 	r := newReal(t)
 	r.env["COSMOS_CONNECTION"] = "AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;"
 	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt", "--empty"))
-	require.Regexp(t, `(?m)^error: Cosmos DB: [^:]+ \(infrastructure, code \w+\)\nhint: .sqlwriterctl explain `, r.errors)
+	require.Regexp(t,
+		`(?m)^error: Cosmos DB: [^:]+ \(infrastructure, code \w+\)\nhint: .sqlwriterctl explain `, r.errors)
 	require.NotContains(t, r.errors, "127.0.0.1")
 	require.NotContains(t, r.errors, `"level"`)
 	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt", "--empty", "--verbose"))
@@ -130,25 +147,31 @@ func TestCtrlCIs130(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.wait = func(context.Context, time.Duration) error { cancel(); return context.Canceled }
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, execute(ctx, []string{"run", "show", w.onlyRun(t), "--watch"}, w.environment(&stdout, &stderr)))
+	require.Equal(t, exitInterrupted,
+		execute(ctx, []string{"run", "show", w.onlyRun(t), "--watch"}, w.environment(&stdout, &stderr)))
 }
 
 // counted writes counts, as the recovery timer does each tick.
 func (r *real) counted(t *testing.T) {
 	t.Helper()
-	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	require.NoError(t, cosmos.NewCounts(c, "web", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{
 		At: time.Now(), EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Failed: {Documents: 3}},
-		Groups: []ops.Group{{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}}},
+		Groups: []ops.Group{
+			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}},
+		},
 	}}))
 }
 
 func TestStatusCheckIsForMonitors(t *testing.T) {
 	r := operated(t)
 	known := breaker.Dependency{State: breaker.DependencyOK, Since: time.Now().Add(-11 * time.Minute)}
-	require.NoError(t, r.control(t).StoreStatus(t.Context(), breaker.Status{Instance: "a", Dependencies: map[string]breaker.Dependency{"sql": known}}))
+	require.NoError(t,
+		r.control(t).StoreStatus(t.Context(),
+			breaker.Status{Instance: "a", Dependencies: map[string]breaker.Dependency{"sql": known}}))
 	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
 	require.Regexp(t, "hint: `sqlwriterctl explain [a-z_]+` says what it means and what to do", r.errors)
 	require.Regexp(t, `^ATTENTION\s+\S`, r.out)

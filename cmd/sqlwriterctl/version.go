@@ -22,11 +22,14 @@ type shownVersion struct {
 
 // Run prints the version. It needs no connection.
 func (c *versionCommand) Run(a *app) error {
-	v := shownVersion{Version: version, Commit: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := shownVersion{
+		Version: version, Commit: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && v.Version == "" {
 		v.Version = info.Main.Version
 	}
 	return a.emit(v, []string{v.Version}, func() error {
-		return a.table([][]string{{"version", v.Version}, {"commit", orDash(v.Commit)}, {"go", v.Go}, {"platform", v.Platform}})
+		return a.table(
+			[][]string{{"version", v.Version}, {"commit", orDash(v.Commit)}, {"go", v.Go}, {"platform", v.Platform}})
 	})
 }

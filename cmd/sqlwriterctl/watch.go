@@ -14,8 +14,8 @@ import (
 // watchEvery is the time between two requests of a watch.
 const watchEvery = 5 * time.Second
 
-// watch shows the progress of a run until it has ended, a line at each change. It goes on when the app does not answer. The end of the
-// context ends the watching but not the run; the error says so.
+// watch shows the progress of a run until it has ended, a line at each change. It goes on when the app does not answer.
+// The end of the context ends the watching but not the run; the error says so.
 func (a *app) watch(ctx context.Context, o opsapi.Caller, id string) (ops.RunProgress, error) {
 	for last := ""; ; {
 		p, err := opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: id})
@@ -46,7 +46,9 @@ func (a *app) watch(ctx context.Context, o opsapi.Caller, id string) (ops.RunPro
 func stoppedWatching(id string) error {
 	return &advisedError{
 		errors.New("watching stopped, the run continues"),
-		fmt.Sprintf("`sqlwriterctl run show %s --watch` watches it again, `sqlwriterctl run cancel %s --why TEXT` ends it", id, id),
+		fmt.Sprintf(
+			"`sqlwriterctl run show %s --watch` watches it again, `sqlwriterctl run cancel %s --why TEXT` ends it", id,
+			id),
 	}
 }
 
@@ -59,5 +61,6 @@ func final(err error) bool {
 
 // progressLine formats the progress of a run.
 func progressLine(p ops.RunProgress) string {
-	return fmt.Sprintf("%s, %s; batches: %s", runStatus(p.Run, p.Stats.Batches), progressWords(p), orDash(batchCounts(p.Stats.Batches)))
+	return fmt.Sprintf("%s, %s; batches: %s", runStatus(p.Run, p.Stats.Batches), progressWords(p),
+		orDash(batchCounts(p.Stats.Batches)))
 }

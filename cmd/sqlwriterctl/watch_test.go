@@ -51,7 +51,9 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	require.Equal(t, 1, strings.Count(w.errors, "running, 0 of 2 (0%)"), w.errors)
 	require.Equal(t, 1, strings.Count(w.errors, "completed with failures, 2 of 2 (100%)"), w.errors)
 	require.NotContains(t, w.errors, "\x1b")
-	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 1 deferred\nhint: `sqlwriterctl run items "+id+" --outcome failed,deferred` lists them")
+	require.Contains(t, w.errors,
+		"run "+id+" completed with failures: documents: 1 deferred\nhint: `sqlwriterctl run items "+id+
+			" --outcome failed,deferred` lists them")
 }
 
 func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {
@@ -60,7 +62,9 @@ func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {
 	id := w.onlyRun(t)
 	w.wait = func(context.Context, time.Duration) error { return context.Canceled }
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
-	require.Contains(t, w.errors, "\nerror: watching stopped, the run continues\nhint: `sqlwriterctl run show "+id+" --watch` watches it again, `sqlwriterctl run cancel "+id+" --why TEXT` ends it")
+	require.Contains(t, w.errors,
+		"\nerror: watching stopped, the run continues\nhint: `sqlwriterctl run show "+id+
+			" --watch` watches it again, `sqlwriterctl run cancel "+id+" --why TEXT` ends it")
 	row, _, err := w.store.Run(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, false}, []any{row.Status, row.Cancel})

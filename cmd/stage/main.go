@@ -17,7 +17,8 @@ func main() {
 	flag.StringVar(&o.Dir, "dir", "", "the script root to create (default SOURCE/.stage)")
 	flag.StringVar(&o.GOOS, "goos", "", "target system, linux to publish (default this machine's)")
 	flag.StringVar(&o.GOARCH, "goarch", "", "target architecture, amd64 to publish (default this machine's)")
-	flag.StringVar(&o.State, "state", "", "state folder of a local stack; its servers' settings become local.settings.json")
+	flag.StringVar(&o.State, "state", "",
+		"state folder of a local stack; its servers' settings become local.settings.json")
 	flag.BoolVar(&o.Named, "named", false, "refuse a source without a git version, to publish")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

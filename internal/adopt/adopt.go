@@ -42,12 +42,13 @@ type Options struct {
 	SysName string
 	// By is stored with the run.
 	By string
-	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have no
-	// ledger rows. A run that is continued keeps the one that it has.
+	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have
+	// no ledger rows. A run that is continued keeps the one that it has.
 	Before time.Time
 	// Rate is the most documents read per second; 0 means unlimited.
 	Rate int
-	// DryRun counts the documents from the beginning, and uses no ledger. Another program may finish documents meanwhile.
+	// DryRun counts the documents from the beginning, and uses no ledger. Another program may finish documents
+	// meanwhile.
 	DryRun bool
 	// Now is the clock. Wait sleeps until d has passed or the context ends.
 	Now  func() time.Time
@@ -94,8 +95,8 @@ func New(finder commit.Finder, ledger Ledger, o Options) *Adoption {
 	return &Adoption{finder: finder, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
 }
 
-// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue. A dry
-// run returns its counts, in no phase.
+// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue. A
+// dry run returns its counts, in no phase.
 //
 // Errors by kind: infrastructure, throttled, quota; contention, condition Changed, if another adoption runs at the same
 // time. The same kind with code "still_written" means that another program finishes documents. The run then stays open,
@@ -111,7 +112,10 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 	}
 	length := int64(longest)
 	for s.Watermark < forever {
-		w := &window{a: a, run: s.Run, from: s.Watermark, to: a.end(s.Watermark, length), counts: s.Counts.plus(Counts{}), rows: map[int64]Row{}}
+		w := &window{
+			a: a, run: s.Run, from: s.Watermark, to: a.end(s.Watermark, length),
+			counts: s.Counts.plus(Counts{}), rows: map[int64]Row{},
+		}
 		if err := w.process(ctx); err != nil {
 			return s, err
 		}
@@ -162,7 +166,8 @@ func (a *Adoption) repeat(ctx context.Context, request func() error) error {
 			return err
 		}
 		if err := a.o.Wait(ctx, repeatAfter(err, repeats)); err != nil {
-			return fault.Wrap(fault.Infrastructure, "adopt: run", "cancelled", "stopped while waiting for another try", err)
+			return fault.Wrap(fault.Infrastructure, "adopt: run", "cancelled",
+				"stopped while waiting for another try", err)
 		}
 	}
 }
@@ -274,7 +279,8 @@ func (w *window) add(raw invoice.Projection) {
 func (w *window) stillWritten() error {
 	return &fault.Error{
 		Kind: fault.Contention, Condition: fault.Changed, Code: "still_written", Op: "adopt: run",
-		Reason: fmt.Sprintf("%d documents were committed or failed during the adoption, %s among them: stop the old writer, and adopt again", w.during, w.example),
+		Reason: fmt.Sprintf(
+			"%d documents were committed or failed during the adoption, %s among them: stop the old writer, and adopt again", w.during, w.example),
 	}
 }
 

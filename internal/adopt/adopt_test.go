@@ -19,7 +19,11 @@ import (
 func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	c := &container{}
 	sink := inmem.NewSink()
-	sink.SetEntry(30, inmem.Entry{Version: invoice.Version{US: 1 << 60}, DocumentID: "newer", Outcome: inmem.OutcomeApplied, Hash: "h", HashVersion: 1})
+	sink.SetEntry(30,
+		inmem.Entry{
+			Version: invoice.Version{US: 1 << 60}, DocumentID: "newer", Outcome: inmem.OutcomeApplied,
+			Hash: "h", HashVersion: 1,
+		})
 	c.put(committedDocument(2, 2, 900, 11)) // newer for 11
 	c.put(committedDocument(1, 1, 1000, 10, 11))
 	c.put(committedDocument(3, 3, 2000, 30, 31))
@@ -29,10 +33,14 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-8`))
 	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-9`))
 	for i, status := range []string{"pending", "retry_scheduled", "processing", "odd"} {
-		c.put(finished(`"status":"committed"`, `"status":"`+status+`"`, `:7`, fmt.Sprintf(":%d", 100+i), `committed_at`, `created_at`))
+		c.put(
+			finished(`"status":"committed"`, `"status":"`+status+`"`, `:7`, fmt.Sprintf(":%d", 100+i),
+				`committed_at`, `created_at`))
 	}
 	c.put(finished(`"status":"committed"`, `"status":"pending"`, `:7`, `:60`, `[8,9]`, `[]`, `-0001-7`, `-0001-60`))
-	c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+7), `:7`, `:50`, `[8,9]`, `[]`, `-0001-7`, `-0001-50`))
+	c.put(
+		finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+7), `:7`, `:50`, `[8,9]`,
+			`[]`, `-0001-7`, `-0001-50`))
 
 	var skipped []string
 	o := options()
@@ -43,7 +51,8 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	state, err := adopt.New(c, sink, o).Run(t.Context())
 	require.NoError(t, err)
 	want := adopt.Counts{
-		Documents: 9, Lines: 2 + 1 + 2 + 1 + 3 + 1 + 1, Adopted: 2 + 1 + 1 + 1 + 1, Marked: 3, Unproven: 3, Open: 5, Processing: 1,
+		Documents: 9, Lines: 2 + 1 + 2 + 1 + 3 + 1 + 1, Adopted: 2 + 1 + 1 + 1 + 1, Marked: 3,
+		Unproven: 3, Open: 5, Processing: 1,
 		Skipped: map[adopt.Reason]int{adopt.NoID: 1, adopt.NoLine: 2},
 	}
 	require.Equal(t, want, state.Counts)
@@ -80,8 +89,8 @@ func TestAdoptingAgainChangesNothing(t *testing.T) {
 	require.Equal(t, 6, second.Counts.Kept())
 }
 
-// Quiet years, a busy time, one second with more documents than a window, and the present: every document is read, once. The
-// windows of the busy time get shorter, and few requests are made.
+// Quiet years, a busy time, one second with more documents than a window, and the present: every document is read,
+// once. The windows of the busy time get shorter, and few requests are made.
 func TestWindowsGrowAndShrink(t *testing.T) {
 	const day, busy, most, page = 86400, 1200, 1000, 100
 	c := &container{pageSize: page}
@@ -130,7 +139,8 @@ func TestWhatIsTouchedMeanwhileIsSeen(t *testing.T) {
 func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	c, sink := &container{}, inmem.NewSink()
 	c.put(committedDocument(1, 1, 1000, 10))
-	c.put(strings.Replace(committedDocument(2, 1, now().Unix()+1, 11), "committed_at", "other", 1)) // without a stamp its _ts counts
+	// without a stamp its _ts counts
+	c.put(strings.Replace(committedDocument(2, 1, now().Unix()+1, 11), "committed_at", "other", 1))
 	_, err := adopt.New(c, sink, options()).Run(t.Context())
 	require.Equal(t, "still_written", fault.CodeOf(err))
 	require.ErrorContains(t, err, "1 documents")
@@ -150,10 +160,12 @@ func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	require.Equal(t, 3, state.Counts.Adopted)
 
 	for _, doc := range []string{
-		failed(`,"failed_at":"2026-01-05 12:00:00.000001+00:00"`), finished(committedAt, "2026-01-05 12:00:00.000001+00:00"),
+		failed(`,"failed_at":"2026-01-05 12:00:00.000001+00:00"`),
+		finished(committedAt, "2026-01-05 12:00:00.000001+00:00"),
 	} {
 		c = &container{}
-		c.put(strings.Replace(doc, fmt.Sprint(committedTS), fmt.Sprint(now().Unix()-250), 1)) // our clock and the container's differ
+		// our clock and the container's differ
+		c.put(strings.Replace(doc, fmt.Sprint(committedTS), fmt.Sprint(now().Unix()-250), 1))
 		_, err = adopt.New(c, inmem.NewSink(), options()).Run(t.Context())
 		require.Equal(t, "still_written", fault.CodeOf(err))
 	}
@@ -265,7 +277,8 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 	state, err := adopt.New(c, l, o).Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, state.Counts.Adopted)
-	require.Equal(t, []time.Duration{7 * time.Second, 7 * time.Second, time.Second, 2 * time.Second, 4 * time.Second}, waits)
+	require.Equal(t,
+		[]time.Duration{7 * time.Second, 7 * time.Second, time.Second, 2 * time.Second, 4 * time.Second}, waits)
 
 	waits = nil
 	for i := range 3 {
@@ -292,7 +305,9 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 	waits = nil
 	moved := fault.New(fault.Contention, "test", "adoption_moved", "somebody else")
 	moved.Condition = fault.Changed
-	for _, final := range []error{moved, fault.New(fault.Infrastructure, "test", "eof", "cut"), fault.New(fault.Quota, "test", "1105", "full")} {
+	for _, final := range []error{
+		moved, fault.New(fault.Infrastructure, "test", "eof", "cut"), fault.New(fault.Quota, "test", "1105", "full"),
+	} {
 		_, err = adopt.New(&container{}, &ledger{Sink: inmem.NewSink(), onPage: fails(1, final)}, o).Run(t.Context())
 		require.ErrorIs(t, err, final)
 	}
@@ -344,14 +359,16 @@ func TestTwoAtOnceDoNotMix(t *testing.T) {
 	require.Equal(t, 1, state.Counts.Adopted)
 }
 
-// A copy from before the adoption has no ledger, and lacks what this product wrote since: it must not be adopted, else a
-// reapply finds it unchanged. A run that was stopped keeps its bound.
+// A copy from before the adoption has no ledger, and lacks what this product wrote since: it must not be adopted, else
+// a reapply finds it unchanged. A run that was stopped keeps its bound.
 func TestACopyLacksWhatWasWrittenAfterIt(t *testing.T) {
 	c, sink := &container{}, inmem.NewSink()
 	sink.AddLines(10, 11)
 	c.put(committedDocument(1, 1, 1000, 10, 11))
-	c.put(strings.NewReplacer(`"status":"committed"`, `"status":"committed","outcome":"applied"`, committedAt, "2025-12-20 10:30:15.123456-06:00").
-		Replace(committedDocument(2, 2, now().Unix()-9_000, 11)))
+	c.put(
+		strings.NewReplacer(`"status":"committed"`, `"status":"committed","outcome":"applied"`, committedAt,
+			"2025-12-20 10:30:15.123456-06:00").
+			Replace(committedDocument(2, 2, now().Unix()-9_000, 11)))
 	o := options()
 	o.Before = time.Date(2025, 12, 18, 0, 0, 0, 0, time.UTC)
 	stopped := errors.New("stopped")

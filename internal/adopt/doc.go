@@ -21,6 +21,6 @@
 // # Why windows of _ts
 //
 // The gateway serves no ORDER BY over partitions (docs/facts.md F63), so progress must be a filter. _ts only grows: a
-// document that changes during the adoption moves into a later window, and the last window has no end. Only within a window
-// the service's continuation is used; it is never stored.
+// document that changes during the adoption moves into a later window, and the last window has no end. Only within a
+// window the service's continuation is used; it is never stored.
 package adopt

@@ -34,8 +34,8 @@ type Reader interface {
 	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
 	// infrastructure, throttled.
 	Rows(ctx context.Context, lines []int64) ([]Row, error)
-	// RowsOf returns the ledger rows that a document has, in no order. It reads the whole ledger. Errors by kind: infrastructure,
-	// throttled.
+	// RowsOf returns the ledger rows that a document has, in no order. It reads the whole ledger. Errors by kind:
+	// infrastructure, throttled.
 	RowsOf(ctx context.Context, document string) ([]Row, error)
 }
 
@@ -74,8 +74,8 @@ func (s State) Adopted() bool { return s.Phase == Done || s.Phase == Empty }
 type Counts struct {
 	// Before is Options.Before.
 	Before time.Time `json:"before,omitzero"`
-	// Documents are those of the environment that were committed or failed, also if they were reset since. Lines are the
-	// lines that they name.
+	// Documents are those of the environment that were committed or failed, also if they were reset since. Lines are
+	// the lines that they name.
 	Documents int `json:"documents"`
 	Lines     int `json:"lines"`
 	// Adopted and Marked are the lines with a ledger row of this run: content, and failure marks. They are known at the
@@ -86,7 +86,8 @@ type Counts struct {
 	Unproven int `json:"unproven"`
 	// Skipped counts documents without ledger rows, by reason.
 	Skipped map[Reason]int `json:"skipped,omitempty"`
-	// Open are documents that wait, those that were reset included. Processing are those of them with the old writer's status processing.
+	// Open are documents that wait, those that were reset included. Processing are those of them with the old writer's
+	// status processing.
 	Open       int `json:"open"`
 	Processing int `json:"processing"`
 }
@@ -97,7 +98,8 @@ func (c Counts) Kept() int { return max(0, c.Lines-c.Adopted-c.Marked) }
 func (c Counts) plus(o Counts) Counts {
 	sum := Counts{
 		Before:    c.Before,
-		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted, Marked: c.Marked + o.Marked,
+		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted,
+		Marked:   c.Marked + o.Marked,
 		Unproven: c.Unproven + o.Unproven, Open: c.Open + o.Open, Processing: c.Processing + o.Processing,
 		Skipped: map[Reason]int{},
 	}
@@ -121,8 +123,8 @@ const (
 	Failed Outcome = "failed"
 )
 
-// Unproven is the hash version of a document that changed after its commit, or was reset: its line may have other content. No content
-// has this version, so a later snapshot of the document is written (docs/requirements.md R16).
+// Unproven is the hash version of a document that changed after its commit, or was reset: its line may have other
+// content. No content has this version, so a later snapshot of the document is written (docs/requirements.md R16).
 const Unproven = 0
 
 // Row is the ledger row of one line.

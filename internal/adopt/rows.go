@@ -53,8 +53,8 @@ func isEnded(d invoice.Document) bool {
 	return d.State.Status == invoice.Committed || d.State.Status == invoice.Failed
 }
 
-// lastEnd returns how a document last ended, committed or failed, and when; "" if it never did. One that was reset since has
-// only its times to tell.
+// lastEnd returns how a document last ended, committed or failed, and when; "" if it never did. One that was reset
+// since has only its times to tell.
 func lastEnd(d invoice.Document) (invoice.Status, time.Time) {
 	committed, failed := timeOf(d.State.CommittedAt), timeOf(d.State.FailedAt)
 	end, at := invoice.Committed, committed
@@ -83,9 +83,9 @@ func timeOf(stamp string) time.Time {
 	return time.UnixMicro(us)
 }
 
-// RowsOf returns the ledger rows of a document, one per line, or the reason why it has no rows; neither if it never ended. A
-// document with refused values also has rows: another writer wrote it by other rules. One that was reset has rows of an
-// earlier snapshot, so that the present one is written.
+// RowsOf returns the ledger rows of a document, one per line, or the reason why it has no rows; neither if it never
+// ended. A document with refused values also has rows: another writer wrote it by other rules. One that was reset has
+// rows of an earlier snapshot, so that the present one is written.
 //
 // A before that is not zero is the time of the database's copy: what ended later has no rows.
 func RowsOf(d invoice.Document, now, before time.Time) ([]Row, Reason) {

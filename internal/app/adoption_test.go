@@ -33,15 +33,17 @@ func (s *stack) withStore(f func(*sqlite.Store)) {
 	require.NoError(s.t, store.Close())
 }
 
-// Without an adopted ledger nothing is committed: the feed waits, and Health names the command. After the adoption the process
-// continues by itself.
+// Without an adopted ledger nothing is committed: the feed waits, and Health names the command. After the adoption the
+// process continues by itself.
 func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.unadopt()
 	p := start(t, s.settings)
 	problem := func() string { _, body := p.health(); return fmt.Sprint(body["problems"]) }
-	require.Eventually(t, func() bool { return strings.Contains(problem(), "ledger_not_adopted") }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(problem(), "ledger_not_adopted")
+	}, patience, 20*time.Millisecond)
 	require.Contains(t, problem(), "sqlwriterctl ledger adopt")
 	status, body := p.health()
 	require.Equal(t, "503", status)
@@ -72,14 +74,19 @@ func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	require.Equal(t, "[]", problem())
 
 	told := func() int { return strings.Count(p.stdout.String(), `"event":"second_writer"`) }
-	for n, committedAt := range []string{"2025-12-17 10:30:15.123456-06:00", invoice.Stamp(time.Now().Add(time.Minute), time.UTC)} {
-		doc := fmt.Sprintf(`{"id":"2025-12-17 10:30:00.000000-06:00-9%d","_ts":1765989015,"_etag":"x","request_details":{"sys_name":"web"},
+	for n, committedAt := range []string{
+		"2025-12-17 10:30:15.123456-06:00", invoice.Stamp(time.Now().Add(time.Minute), time.UTC),
+	} {
+		doc := fmt.Sprintf(
+			`{"id":"2025-12-17 10:30:00.000000-06:00-9%d","_ts":1765989015,"_etag":"x","request_details":{"sys_name":"web"},
 			"invoice_details_from_rpa":{"IVCE_DTL_UID":9},"process_output":{},"sql_writer":{"status":"committed","committed_at":%q}}`, n, committedAt)
 		_, err := p.post("/CommitResults", envelope(t, []json.RawMessage{json.RawMessage(doc)}))
 		require.NoError(t, err)
 	}
 	later := regexp.MustCompile(`"event":"second_writer"[^\n]*-06:00-91"`)
-	require.Eventually(t, func() bool { return later.MatchString(p.stdout.String()) }, patience, 20*time.Millisecond, "what ended after the adoption is told")
+	require.Eventually(t, func() bool {
+		return later.MatchString(p.stdout.String())
+	}, patience, 20*time.Millisecond, "what ended after the adoption is told")
 	require.Equal(t, 1, told(), "what ended before it is not")
 }
 

@@ -56,7 +56,8 @@ type App struct {
 	adoptedAt atomic.Value
 	deps      []dependency
 
-	// commit, recover and ops are nil when the settings are invalid. recover is also nil in shadow mode, which writes nothing.
+	// commit, recover and ops are nil when the settings are invalid. recover is also nil in shadow mode, which writes
+	// nothing.
 	commit  handlers.Committer
 	recover *commit.Recover
 	ops     *ops.Ops
@@ -99,7 +100,9 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		}
 		return a.checkSQL(ctx)
 	})
-	a.useBreaker(open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: instance(), Build: Build(file), Log: a.log}))
+	a.useBreaker(
+		open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen},
+			breaker.Options{Instance: instance(), Build: Build(file), Log: a.log}))
 	a.deps = []dependency{{depCosmos, a.openCosmos, nil}, {depSQL, a.openSQL, a.sql.Close}}
 	a.useCases()
 	return a
@@ -112,13 +115,26 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
-		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *runUseCases) handlers.Receiver { return w.manager }}),
-		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *runUseCases) handlers.Receiver { return w.workers }}),
-		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *runUseCases) handlers.Receiver { return w.batchLetters }}),
-		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *runUseCases) handlers.Receiver { return w.runLetters }}),
+		handlers.BatchManager(
+			receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *runUseCases) handlers.Receiver {
+				return w.manager
+			}}),
+		handlers.BatchWorker(
+			receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *runUseCases) handlers.Receiver {
+				return w.workers
+			}}),
+		handlers.BatchDeadLetter(
+			receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *runUseCases) handlers.Receiver {
+				return w.batchLetters
+			}}),
+		handlers.RunDeadLetter(
+			receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *runUseCases) handlers.Receiver {
+				return w.runLetters
+			}}),
 		handlers.Ops(a.operations),
 		handlers.UI(a.operations, ui.New(ui.Options{
-			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location, Codes: explain.New(open.Faults()),
+			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location,
+			Codes: explain.New(open.Faults()),
 		}), handlers.UIAccess{SignIn: a.config.SignIn, Open: a.config.OpenUI, Origin: a.config.UIOrigin}),
 		handlers.Health(a.status.report),
 	}
@@ -157,7 +173,8 @@ func (a *App) open(ctx context.Context) {
 	if ctx.Err() == nil {
 		close(a.ready)
 		a.status.becomeReady()
-		a.events(ctx).Write(events.HandlerReady, events.Fields{Version: a.status.version, SysName: a.config.SysName, Mode: a.config.Mode})
+		a.events(ctx).Write(events.HandlerReady,
+			events.Fields{Version: a.status.version, SysName: a.config.SysName, Mode: a.config.Mode})
 		if a.clients.leases != nil {
 			opened.Go(func() { a.watchLeases(ctx) })
 		}
@@ -202,7 +219,8 @@ func (a *App) useCases() {
 	}
 	a.ops = ops.New(ops.Ports{
 		Documents: documents, Finder: a.clients.results, Breaker: a.breaker,
-		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts, Queues: a.clients.queues,
+		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts,
+		Queues:   a.clients.queues,
 		Evidence: a.clients.stored, Creator: a.clients.results,
 	}, a.opsOptions())
 }
@@ -210,7 +228,10 @@ func (a *App) useCases() {
 func (a *App) commitOptions() commit.Options {
 	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
-		AdoptedAt: func() time.Time { at, _ := a.adoptedAt.Load().(time.Time); return at }, PartsAtOnce: a.db.PartsAtOnce(),
+		AdoptedAt: func() time.Time {
+			at, _ := a.adoptedAt.Load().(time.Time)
+			return at
+		}, PartsAtOnce: a.db.PartsAtOnce(),
 		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 }
@@ -222,7 +243,8 @@ func (a *App) runOptions() run.Options {
 func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
-		SysName:      a.config.SysName, Location: a.config.Location, AppVersion: a.status.version, Faults: open.Faults(),
+		SysName:      a.config.SysName, Location: a.config.Location,
+		AppVersion: a.status.version, Faults: open.Faults(),
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
@@ -288,7 +310,8 @@ func (a *App) Run(ctx context.Context, b commit.Delivery) (commit.Report, error)
 	return a.commit.Run(ctx, b)
 }
 
-// Recover implements handlers.Recoverer. invocationID is for the evidence, as in commit.Recover. In shadow mode it does nothing.
+// Recover implements handlers.Recoverer. invocationID is for the evidence, as in commit.Recover. In shadow mode it does
+// nothing.
 func (a *App) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return commit.RecoveredDocuments{Off: "not ready: nothing is recovered"}, err
@@ -340,7 +363,8 @@ func (a *App) Compare(ctx context.Context) (int, error) {
 	return a.runs.compares.Tick(ctx)
 }
 
-// SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and tells, too.
+// SaveCounts implements handlers.Recoverer. It needs no SQL, so it does not wait for readiness. A shadow counts and
+// tells, too.
 func (a *App) SaveCounts(ctx context.Context) error {
 	if a.ops == nil {
 		a.events(ctx).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})

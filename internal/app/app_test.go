@@ -57,7 +57,8 @@ func TestFunctionsAndFoldersMatch(t *testing.T) {
 		functions = append(functions, f.Name)
 		content, err := os.ReadFile(filepath.Join("../../functions", f.Name, "function.json"))
 		require.NoError(t, err, "every function has a folder")
-		require.Contains(t, string(content), `"name": "`+f.Binding+`"`, "the trigger's name is the binding that the handler reads")
+		require.Contains(t, string(content), `"name": "`+f.Binding+`"`,
+			"the trigger's name is the binding that the handler reads")
 	}
 	slices.Sort(folders)
 	slices.Sort(functions)
@@ -75,7 +76,9 @@ func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
 	a.Start(t.Context())
 	<-a.ready
 	require.Equal(t, 3, tries)
-	require.Eventually(t, func() bool { return a.status.report().Status == handlers.StatusReady }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return a.status.report().Status == handlers.StatusReady
+	}, patience, time.Millisecond)
 	require.Empty(t, a.status.report().Problems)
 	a.Close()
 	require.Equal(t, 1, closed)
@@ -200,12 +203,14 @@ func TestHealthRemembersSinceWhen(t *testing.T) {
 	s.seen(t.Context(), depSQL, nil)
 	s.seen(t.Context(), depSQL, fault.New(fault.Document, "op", "2628", "too long"))
 	s.seen(t.Context(), depSQL, fault.New(fault.Contention, "op", "1205", "deadlock"))
-	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: first}, sql(), "an answer is an answer")
+	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: first}, sql(),
+		"an answer is an answer")
 	s.seen(t.Context(), depSQL, fault.New(fault.Infrastructure, "op", "14", "gone"))
 	failed := now
 	now = now.Add(time.Minute)
 	s.seen(t.Context(), depSQL, fault.New(fault.Quota, "op", "13", "full"))
-	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyFailing, Since: failed, Kind: "quota", Code: "13"}, sql())
+	require.Equal(t,
+		handlers.DependencyHealth{State: breaker.DependencyFailing, Since: failed, Kind: "quota", Code: "13"}, sql())
 	s.seen(t.Context(), depSQL, nil)
 	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: now}, sql())
 }
@@ -214,7 +219,8 @@ func TestHealthRepeatsNoCause(t *testing.T) {
 	err := fault.Wrap(fault.Infrastructure, "cosmos: ping", "401", "the key is refused", errors.New("key-marker"))
 	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", whyNotOpen(err))
 	require.Equal(t, "not open yet", whyNotOpen(errors.New("key-marker")))
-	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(errors.New("A: x"), errors.New("B: y")))
+	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used",
+		errors.Join(errors.New("A: x"), errors.New("B: y")))
 	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", whyNotOpen(err))
 }
 
@@ -275,7 +281,8 @@ func onSQL(t *testing.T, c config.Config) *App {
 
 func TestAMissingServerIsInfrastructureAndNoErrorRepeatsTheConnection(t *testing.T) {
 	c := config.Config{SQL: config.SQL{
-		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable", Schema: "dbo", MaxOpen: 2,
+		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable",
+		Schema: "dbo", MaxOpen: 2,
 	}}
 	a := onSQL(t, c)
 	err := a.sql.Ready(t.Context())
@@ -289,7 +296,9 @@ func TestAMissingServerIsInfrastructureAndNoErrorRepeatsTheConnection(t *testing
 
 func TestAFailureToOpenIsInfrastructure(t *testing.T) {
 	a := bare(t)
-	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", fault.CodeBug, "cannot be produced")} {
+	for _, cause := range []error{
+		errors.New("x"), fault.New(fault.Internal, "sqlite: open", fault.CodeBug, "cannot be produced"),
+	} {
 		err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) error { return cause }, nil})
 		require.True(t, fault.IsDependency(err))
 		require.Equal(t, breaker.DependencyFailing, a.status.report().Dependencies[depSQL].State)
@@ -297,7 +306,9 @@ func TestAFailureToOpenIsInfrastructure(t *testing.T) {
 }
 
 func TestTheLogLevelIsTheSettings(t *testing.T) {
-	for value, want := range map[string]zerolog.Level{"": zerolog.InfoLevel, "debug": zerolog.DebugLevel, "loud": zerolog.InfoLevel} {
+	for value, want := range map[string]zerolog.Level{
+		"": zerolog.InfoLevel, "debug": zerolog.DebugLevel, "loud": zerolog.InfoLevel,
+	} {
 		a := New(func(name string) (string, bool) { return value, name == config.LogLevel }, zerolog.New(io.Discard))
 		require.Equal(t, want, a.log.GetLevel(), value)
 	}
@@ -307,7 +318,8 @@ func TestThePortHasTwoNames(t *testing.T) {
 	get := func(env map[string]string) func(string) (string, bool) {
 		return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	}
-	address, err := listenAddress(get(map[string]string{"FUNCTIONS_CUSTOMHANDLER_PORT": "7000", "FUNCTIONS_HTTPWORKER_PORT": "7001"}))
+	address, err := listenAddress(
+		get(map[string]string{"FUNCTIONS_CUSTOMHANDLER_PORT": "7000", "FUNCTIONS_HTTPWORKER_PORT": "7001"}))
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:7000", address)
 	address, err = listenAddress(get(map[string]string{"FUNCTIONS_HTTPWORKER_PORT": "7001"}))

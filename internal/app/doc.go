@@ -1,4 +1,5 @@
-// Package app is the composition root. It connects settings, adapters, use cases and handlers, and runs the handler process.
+// Package app is the composition root. It connects settings, adapters, use cases and handlers, and runs the handler
+// process.
 //
 //	serve.go    Main listens, serves, drains and returns the exit code
 //	app.go      App mounts the functions and becomes ready in the background

@@ -63,7 +63,8 @@ func binary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-X "+staging.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags=-X "+staging.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -183,7 +184,8 @@ func (p *process) send(method, path string, body []byte) (int, string) {
 
 // post makes one request from another goroutine than the test's, so it returns its error.
 func (p *process) post(path string, body []byte) (string, error) {
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+p.address()+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		"http://"+p.address()+path, bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}
@@ -212,7 +214,10 @@ func (p *process) health() (status string, body map[string]any) {
 
 func (p *process) waitReady() {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { status, _ := p.health(); return status == "200" }, patience, 20*time.Millisecond)
+	require.Eventually(p.t, func() bool {
+		status, _ := p.health()
+		return status == "200"
+	}, patience, 20*time.Millisecond)
 }
 
 // exitCode waits for the end.
@@ -265,13 +270,15 @@ func newStack(t *testing.T) *stack {
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
 	require.NoError(t, err)
 	require.NoError(t, store.MarkEmpty(t.Context(), "the test"))
-	_, err = store.Writer().ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000)
+	_, err = store.Writer().ExecContext(t.Context(),
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000)
 		INSERT INTO IVCE_DTL (IVCE_DTL_UID) SELECT i FROM n`)
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	s.settings = map[string]string{
-		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices", "COSMOS_CONTAINER": "AI_PROCESS_LOGS",
-		"LEASE_CONTAINER": "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
+		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices",
+		"COSMOS_CONTAINER": "AI_PROCESS_LOGS",
+		"LEASE_CONTAINER":  "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
 		"AzureWebJobsStorage":   "UseDevelopmentStorage=true",
 		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // no server listens there
 		"RUNS_QUEUE":            "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
@@ -294,7 +301,8 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 				"id": id, "request_details": map[string]any{"id": "request " + id, "sys_name": "web"},
 				"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
 				"process_output": map[string]any{
-					"part_number": "AB-" + strconv.Itoa(line), "manufacturer_name": "ACME", "unspsc": "39131711", "invoice_line_status": "RC-AI",
+					"part_number": "AB-" + strconv.Itoa(line), "manufacturer_name": "ACME", "unspsc": "39131711",
+					"invoice_line_status": "RC-AI",
 				},
 				"sql_writer": map[string]any{"status": "pending", "retry_count": 0}, "raw": filler,
 			})

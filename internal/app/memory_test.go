@@ -32,7 +32,8 @@ func TestFiftyLargeDocumentsInOneBatch(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, code)
 	peak := p.peak()
-	t.Logf("body %.0f MB, peak RSS %.0f MB = %.1f x body, %s", float64(len(body))/(1<<20), float64(peak)/(1<<20), float64(peak)/float64(len(body)), took)
+	t.Logf("body %.0f MB, peak RSS %.0f MB = %.1f x body, %s", float64(len(body))/(1<<20), float64(peak)/(1<<20),
+		float64(peak)/float64(len(body)), took)
 	require.LessOrEqual(t, peak, 4*len(body), "docs/adr/0050-the-envelope-is-read-by-a-library.md")
 	require.Equal(t, map[string]int{`"committed"`: 50}, s.statuses())
 	require.Equal(t, 50, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))

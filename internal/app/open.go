@@ -51,7 +51,9 @@ type clients struct {
 
 // newClients makes the clients. Some rules of a setting are known to its adapter alone, such as the form of a key.
 // The adapters' problems are returned; known are the problems that config.Load has found.
-func newClients(c config.Config, known config.Problems, seen func(context.Context, string, error)) (m clients, problems config.Problems) {
+func newClients(
+	c config.Config, known config.Problems, seen func(context.Context, string, error),
+) (m clients, problems config.Problems) {
 	results, err := open.Results(c.Cosmos)
 	if err == nil {
 		m.results = results
@@ -78,15 +80,16 @@ func newClients(c config.Config, known config.Problems, seen func(context.Contex
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
 		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
 		for _, name := range []string{c.ServiceBus.RunsQueue, c.ServiceBus.BatchesQueue} {
-			m.queues = append(m.queues, ops.NamedQueue{Name: name, Messages: watchedMessages{namespace.Queue(name), seen}})
+			m.queues = append(m.queues,
+				ops.NamedQueue{Name: name, Messages: watchedMessages{namespace.Queue(name), seen}})
 		}
 		m.closers = append(m.closers, namespace.Close)
 	}
 	return m, append(problems, adapterProblem(config.ServiceBusConnection, err, known, config.ServiceBusConnection)...)
 }
 
-// adapterProblem reports that an adapter refuses its settings. It returns nothing when a setting with one of the prefixes
-// has a known problem, because the adapter's problem follows from that one.
+// adapterProblem reports that an adapter refuses its settings. It returns nothing when a setting with one of the
+// prefixes has a known problem, because the adapter's problem follows from that one.
 func adapterProblem(setting string, err error, known config.Problems, prefixes ...string) config.Problems {
 	for _, p := range known {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Setting, prefix) }) {
@@ -109,8 +112,9 @@ func (m clients) close() {
 	}
 }
 
-// openCosmos reads the definition of the results' container. The first batch is then faster, and a wrong key shows before it.
-// A control container with another partition key than /id is refused, too; one that does not answer is waited for later.
+// openCosmos reads the definition of the results' container. The first batch is then faster, and a wrong key shows
+// before it. A control container with another partition key than /id is refused, too; one that does not answer is
+// waited for later.
 func (a *App) openCosmos(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -127,12 +131,13 @@ func (a *App) openCosmos(ctx context.Context) error {
 const leasePoll = 10 * time.Second
 
 // noTimeToLive is what Health says of such a lease container.
-const noTimeToLive = depLeases + ": " + config.LeaseContainer + " has no time to live, so the lock of a host that was killed at its start would " +
+const noTimeToLive = depLeases + ": " + config.LeaseContainer +
+	" has no time to live, so the lock of a host that was killed at its start would " +
 	"keep every later host from starting; switch it on: az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT " +
 	"--database-name DATABASE --name " + config.LeaseContainer + " --ttl -1"
 
-// watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that is
-// mended. The host's trigger needs it, and not this process, so everything else goes on.
+// watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that
+// is mended. The host's trigger needs it, and not this process, so everything else goes on.
 func (a *App) watchLeases(ctx context.Context) {
 	last := ""
 	for ctx.Err() == nil {
@@ -156,8 +161,8 @@ func (a *App) watchLeases(ctx context.Context) {
 	}
 }
 
-// openSQL checks SQL by the breaker's heartbeat, so that a failure stops the flow as any outage does. During a pause the
-// breaker sends no heartbeat; then openSQL checks SQL alone, so that this instance becomes ready as the others are.
+// openSQL checks SQL by the breaker's heartbeat, so that a failure stops the flow as any outage does. During a pause
+// the breaker sends no heartbeat; then openSQL checks SQL alone, so that this instance becomes ready as the others are.
 func (a *App) openSQL(ctx context.Context) error {
 	if a.breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := a.breaker.Tick(ctx); err != nil {
@@ -171,7 +176,8 @@ func (a *App) openSQL(ctx context.Context) error {
 	}
 	if a.config.Mode != config.ModeShadow {
 		a.runs = newRunUseCases(a.runPorts(), a.runOptions())
-		a.runs.compares = a.db.Reconcile(a.config, open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
+		a.runs.compares = a.db.Reconcile(a.config,
+			open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
 	}
 	return nil
 }
@@ -189,8 +195,8 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 	})
 }
 
-// checkSQL checks that the tables fit the statements and that the ledger is adopted. In a SQLite file it also migrates the
-// app's own tables. On a server the app has no right to do that, and the error of Check names the command to run.
+// checkSQL checks that the tables fit the statements and that the ledger is adopted. In a SQLite file it also migrates
+// the app's own tables. On a server the app has no right to do that, and the error of Check names the command to run.
 func (a *App) checkSQL(ctx context.Context) error {
 	if a.db.Engine == config.SQLite {
 		if err := a.db.Migrate(ctx); err != nil {
@@ -218,8 +224,10 @@ func (a *App) checkSQL(ctx context.Context) error {
 // runPorts are the ports of runs.
 func (a *App) runPorts() run.Ports {
 	return run.Ports{
-		Store: a.db.RunStore(a.config.SysName), Finder: a.clients.results, Documents: watchedDocuments{a.clients.results, a.status.seen},
-		Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
+		Store: a.db.RunStore(a.config.SysName), Finder: a.clients.results,
+		Documents: watchedDocuments{a.clients.results, a.status.seen},
+		Commit:    a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue,
+		Evidence: a.clients.evidence,
 	}
 }
 
@@ -296,8 +304,8 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 	}}
 }
 
-// whyNotOpen describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an address.
-// The causes under the codes "settings" and "schema" contain none, so they are shown.
+// whyNotOpen describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an
+// address. The causes under the codes "settings" and "schema" contain none, so they are shown.
 func whyNotOpen(err error) string {
 	e := fault.As(err)
 	if e == nil {

@@ -22,14 +22,16 @@ func opening(t *testing.T, mode string, store open.Store, check func(ctx context
 	a := bare(t)
 	a.config.Mode, a.config.SysName = mode, "web"
 	a.useSQL(&open.Database{Store: store}, check)
-	a.useBreaker(open.Breaker(a.config, nil, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: "i", Build: "v1", Log: zerolog.Nop()}))
+	a.useBreaker(
+		open.Breaker(a.config, nil, watchedSink{a.sql, a.status.seen},
+			breaker.Options{Instance: "i", Build: "v1", Log: zerolog.Nop()}))
 	return a
 }
 
 func fine(context.Context) error { return nil }
 
-// A server that accepts connections but does not answer stops the flow like one that refuses. Otherwise every instance would
-// try again and again. The breaker knows the code, and then makes one probe a minute.
+// A server that accepts connections but does not answer stops the flow like one that refuses. Otherwise every instance
+// would try again and again. The breaker knows the code, and then makes one probe a minute.
 func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
 	for code, check := range map[string]func(ctx context.Context) error{
 		"timeout": func(ctx context.Context) error {
@@ -37,7 +39,8 @@ func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
 			return fault.Wrap(fault.Infrastructure, "test: open", "timeout", "no answer", ctx.Err())
 		},
 		"ledger_not_adopted": func(context.Context) error {
-			return fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
+			return fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted",
+				"nobody said what was written before")
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,7 +77,9 @@ func (b *beaten) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbea
 	return breaker.Heartbeat{}, nil
 }
 
-func (b *beaten) Apply(_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat) ([]commit.Outcome, error) {
+func (b *beaten) Apply(
+	_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	b.asked = append(b.asked, string(mode))
 	return make([]commit.Outcome, len(items)), nil
 }

@@ -19,7 +19,8 @@ func (p *process) ask(method, path, body string) (status string, reply map[strin
 		values[name] = value
 	}
 	request := map[string]any{
-		"Url": "http://localhost/api/ops/v1/" + path, "Method": method, "Query": values, "Params": map[string]string{"path": "v1/" + path},
+		"Url": "http://localhost/api/ops/v1/" + path, "Method": method, "Query": values,
+		"Params":  map[string]string{"path": "v1/" + path},
 		"Headers": map[string][]string{"Content-Type": {"application/json"}},
 		"Identities": json.RawMessage(`[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,
 			"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"` + operatorMarker + `"}]}]`),
@@ -95,10 +96,12 @@ func TestTheTimerCountsBeforeTheAppIsReady(t *testing.T) {
 func TestARunGoesOnWhileServiceBusIsAway(t *testing.T) {
 	s := newStack(t) // nothing listens at its Service Bus
 	s.submit(1, 4, "")
-	s.patchAll(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","last_error":"x","last_error_kind":"document","last_error_code":"2628"}`)
+	s.patchAll(
+		`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","last_error":"x","last_error_kind":"document","last_error_code":"2628"}`)
 	p := start(t, s.settings)
 	p.waitReady()
-	status, reply := p.ask(http.MethodPost, "documents/retry", `{"ids":["2025-12-17 10:30:15.000001-06:00"],"why":"column widened"}`)
+	status, reply := p.ask(http.MethodPost, "documents/retry",
+		`{"ids":["2025-12-17 10:30:15.000001-06:00"],"why":"column widened"}`)
 	require.Equal(t, "200", status, reply)
 	require.Equal(t, map[string]int{`"committed"`: 1, `"failed"`: 2}, s.statuses())
 
@@ -117,7 +120,8 @@ func TestARunGoesOnWhileServiceBusIsAway(t *testing.T) {
 	require.Equal(t, "completed", reply["status"])
 	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
 
-	s.patchAll(`{"status":"failed","failed_at":"2025-12-18 09:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}`)
+	s.patchAll(
+		`{"status":"failed","failed_at":"2025-12-18 09:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}`)
 	status, reply = p.ask(http.MethodPost, "runs", `{"kind":"replay","all":true,"why":"once more"}`)
 	require.Equal(t, "200", status, reply)
 	progress, there := reply["progress"].(map[string]any)

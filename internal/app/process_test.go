@@ -25,10 +25,12 @@ import (
 func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 	// No server listens there, and the database cannot be created. Neither may keep the process from answering.
 	settings := map[string]string{
-		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c",
-		"LEASE_CONTAINER": "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
+		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d",
+		"COSMOS_CONTAINER": "c",
+		"LEASE_CONTAINER":  "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
 		"AzureWebJobsStorage":   "UseDevelopmentStorage=true",
-		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), "RUNS_QUEUE": "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), "RUNS_QUEUE": "sqlwriter-web-runs",
+		"BATCHES_QUEUE": "sqlwriter-web-batches",
 	}
 	const limit = 100 * time.Millisecond
 	best := time.Hour
@@ -49,7 +51,10 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 	require.Equal(t, "503", status)
 	require.Equal(t, "live", body["status"])
 	problems := fmt.Sprint(body["problems"])
-	for _, name := range []string{"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER", "LEASE_PREFIX", "BLOB_CONNECTION", "SERVICEBUS_CONNECTION", "RUNS_QUEUE", "BATCHES_QUEUE"} {
+	for _, name := range []string{
+		"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER",
+		"LEASE_PREFIX", "BLOB_CONNECTION", "SERVICEBUS_CONNECTION", "RUNS_QUEUE", "BATCHES_QUEUE",
+	} {
 		require.Contains(t, problems, name)
 	}
 	require.Contains(t, problems, "expected sqlserver://... or sqlite:PATH, found sqlserver: without //")
@@ -64,13 +69,17 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 	t.Parallel()
 	p := start(t, map[string]string{
-		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
-		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example", "COLUMN_NAMES": "value-marker.json",
+		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d",
+		"COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
+		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example",
+		"COLUMN_NAMES":      "value-marker.json",
 		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
 	})
 	_, body := p.health()
 	problems := fmt.Sprint(body["problems"])
-	for _, problem := range []string{"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION", "SQL_CONNECTION", "no database", "COLUMN_NAMES", "no such file"} {
+	for _, problem := range []string{
+		"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION", "SQL_CONNECTION", "no database", "COLUMN_NAMES", "no such file",
+	} {
 		require.Contains(t, problems, problem)
 	}
 	require.NotContains(t, problems, "value-marker", "Health is anonymous: it repeats no value")
@@ -86,7 +95,9 @@ func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, `{"Outputs":{},"Logs":[],"ReturnValue":null}`, text)
 	require.Eventually(t, func() bool {
-		return strings.Contains(p.stdout.String(), `"level":"error","event":"invocation_left","function":"CommitResults","invocation":"invocation-of-`+t.Name())
+		return strings.Contains(p.stdout.String(),
+			`"level":"error","event":"invocation_left","function":"CommitResults","invocation":"invocation-of-`+
+				t.Name())
 	}, patience, 5*time.Millisecond)
 	code, text = p.send(http.MethodGet, "/CommitResults", nil)
 	require.Equal(t, http.StatusMethodNotAllowed, code)
@@ -105,8 +116,10 @@ func TestTheTimerProcessesDueDocuments(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
-	tick := []byte(`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"RecoverRetries"}}}`)
-	s.exec(`CREATE TABLE beats (number); CREATE TRIGGER beat AFTER UPDATE ON sqlwriter_heartbeat BEGIN INSERT INTO beats VALUES (new.number); END`)
+	tick := []byte(
+		`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"RecoverRetries"}}}`)
+	s.exec(
+		`CREATE TABLE beats (number); CREATE TRIGGER beat AFTER UPDATE ON sqlwriter_heartbeat BEGIN INSERT INTO beats VALUES (new.number); END`)
 	code, _ := p.send(http.MethodPost, "/RecoverRetries", tick)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM beats`), "a tick raises the heartbeat once")
@@ -118,7 +131,8 @@ func TestTheTimerProcessesDueDocuments(t *testing.T) {
 	require.Contains(t, text, "took up 3 documents: 3 applied")
 	require.Equal(t, 3, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
 	require.Eventually(t, func() bool {
-		return strings.Contains(p.stdout.String(), `"function":"RecoverRetries"`) && strings.Contains(p.stdout.String(), `"found":{"blamed":3}`)
+		return strings.Contains(p.stdout.String(), `"function":"RecoverRetries"`) &&
+			strings.Contains(p.stdout.String(), `"found":{"blamed":3}`)
 	}, patience, 5*time.Millisecond)
 }
 
@@ -158,7 +172,8 @@ func TestTheTablesMayHaveOtherNames(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.settings["COLUMN_NAMES"] = filepath.Join(t.TempDir(), "names.json")
-	require.NoError(t, os.WriteFile(s.settings["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	require.NoError(t,
+		os.WriteFile(s.settings["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
 	p := start(t, s.settings)
 	require.Eventually(t, func() bool {
 		status, body := p.health()
@@ -198,8 +213,14 @@ func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {
 	s.cosmos.Container(t, "invoices", "old-leases", "/id")
 	s.cosmos.Container(t, "invoices", "keyed-leases", "/owner")
 	for line, c := range []struct{ name, want string }{
-		{"old-leases", "az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name LEASE_CONTAINER --ttl -1"},
-		{"keyed-leases", "leases: cosmos: read partition key: infrastructure partition_key: container keyed-leases has the partition key \"/owner\": it must be /id"},
+		{
+			"old-leases",
+			"az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name LEASE_CONTAINER --ttl -1",
+		},
+		{
+			"keyed-leases",
+			"leases: cosmos: read partition key: infrastructure partition_key: container keyed-leases has the partition key \"/owner\": it must be /id",
+		},
 		{"no-leases", "leases: cosmos: read definition: infrastructure 404"},
 	} {
 		s.settings["LEASE_CONTAINER"] = c.name
@@ -277,7 +298,8 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	require.Empty(t, answered)
 	s.cosmos.Server.RemoveFault(hold)
 	require.Contains(t, <-answered, "2 applied")
-	require.Equal(t, 200, p.exitCode(), "0 would never be started again, anything else counts as an error (docs/facts.md F22)")
+	require.Equal(t, 200, p.exitCode(),
+		"0 would never be started again, anything else counts as an error (docs/facts.md F22)")
 	require.Contains(t, p.stdout.String(), `"drained":true`)
 	require.Equal(t, []int64{3}, s.committed(), "its last write counts what it committed")
 }

@@ -109,7 +109,8 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 		code, text := p.send(http.MethodPost, "/CommitResults", batch)
 		require.Equal(t, http.StatusOK, code, text)
 		require.Contains(t, text, "3 would_be_applied")
-		code, text = p.send(http.MethodPost, "/RecoverRetries", []byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`))
+		code, text = p.send(http.MethodPost, "/RecoverRetries",
+			[]byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`))
 		require.Equal(t, http.StatusOK, code, text)
 		require.Contains(t, text, "shadow: nothing is recovered")
 		require.NotContains(t, text, "pending", "nobody counted")
@@ -138,7 +139,8 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code, "still paused")
 }
 
-// A handler that starts while the flow is paused, and is not ready yet for another reason, hides the operator's text, too.
+// A handler that starts while the flow is paused, and is not ready yet for another reason, hides the operator's text,
+// too.
 func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
@@ -201,7 +203,8 @@ func TestAShadowDefersMessages(t *testing.T) {
 		`0000000000000000000000000000000000000000000000000000000000000000\\\"}\""},"Metadata":{}}`
 	ctx, cancel := context.WithCancel(t.Context()) // an answer takes as long as the host waits: minutes
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address()+"/BatchWorker", strings.NewReader(notice))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address()+"/BatchWorker",
+		strings.NewReader(notice))
 	require.NoError(t, err)
 	answered := make(chan error, 1)
 	go func() {
@@ -214,7 +217,9 @@ func TestAShadowDefersMessages(t *testing.T) {
 	}, patience, 20*time.Millisecond, "it was tried")
 	cancel()
 	require.ErrorIs(t, <-answered, context.Canceled)
-	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String(), `"did":"held"`) }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.stdout.String(), `"did":"held"`)
+	}, patience, 5*time.Millisecond)
 	_, body := p.health()
 	require.EqualValues(t, 1, body["foreign_messages"])
 }

@@ -11,8 +11,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// settleBefore is the time that an invocation keeps before its deadline to defer its message. It stops waiting for the start
-// by then.
+// settleBefore is the time that an invocation keeps before its deadline to defer its message. It stops waiting for the
+// start by then.
 const settleBefore = 30 * time.Second
 
 // runUseCases are the use cases behind the functions on Service Bus.

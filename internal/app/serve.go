@@ -20,8 +20,8 @@ import (
 
 // The exit codes of the handler process (docs/facts.md F22).
 const (
-	// ExitFailed makes the host start the process again. The host gives up at the third time in half an hour. It is also
-	// the end of a process whose host is gone, where nobody reads it.
+	// ExitFailed makes the host start the process again. The host gives up at the third time in half an hour. It is
+	// also the end of a process whose host is gone, where nobody reads it.
 	ExitFailed = 1
 	// ExitRestart makes the host start the process again without counting an error. It is the reply to SIGTERM.
 	// A host that stays never restarts a process that exits with 0, and every later invocation fails. So this
@@ -30,11 +30,12 @@ const (
 )
 
 const (
-	// drainTimeout is how long a stopping process lets running invocations finish. The host waits up to 10 s for a timer
-	// call and 30 s for an HTTP call, and then sends SIGKILL (docs/facts.md F23).
+	// drainTimeout is how long a stopping process lets running invocations finish. The host waits up to 10 s for a
+	// timer call and 30 s for an HTTP call, and then sends SIGKILL (docs/facts.md F23).
 	drainTimeout = 8 * time.Second
 	// parentPoll is the interval of looking for the parent process, and goneTimeout how long a process without one lets
-	// running invocations finish: it is gone 5 s after its host, unless it was stopping already (docs/adr/0032-a-handler-ends-with-its-host.md).
+	// running invocations finish: it is gone 5 s after its host, unless it was stopping already
+	// (docs/adr/0032-a-handler-ends-with-its-host.md).
 	parentPoll  = time.Second
 	goneTimeout = 3 * time.Second
 	// headerTimeout bounds the reading of a request's headers only. A bound for bodies and replies would cut off long
@@ -57,8 +58,9 @@ type Options struct {
 	Parent func() int
 }
 
-// Main runs the handler process until ctx ends (SIGTERM, SIGINT), the server fails or the host is gone, and returns the exit
-// code. It listens before any slow step: the host tries to connect every 25 ms and gives up after 30 s (docs/facts.md F21).
+// Main runs the handler process until ctx ends (SIGTERM, SIGINT), the server fails or the host is gone, and returns the
+// exit code. It listens before any slow step: the host tries to connect every 25 ms and gives up after 30 s
+// (docs/facts.md F21).
 func Main(ctx context.Context, o Options) int {
 	debug.SetGCPercent(gcPercent)
 	log := events.New(o.Stdout, o.Stderr)
@@ -69,7 +71,8 @@ func Main(ctx context.Context, o Options) int {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		events.For(ctx, log).Write(events.HandlerFailed, events.Fields{Reason: "cannot listen on the port that the host named: " + err.Error()})
+		events.For(ctx, log).Write(events.HandlerFailed,
+			events.Fields{Reason: "cannot listen on the port that the host named: " + err.Error()})
 		return ExitFailed
 	}
 	return serve(ctx, o, listener, log)
@@ -84,8 +87,10 @@ func listenAddress(get func(string) (string, bool)) (string, error) {
 	}
 	port, err := strconv.ParseUint(value, 10, 16)
 	if err != nil {
-		return "", fmt.Errorf("%s: expected a port number, found %q: this program is started by the Functions host (make run starts everything here)",
-			name, value)
+		return "",
+			fmt.Errorf(
+				"%s: expected a port number, found %q: this program is started by the Functions host (make run starts everything here)",
+				name, value)
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.FormatUint(port, 10)), nil
 }
@@ -135,9 +140,9 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 	return code
 }
 
-// parentGone returns a channel that is closed when the parent process is another one than now: the host was killed, and the
-// system gave its child to another process (docs/facts.md F104). It is never closed on Windows, where the id of the parent
-// stays, and where the host ends its children by a job object (docs/facts.md F105).
+// parentGone returns a channel that is closed when the parent process is another one than now: the host was killed, and
+// the system gave its child to another process (docs/facts.md F104). It is never closed on Windows, where the id of the
+// parent stays, and where the host ends its children by a job object (docs/facts.md F105).
 func parentGone(ctx context.Context, parent func() int) <-chan struct{} {
 	if parent == nil {
 		parent = os.Getppid

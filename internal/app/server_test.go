@@ -20,7 +20,9 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	require.NoError(t, sqlserver.CreateSampleSchema(t.Context(), server.DB(), sqlserver.Options{}))
 
-	c := config.Config{SQL: config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn), Schema: "dbo", MaxOpen: 2}}
+	c := config.Config{
+		SQL: config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn), Schema: "dbo", MaxOpen: 2},
+	}
 	ready := func() (*App, error) {
 		a := onSQL(t, c)
 		return a, a.sql.Ready(t.Context())

@@ -29,11 +29,13 @@ const (
 	statusLive = "live"
 )
 
-// status holds the state of this process, and the flow and dependencies as the breaker knows them. The use cases report to it.
+// status holds the state of this process, and the flow and dependencies as the breaker knows them. The use cases report
+// to it.
 type status struct {
 	now     func() time.Time
 	version string
-	// mode, flow, note and partitionKey are set before the first report; all but mode are nil when the settings are invalid.
+	// mode, flow, note and partitionKey are set before the first report; all but mode are nil when the settings are
+	// invalid.
 	mode string
 	flow func() breaker.View
 	note func(ctx context.Context, dependency string, err error)
@@ -88,7 +90,8 @@ func (s *status) report() handlers.HealthReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := handlers.HealthReport{
-		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{}, Dependencies: dependencyHealth(nil),
+		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{},
+		Dependencies:    dependencyHealth(nil),
 		ForeignMessages: s.foreigners,
 	}
 	if s.ready {
@@ -139,7 +142,9 @@ func dependencyHealth(seen map[string]breaker.Dependency) map[string]handlers.De
 // flowHealth describes the breaker as it was last seen. Health makes no requests.
 func flowHealth(v breaker.View) handlers.FlowHealth {
 	s := v.Control.Breaker
-	h := handlers.FlowHealth{State: string(s.Flow()), Since: s.Since.UTC(), Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost}
+	h := handlers.FlowHealth{
+		State: string(s.Flow()), Since: s.Since.UTC(), Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost,
+	}
 	if s.Kind != "" { // Health is anonymous, so an operator's name and reason are left out
 		h.Kind, h.Code, h.Reason = string(s.Kind), s.Code, s.Reason
 	}

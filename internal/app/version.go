@@ -25,9 +25,9 @@ const (
 	maxBuild = 64
 )
 
-// Version returns the name of this binary. For a clean commit it is the stamp. With uncommitted changes a hash of the binary
-// follows. Without a stamp it is the hash alone, as in "sha256:0123456789ab". The same binary has the same name everywhere,
-// and two binaries of different sources never share a name.
+// Version returns the name of this binary. For a clean commit it is the stamp. With uncommitted changes a hash of the
+// binary follows. Without a stamp it is the hash alone, as in "sha256:0123456789ab". The same binary has the same name
+// everywhere, and two binaries of different sources never share a name.
 func Version() string { return version(stamp, content) }
 
 func version(stamp string, content func() string) string {
@@ -40,9 +40,9 @@ func version(stamp string, content func() string) string {
 	return stamp
 }
 
-// Build returns the name under which the control document records that this build has applied documents. It is the version,
-// and a hash of the file of COLUMN_NAMES unless layoutFile is nil; at most 64 characters. The file is part of the name
-// because the layout decides what a build writes, as its code does.
+// Build returns the name under which the control document records that this build has applied documents. It is the
+// version, and a hash of the file of COLUMN_NAMES unless layoutFile is nil; at most 64 characters. The file is part of
+// the name because the layout decides what a build writes, as its code does.
 func Build(layoutFile []byte) string { return build(Version(), layoutFile) }
 
 func build(version string, layoutFile []byte) string {

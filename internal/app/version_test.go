@@ -18,11 +18,15 @@ func TestABuildIsNamedByItsCommitAndElseByItsContent(t *testing.T) {
 		{"v1.4.0-0-g810495712345", "v1.4.0-0-g810495712345", "a commit says what the binary is"},
 		{"810495712345", "810495712345", "a repository without tags"},
 		{"", "sha256:0123456789ab", "no git: two binaries never share a name"},
-		{"810495712345-dirty", "810495712345-dirty+0123456789ab", "changes that are in no commit differ from one build to the next"},
+		{
+			"810495712345-dirty", "810495712345-dirty+0123456789ab",
+			"changes that are in no commit differ from one build to the next",
+		},
 	} {
 		require.Equal(t, c.want, version(c.stamp, content), c.because)
 	}
-	require.Equal(t, "a", version("a", func() string { require.Fail(t, "a commit needs no reading of the binary"); return "" }))
+	require.Equal(t, "a",
+		version("a", func() string { require.Fail(t, "a commit needs no reading of the binary"); return "" }))
 }
 
 func TestTheContentNamesABinary(t *testing.T) {
@@ -56,7 +60,8 @@ func TestABuildIsItsVersionAndItsLayout(t *testing.T) {
 	for _, version := range []string{"v1", strings.Repeat("long", 20)} {
 		names := map[string]bool{}
 		for _, name := range []string{
-			build(version, nil), build(version, one), build(version, other), build(version+"x", nil), build(version+"x", one),
+			build(version, nil), build(version, one), build(version, other), build(version+"x", nil),
+			build(version+"x", one),
 		} {
 			require.LessOrEqual(t, len(name), 64)
 			names[name] = true

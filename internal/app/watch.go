@@ -58,7 +58,9 @@ type watchedSink struct {
 }
 
 // Apply implements commit.Sink.
-func (w watchedSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (w watchedSink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	outcomes, err := w.inner.Apply(ctx, items, mode, known)
 	w.seen(ctx, depSQL, err)
 	return outcomes, err

@@ -42,7 +42,8 @@ func TestHealthOfEveryInstanceShowsTheFirstFailure(t *testing.T) {
 		for _, is := range []*App{a, b} {
 			r := is.status.report()
 			require.Equal(t, breaker.DependencyFailing, r.Dependencies[depSQL].State)
-			require.Equal(t, []string{"infrastructure", "refused"}, []string{r.Dependencies[depSQL].Kind, r.Dependencies[depSQL].Code})
+			require.Equal(t, []string{"infrastructure", "refused"},
+				[]string{r.Dependencies[depSQL].Kind, r.Dependencies[depSQL].Code})
 			require.True(t, down.Equal(r.Dependencies[depSQL].Since))
 			require.Equal(t, stateUnknown, r.Dependencies[depBlob].State)
 			require.Equal(t, "running", r.Flow.State)
@@ -97,7 +98,9 @@ func TestTheWindowsOfTheTimerAreAnswersOfCosmos(t *testing.T) {
 		if want == breaker.DependencyOK {
 			ctx = t.Context()
 		}
-		_, err := watchedFinder{documents, a.status.seen}.Find(ctx, commit.Query{SysName: "web", Window: commit.Blamed, Size: 1}, "")
+		_, err := watchedFinder{
+			documents, a.status.seen,
+		}.Find(ctx, commit.Query{SysName: "web", Window: commit.Blamed, Size: 1}, "")
 		cancel()
 		require.Equal(t, want == breaker.DependencyOK, err == nil, "%v", err)
 		require.Equal(t, want, a.status.report().Dependencies[depCosmos].State)

@@ -1,5 +1,6 @@
-// Package azure has what the connections to Cosmos DB, blob storage and Service Bus have in common: connection strings, the
-// choice between a key and an identity, which addresses may be used, and what a lost call failed of. No error has a key.
+// Package azure has what the connections to Cosmos DB, blob storage and Service Bus have in common: connection strings,
+// the choice between a key and an identity, which addresses may be used, and what a lost call failed of. No error has a
+// key.
 package azure
 
 import (
@@ -37,9 +38,10 @@ func (s Settings) Choose(connection, address string) error {
 // Parts are the parts of a connection string; names are lower case.
 type Parts map[string]string
 
-// Parse reads a connection string by the rules of the host, whose triggers read the same settings. Parts come in any order and
-// names in any case; the last of two parts of one name counts. Blanks around names and values, a trailing semicolon, "=" in a
-// value and unknown parts are allowed, where the parsers of the SDKs fail (docs/facts.md F72, F87). Its error shows no value.
+// Parse reads a connection string by the rules of the host, whose triggers read the same settings. Parts come in any
+// order and names in any case; the last of two parts of one name counts. Blanks around names and values, a trailing
+// semicolon, "=" in a value and unknown parts are allowed, where the parsers of the SDKs fail (docs/facts.md F72, F87).
+// Its error shows no value.
 func (s Settings) Parse(text string) (Parts, error) {
 	parts := Parts{}
 	for part := range strings.SplitSeq(text, ";") {
@@ -56,14 +58,15 @@ func (s Settings) Parse(text string) (Parts, error) {
 // True reports whether a part says true.
 func (p Parts) True(name string) bool { return strings.EqualFold(p[name], "true") }
 
-// Credential gives the identity of a client id. A managed identity that is named is the only one that is tried, so that a wrong
-// id fails visibly. "" means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a
-// laptop.
+// Credential gives the identity of a client id. A managed identity that is named is the only one that is tried, so that
+// a wrong id fails visibly. "" means azidentity's default chain: the system-assigned identity in Azure, the developer's
+// login on a laptop.
 func (s Settings) Credential(clientID string) (cred azcore.TokenCredential, err error) {
 	if clientID == "" {
 		cred, err = azidentity.NewDefaultAzureCredential(nil)
 	} else {
-		cred, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
+		cred, err = azidentity.NewManagedIdentityCredential(
+			&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.ClientID, err)
@@ -81,14 +84,15 @@ func IsIdentity(err error) bool {
 // Endpoint is the address of a service, from a connection string.
 type Endpoint struct {
 	Address string
-	// Unsafe is the part of the connection string that gives up encryption or the check of the certificate; "" if none does.
+	// Unsafe is the part of the connection string that gives up encryption or the check of the certificate; "" if none
+	// does.
 	Unsafe string
 	// Emulator says that the host is an emulator's, whatever its name.
 	Emulator bool
 }
 
-// CheckEndpoint refuses what is no address of the service. What is not encrypted or not verified is only for this machine and for
-// emulators.
+// CheckEndpoint refuses what is no address of the service. What is not encrypted or not verified is only for this
+// machine and for emulators.
 func (s Settings) CheckEndpoint(e Endpoint) error { return s.check(s.Connection, e) }
 
 // CheckAddress is CheckEndpoint for an identity. Its token is never sent over plain http, not even on this machine.
@@ -118,9 +122,11 @@ func (s Settings) check(setting string, e Endpoint) error {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || path != "":
 		return fmt.Errorf("%s: the endpoint has more than the address: want %s", setting, s.AddressForm)
 	case u.Scheme == "http" && !local:
-		return fmt.Errorf("%s: http:// is for an emulator on this machine only; found it for another host: want https://", setting)
+		return fmt.Errorf(
+			"%s: http:// is for an emulator on this machine only; found it for another host: want https://", setting)
 	case e.Unsafe != "" && !local:
-		return fmt.Errorf("%s: %s is for an emulator on this machine only; found it for another host", setting, e.Unsafe)
+		return fmt.Errorf(
+			"%s: %s is for an emulator on this machine only; found it for another host", setting, e.Unsafe)
 	}
 	return nil
 }

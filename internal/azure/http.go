@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Transport makes the transport of one client, with this many idle connections. azcore's default is not used: the adapters could
-// not close its connections.
+// Transport makes the transport of one client, with this many idle connections. azcore's default is not used: the
+// adapters could not close its connections.
 func Transport(idle int) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,

@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// Service is the table of the errors of a service over HTTP, as azcore gives them. One table of rows decides, and docs/errors.md
-// is made of it.
+// Service is the table of the errors of a service over HTTP, as azcore gives them. One table of rows decides, and
+// docs/errors.md is made of it.
 type Service struct {
 	// Adapter is the name of the adapter in the rows.
 	Adapter string
@@ -55,7 +55,11 @@ func (s Service) calls() []call {
 	calls := []call{
 		{fault.Row{Code: "cancelled", Reason: "the caller gave up" + applied}, neterr.IsCancelled},
 		{fault.Row{Code: "dns", Reason: "the account's name cannot be looked up"}, neterr.IsDNS},
-		{fault.Row{Code: "tls", Reason: "no trusted connection: certificate, or not https at the other end"}, neterr.IsTLS},
+		{
+			fault.Row{
+				Code: "tls", Reason: "no trusted connection: certificate, or not https at the other end",
+			}, neterr.IsTLS,
+		},
 		{fault.Row{Code: "refused", Reason: "nothing listens at the account's address"}, neterr.IsRefused},
 		{fault.Row{Code: "unreachable", Reason: "the network does not reach the account"}, neterr.IsUnreachable},
 		{fault.Row{Code: "identity", Reason: "the identity got no token"}, IsIdentity},
@@ -63,7 +67,10 @@ func (s Service) calls() []call {
 		{fault.Row{Code: "timeout", Reason: "no answer within the deadline" + applied}, neterr.IsTimeout},
 		{fault.Row{Code: "eof", Reason: "the connection was cut" + applied}, neterr.IsEOF},
 		// The type of any other error does not tell it from a network failure. No document is blamed in doubt.
-		{fault.Row{Code: "unknown", Reason: "the call failed without an answer" + applied}, func(error) bool { return true }},
+		{
+			fault.Row{Code: "unknown", Reason: "the call failed without an answer" + applied},
+			func(error) bool { return true },
+		},
 	}
 	for i := range calls {
 		calls[i].Kind, calls[i].Own = fault.Infrastructure, s.NoAnswer
@@ -72,8 +79,8 @@ func (s Service) calls() []call {
 	return calls
 }
 
-// isReset reports a reset connection. After a reset while it reads, net/http closes the connection, and may then report the
-// failed write.
+// isReset reports a reset connection. After a reset while it reads, net/http closes the connection, and may then report
+// the failed write.
 func isReset(err error) bool { return neterr.IsReset(err) || errors.Is(err, net.ErrClosed) }
 
 // Translate turns an error of the SDK into a fault; op and about are the call's.
@@ -82,7 +89,8 @@ func (s Service) Translate(op, about string, err error) error {
 	if errors.As(err, &answer) {
 		return s.status(op, about, answer)
 	}
-	// The wrappers contain the request's address, in which a signature may be, and a log of the causes would print them.
+	// The wrappers contain the request's address, in which a signature may be, and a log of the causes would print
+	// them.
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err
 	}

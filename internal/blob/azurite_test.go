@@ -46,7 +46,8 @@ func openVendorView(t *testing.T, server *azurite.Server, name string) vendorVie
 	t.Helper()
 	transport := newTransport()
 	t.Cleanup(transport.CloseIdleConnections)
-	c, err := azblob.NewClientFromConnectionString(server.ConnectionString(), &azblob.ClientOptions{ClientOptions: clientOptions(transport).ClientOptions})
+	c, err := azblob.NewClientFromConnectionString(server.ConnectionString(),
+		&azblob.ClientOptions{ClientOptions: clientOptions(transport).ClientOptions})
 	require.NoError(t, err)
 	return vendorView{c.ServiceClient().NewContainerClient(name)}
 }
@@ -99,7 +100,8 @@ func TestEvidenceFiles(t *testing.T) {
 		name := newContainer()
 		view := openVendorView(t, server, name)
 		// Another environment's files are in no listing.
-		other, err := Open(Options{Connection: server.ConnectionString(), Container: name, Prefix: "web2", Timeouts: patient()})
+		other, err := Open(
+			Options{Connection: server.ConnectionString(), Container: name, Prefix: "web2", Timeouts: patient()})
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		require.NoError(t, other.Keep(t.Context(), "failed/1/a/20-f/metadata.json", []byte("{}")))
@@ -121,13 +123,15 @@ func TestAFileInTheContainer(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 
 	require.NoError(t, s.Keep(t.Context(), "failed/1/a%2Fb/e/original.json", []byte("{}")))
-	require.Equal(t, []string{"web/failed/1/a%2Fb/e/original.json"}, view.names(t), "the readable name, and nothing escaped twice")
+	require.Equal(t, []string{"web/failed/1/a%2Fb/e/original.json"}, view.names(t),
+		"the readable name, and nothing escaped twice")
 	properties, err := view.NewBlobClient("web/failed/1/a%2Fb/e/original.json").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "application/json", *properties.ContentType)
 	require.Equal(t, blob.BlobTypeBlockBlob, *properties.BlobType)
 
-	other, err := Open(Options{Connection: server.ConnectionString(), Container: name, Prefix: "dev", Timeouts: patient()})
+	other, err := Open(
+		Options{Connection: server.ConnectionString(), Container: name, Prefix: "dev", Timeouts: patient()})
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	_, err = other.Read(t.Context(), "failed/1/a%2Fb/e/original.json")
@@ -169,7 +173,8 @@ func TestWithARightToFilesOnly(t *testing.T) {
 	cred, err := azblob.NewSharedKeyCredential(c.name, c.key)
 	require.NoError(t, err)
 	query, err := sas.BlobSignatureValues{
-		ContainerName: name, ExpiryTime: time.Now().Add(time.Hour), Permissions: (&sas.ContainerPermissions{Read: true, Create: true, Write: true}).String(),
+		ContainerName: name, ExpiryTime: time.Now().Add(time.Hour),
+		Permissions: (&sas.ContainerPermissions{Read: true, Create: true, Write: true}).String(),
 	}.SignWithSharedKey(cred)
 	require.NoError(t, err)
 	s := openOn(t, "BlobEndpoint="+c.endpoint+";SharedAccessSignature="+query.Encode(), name, patient())
@@ -190,7 +195,9 @@ func TestWithARightToFilesOnly(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Contains(t, err.Error(), "blob: list: infrastructure 403/Auth", "the refused call")
 	requireNoSecret(t, err, query.Signature())
-	require.Equal(t, ops.EvidencePlace{Account: strings.TrimRight(c.endpoint, "/") + "/", Container: name, Prefix: "web"}, s.Place(), "without the signature")
+	require.Equal(t,
+		ops.EvidencePlace{Account: strings.TrimRight(c.endpoint, "/") + "/", Container: name, Prefix: "web"}, s.Place(),
+		"without the signature")
 }
 
 func TestAWrongKeyIsInfrastructure(t *testing.T) {
@@ -205,8 +212,8 @@ func TestAWrongKeyIsInfrastructure(t *testing.T) {
 	}
 }
 
-// TestFaultsOnTheWire fails every request in one way. Each Keep ends with its kind within its deadline. After the failure
-// the next one succeeds, and the first content is complete.
+// TestFaultsOnTheWire fails every request in one way. Each Keep ends with its kind within its deadline. After the
+// failure the next one succeeds, and the first content is complete.
 func TestFaultsOnTheWire(t *testing.T) {
 	t.Parallel()
 	server := azuriteOf(t)

@@ -28,7 +28,10 @@ func translate(op operation, err error) error { return service().Translate(op.na
 func service() azure.Service {
 	return azure.Service{
 		Adapter: "blob", Answers: answers(), Own: []fault.Row{
-			{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
+			{
+				Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used",
+				Source: "ours", Own: fault.AtStart(),
+			},
 		},
 		Applied: "the file may have been stored", NoAnswer: evidenceWaits(),
 		Word: errorCode, RequestID: "x-ms-request-id",
@@ -55,11 +58,14 @@ type existsRule struct {
 	source string
 }
 
-// existsRules lists the answers that mean "the file exists". The owner's retention rules may forbid a replacement before the
-// condition is checked; their answers count too.
+// existsRules lists the answers that mean "the file exists". The owner's retention rules may forbid a replacement
+// before the condition is checked; their answers count too.
 func existsRules() []existsRule {
 	return []existsRule{
-		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "docs/facts.md F85"},
+		{
+			409, bloberror.BlobAlreadyExists,
+			"the usual answer; after a lost answer the file may be our own", "docs/facts.md F85",
+		},
 		{412, anyCode, "the condition, or another client's lease on the file", "docs/facts.md F85"},
 		{409, bloberror.BlobImmutableDueToPolicy, "a retention policy protects the file", blobCodes},
 		{409, "BlobImmutableDueToLegalHold", "a legal hold protects the file", blobCodes},

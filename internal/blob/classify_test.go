@@ -112,7 +112,9 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 			}
 			_, readErr := s.Read(t.Context(), "a")
 			require.EqualValues(t, 1, f.hits.Load(), "no wait fits into the deadline, so none is begun")
-			for name, err := range map[string]error{"keep": s.Keep(t.Context(), "a", []byte("x")), "read": readErr, "ping": s.Ping(t.Context())} {
+			for name, err := range map[string]error{
+				"keep": s.Keep(t.Context(), "a", []byte("x")), "read": readErr, "ping": s.Ping(t.Context()),
+			} {
 				kind := c.keep
 				if name != "keep" && c.others != "" {
 					kind = c.others
@@ -157,7 +159,8 @@ func TestOnlyAReadFindsAFileGone(t *testing.T) {
 func TestOnlyAReadBlamesAFile(t *testing.T) {
 	for _, r := range answers() {
 		if r.About != onFile {
-			require.Contains(t, []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota}, r.Kind, "what the port allows")
+			require.Contains(t, []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota},
+				r.Kind, "what the port allows")
 		}
 	}
 	for _, r := range existsRules() {
@@ -186,7 +189,9 @@ func TestLostAnswersByType(t *testing.T) {
 		{&azidentity.AuthenticationFailedError{}, "identity"},
 		{errors.New("connection refused, EOF, timeout, 429"), "unknown"},
 	} {
-		for _, err := range []error{c.err, &url.Error{Op: "Put", URL: "https://acct/c/a?sig=SIGNATURE", Err: fmt.Errorf("wrapped: %w", c.err)}} {
+		for _, err := range []error{
+			c.err, &url.Error{Op: "Put", URL: "https://acct/c/a?sig=SIGNATURE", Err: fmt.Errorf("wrapped: %w", c.err)},
+		} {
 			got := translate(operation{"blob: keep", onContainer}, err)
 			require.Equal(t, c.code, fault.CodeOf(got), "%v", err)
 			require.Equal(t, fault.Infrastructure, fault.KindOf(got))
@@ -196,8 +201,8 @@ func TestLostAnswersByType(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepSignaturesAndFilesToThemselves checks the text that an operator reads. DO name the host and the system's
-// error. DON'T show the signature, the file's name (it contains a document's id) or its content.
+// TestErrorsKeepSignaturesAndFilesToThemselves checks the text that an operator reads. DO name the host and the
+// system's error. DON'T show the signature, the file's name (it contains a document's id) or its content.
 func TestErrorsKeepSignaturesAndFilesToThemselves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -214,7 +219,9 @@ func TestErrorsKeepSignaturesAndFilesToThemselves(t *testing.T) {
 }
 
 func TestRetryAfterIsHandedOn(t *testing.T) {
-	for header, value := range map[string]string{"x-ms-retry-after-ms": "2750", "retry-after-ms": "2750", "Retry-After": "3"} {
+	for header, value := range map[string]string{
+		"x-ms-retry-after-ms": "2750", "retry-after-ms": "2750", "Retry-After": "3",
+	} {
 		f, s := startFake(t, Timeouts{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set(header, value)
 			w.Header().Set("x-ms-error-code", "ServerBusy")
@@ -274,6 +281,8 @@ func TestAServerWithoutATrustedCertificate(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := openOn(t, "BlobEndpoint="+server.URL+"/acct;AccountName=acct;AccountKey="+secret, "sqlwriter", once())
 	require.Equal(t, "tls", fault.CodeOf(s.Ping(t.Context())))
-	plain := openOn(t, "BlobEndpoint="+strings.Replace(server.URL, "https", "http", 1)+"/acct;AccountName=acct;AccountKey="+secret, "sqlwriter", once())
+	plain := openOn(t,
+		"BlobEndpoint="+strings.Replace(server.URL, "https", "http", 1)+"/acct;AccountName=acct;AccountKey="+
+			secret, "sqlwriter", once())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(plain.Ping(t.Context())))
 }

@@ -20,7 +20,8 @@ const (
 func settings() azure.Settings {
 	return azure.Settings{
 		Connection: settingConnection, Address: settingServiceURI, ClientID: "BLOB_CONNECTION__clientId",
-		ConnectionForm: "AccountName=...;AccountKey=...;", AddressForm: "https://NAME.blob.core.windows.net/", AccountInPath: true,
+		ConnectionForm: "AccountName=...;AccountKey=...;",
+		AddressForm:    "https://NAME.blob.core.windows.net/", AccountInPath: true,
 	}
 }
 
@@ -39,8 +40,8 @@ type connection struct {
 	sas string
 }
 
-// parseConnection reads a connection string, also UseDevelopmentStorage=true, the value of every local.settings.json. Errors name
-// the part, never a value.
+// parseConnection reads a connection string, also UseDevelopmentStorage=true, the value of every local.settings.json.
+// Errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	parts, err := settings().Parse(text)
 	if err != nil {
@@ -48,7 +49,9 @@ func parseConnection(text string) (connection, error) {
 	}
 	if parts.True("usedevelopmentstorage") {
 		if parts["developmentstorageproxyuri"] != "" {
-			return connection{}, fmt.Errorf("%s: DevelopmentStorageProxyUri is not supported: want BlobEndpoint=...;AccountName=...;AccountKey=...;", settingConnection)
+			return connection{},
+				fmt.Errorf(
+					"%s: DevelopmentStorageProxyUri is not supported: want BlobEndpoint=...;AccountName=...;AccountKey=...;", settingConnection)
 		}
 		return connection{endpoint: emulatorEndpoint, name: emulatorName, key: emulatorKey}, nil
 	}
@@ -57,7 +60,8 @@ func parseConnection(text string) (connection, error) {
 		sas: strings.TrimPrefix(parts["sharedaccesssignature"], "?"),
 	}
 	if c.endpoint == "" && c.name != "" {
-		c.endpoint = cmp.Or(parts["defaultendpointsprotocol"], "https") + "://" + c.name + ".blob." + cmp.Or(parts["endpointsuffix"], "core.windows.net")
+		c.endpoint = cmp.Or(parts["defaultendpointsprotocol"], "https") + "://" + c.name + ".blob." +
+			cmp.Or(parts["endpointsuffix"], "core.windows.net")
 	}
 	return c, c.check()
 }
@@ -78,7 +82,8 @@ func (c connection) check() error {
 	}
 	if c.endpoint != "" {
 		// The emulator's account has no real documents.
-		problems = append(problems, settings().CheckEndpoint(azure.Endpoint{Address: c.endpoint, Emulator: c.name == emulatorName}))
+		problems = append(problems,
+			settings().CheckEndpoint(azure.Endpoint{Address: c.endpoint, Emulator: c.name == emulatorName}))
 	}
 	return errors.Join(problems...)
 }

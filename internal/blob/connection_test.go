@@ -23,13 +23,20 @@ func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
 		// address is the container's address in the SDK.
 		address string
 	}{
-		"the local default":           {"UseDevelopmentStorage=true", emulator, "http://127.0.0.1:10000/devstoreaccount1/c-1"},
-		"with a semicolon and blanks": {" usedevelopmentstorage = True ; ", emulator, "http://127.0.0.1:10000/devstoreaccount1/c-1"},
-		"as the portal gives it": {
-			"DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=" + secret + ";EndpointSuffix=core.windows.net", account, "https://acct.blob.core.windows.net/c-1",
+		"the local default": {
+			"UseDevelopmentStorage=true", emulator, "http://127.0.0.1:10000/devstoreaccount1/c-1",
 		},
-		"the least":       {"AccountName=acct;AccountKey=" + secret, account, "https://acct.blob.core.windows.net/c-1"},
-		"names in a case": {"ACCOUNTNAME=acct;accountkey=" + secret + ";", account, "https://acct.blob.core.windows.net/c-1"},
+		"with a semicolon and blanks": {
+			" usedevelopmentstorage = True ; ", emulator, "http://127.0.0.1:10000/devstoreaccount1/c-1",
+		},
+		"as the portal gives it": {
+			"DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=" + secret + ";EndpointSuffix=core.windows.net",
+			account, "https://acct.blob.core.windows.net/c-1",
+		},
+		"the least": {"AccountName=acct;AccountKey=" + secret, account, "https://acct.blob.core.windows.net/c-1"},
+		"names in a case": {
+			"ACCOUNTNAME=acct;accountkey=" + secret + ";", account, "https://acct.blob.core.windows.net/c-1",
+		},
 		"another cloud": {
 			"AccountName=acct;AccountKey=" + secret + ";EndpointSuffix=core.usgovcloudapi.net",
 			connection{endpoint: "https://acct.blob.core.usgovcloudapi.net", name: "acct", key: secret},
@@ -68,22 +75,51 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 		options Options
 		says    []string
 	}{
-		"nothing at all":       {Options{}, []string{"BLOB_CONNECTION", "AzureWebJobsStorage", settingServiceURI, "the container", settingPrefix}},
-		"both ways":            {Options{Connection: good, ServiceURI: "https://x/"}, []string{settingServiceURI, "both"}},
-		"no key":               {Options{Connection: "AccountName=acct"}, []string{"neither AccountKey nor SharedAccessSignature"}},
-		"no account":           {Options{Connection: "AccountKey=" + secret}, []string{"neither AccountName nor BlobEndpoint", "AccountKey without AccountName"}},
-		"key not base64":       {Options{Connection: good + "!"}, []string{"AccountKey is not base64"}},
-		"key without its name": {Options{Connection: "AccountName=acct;" + strings.TrimRight(secret, "=")}, []string{`without "="`}},
-		"key in the endpoint":  {Options{Connection: good + ";BlobEndpoint=https://acct/x/" + secret}, []string{"more than the address"}},
-		"signature in the endpoint": {
-			Options{Connection: "BlobEndpoint=https://acct/?sig=" + secret + ";SharedAccessSignature=sig=" + secret}, []string{"more than the address"},
+		"nothing at all": {
+			Options{},
+			[]string{"BLOB_CONNECTION", "AzureWebJobsStorage", settingServiceURI, "the container", settingPrefix},
 		},
-		"endpoint that is no address": {Options{Connection: good + ";BlobEndpoint=https://x:" + secret + "%zz/"}, []string{"not an address"}},
-		"name that is no host":        {Options{Connection: "AccountName=a b\x7f;AccountKey=" + secret}, []string{"not an address"}},
-		"plain http elsewhere":        {Options{Connection: good + ";DefaultEndpointsProtocol=http"}, []string{"http:// is for an emulator"}},
-		"a proxy for the emulator":    {Options{Connection: "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://x"}, []string{"DevelopmentStorageProxyUri"}},
-		"identity over http":          {Options{ServiceURI: "http://127.0.0.1:10000/x"}, []string{settingServiceURI, "never sent over http"}},
-		"identity with a signature":   {Options{ServiceURI: "https://acct.blob.core.windows.net/?sig=" + secret}, []string{settingServiceURI, "more than the address"}},
+		"both ways": {
+			Options{Connection: good, ServiceURI: "https://x/"}, []string{settingServiceURI, "both"},
+		},
+		"no key": {
+			Options{Connection: "AccountName=acct"}, []string{"neither AccountKey nor SharedAccessSignature"},
+		},
+		"no account": {
+			Options{Connection: "AccountKey=" + secret},
+			[]string{"neither AccountName nor BlobEndpoint", "AccountKey without AccountName"},
+		},
+		"key not base64": {Options{Connection: good + "!"}, []string{"AccountKey is not base64"}},
+		"key without its name": {
+			Options{Connection: "AccountName=acct;" + strings.TrimRight(secret, "=")}, []string{`without "="`},
+		},
+		"key in the endpoint": {
+			Options{Connection: good + ";BlobEndpoint=https://acct/x/" + secret}, []string{"more than the address"},
+		},
+		"signature in the endpoint": {
+			Options{Connection: "BlobEndpoint=https://acct/?sig=" + secret + ";SharedAccessSignature=sig=" + secret},
+			[]string{"more than the address"},
+		},
+		"endpoint that is no address": {
+			Options{Connection: good + ";BlobEndpoint=https://x:" + secret + "%zz/"}, []string{"not an address"},
+		},
+		"name that is no host": {
+			Options{Connection: "AccountName=a b\x7f;AccountKey=" + secret}, []string{"not an address"},
+		},
+		"plain http elsewhere": {
+			Options{Connection: good + ";DefaultEndpointsProtocol=http"}, []string{"http:// is for an emulator"},
+		},
+		"a proxy for the emulator": {
+			Options{Connection: "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://x"},
+			[]string{"DevelopmentStorageProxyUri"},
+		},
+		"identity over http": {
+			Options{ServiceURI: "http://127.0.0.1:10000/x"}, []string{settingServiceURI, "never sent over http"},
+		},
+		"identity with a signature": {
+			Options{ServiceURI: "https://acct.blob.core.windows.net/?sig=" + secret},
+			[]string{settingServiceURI, "more than the address"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(c.options)
@@ -99,7 +135,10 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 
 func TestOpenWithAnIdentity(t *testing.T) {
 	for _, id := range []string{"", "11111111-2222-3333-4444-555555555555"} {
-		s, err := Open(Options{ServiceURI: "https://acct.blob.core.windows.net", ClientID: id, Container: "sqlwriter", Prefix: "web"})
+		s, err := Open(
+			Options{
+				ServiceURI: "https://acct.blob.core.windows.net", ClientID: id, Container: "sqlwriter", Prefix: "web",
+			})
 		require.NoError(t, err)
 		require.Equal(t, "https://acct.blob.core.windows.net/sqlwriter", s.client.URL())
 	}
@@ -109,7 +148,9 @@ func TestNamesOfContainers(t *testing.T) {
 	for _, name := range []string{"abc", "sqlwriter", "a-b-c", "1a2", strings.Repeat("a", 63)} {
 		require.True(t, validContainer(name), name)
 	}
-	for _, name := range []string{"", "ab", "Abc", "-abc", "abc-", "a--b", "a_b", "a.b", "abc\n", "a/b", "$root", strings.Repeat("a", 64)} {
+	for _, name := range []string{
+		"", "ab", "Abc", "-abc", "abc-", "a--b", "a_b", "a.b", "abc\n", "a/b", "$root", strings.Repeat("a", 64),
+	} {
 		require.False(t, validContainer(name), name)
 	}
 }

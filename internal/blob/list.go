@@ -49,8 +49,8 @@ func (f file) evidence() ops.EvidenceFile {
 	return ops.EvidenceFile{Name: f.name, Size: f.size, ETag: f.etag, At: f.at}
 }
 
-// list gives a page of the files whose names begin with prefix, and the marker of the next page. "" begins, and ends. A container that is
-// missing has no files: Keep makes it.
+// list gives a page of the files whose names begin with prefix, and the marker of the next page. "" begins, and ends. A
+// container that is missing has no files: Keep makes it.
 func (s *Store) list(ctx context.Context, prefix, at string) (files []file, next string, err error) {
 	ctx, cancel := bounded(ctx, s.timeouts.List)
 	defer cancel()

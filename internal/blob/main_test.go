@@ -20,8 +20,8 @@ func (w withAzurite) Run() int {
 	return w.m.Run()
 }
 
-// shared is one Azurite for the package, started by the first test that needs it, because Node takes seconds to load it.
-// Each test has a container of its own.
+// shared is one Azurite for the package, started by the first test that needs it, because Node takes seconds to load
+// it. Each test has a container of its own.
 var shared lazyAzurite
 
 type lazyAzurite struct {

@@ -20,8 +20,8 @@ type Options struct {
 	// Connection is a storage connection string with a key or a shared access signature (settings BLOB_CONNECTION and
 	// AzureWebJobsStorage). UseDevelopmentStorage=true means Azurite on 127.0.0.1:10000.
 	Connection string
-	// ServiceURI connects with an identity instead (setting BLOB_CONNECTION__blobServiceUri). The identity needs the role
-	// Storage Blob Data Contributor.
+	// ServiceURI connects with an identity instead (setting BLOB_CONNECTION__blobServiceUri). The identity needs the
+	// role Storage Blob Data Contributor.
 	ServiceURI string
 	// ClientID names a user-assigned managed identity (azure.Settings.Credential).
 	ClientID string
@@ -48,7 +48,8 @@ type Timeouts struct {
 // withDefaults sets the fields that are zero.
 func (t Timeouts) withDefaults() Timeouts {
 	return Timeouts{
-		Keep: cmp.Or(t.Keep, 10*time.Second), Read: cmp.Or(t.Read, 10*time.Second), List: cmp.Or(t.List, 20*time.Second),
+		Keep: cmp.Or(t.Keep, 10*time.Second), Read: cmp.Or(t.Read, 10*time.Second),
+		List: cmp.Or(t.List, 20*time.Second),
 		Ping: cmp.Or(t.Ping, 5*time.Second),
 	}
 }
@@ -56,18 +57,22 @@ func (t Timeouts) withDefaults() Timeouts {
 // maxBlobName is Azure's limit (docs/facts.md F86).
 const maxBlobName = 1024
 
-// Open makes a Store without a request; Ping finds out whether the account answers. Errors by kind: infrastructure, code
-// "settings", with every problem of the options. The text names settings and never a key.
+// Open makes a Store without a request; Ping finds out whether the account answers. Errors by kind: infrastructure,
+// code "settings", with every problem of the options. The text names settings and never a key.
 func Open(o Options) (*Store, error) {
 	t := newTransport()
 	client, err := account(o, clientOptions(t))
 	problems := []error{err}
 	if !validContainer(o.Container) {
-		problems = append(problems, fmt.Errorf("the container: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", len(o.Container)))
+		problems = append(problems,
+			fmt.Errorf(
+				"the container: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", len(o.Container)))
 	}
 	const most = maxBlobName - commit.MaxEvidenceName - len("/")
 	if len(o.Prefix) > most || strings.Contains(o.Prefix, "/") || commit.CheckEvidenceName(o.Prefix) != nil {
-		problems = append(problems, fmt.Errorf("%s: want 1 to %d letters, digits, - and _, found %d characters", settingPrefix, most, len(o.Prefix)))
+		problems = append(problems,
+			fmt.Errorf("%s: want 1 to %d letters, digits, - and _, found %d characters",
+				settingPrefix, most, len(o.Prefix)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "blob: open", "settings", "the settings cannot be used", err)
@@ -75,7 +80,8 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: client, transport: t, prefix: o.Prefix + "/", timeouts: o.Timeouts.withDefaults()}, nil
 }
 
-// validContainer checks a container's name (the vendor's page "Naming and Referencing Containers, Blobs, and Metadata").
+// validContainer checks a container's name (the vendor's page "Naming and Referencing Containers, Blobs, and
+// Metadata").
 func validContainer(name string) bool {
 	const least, most = 3, 63
 	return len(name) >= least && len(name) <= most && regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(name)

@@ -71,8 +71,8 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, nil
 }
 
-// Ping checks that the container can be reached, and makes a missing one. A missing right thus shows at start-up and not
-// with the first poison message. Errors by kind: infrastructure, throttled.
+// Ping checks that the container can be reached, and makes a missing one. A missing right thus shows at start-up and
+// not with the first poison message. Errors by kind: infrastructure, throttled.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, s.timeouts.Ping)
 	defer cancel()
@@ -89,8 +89,10 @@ func (s *Store) Ping(ctx context.Context) error {
 // upload sends one PUT (see doc.go).
 func (s *Store) upload(ctx context.Context, name string, content []byte) error {
 	_, err := s.file(name).UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{
-		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
-		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
+		AccessConditions: &blob.AccessConditions{
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)},
+		},
 	})
 	if fileExists(err) {
 		return nil

@@ -14,9 +14,9 @@ import (
 // maxWait is the longest wait between two tries. A caller waits longer ones itself.
 const maxWait = 2 * time.Second
 
-// transport sends each request once. It is not an http.Client, because that follows redirects: the service sends none, and
-// an address with a signature must not reach another host. Even a redirect that is not followed rewinds the body while it
-// may still be sent.
+// transport sends each request once. It is not an http.Client, because that follows redirects: the service sends none,
+// and an address with a signature must not reach another host. Even a redirect that is not followed rewinds the body
+// while it may still be sent.
 type transport struct{ *http.Transport }
 
 // Do implements policy.Transporter.

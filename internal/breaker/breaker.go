@@ -92,8 +92,8 @@ type Breaker struct {
 	lockedAt time.Time
 	// appliedAt is not yet in the control document. notedAt is its last update.
 	appliedAt, notedAt time.Time
-	// failing, committed and answers are this instance's status, told at toldAt. toldFailing has the dependencies that it then named as
-	// failing.
+	// failing, committed and answers are this instance's status, told at toldAt. toldFailing has the dependencies that
+	// it then named as failing.
 	failing     []Failing
 	committed   int64
 	answers     map[string]Dependency
@@ -127,8 +127,10 @@ func New(store ControlStore, o Options) *Breaker {
 		o.Wait = timer.Wait
 	}
 	return &Breaker{
-		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o, answers: map[string]Dependency{}, toldFailing: map[string]bool{},
-		serial: make(chan struct{}, 1), loneFailures: map[string]loneFailure{}, poisonCounted: map[string]time.Time{},
+		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o, answers: map[string]Dependency{},
+		toldFailing: map[string]bool{},
+		serial:      make(chan struct{}, 1), loneFailures: map[string]loneFailure{},
+		poisonCounted: map[string]time.Time{},
 	}
 }
 
@@ -153,7 +155,8 @@ func (b *Breaker) MaxDocuments(ctx context.Context) (int, error) {
 	return b.cachedState().MaxDocuments(), nil
 }
 
-// Parallel reports whether one batch may have several requests under way: the breaker is closed, and not soon after throttling.
+// Parallel reports whether one batch may have several requests under way: the breaker is closed, and not soon after
+// throttling.
 func (b *Breaker) Parallel() bool {
 	state := b.cachedState()
 	return state.name() == Closed && !b.o.Now().Before(state.SerialUntil)
@@ -164,13 +167,16 @@ func (b *Breaker) Parallel() bool {
 // Errors: those of Permit, and the request's own. An infrastructure error has condition fault.OthersAnswered when a
 // heartbeat was committed after it: the request itself may be the cause and should be divided. After any other
 // infrastructure error the heartbeat is repeated until it is clear whether this is an outage.
-func (b *Breaker) Do(ctx context.Context, n int, timeout time.Duration, request func(ctx context.Context, known Heartbeat) error) error {
+func (b *Breaker) Do(
+	ctx context.Context, n int, timeout time.Duration, request func(ctx context.Context, known Heartbeat) error,
+) error {
 	if b.o.Now().Before(b.state(ctx).SerialUntil) {
 		select {
 		case b.serial <- struct{}{}:
 			defer func() { <-b.serial }()
 		case <-ctx.Done():
-			return fault.Wrap(fault.Infrastructure, op, "cancelled", "stopped while another request was under way", ctx.Err())
+			return fault.Wrap(fault.Infrastructure, op, "cancelled",
+				"stopped while another request was under way", ctx.Err())
 		}
 	}
 	state := b.state(ctx) // the request before this one may have opened it
@@ -330,7 +336,8 @@ func (b *Breaker) isCutOff() bool {
 // failure makes the event of an error.
 func (b *Breaker) failure(err error, probe bool) input {
 	in := input{
-		event: failed, by: b.o.Instance, kind: fault.KindOf(err), code: fault.CodeOf(err), probe: probe, jitter: b.jitter(),
+		event: failed, by: b.o.Instance, kind: fault.KindOf(err), code: fault.CodeOf(err),
+		probe: probe, jitter: b.jitter(),
 	}
 	if e := fault.As(err); e != nil {
 		in.reason, in.retryAfter = e.Reason, e.RetryAfter

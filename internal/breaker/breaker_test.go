@@ -179,7 +179,8 @@ func TestOneDocumentIsNoOutageAndManyAre(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request))
 		}
-		require.True(t, breaker.IsRefusal(b.Permit(t.Context())), "many documents fail, and nothing was applied between")
+		require.True(t, breaker.IsRefusal(b.Permit(t.Context())),
+			"many documents fail, and nothing was applied between")
 	})
 }
 
@@ -282,7 +283,9 @@ func cutOff(t *testing.T, every time.Duration) {
 func TestTwentyFiveInstancesMakeOneProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
-		st.control.Breaker = breaker.State{Name: breaker.Open, OpenUntil: time.Now().Add(time.Minute), Kind: fault.Infrastructure}
+		st.control.Breaker = breaker.State{
+			Name: breaker.Open, OpenUntil: time.Now().Add(time.Minute), Kind: fault.Infrastructure,
+		}
 		st.version = 1
 		time.Sleep(time.Minute)
 		var wg sync.WaitGroup
@@ -383,7 +386,9 @@ func TestPauseAndResumeWorkInAFreshProcessWithSQLAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
 		sv.set(infra(), infra())
-		st.control.Breaker, st.version = breaker.State{Name: breaker.Open, Kind: fault.Quota, Code: "9002", OpenUntil: time.Now().Add(time.Hour)}, 1
+		st.control.Breaker, st.version = breaker.State{
+			Name: breaker.Open, Kind: fault.Quota, Code: "9002", OpenUntil: time.Now().Add(time.Hour),
+		}, 1
 		b := open(st, sv, "fresh")
 		require.NoError(t, b.Resume(t.Context(), "eva", "space was added"))
 		require.Equal(t, breaker.HalfOpen, st.control.Breaker.Name)

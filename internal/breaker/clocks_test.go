@@ -20,7 +20,8 @@ func skewed(st *store, sv *server, name string, ahead time.Duration, most int) *
 	})
 }
 
-// What a clock that is ahead has noted as the last write keeps no breaker closed: an outage stops the flow within 40 s as without it.
+// What a clock that is ahead has noted as the last write keeps no breaker closed: an outage stops the flow within 40 s
+// as without it.
 func TestAnOutageStopsTheFlowBesideAClockThatIsAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 5 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -42,7 +43,8 @@ func TestAnOutageStopsTheFlowBesideAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// It proves nothing, brings nothing early, and is replaced by the next write. A clock that comes back, ahead as before, changes nothing of that.
+// It proves nothing, brings nothing early, and is replaced by the next write. A clock that comes back, ahead as before,
+// changes nothing of that.
 func TestAWriteInTheFutureProvesNothing(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -78,7 +80,8 @@ func TestAProbeClaimedInTheFutureIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
 		st.put(breaker.State{
-			Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", HeldBy: "wrong", Since: time.Now().Add(10 * time.Minute),
+			Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", HeldBy: "wrong",
+			Since:     time.Now().Add(10 * time.Minute),
 			ChangedAt: time.Now().Add(10 * time.Minute), OpenUntil: time.Now().Add(11 * time.Minute),
 		})
 		right := open(st, sv, "right")

@@ -43,8 +43,8 @@ type ControlStore interface {
 	// that the document must not exist yet. Errors by kind: condition Changed when it has another etag (nothing was
 	// written); infrastructure (it may have been written); throttled.
 	Store(ctx context.Context, c Control, etag string) (string, error)
-	// LoadStatuses returns the statuses of all instances that were written since a time, in no order. Errors by kind: infrastructure,
-	// throttled.
+	// LoadStatuses returns the statuses of all instances that were written since a time, in no order. Errors by kind:
+	// infrastructure, throttled.
 	LoadStatuses(ctx context.Context, since time.Time) ([]Status, error)
 	// StoreStatus replaces the status of an instance, without a condition. Errors as LoadStatuses.
 	StoreStatus(ctx context.Context, s Status) error
@@ -72,8 +72,8 @@ type Transition struct {
 	Code string `json:"code,omitempty"`
 	// StoppedFor is the length of the stop in seconds, for a transition to closed.
 	StoppedFor int `json:"stopped_s,omitempty"`
-	// Forced names the old and the new heartbeat when an operator accepted another database. Copied is when that one was copied: it lacks what
-	// was written since; zero if it may lack everything.
+	// Forced names the old and the new heartbeat when an operator accepted another database. Copied is when that one
+	// was copied: it lacks what was written since; zero if it may lack everything.
 	Forced string    `json:"forced,omitempty"`
 	Copied time.Time `json:"copied,omitzero"`
 }
@@ -105,7 +105,8 @@ type Missed struct {
 	Code   string `json:"code,omitempty"`
 }
 
-// Holds reports whether it is no coincidence: an instance that starts, or a feed that catches up, may leave some to a tick or two.
+// Holds reports whether it is no coincidence: an instance that starts, or a feed that catches up, may leave some to a
+// tick or two.
 func (m Missed) Holds() bool { return m.Ticks >= missedTicks || m.Code != "" }
 
 // Skipped counts documents of another sys_name, which this app leaves alone.
@@ -121,8 +122,8 @@ type Skipped struct {
 }
 
 const (
-	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all), and
-	// names of other environments.
+	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all),
+	// and names of other environments.
 	maxBuilds      = 5
 	maxTransitions = 20
 	maxNames       = 8
@@ -158,8 +159,8 @@ func (c Control) LastApplied() time.Time {
 	return last
 }
 
-// lastReachedByOthers is when SQL last answered another instance, as far as is known: content was applied, or another instance
-// closed or half-opened the breaker.
+// lastReachedByOthers is when SQL last answered another instance, as far as is known: content was applied, or another
+// instance closed or half-opened the breaker.
 func (c Control) lastReachedByOthers(instance string) time.Time {
 	last := c.LastApplied()
 	if !c.Breaker.Stopped() && c.Breaker.HeldBy != instance && c.Breaker.ChangedAt.After(last) {
@@ -192,8 +193,8 @@ func (c *Control) noteHeartbeat(row Heartbeat) {
 // PoisonSince is the number of poison messages in the hour of now.
 func (c Control) PoisonSince(now time.Time) int { return c.poisonIn(now).Count }
 
-// poisonIn is the count that goes on now. Around a full hour the clocks of two instances may name different hours: only a later one begins
-// a new count. An hour that no clock can have reached is not there.
+// poisonIn is the count that goes on now. Around a full hour the clocks of two instances may name different hours: only
+// a later one begins a new count. An hour that no clock can have reached is not there.
 func (c Control) poisonIn(now time.Time) PoisonCount {
 	hour := now.UTC().Truncate(time.Hour)
 	if c.Poison.Hour.Before(hour) || c.Poison.Hour.After(hour.Add(time.Hour)) {
@@ -202,8 +203,8 @@ func (c Control) poisonIn(now time.Time) PoisonCount {
 	return c.Poison
 }
 
-// until leaves out the times that are later than now, because the clock that noted them is wrong: they must decide nothing. The next change
-// of this instance replaces them.
+// until leaves out the times that are later than now, because the clock that noted them is wrong: they must decide
+// nothing. The next change of this instance replaces them.
 func (c Control) until(now time.Time) Control {
 	later := func(at time.Time) bool { return at.After(now.Add(mostAhead)) }
 	c = c.clone()
@@ -230,8 +231,8 @@ func (c *Control) apply(in input, now time.Time) bool {
 	return true
 }
 
-// recordTransition keeps a transition for the audit log: every command of an operator, and changes between closed and open. Probes
-// and the ramp are not logged.
+// recordTransition keeps a transition for the audit log: every command of an operator, and changes between closed and
+// open. Probes and the ramp are not logged.
 func (c *Control) recordTransition(was State, in input, now time.Time) {
 	is := c.Breaker
 	byOperator := in.event == paused || in.event == resumed
@@ -257,7 +258,8 @@ func (c *Control) noteFeed(lag FeedLag) {
 	}
 }
 
-// replaces reports whether a measurement replaces a noted one: a slow range counts before quick ones, until it says nothing any more.
+// replaces reports whether a measurement replaces a noted one: a slow range counts before quick ones, until it says
+// nothing any more.
 func (l FeedLag) replaces(noted FeedLag) bool {
 	return l.At.After(noted.At) && (l.Seconds > noted.Seconds || l.At.Sub(noted.At) >= slowestFor)
 }
@@ -320,5 +322,6 @@ func (c *Control) UnmarshalJSON(raw []byte) error {
 
 // errControl is the error of a command that other instances would not see.
 func errControl() error {
-	return fault.New(fault.Infrastructure, op, CodeControl, "the control document is not available, so other instances would not see the change")
+	return fault.New(fault.Infrastructure, op, CodeControl,
+		"the control document is not available, so other instances would not see the change")
 }

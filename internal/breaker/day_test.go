@@ -19,7 +19,8 @@ func (h *history) apply(in input, now time.Time) {
 	h.Status.Stops = withStop(h.Status.Stops, was, h.Control.Breaker)
 }
 
-// The stops of any history add up to the seconds in which the breaker was not closed, in any window, while they are few enough to be kept.
+// The stops of any history add up to the seconds in which the breaker was not closed, in any window, while they are few
+// enough to be kept.
 func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var c history
@@ -64,7 +65,8 @@ func TestStopsAddUpToTheTimeThatWasNotClosed(t *testing.T) {
 	})
 }
 
-// Two minutes between two ticks are remembered with their beginning and end, although the audit log has taken the transitions.
+// Two minutes between two ticks are remembered with their beginning and end, although the audit log has taken the
+// transitions.
 func TestAShortStopIsRemembered(t *testing.T) {
 	var c history
 	c.apply(fails(fault.Throttled), at(0))
@@ -81,7 +83,8 @@ func TestAShortStopIsRemembered(t *testing.T) {
 	for range 3 {
 		c.apply(input{event: answered, by: "b"}, at(610))
 	}
-	require.Equal(t, []Stop{{at(0), at(120), "x"}, {at(400), at(500), CodePaused}, {at(500), at(610), CodePaused}}, c.Status.Stops)
+	require.Equal(t,
+		[]Stop{{at(0), at(120), "x"}, {at(400), at(500), CodePaused}, {at(500), at(610), CodePaused}}, c.Status.Stops)
 
 	for i := range 50 {
 		c.apply(input{event: paused, by: "eva"}, at(700+i))

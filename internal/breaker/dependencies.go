@@ -40,10 +40,11 @@ type Dependency struct {
 	By string `json:"by"`
 }
 
-// NoteDependency records how a dependency answered this instance. The first failure is written into the instance's status, and once a
-// minute that it lasts. Nobody writes its end: a failure is believed for two minutes.
+// NoteDependency records how a dependency answered this instance. The first failure is written into the instance's
+// status, and once a minute that it lasts. Nobody writes its end: a failure is believed for two minutes.
 //
-// An error without dependency scope is a good answer. A refusal of the breaker, and the end of a caller who stopped, are none.
+// An error without dependency scope is a good answer. A refusal of the breaker, and the end of a caller who stopped,
+// are none.
 func (b *Breaker) NoteDependency(ctx context.Context, name string, err error) {
 	if IsRefusal(err) || (fault.IsDependency(err) && errors.Is(ctx.Err(), context.Canceled)) {
 		return
@@ -73,17 +74,20 @@ func (b *Breaker) NoteDependency(ctx context.Context, name string, err error) {
 
 // failure is a dependency that fails with an error.
 func failure(err error, since, now time.Time) Dependency {
-	d := Dependency{State: DependencyFailing, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Since: since, SeenAt: now}
+	d := Dependency{
+		State: DependencyFailing, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Since: since, SeenAt: now,
+	}
 	if e := fault.As(err); e != nil {
 		d.Reason = fault.TruncateLine(e.Reason, fault.MaxForeign)
 	}
 	return d
 }
 
-// with is the answer of a dependency that counts of two instances: a failure before a good answer, then the later one, since the earlier
-// began.
+// with is the answer of a dependency that counts of two instances: a failure before a good answer, then the later one,
+// since the earlier began.
 func (d Dependency) with(other Dependency) Dependency {
-	if d.State == "" || (d.State == other.State && other.SeenAt.After(d.SeenAt)) || (d.State == DependencyOK && other.State == DependencyFailing) {
+	if d.State == "" || (d.State == other.State && other.SeenAt.After(d.SeenAt)) ||
+		(d.State == DependencyOK && other.State == DependencyFailing) {
 		d, other = other, d
 	}
 	if d.State == other.State && other.Since.Before(d.Since) {

@@ -15,7 +15,8 @@ import (
 
 // openSkewed is open with a clock that is wrong by skew.
 func openSkewed(st *store, name string, skew time.Duration) *breaker.Breaker {
-	return breaker.New(st, breaker.Options{Instance: name, Build: "v1", Now: func() time.Time { return time.Now().Add(skew) }})
+	return breaker.New(st,
+		breaker.Options{Instance: name, Build: "v1", Now: func() time.Time { return time.Now().Add(skew) }})
 }
 
 // dependency is how a dependency answered, as an instance shows it.
@@ -25,7 +26,9 @@ func dependency(t *testing.T, b *breaker.Breaker, name string) breaker.Dependenc
 }
 
 // noting is open for an app: the instance notes each answer of SQL.
-func noting(st *store, sv *server, name string) (b *breaker.Breaker, request func(ctx context.Context, known breaker.Heartbeat) error) {
+func noting(
+	st *store, sv *server, name string,
+) (b *breaker.Breaker, request func(ctx context.Context, known breaker.Heartbeat) error) {
 	b = breaker.New(st, breaker.Options{
 		Instance: name, Build: "v1", Draw: func() float64 { return 0 },
 		Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
@@ -59,7 +62,8 @@ func TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens(t *testing.T) {
 			v := is.View(t.Context())
 			sql := v.Status.Dependencies["sql"]
 			require.Equal(t, breaker.Running, v.Control.Breaker.Flow(), name)
-			require.Equal(t, []any{breaker.DependencyFailing, fault.Infrastructure, "refused", "away", "a"}, []any{sql.State, sql.Kind, sql.Code, sql.Reason, sql.By}, name)
+			require.Equal(t, []any{breaker.DependencyFailing, fault.Infrastructure, "refused", "away", "a"},
+				[]any{sql.State, sql.Kind, sql.Code, sql.Reason, sql.By}, name)
 			require.True(t, sql.Since.Equal(down), name)
 		}
 		time.Sleep(time.Minute)
@@ -93,7 +97,8 @@ func TestGoodAnswersCostNoRequest(t *testing.T) {
 	})
 }
 
-// A failure is told at once, then once a minute, and is believed for two minutes. Nobody ends it: neither its own instance nor another.
+// A failure is told at once, then once a minute, and is believed for two minutes. Nobody ends it: neither its own
+// instance nor another.
 func TestAFailureIsBelievedForTwoMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}
@@ -116,7 +121,8 @@ func TestAFailureIsBelievedForTwoMinutes(t *testing.T) {
 	})
 }
 
-// Another instance that fails carries the failure on, with the time of the first one. One that flaps costs a write every five seconds.
+// Another instance that fails carries the failure on, with the time of the first one. One that flaps costs a write
+// every five seconds.
 func TestAnotherInstanceCarriesOnTheFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, began := &store{}, time.Now()
@@ -160,7 +166,8 @@ func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 			require.True(t, v.Lost)
 			require.Equal(t, breaker.DependencyFailing, v.Status.Dependencies["blob"].State)
 			require.Equal(t, breaker.Dependency{
-				State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "503", Reason: "away", Since: begin, SeenAt: time.Now(), By: "a",
+				State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "503", Reason: "away", Since: begin,
+				SeenAt: time.Now(), By: "a",
 			}, v.Status.Dependencies["cosmos"], "who cannot read the control document sees Cosmos DB fail")
 			require.Equal(t, v, a.Seen(), "Health says the same")
 			time.Sleep(6 * time.Second)
@@ -168,7 +175,8 @@ func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 		st.away = false
 		require.NotContains(t, a.View(t.Context()).Status.Dependencies, "cosmos")
 		a.Tell(t.Context())
-		require.Equal(t, breaker.DependencyFailing, dependency(t, openSkewed(st, "b", 0), "blob").State, "it is told when that is possible")
+		require.Equal(t, breaker.DependencyFailing, dependency(t, openSkewed(st, "b", 0), "blob").State,
+			"it is told when that is possible")
 	})
 }
 
@@ -182,13 +190,15 @@ func TestWhatIsNoAnswerIsNotNoted(t *testing.T) {
 		a.NoteDependency(t.Context(), "sql", refusal)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		a.NoteDependency(stopped, "sql", fault.Wrap(fault.Infrastructure, "test", "cancelled", "stopped", stopped.Err()))
+		a.NoteDependency(stopped, "sql",
+			fault.Wrap(fault.Infrastructure, "test", "cancelled", "stopped", stopped.Err()))
 		require.Empty(t, a.Seen().Status.Dependencies)
 		late, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		<-late.Done()
 		a.NoteDependency(late, "sql", fault.Wrap(fault.Infrastructure, "test", "timeout", "no answer", late.Err()))
-		require.Equal(t, "timeout", st.statuses["a"].Dependencies["sql"].Code, "no answer in time is one, and the status has time of its own")
+		require.Equal(t, "timeout", st.statuses["a"].Dependencies["sql"].Code,
+			"no answer in time is one, and the status has time of its own")
 	})
 }
 
@@ -202,7 +212,8 @@ func TestSkippedDocumentsAreCountedByName(t *testing.T) {
 		}
 		first := time.Now()
 		skip("wbe", 2, "one")
-		require.Equal(t, []breaker.Skipped{{SysName: "wbe", Documents: 2, Since: first, LastAt: first, Sample: "one"}}, st.control.Skipped, "the first one at once")
+		require.Equal(t, []breaker.Skipped{{SysName: "wbe", Documents: 2, Since: first, LastAt: first, Sample: "one"}},
+			st.control.Skipped, "the first one at once")
 		for range 50 {
 			time.Sleep(time.Second)
 			skip("wbe", 1, "two")
@@ -210,7 +221,10 @@ func TestSkippedDocumentsAreCountedByName(t *testing.T) {
 		require.Equal(t, 1, st.puts, "known ones once a minute")
 		time.Sleep(11 * time.Second)
 		a.NoteSkipped(t.Context(), nil)
-		require.Equal(t, []breaker.Skipped{{SysName: "wbe", Documents: 52, Since: first, LastAt: first.Add(50 * time.Second), Sample: "two"}}, st.control.Skipped)
+		require.Equal(t,
+			[]breaker.Skipped{
+				{SysName: "wbe", Documents: 52, Since: first, LastAt: first.Add(50 * time.Second), Sample: "two"},
+			}, st.control.Skipped)
 		time.Sleep(6 * time.Second)
 		skip("new", 1, "two")
 		require.Equal(t, "new", st.control.Skipped[0].SysName, "a new one at once")
@@ -219,7 +233,8 @@ func TestSkippedDocumentsAreCountedByName(t *testing.T) {
 			skip("name"+strconv.Itoa(i), 1, "three")
 		}
 		require.Len(t, st.control.Skipped, 8)
-		require.Equal(t, []string{"name19", "name12"}, []string{st.control.Skipped[0].SysName, st.control.Skipped[7].SysName}, "the newest first")
+		require.Equal(t, []string{"name19", "name12"},
+			[]string{st.control.Skipped[0].SysName, st.control.Skipped[7].SysName}, "the newest first")
 		before := st.puts
 		for i := range 100 {
 			skip("hostile"+strconv.Itoa(i), 1, "four")

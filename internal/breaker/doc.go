@@ -18,8 +18,8 @@
 // The state is one member of the control document, changed by compare-and-set. State.next is pure; the time is an
 // argument. An instance that cannot read the control document continues with its own copy and logs it.
 //
-// What operators read beside it is in the statuses of the instances (status.go): how each dependency last answered (dependencies.go), mass
-// failures, stops and what was committed. None of it decides anything.
+// What operators read beside it is in the statuses of the instances (status.go): how each dependency last answered
+// (dependencies.go), mass failures, stops and what was committed. None of it decides anything.
 //
 // A crash leaves behind a claimed probe, which expires, and loses the failures that only this process has counted.
 package breaker

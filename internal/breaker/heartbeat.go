@@ -38,7 +38,8 @@ func (known Heartbeat) Refuse(op string, row Heartbeat) error {
 		return fault.New(fault.Infrastructure, op, CodeOtherDatabase,
 			"the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
 	case row.Number < known.Number:
-		reason := fmt.Sprintf("the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
+		reason := fmt.Sprintf("the database's heartbeat is %s; the control document knows %s",
+			row.describe(), known.describe())
 		return fault.Wrap(fault.Infrastructure, op, CodeWentBack, reason, olderCopy{row})
 	}
 	return nil
@@ -227,8 +228,8 @@ func (b *Breaker) appliedSince(ctx context.Context, at time.Time) bool {
 	return c.LastApplied().After(at) || b.appliedAt.After(at)
 }
 
-// openForRefusal opens the breaker because the database is not the known one. It does nothing if an operator has accepted the
-// database since the request began.
+// openForRefusal opens the breaker because the database is not the known one. It does nothing if an operator has
+// accepted the database since the request began.
 func (b *Breaker) openForRefusal(ctx context.Context, known Heartbeat, err error, probe bool) {
 	b.shared.reload(ctx)
 	if is := b.known(); is.DatabaseID == known.DatabaseID {

@@ -19,7 +19,8 @@ import (
 
 func newDatabaseBreaker(st *store, db commit.Sink, name string) *breaker.Breaker {
 	return breaker.New(st, breaker.Options{
-		Instance: name, Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver, Draw: func() float64 { return 0 },
+		Instance: name, Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver,
+		Draw: func() float64 { return 0 },
 	})
 }
 
@@ -87,13 +88,18 @@ func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 		require.Equal(t, row(db), st.control.Heartbeat)
 
 		broken := fault.New(fault.Infrastructure, "test", "40613", "no answer")
-		ill := breaker.New(st, breaker.Options{Build: "build 1", SysName: "web", Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
-			return breaker.Heartbeat{}, broken
-		}})
+		ill := breaker.New(st,
+			breaker.Options{
+				Build: "build 1", SysName: "web",
+				Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+					return breaker.Heartbeat{}, broken
+				},
+			})
 		logged := st.control.AppliedBy("build 1")
 		time.Sleep(time.Minute)
 		require.NoError(t, write(t, ill, db))
-		require.Equal(t, logged, st.control.AppliedBy("build 1"), "a success whose heartbeat is not committed is recorded later")
+		require.Equal(t, logged, st.control.AppliedBy("build 1"),
+			"a success whose heartbeat is not committed is recorded later")
 	})
 }
 
@@ -101,14 +107,28 @@ func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 // former database is back.
 func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 	for name, back := range map[string]func(known breaker.Heartbeat) breaker.Heartbeat{
-		breaker.CodeWentBack + " by one":     func(k breaker.Heartbeat) breaker.Heartbeat { k.Number--; return k },
-		breaker.CodeWentBack + " by an hour": func(k breaker.Heartbeat) breaker.Heartbeat { k.Number -= 3_600_000; return k },
-		breaker.CodeOtherDatabase:            func(k breaker.Heartbeat) breaker.Heartbeat { k.DatabaseID, k.Number = "other", k.Number+1; return k },
-		breaker.CodeOtherDatabase + " anew":  func(breaker.Heartbeat) breaker.Heartbeat { return breaker.Heartbeat{SysName: "web"} },
+		breaker.CodeWentBack + " by one": func(k breaker.Heartbeat) breaker.Heartbeat { k.Number--; return k },
+		breaker.CodeWentBack + " by an hour": func(k breaker.Heartbeat) breaker.Heartbeat {
+			k.Number -= 3_600_000
+			return k
+		},
+		breaker.CodeOtherDatabase: func(k breaker.Heartbeat) breaker.Heartbeat {
+			k.DatabaseID, k.Number = "other", k.Number+1
+			return k
+		},
+		breaker.CodeOtherDatabase + " anew": func(breaker.Heartbeat) breaker.Heartbeat {
+			return breaker.Heartbeat{SysName: "web"}
+		},
 	} {
 		for how, ask := range map[string]func(t *testing.T, b *breaker.Breaker, db *inmem.Sink) error{
-			"a request": func(t *testing.T, b *breaker.Breaker, db *inmem.Sink) error { t.Helper(); return write(t, b, db) },
-			"a tick":    func(t *testing.T, b *breaker.Breaker, _ *inmem.Sink) error { t.Helper(); return b.Tick(t.Context()) },
+			"a request": func(t *testing.T, b *breaker.Breaker, db *inmem.Sink) error {
+				t.Helper()
+				return write(t, b, db)
+			},
+			"a tick": func(t *testing.T, b *breaker.Breaker, _ *inmem.Sink) error {
+				t.Helper()
+				return b.Tick(t.Context())
+			},
 		} {
 			t.Run(name+", by "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -125,7 +145,8 @@ func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 					require.True(t, breaker.Refused(err), "%v", err)
 					require.Equal(t, begin, time.Now(), "it is not repeated")
 					state := st.control.Breaker
-					require.Equal(t, []any{breaker.Open, fault.Infrastructure, fault.CodeOf(err)}, []any{state.Name, state.Kind, state.Code})
+					require.Equal(t, []any{breaker.Open, fault.Infrastructure, fault.CodeOf(err)},
+						[]any{state.Name, state.Kind, state.Code})
 					require.Contains(t, name, state.Code)
 					require.True(t, state.RefusesDatabase())
 					require.NotEmpty(t, state.Reason)
@@ -166,7 +187,11 @@ func TestAProbeFindsADatabaseThatWentBack(t *testing.T) {
 		require.NoError(t, write(t, b, db))
 		back := row(db)
 		back.Number--
-		st.put(breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", OpenUntil: time.Now(), Since: time.Now()})
+		st.put(
+			breaker.State{
+				Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused",
+				OpenUntil: time.Now(), Since: time.Now(),
+			})
 		set(db, back)
 		time.Sleep(20 * time.Second)
 		require.True(t, breaker.Refused(b.Permit(t.Context())))
@@ -343,7 +368,8 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 				require.Empty(t, st.control.Breaker.Name)
 				require.False(t, a.Seen().CutOff || ticks.Seen().CutOff)
 				require.Less(t, waits.Load(), int64(20), "it is tried once a minute")
-				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second, "applied content is recorded")
+				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second,
+					"applied content is recorded")
 				require.Equal(t, good.Number, st.control.Heartbeat.Number)
 
 				locked.Store(false)
@@ -369,7 +395,8 @@ func TestATakeoverThatNobodyLearnedOfIsNone(t *testing.T) {
 		require.Error(t, err)
 		st.readOnly = false
 		time.Sleep(80 * time.Second)
-		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(a.Tick(t.Context())), "it does not go on without an audit entry")
+		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(a.Tick(t.Context())),
+			"it does not go on without an audit entry")
 		require.Equal(t, good, st.control.Heartbeat)
 		_, err = a.Force(t.Context(), "ann", "x")
 		require.NoError(t, err)
@@ -513,14 +540,18 @@ func TestTheLargerNumberWins(t *testing.T) {
 			{SysName: "web", DatabaseID: "other", Number: 7},
 		} {
 			st.control.Heartbeat = row(db)
-			meanwhile := breaker.New(st, breaker.Options{SysName: "web", Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-				answer, err := db.Heartbeat(ctx, known)
-				st.mu.Lock()
-				defer st.mu.Unlock()
-				st.version++
-				st.control.Heartbeat = ahead
-				return answer, err
-			}})
+			meanwhile := breaker.New(st,
+				breaker.Options{
+					SysName: "web",
+					Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+						answer, err := db.Heartbeat(ctx, known)
+						st.mu.Lock()
+						defer st.mu.Unlock()
+						st.version++
+						st.control.Heartbeat = ahead
+						return answer, err
+					},
+				})
 			require.NoError(t, meanwhile.Tick(t.Context()))
 			require.Equal(t, ahead, st.control.Heartbeat)
 		}
@@ -555,7 +586,11 @@ func TestASuccessIsNotToldBesideAnOpenBreaker(t *testing.T) {
 		require.NoError(t, b.Do(t.Context(), 1, 0, sv.request))
 		b.Applied(begin)
 		st.away = false
-		st.put(breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", OpenUntil: time.Now().Add(time.Minute), HeldBy: "b"})
+		st.put(
+			breaker.State{
+				Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused",
+				OpenUntil: time.Now().Add(time.Minute), HeldBy: "b",
+			})
 		b.Note(t.Context(), breaker.FeedLag{})
 		require.Zero(t, sv.beats, "nothing is asked of an open breaker's database")
 		require.Zero(t, st.control.AppliedBy("build 1"))
@@ -569,7 +604,10 @@ func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, sv := &store{}, &server{}
 				b := open(st, sv, "a")
-				is := breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", OpenUntil: time.Now(), HeldBy: other}
+				is := breaker.State{
+					Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused",
+					OpenUntil: time.Now(), HeldBy: other,
+				}
 				st.put(is)
 				time.Sleep(20 * time.Second)
 				st.fails = func() {
@@ -628,7 +666,10 @@ func TestWhoCannotWriteTheControlDocumentComparesAllTheSame(t *testing.T) {
 		st, db := &store{}, database()
 		readOnly := &readOnlyStore{store: st}
 		a := newDatabaseBreaker(st, db, "a")
-		b := breaker.New(readOnly, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver})
+		b := breaker.New(readOnly,
+			breaker.Options{
+				Instance: "b", Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver,
+			})
 		require.NoError(t, write(t, a, db))
 		require.NoError(t, b.Tick(t.Context()))
 		readOnly.readOnly = true

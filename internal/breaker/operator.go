@@ -13,7 +13,9 @@ import (
 // by kind: infrastructure (code "control": the control document is not available), throttled, contention.
 func (b *Breaker) Pause(ctx context.Context, by, why string) error {
 	now := b.o.Now()
-	return b.shared.command(ctx, func(c *Control) bool { return c.apply(input{event: paused, by: by, reason: why}, now) })
+	return b.shared.command(ctx, func(c *Control) bool {
+		return c.apply(input{event: paused, by: by, reason: why}, now)
+	})
 }
 
 // Resume ends a stop for any reason: the next request is a probe. A database that is not the one last written to needs
@@ -40,9 +42,10 @@ const Risk = "A forced resume (`flow resume --force`) accepts this database as i
 	"copied is missing here, although its documents say committed. `status` then names the run that writes it again. " +
 	"The one before is refused from then on"
 
-// Force is Resume that also accepts a database that is not the one last written to, in every state of the flow: while it runs or is paused,
-// nobody has looked at the database since it was replaced. The database must answer. Its heartbeat gets a new id and a number above all
-// known ones, and the control document gets both. A database that turns out to be the known one is not taken over.
+// Force is Resume that also accepts a database that is not the one last written to, in every state of the flow: while
+// it runs or is paused, nobody has looked at the database since it was replaced. The database must answer. Its
+// heartbeat gets a new id and a number above all known ones, and the control document gets both. A database that turns
+// out to be the known one is not taken over.
 //
 // It reports whether a database was taken over. Errors: those of Pause and of Options.TakeOver; contention when another
 // operator forced meanwhile. After an error the takeover does not count: force again.
@@ -77,7 +80,8 @@ func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err er
 		return true
 	})
 	if err == nil && meanwhile {
-		err = fault.New(fault.Contention, op, "412", "another operator resumed meanwhile: check the status, and force again if the database is still refused")
+		err = fault.New(fault.Contention, op, "412",
+			"another operator resumed meanwhile: check the status, and force again if the database is still refused")
 	}
 	if err != nil {
 		return false, err
@@ -87,7 +91,9 @@ func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err er
 }
 
 // queryHeartbeat calls Heartbeat or TakeOver with the heartbeat's timeout.
-func queryHeartbeat(ctx context.Context, known Heartbeat, how func(context.Context, Heartbeat) (Heartbeat, error)) (row Heartbeat, err error) {
+func queryHeartbeat(
+	ctx context.Context, known Heartbeat, how func(context.Context, Heartbeat) (Heartbeat, error),
+) (row Heartbeat, err error) {
 	err = withTimeout(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
 		row, err = how(ctx, known)
 		return err
@@ -107,8 +113,8 @@ func (b *Breaker) resetCounters() {
 type View struct {
 	// Control is the control document as last seen.
 	Control Control
-	// Instances are the statuses of the instances of the last day; nil before they were read. Status is all of them in one, with what this
-	// instance has not told yet.
+	// Instances are the statuses of the instances of the last day; nil before they were read. Status is all of them in
+	// one, with what this instance has not told yet.
 	Instances []Status
 	Status    Status
 	// Lost means that the control document is not available: Control is this instance's own copy.
@@ -137,7 +143,10 @@ func (b *Breaker) Seen() View {
 	heard := b.heard
 	b.mu.Unlock()
 	others := slices.DeleteFunc(slices.Clone(heard), func(s Status) bool { return s.Instance == own.Instance })
-	v := View{Control: c, Instances: heard, Status: merged(append(others, own), b.o.Now()), Lost: !available, CutOff: b.isCutOff()}
+	v := View{
+		Control: c, Instances: heard, Status: merged(append(others, own), b.o.Now()),
+		Lost: !available, CutOff: b.isCutOff(),
+	}
 	if lost, is := b.shared.whyLost(); is && v.Status.Dependencies[controlIn].State != DependencyFailing {
 		lost.By = b.o.Instance
 		v.Status.Dependencies[controlIn] = lost
@@ -165,7 +174,8 @@ func (b *Breaker) Audited(ctx context.Context, logged []Transition) {
 	b.shared.change(ctx, func(c *Control) bool {
 		n := len(c.Transitions)
 		for _, t := range logged {
-			if len(c.Transitions) > 0 && c.Transitions[0].At.Equal(t.At) && c.Transitions[0].To == t.To && c.Transitions[0].By == t.By {
+			if len(c.Transitions) > 0 && c.Transitions[0].At.Equal(t.At) && c.Transitions[0].To == t.To &&
+				c.Transitions[0].By == t.By {
 				c.Transitions = c.Transitions[1:]
 			}
 		}

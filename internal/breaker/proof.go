@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A document is given up only if others got through after it failed (docs/requirements.md R40). The control document has the time of
-// the last written content for each build, and how many that build gave up without proof; everything else is in the document.
+// A document is given up only if others got through after it failed (docs/requirements.md R40). The control document
+// has the time of the last written content for each build, and how many that build gave up without proof; everything
+// else is in the document.
 
 const (
 	// noteEvery is the shortest time between two updates of success and lag in the control document.
@@ -15,8 +16,8 @@ const (
 	// provenAfter is how long after a failure others must have been written. It exceeds the clock differences of
 	// instances.
 	provenAfter = 60 * time.Second
-	// maxUnproven is how many documents a build may give up without proof since it last wrote content. A document that is alone then
-	// ends, and a build that breaks every document costs no more.
+	// maxUnproven is how many documents a build may give up without proof since it last wrote content. A document that
+	// is alone then ends, and a build that breaks every document costs no more.
 	maxUnproven = 3
 )
 
@@ -36,8 +37,9 @@ func (b *Breaker) Proven(ctx context.Context, failedAt time.Time) bool {
 	return !last.IsZero() && !last.Before(failedAt.Add(provenAfter))
 }
 
-// EarlyBefore is a time: a postponed document that last changed before it is due early, because its next failure would be proven.
-// It is zero when nothing was written, and while no more documents may be given up in this hour: coming early would then end none.
+// EarlyBefore is a time: a postponed document that last changed before it is due early, because its next failure would
+// be proven. It is zero when nothing was written, and while no more documents may be given up in this hour: coming
+// early would then end none.
 func (b *Breaker) EarlyBefore(ctx context.Context) time.Time {
 	last := b.AppliedAt(ctx)
 	if last.IsZero() || !b.MayPoison(ctx) {
@@ -46,8 +48,8 @@ func (b *Breaker) EarlyBefore(ctx context.Context) time.Time {
 	return last.Add(-provenAfter)
 }
 
-// MayEndUnproven reports whether this build may give up another document without proof. It is false while the control document is
-// not available.
+// MayEndUnproven reports whether this build may give up another document without proof. It is false while the control
+// document is not available.
 func (b *Breaker) MayEndUnproven(ctx context.Context) bool {
 	c, available := b.shared.get(ctx)
 	return available && c.of(b.o.Build).Unproven < maxUnproven
@@ -105,8 +107,8 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	})
 }
 
-// NoteMissed records what a tick of the recovery timer found that the feed did not bring, and gives it with the number of ticks. A tick
-// without documents ends it.
+// NoteMissed records what a tick of the recovery timer found that the feed did not bring, and gives it with the number
+// of ticks. A tick without documents ends it.
 func (b *Breaker) NoteMissed(ctx context.Context, m Missed) Missed {
 	b.shared.change(ctx, func(c *Control) bool {
 		was := c.Missed
@@ -114,7 +116,8 @@ func (b *Breaker) NoteMissed(ctx context.Context, m Missed) Missed {
 			c.Missed, m = Missed{}, Missed{}
 			return was.Documents > 0
 		}
-		if m.Ticks = was.Ticks + 1; m.Code == "" && was.Code != "" { // an earlier tick committed the document at which the feed stops
+		// an earlier tick committed the document at which the feed stops
+		if m.Ticks = was.Ticks + 1; m.Code == "" && was.Code != "" {
 			m.Sample, m.Code = was.Sample, was.Code
 		}
 		c.Missed = m
@@ -129,9 +132,9 @@ func (b *Breaker) MayPoison(ctx context.Context) bool {
 	return c.PoisonSince(b.o.Now()) < b.o.MaxPoisonPerHour
 }
 
-// TakePoison counts a poison message of this hour, and one without proof for this build; false when a limit is reached. A message whose
-// mark failed because of a dependency is not counted again. Errors by kind: infrastructure, throttled, contention (the control document
-// could not be changed: nothing is counted).
+// TakePoison counts a poison message of this hour, and one without proof for this build; false when a limit is reached.
+// A message whose mark failed because of a dependency is not counted again. Errors by kind: infrastructure, throttled,
+// contention (the control document could not be changed: nothing is counted).
 func (b *Breaker) TakePoison(ctx context.Context, folder string, proven bool) (taken bool, err error) {
 	now := b.o.Now()
 	hour := now.Truncate(time.Hour)

@@ -21,7 +21,10 @@ func (s *store) put(state breaker.State) {
 }
 
 func halfOpen() breaker.State {
-	return breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Infrastructure, OpenUntil: time.Now(), Since: time.Now(), ChangedAt: time.Now()}
+	return breaker.State{
+		Name: breaker.HalfOpen, Limit: 1, Kind: fault.Infrastructure, OpenUntil: time.Now(),
+		Since: time.Now(), ChangedAt: time.Now(),
+	}
 }
 
 // After an outage one instance sends the first document. The others wait for its answer, or for a minute if it dies.
@@ -57,7 +60,8 @@ func TestTwoDocumentsAreNoOutageHoweverOften(t *testing.T) {
 		for range 50 {
 			for _, document := range []string{"one", "two"} {
 				time.Sleep(10 * time.Second)
-				require.True(t, b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request)), "it is put off")
+				require.True(t,
+					b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request)), "it is put off")
 			}
 		}
 		require.Empty(t, b.Unaudited(t.Context()), "it never opened")
@@ -174,7 +178,8 @@ func TestAHeartbeatThatIsLockedOutIsAnOutage(t *testing.T) {
 		sv.set(nil, fault.New(fault.Contention, "test", "1222", "another transaction locks the row"))
 		err := b.Tick(t.Context())
 		require.Equal(t, []any{fault.Infrastructure, "1222"}, []any{fault.KindOf(err), fault.CodeOf(err)})
-		require.Equal(t, []any{breaker.Open, fault.Infrastructure}, []any{st.control.Breaker.Name, st.control.Breaker.Kind})
+		require.Equal(t, []any{breaker.Open, fault.Infrastructure},
+			[]any{st.control.Breaker.Name, st.control.Breaker.Kind})
 	})
 }
 
@@ -247,7 +252,8 @@ func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 	})
 }
 
-// Without proof a build gives up three documents, counted by all instances, until it writes content. Five other builds do not renew that.
+// Without proof a build gives up three documents, counted by all instances, until it writes content. Five other builds
+// do not renew that.
 func TestAFewDocumentsOfABuildMayEndWithoutProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -265,7 +271,8 @@ func TestAFewDocumentsOfABuildMayEndWithoutProof(t *testing.T) {
 		require.False(t, taken(t, a, "four", false))
 		require.True(t, taken(t, a, "proven", true), "proof has no such limit")
 
-		require.True(t, taken(t, instance("build 2"), "five", false), "what a build cannot write says nothing of another")
+		require.True(t, taken(t, instance("build 2"), "five", false),
+			"what a build cannot write says nothing of another")
 		for _, other := range []string{"build 3", "build 4", "build 5"} {
 			o := instance(other)
 			o.Applied(time.Now())
@@ -287,7 +294,8 @@ func TestAFewDocumentsOfABuildMayEndWithoutProof(t *testing.T) {
 	})
 }
 
-// A document whose retries are spent comes early when its next failure would be proven, and not while none may be given up.
+// A document whose retries are spent comes early when its next failure would be proven, and not while none may be given
+// up.
 func TestWhatIsPostponedComesEarlyWhenItCouldEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -314,7 +322,14 @@ func TestTheLagOfTheSlowestRangeIsNoted(t *testing.T) {
 		for _, c := range []struct {
 			after         time.Duration
 			seconds, want int64
-		}{{0, 10, 10}, {time.Minute, 700, 700}, {time.Minute, 0, 700}, {3 * time.Minute, 1, 700}, {time.Minute, 2, 2}, {time.Minute, 3, 3}} {
+		}{
+			{0, 10, 10},
+			{time.Minute, 700, 700},
+			{time.Minute, 0, 700},
+			{3 * time.Minute, 1, 700},
+			{time.Minute, 2, 2},
+			{time.Minute, 3, 3},
+		} {
 			time.Sleep(c.after)
 			b.Note(t.Context(), breaker.FeedLag{Seconds: c.seconds, At: time.Now()})
 			require.Equal(t, c.want, st.control.Feed.Seconds)

@@ -136,7 +136,8 @@ func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 			return err
 		}
 	}
-	return fault.New(fault.Contention, op, "412", "the control document changed %d times meanwhile: try again", storeTries)
+	return fault.New(fault.Contention, op, "412",
+		"the control document changed %d times meanwhile: try again", storeTries)
 }
 
 // write stores a control document. It does nothing without a store.
@@ -221,9 +222,13 @@ func (s *shared) replace(ctx context.Context, c Control, etag string) {
 	}
 	log := events.For(ctx, s.log)
 	log.Write(changed, events.Fields{
-		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy, Limit: is.MaxDocuments(), NextProbe: is.OpenUntil,
+		State: string(is.name()), Kind: is.Kind, Code: is.Code, Reason: is.Reason, HeldBy: is.HeldBy,
+		Limit: is.MaxDocuments(), NextProbe: is.OpenUntil,
 	})
 	if is.name() == Open { // the next tick may be minutes away
-		log.Write(events.Attention, events.Fields{Condition: is.Condition(), Since: is.Since, Reason: "the flow is " + is.Describe(s.now().UTC())})
+		log.Write(events.Attention,
+			events.Fields{
+				Condition: is.Condition(), Since: is.Since, Reason: "the flow is " + is.Describe(s.now().UTC()),
+			})
 	}
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// skippedEvery is the shortest time between two updates of known names in Control.Skipped, and skippedExpiry when one
-	// without new documents is dropped.
+	// skippedEvery is the shortest time between two updates of known names in Control.Skipped, and skippedExpiry when
+	// one without new documents is dropped.
 	skippedEvery  = time.Minute
 	skippedExpiry = 7 * 24 * time.Hour
 )
 
-// NoteSkipped counts documents of other environments, by SysName; it sets the times. It writes a new name at once, and the counts
-// of known ones at most once a minute. A call without documents writes what waits.
+// NoteSkipped counts documents of other environments, by SysName; it sets the times. It writes a new name at once, and
+// the counts of known ones at most once a minute. A call without documents writes what waits.
 func (b *Breaker) NoteSkipped(ctx context.Context, found []Skipped) {
 	c, _ := b.shared.cached()
 	now := b.o.Now()

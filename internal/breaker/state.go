@@ -35,8 +35,8 @@ const (
 	probeEvery = 60 * time.Second
 	// probeJitter is the most that a claim adds, so that instances do not probe in step.
 	probeJitter = 6 * time.Second
-	// failedProbeWait is how much longer an instance waits after its own failed probe. An instance that alone cannot reach
-	// SQL must not block the others.
+	// failedProbeWait is how much longer an instance waits after its own failed probe. An instance that alone cannot
+	// reach SQL must not block the others.
 	failedProbeWait = 10 * time.Second
 	// minThrottleWait and maxThrottleWait bound the doubling wait after throttling.
 	minThrottleWait = 10 * time.Second
@@ -77,8 +77,8 @@ type State struct {
 	SerialUntil time.Time `json:"serial_until,omitzero"`
 }
 
-// asOf leaves out what a clock that is ahead has noted. later reports whether a time is later than now. A probe for which the others would
-// have to wait longer than for any claim is due.
+// asOf leaves out what a clock that is ahead has noted. later reports whether a time is later than now. A probe for
+// which the others would have to wait longer than for any claim is due.
 func (s State) asOf(now time.Time, later func(time.Time) bool) State {
 	if later(s.Since) {
 		s.Since = now

@@ -101,7 +101,12 @@ func TestTwoHeartbeatsCloseWhatNoDocumentNeeds(t *testing.T) {
 
 func TestOnlyAnOperatorEndsAPause(t *testing.T) {
 	s := State{}.next(input{event: paused, by: "eva", reason: "maintenance"}, at(0))
-	for _, in := range []input{fails(fault.Infrastructure), fails(fault.Quota), {event: claimed}, {event: committed, probe: true}, {event: answered}} {
+	for _, in := range []input{
+		fails(fault.Infrastructure), fails(fault.Quota),
+		{event: claimed},
+		{event: committed, probe: true},
+		{event: answered},
+	} {
 		require.Equal(t, s, s.next(in, at(100_000)))
 	}
 	require.False(t, s.due(at(100_000), "a"))
@@ -118,8 +123,9 @@ func TestTheBreakerNeverHangs(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(rt, "seconds")) * time.Second)
 			in := input{
-				event: event(rapid.IntRange(int(failed), int(answered)).Draw(rt, "event")), by: rapid.SampledFrom(instances).Draw(rt, "by"),
-				kind: rapid.SampledFrom(kinds).Draw(rt, "kind"), probe: rapid.Bool().Draw(rt, "probe"),
+				event: event(rapid.IntRange(int(failed), int(answered)).Draw(rt, "event")),
+				by:    rapid.SampledFrom(instances).Draw(rt, "by"),
+				kind:  rapid.SampledFrom(kinds).Draw(rt, "kind"), probe: rapid.Bool().Draw(rt, "probe"),
 			}
 			was := s
 			s = s.next(in, now)
@@ -129,7 +135,8 @@ func TestTheBreakerNeverHangs(t *testing.T) {
 				}
 			}
 			if s.Name == Open {
-				require.True(rt, s.due(now.Add(maxThrottleWait+probeEvery+probeJitter+failedProbeWait), in.by), "%+v", s)
+				require.True(rt,
+					s.due(now.Add(maxThrottleWait+probeEvery+probeJitter+failedProbeWait), in.by), "%+v", s)
 			}
 			require.Positive(rt, s.MaxDocuments())
 			require.NotEmpty(rt, s.Describe(now))
@@ -161,7 +168,8 @@ func TestEveryChangeThatPeopleCountIsKeptForTheAuditLog(t *testing.T) {
 	for _, tr := range c.Transitions {
 		logged = append(logged, string(tr.From)+">"+string(tr.To))
 	}
-	require.Equal(t, []string{"closed>open", "half_open>closed", "closed>paused", "paused>half_open", "half_open>closed"}, logged)
+	require.Equal(t,
+		[]string{"closed>open", "half_open>closed", "closed>paused", "paused>half_open", "half_open>closed"}, logged)
 	require.Equal(t, 120, c.Transitions[1].StoppedFor)
 	require.Equal(t, "why", c.Transitions[1].Why)
 }
@@ -169,7 +177,12 @@ func TestEveryChangeThatPeopleCountIsKeptForTheAuditLog(t *testing.T) {
 func TestAStateIsDescribedInTheZoneOfTheReader(t *testing.T) {
 	since := time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC)
 	chicago := time.FixedZone("", -6*60*60)
-	s := State{Name: Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: since, OpenUntil: since.Add(time.Minute)}
-	require.Equal(t, "stopped since 2025-12-18T10:00:00-06:00 (infrastructure refused: x), next probe in 20s", s.Describe(since.Add(40*time.Second).In(chicago)))
-	require.Equal(t, "stopped since 2025-12-18T16:00:00Z (infrastructure refused: x), next probe is due", s.Describe(since.Add(2*time.Minute)))
+	s := State{
+		Name: Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: since,
+		OpenUntil: since.Add(time.Minute),
+	}
+	require.Equal(t, "stopped since 2025-12-18T10:00:00-06:00 (infrastructure refused: x), next probe in 20s",
+		s.Describe(since.Add(40*time.Second).In(chicago)))
+	require.Equal(t, "stopped since 2025-12-18T16:00:00Z (infrastructure refused: x), next probe is due",
+		s.Describe(since.Add(2*time.Minute)))
 }

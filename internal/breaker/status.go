@@ -10,20 +10,21 @@ import (
 	"sqlwriter/internal/events"
 )
 
-// Status is what one instance tells operators. Nothing is decided by it: each instance writes its own once a minute, without a condition,
-// and readers add and merge them (docs/adr/0034-what-every-instance-sees.md).
+// Status is what one instance tells operators. Nothing is decided by it: each instance writes its own once a minute,
+// without a condition, and readers add and merge them (docs/adr/0034-what-every-instance-sees.md).
 type Status struct {
 	// Instance wrote it, At the time.
 	Instance string    `json:"instance"`
 	At       time.Time `json:"at"`
 	// Failing counts documents that began to fail, by code.
 	Failing []Failing `json:"failing,omitempty"`
-	// Dependencies has the last answer of each dependency, by name: cosmos, sql, servicebus, blob. One without an entry was not asked.
+	// Dependencies has the last answer of each dependency, by name: cosmos, sql, servicebus, blob. One without an entry
+	// was not asked.
 	Dependencies map[string]Dependency `json:"dependencies,omitempty"`
 	// Stops are the latest stops that have ended, oldest first.
 	Stops []Stop `json:"stops,omitempty"`
-	// Committed counts the documents that became committed since the instance began. What one that is killed had not told is missing: about
-	// a minute of its work at most.
+	// Committed counts the documents that became committed since the instance began. What one that is killed had not
+	// told is missing: about a minute of its work at most.
 	Committed int64 `json:"committed,omitempty"`
 }
 
@@ -48,8 +49,8 @@ const (
 	massFailureSize = 20
 )
 
-// Tell writes this instance's status and reads those of the others, for Seen. An instance calls it once a minute and before it ends. What
-// cannot be written is told a minute later.
+// Tell writes this instance's status and reads those of the others, for Seen. An instance calls it once a minute and
+// before it ends. What cannot be written is told a minute later.
 func (b *Breaker) Tell(ctx context.Context) {
 	b.tell(ctx)
 	b.hear(ctx)
@@ -67,7 +68,9 @@ func (b *Breaker) tell(ctx context.Context) {
 		b.toldFailing[name] = d.State == DependencyFailing
 	}
 	b.mu.Unlock()
-	_ = withTimeout(context.WithoutCancel(ctx), tellTimeout, func(ctx context.Context) error { return b.shared.store.StoreStatus(ctx, is) })
+	_ = withTimeout(context.WithoutCancel(ctx), tellTimeout, func(ctx context.Context) error {
+		return b.shared.store.StoreStatus(ctx, is)
+	})
 }
 
 // hear reads the statuses of the others. Without an answer the last ones count.
@@ -89,7 +92,8 @@ func (b *Breaker) own() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Status{
-		Instance: b.o.Instance, At: b.o.Now().UTC().Round(0), Failing: slices.Clone(b.failing), Dependencies: maps.Clone(b.answers), Stops: stops,
+		Instance: b.o.Instance, At: b.o.Now().UTC().Round(0), Failing: slices.Clone(b.failing),
+		Dependencies: maps.Clone(b.answers), Stops: stops,
 		Committed: b.committed,
 	}
 }
@@ -124,8 +128,8 @@ func (b *Breaker) Committed(documents int) {
 	b.committed += int64(documents)
 }
 
-// BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of this instance's is
-// told at once; that of all instances is in their statuses.
+// BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of
+// this instance's is told at once; that of all instances is in their statuses.
 func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 	now := b.o.Now()
 	b.mu.Lock()
@@ -134,15 +138,17 @@ func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 	b.mu.Unlock()
 	if f.Documents == massFailureSize {
 		b.tell(ctx)
-		events.For(ctx, b.o.Log).Write(events.MassFailure, events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
+		events.For(ctx, b.o.Log).Write(events.MassFailure,
+			events.Fields{Code: f.Code, Documents: f.Documents, Since: f.Since})
 	}
 }
 
-// addFailing adds documents that failed for the first time, and drops codes without failures for an hour. The code that failed last is
-// first.
+// addFailing adds documents that failed for the first time, and drops codes without failures for an hour. The code that
+// failed last is first.
 func addFailing(all []Failing, found Failing, now time.Time) []Failing {
 	all = slices.DeleteFunc(slices.Clone(all), func(f Failing) bool {
-		return now.Sub(f.LastAt) > failingExpiry || f.Documents < massFailureSize && now.Sub(f.Since) > failingExpiry // so few in an hour are none
+		// so few in an hour are none
+		return now.Sub(f.LastAt) > failingExpiry || f.Documents < massFailureSize && now.Sub(f.Since) > failingExpiry
 	})
 	if at := slices.IndexFunc(all, func(f Failing) bool { return f.Code == found.Code }); at >= 0 {
 		was := all[at]
@@ -175,7 +181,8 @@ type Stop struct {
 	Code string `json:"code,omitempty"`
 }
 
-// withStop adds the stop that a change of the breaker has ended. A pause ends the stop before it: both have a beginning of their own.
+// withStop adds the stop that a change of the breaker has ended. A pause ends the stop before it: both have a beginning
+// of their own.
 func withStop(all []Stop, was, is State) []Stop {
 	if was.name() == Closed || !is.Since.After(was.Since) {
 		return all

@@ -85,7 +85,8 @@ func TestAMassFailureOfAllInstancesIsSeen(t *testing.T) {
 		require.Equal(t, 32, a.View(t.Context()).Status.MassFailures(time.Now())[0].Documents)
 		time.Sleep(time.Hour + time.Second)
 		require.Empty(t, a.View(t.Context()).Status.MassFailures(time.Now()))
-		require.Empty(t, breaker.Status{Failing: []breaker.Failing{want}}.MassFailures(time.Now()), "also of one instance alone")
+		require.Empty(t, breaker.Status{Failing: []breaker.Failing{want}}.MassFailures(time.Now()),
+			"also of one instance alone")
 	})
 }
 
@@ -113,8 +114,14 @@ func TestAStopThatSeveralSawIsOne(t *testing.T) {
 		st := &store{}
 		at := func(minute int) time.Time { return time.Date(2000, 1, 1, 0, minute, 0, 0, time.UTC) }
 		for name, to := range map[string]time.Time{"a": at(5), "b": at(5), "late": at(9)} {
-			require.NoError(t, st.StoreStatus(t.Context(), breaker.Status{Instance: name, At: time.Now(), Stops: []breaker.Stop{{From: at(1), To: to}, {From: at(20), To: at(21)}}}))
+			require.NoError(t,
+				st.StoreStatus(t.Context(),
+					breaker.Status{
+						Instance: name, At: time.Now(),
+						Stops: []breaker.Stop{{From: at(1), To: to}, {From: at(20), To: at(21)}},
+					}))
 		}
-		require.Equal(t, []breaker.Stop{{From: at(1), To: at(5)}, {From: at(20), To: at(21)}}, open(st, &server{}, "c").View(t.Context()).Status.Stops)
+		require.Equal(t, []breaker.Stop{{From: at(1), To: at(5)}, {From: at(20), To: at(21)}},
+			open(st, &server{}, "c").View(t.Context()).Status.Stops)
 	})
 }

@@ -7,9 +7,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Blame (docs/requirements.md R40): a document's own failures count plainly, and the sixth spends its retries. It is given up only at
-// a later failure, and only with proof: this build wrote another document a minute or more after the failure before. Without proof the
-// cause may be the build or the database, so it is given up only after a day, and few of them.
+// Blame (docs/requirements.md R40): a document's own failures count plainly, and the sixth spends its retries. It is
+// given up only at a later failure, and only with proof: this build wrote another document a minute or more after the
+// failure before. Without proof the cause may be the build or the database, so it is given up only after a day, and few
+// of them.
 
 // EndsAlone is how long a document has failed before it may be given up without proof.
 const EndsAlone = 24 * time.Hour

@@ -68,9 +68,11 @@ func TestTheTableOfBlame(t *testing.T) {
 		s := failedOften(c.count, c.count, fault.Document)
 		s.Postponed = c.postponed
 		next := transitionsAt(now).failure(s, own())
-		require.Equal(t, []any{c.want, c.is, now.Add(c.wait).Unix()}, []any{next.RetryCount, next.Postponed, next.RetryAfter}, "%+v", c)
+		require.Equal(t, []any{c.want, c.is, now.Add(c.wait).Unix()},
+			[]any{next.RetryCount, next.Postponed, next.RetryAfter}, "%+v", c)
 		require.Len(t, next.Attempts, min(c.count+1, invoice.MaxAttempts))
-		require.Equal(t, []bool{c.readable, c.unread}, []bool{usedUp(next, own()), usedUp(next, unreadable())}, "%+v", c)
+		require.Equal(t, []bool{c.readable, c.unread},
+			[]bool{usedUp(next, own()), usedUp(next, unreadable())}, "%+v", c)
 	}
 	require.False(t, usedUp(invoice.State{Present: true, Status: invoice.Pending}, unreadable()), "its first failure")
 }
@@ -91,14 +93,17 @@ func TestTheFirstFailureIsRemembered(t *testing.T) {
 	require.Equal(t, first, failed.FirstFailedAt)
 	require.Empty(t, transitionsAt(now).committed(s, Outcome{Verdict: Applied}).FirstFailedAt)
 	require.Empty(t, failed.Afresh().FirstFailedAt)
-	require.Empty(t, transitionsAt(now).statePutOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt, "not its own")
+	require.Empty(t,
+		transitionsAt(now).statePutOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt,
+		"not its own")
 	for _, other := range []string{"yesterday", invoice.Stamp(now.Add(time.Hour), time.UTC)} {
 		s.FirstFailedAt = other
 		require.Equal(t, first, transitionsAt(now).failure(s, own()).FirstFailedAt, other)
 	}
 }
 
-// A document that is put off spends no retry, and stands in the window PutOff. Whether its retries are spent does not change.
+// A document that is put off spends no retry, and stands in the window PutOff. Whether its retries are spent does not
+// change.
 func TestWhatIsPutOff(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, postponed := range []bool{false, true} {
@@ -109,10 +114,14 @@ func TestWhatIsPutOff(t *testing.T) {
 			wait     time.Duration
 			attempts int
 		}{
-			"a race lost alone": {fault.New(fault.Contention, "sql: apply", "1222", "lock timeout"), 2 * time.Minute, 4},
-			"undecided":         {fault.New(fault.Contention, "commit: apply", codeUndecided, "put off"), 2 * time.Minute, 3},
-			"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
-			"like an outage":    {likeOutage(), 2 * time.Minute, 4},
+			"a race lost alone": {
+				fault.New(fault.Contention, "sql: apply", "1222", "lock timeout"), 2 * time.Minute, 4,
+			},
+			"undecided": {
+				fault.New(fault.Contention, "commit: apply", codeUndecided, "put off"), 2 * time.Minute, 3,
+			},
+			"cut off":        {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
+			"like an outage": {likeOutage(), 2 * time.Minute, 4},
 		} {
 			s := transitionsAt(now).statePutOff(failed, c.err)
 			require.Equal(t, []any{invoice.RetryScheduled, 3, postponed, now.Add(c.wait).Unix(), c.attempts},
@@ -141,7 +150,8 @@ func TestADocumentThatFailsLikeAnOutageAlone(t *testing.T) {
 	}
 }
 
-// In any history retry_count grows by one with each own failure, up to five, and with nothing else. The retries are spent after six.
+// In any history retry_count grows by one with each own failure, up to five, and with nothing else. The retries are
+// spent after six.
 func TestFailuresCountPlainly(t *testing.T) {
 	errs := []error{own(), own(), unreadable(), likeOutage(), fault.New(fault.Contention, "sql: apply", "1222", "")}
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,7 +182,8 @@ func TestSpent(t *testing.T) {
 		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 5}, nil, false},
 		{invoice.State{Status: invoice.RetryScheduled, RetryCount: 5, Postponed: true}, nil, true},
 		{invoice.State{Status: invoice.Pending, RetryCount: 5, Postponed: true}, nil, true},
-		{invoice.State{Status: invoice.Pending, RetryCount: 5, Postponed: true, FailedAt: "x"}, nil, false}, // reset by hand
+		// reset by hand
+		{invoice.State{Status: invoice.Pending, RetryCount: 5, Postponed: true, FailedAt: "x"}, nil, false},
 		{invoice.State{Status: invoice.Failed, RetryCount: 5}, nil, false},
 		{invoice.State{Status: invoice.Failed, RetryCount: 1}, unreadable(), false},
 		{invoice.State{Status: invoice.Pending}, unreadable(), false},

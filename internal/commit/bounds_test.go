@@ -58,14 +58,15 @@ func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 	w.run(w.snapshots(ids...)...)
 	w.use(sinkHook{w.faulty, failFor(lost(), ids[0])})
 	report, err := w.commit.Run(t.Context(), commit.Delivery{
-		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun,
+		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.Equal(t, fault.Contention, fault.KindOf(err))
 	require.Equal(t, map[string]int{"applied": 2, "waiting": 1}, report.Outcomes)
 }
 
-// A rewrite patches nothing, so its failures like an outage are not counted. After many offers of the batch they are final and
-// reported, because a run must end.
+// A rewrite patches nothing, so its failures like an outage are not counted. After many offers of the batch they are
+// final and reported, because a run must end.
 func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
@@ -73,7 +74,8 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), ids[0])})
 	results := map[string]string{}
 	batch := commit.Delivery{
-		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun,
+		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome }, RetryCount: 20,
 	}
 	_, err := w.commit.Run(t.Context(), batch)
@@ -86,7 +88,8 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	require.Equal(t, "committed", w.state(ids[0])["status"])
 }
 
-// A healing whose one request is cut off is offered again. The document says committed, so no other job repairs its line.
+// A healing whose one request is cut off is offered again. The document says committed, so no other job repairs its
+// line.
 func TestAHealingThatIsCutComesAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.put(result(0, 1, "one", ""))
@@ -132,7 +135,8 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: before, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "an instance that reaches SQL finds the first one written")
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes,
+		"an instance that reaches SQL finds the first one written")
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
 
@@ -152,11 +156,13 @@ func TestATickSaysWhatFailed(t *testing.T) {
 // After a person's reset the earlier failures are history, and the waits begin anew.
 func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 	w := newWorld(t, 1)
-	past := strings.Repeat(`{"at":"x","kind":"infrastructure","error":"x"},`, 2) + `{"at":"x","kind":"internal","code":"fails_alone","error":"x"}`
+	past := strings.Repeat(`{"at":"x","kind":"infrastructure","error":"x"},`, 2) +
+		`{"at":"x","kind":"internal","code":"fails_alone","error":"x"}`
 	doc := result(1, 1, "ACME", `{"status":"failed","retry_count":6,"failed_at":"x","attempts":[`+past+`]}`)
 	w.put(doc)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), idOf(t, doc))})
-	report, err := w.batch(commit.Delivery{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
+	report, err := w.batch(
+		commit.Delivery{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 }
@@ -164,7 +170,10 @@ func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 // Forty documents with locked lines are put off, and a good one with them. Each is tried within a few ticks.
 func TestAGoodDocumentAmongLockedOnesHasItsTurn(t *testing.T) {
 	w := newWorld(t)
-	ids := w.many(1, 41, fmt.Sprintf(`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`, start().Unix()))
+	ids := w.many(1, 41,
+		fmt.Sprintf(
+			`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`,
+			start().Unix()))
 	good := ids[40]
 	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		for _, it := range items {

@@ -18,8 +18,8 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// recordTimeout bounds the records after a write. It does not inherit the invocation's deadline, because documents should
-// name the lines in SQL even when the invocation's time is over.
+// recordTimeout bounds the records after a write. It does not inherit the invocation's deadline, because documents
+// should name the lines in SQL even when the invocation's time is over.
 const recordTimeout = time.Minute
 
 // escapeRetries is the number of offers of a batch after which its documents are left to the recovery timer, when its
@@ -44,14 +44,15 @@ type Options struct {
 	Breaker *breaker.Breaker
 	// Evidence keeps poison messages. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
-	// AdoptedAt returns when the ledger was adopted, or the zero time. Documents that another program finished later are told.
+	// AdoptedAt returns when the ledger was adopted, or the zero time. Documents that another program finished later
+	// are told.
 	AdoptedAt func() time.Time
 	// Container and AppVersion go into a poison message's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
 	Parallel int
-	// PartsAtOnce bounds the parts of a refused request that are sent at once; 1 by default. Batches of one Commit share the
-	// connections for it: together they use PartsAtOnce-1 more than one each.
+	// PartsAtOnce bounds the parts of a refused request that are sent at once; 1 by default. Batches of one Commit
+	// share the connections for it: together they use PartsAtOnce-1 more than one each.
 	PartsAtOnce int
 	// Now is the clock. Draw gives jitter in [0,1). Wait sleeps unless the context ends first.
 	Now  func() time.Time
@@ -59,8 +60,8 @@ type Options struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// maxRows is the most detail rows of one SQL request, but for a document that alone has more. Each has a row in three tables, and
-// SQL Server may lock a whole table for a statement that locks 5,000 rows of it.
+// maxRows is the most detail rows of one SQL request, but for a document that alone has more. Each has a row in three
+// tables, and SQL Server may lock a whole table for a statement that locks 5,000 rows of it.
 const maxRows = 1000
 
 // Commit writes documents to SQL and records the outcomes in them. It is safe for concurrent use.
@@ -106,7 +107,9 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 			SysName: o.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 		})
 	}
-	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o, spare: make(chan struct{}, max(0, o.PartsAtOnce-1))}
+	return &Commit{
+		docs: docs, sink: sink, breaker: o.Breaker, o: o, spare: make(chan struct{}, max(0, o.PartsAtOnce-1)),
+	}
 }
 
 // Run commits one batch in stages, each in a file of its name: parse, select, refresh, version, write, judge, poison,
@@ -162,7 +165,8 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: in.takesOver(invoice.Failed)}
 	patch := patcher{docs: docs, tally: t}
 	request := &requester{
-		sink: c.sink, breaker: c.breaker, mode: mode, oneByOne: in.OneByOne, now: o.Now, draw: o.Draw, wait: o.Wait, tally: t,
+		sink: c.sink, breaker: c.breaker, mode: mode, oneByOne: in.OneByOne, now: o.Now,
+		draw: o.Draw, wait: o.Wait, tally: t,
 	}
 	divide := divideFor
 	if in.Purpose == FromFeed && c.hurries() {
@@ -182,16 +186,17 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 		judge: judge{selection: chosen, transitions: next, breaker: c.breaker, tally: t},
 		poison: &poisoner{
 			requester: request, docs: docs, patcher: patch, transitions: next, breaker: c.breaker, evidence: o.Evidence,
-			container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID, capLogged: &c.capLogged,
-			parallel: o.Parallel, now: o.Now, tally: t,
+			container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID,
+			capLogged: &c.capLogged,
+			parallel:  o.Parallel, now: o.Now, tally: t,
 		},
 		record: recorder{patcher: patch, transitions: next, breaker: c.breaker, parallel: o.Parallel, tally: t},
 	}
 }
 
-// commit commits the documents in requests of bounded size, one after the other. It records the outcomes of each request
-// before the next one, so a dependency that fails costs only the current request. When this instance alone cannot reach
-// SQL, the recovery timer of another instance takes the rest at once. The error is of dependency scope.
+// commit commits the documents in requests of bounded size, one after the other. It records the outcomes of each
+// request before the next one, so a dependency that fails costs only the current request. When this instance alone
+// cannot reach SQL, the recovery timer of another instance takes the rest at once. The error is of dependency scope.
 func (s *stages) commit(ctx context.Context, works []inflight) error {
 	cutOff := func() bool { return s.delivery.Purpose == FromFeed && s.c.breaker.CutOff(ctx) }
 	if !cutOff() {
@@ -231,10 +236,12 @@ func (s *stages) commitAll(ctx context.Context, works []inflight) (rest []inflig
 	return nil, false, nil
 }
 
-// process takes the documents of one request through the stages, and those that change meanwhile once more, also beside one
-// whose outcome cannot be recorded: no other job reads a committed document that is to be healed. After an error undone has
-// the documents without a result. sqlAway says that the error is the write's.
-func (s *stages) process(ctx context.Context, works []inflight, write func(context.Context, []inflight) error) (undone []inflight, sqlAway bool, err error) {
+// process takes the documents of one request through the stages, and those that change meanwhile once more, also beside
+// one whose outcome cannot be recorded: no other job reads a committed document that is to be healed. After an error
+// undone has the documents without a result. sqlAway says that the error is the write's.
+func (s *stages) process(
+	ctx context.Context, works []inflight, write func(context.Context, []inflight) error,
+) (undone []inflight, sqlAway bool, err error) {
 	var away, unrecorded error
 	for round := 0; len(works) > 0; round++ {
 		fresh, unread := s.refresh.refresh(ctx, works)
@@ -255,7 +262,9 @@ func (s *stages) process(ctx context.Context, works []inflight, write func(conte
 			defer cancel()
 			ctx = detached
 		}
-		for _, stage := range []func(context.Context, []inflight) error{s.judge.judge, s.poison.poison, s.record.record} {
+		for _, stage := range []func(context.Context, []inflight) error{
+			s.judge.judge, s.poison.poison, s.record.record,
+		} {
 			if err := stage(ctx, works); unrecorded == nil {
 				unrecorded = err
 			}
@@ -264,7 +273,9 @@ func (s *stages) process(ctx context.Context, works []inflight, write func(conte
 		for _, w := range works {
 			switch {
 			case w.step == changed && w.races+1 == maxRaces:
-				s.tally.leave(w.doc, fault.New(fault.Contention, "commit: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
+				s.tally.leave(w.doc,
+					fault.New(fault.Contention, "commit: record", "412",
+						"the document changed %d times while its outcome was recorded", maxRaces))
 			case w.step == changed:
 				w.races++
 				again = append(again, w)
@@ -289,8 +300,8 @@ func allFail(cause error) func(context.Context, []inflight) error {
 	}
 }
 
-// escapes reports whether a batch was offered so often that it must no longer stop the feed. While the breaker is open it
-// never does: everything waits then.
+// escapes reports whether a batch was offered so often that it must no longer stop the feed. While the breaker is open
+// it never does: everything waits then.
 func (s *stages) escapes(err error) bool {
 	return s.delivery.Purpose == FromFeed && s.delivery.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
 		!s.c.breaker.Seen().Control.Breaker.Stopped()
@@ -314,8 +325,8 @@ func (c *Commit) appliedBefore(ctx context.Context) int64 {
 	return 0
 }
 
-// hurries reports whether a batch of the feed recently ran out of time for dividing. The batches behind it have waited long
-// enough.
+// hurries reports whether a batch of the feed recently ran out of time for dividing. The batches behind it have waited
+// long enough.
 func (c *Commit) hurries() bool {
 	at := c.ranOut.Load()
 	return at > 0 && c.o.Now().Sub(time.Unix(at, 0)) < hurryFor

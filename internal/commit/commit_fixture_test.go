@@ -54,11 +54,15 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	return w
 }
 
-// instance makes another instance of the app over the same container and control document. change, if given, changes its
-// options.
-func (w *world) instance(name, build string, sink commit.Sink, change func(*commit.Options)) (*breaker.Breaker, *commit.Commit) {
+// instance makes another instance of the app over the same container and control document. change, if given, changes
+// its options.
+func (w *world) instance(
+	name, build string, sink commit.Sink, change func(*commit.Options),
+) (*breaker.Breaker, *commit.Commit) {
 	w.t.Helper()
-	now, log, draw := func() time.Time { return w.clock }, zerolog.New(zerolog.SyncWriter(&w.log)), func() float64 { return 0.5 }
+	now, log, draw := func() time.Time {
+		return w.clock
+	}, zerolog.New(zerolog.SyncWriter(&w.log)), func() float64 { return 0.5 }
 	b := breaker.New(w.control, breaker.Options{
 		Instance: name, Build: build, Log: log, Now: now, Draw: draw,
 		SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
@@ -293,7 +297,9 @@ func (f *faulty) Record(ctx context.Context, doc invoice.Snapshot, s invoice.Sta
 	return etag, hook(n, f.afterRecord)
 }
 
-func (f *faulty) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (f *faulty) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	f.mu.Lock()
 	f.writes++
 	n := f.writes

@@ -19,13 +19,15 @@ func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	w := newWorld(t, 1421549)
 	w.clock = time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC)
 	const id = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
-	report := w.run(w.put(`{"id":"` + id + `","request_details":{"id":"2025-12-17 10:30:00.000000-06:00-0001","sys_name":"web"},
+	report := w.run(
+		w.put(`{"id":"` + id + `","request_details":{"id":"2025-12-17 10:30:00.000000-06:00-0001","sys_name":"web"},
 		"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
 		"process_output":{"manufacturer_name":"THOMAS & BETTS","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"pending","retry_count":0}}`)...)
 
 	require.Equal(t, map[string]any{
-		"status": "committed", "outcome": "applied", "retry_count": 0.0, "committed_at": "2025-12-17 10:30:15.123456-06:00",
+		"status": "committed", "outcome": "applied", "retry_count": 0.0,
+		"committed_at": "2025-12-17 10:30:15.123456-06:00",
 	}, w.state(id))
 	require.Equal(t, "THOMAS & BETTS", w.value(1421549, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "425", w.value(1421549, invoice.Detail, "CLN_MFR_PRT_NUM"))
@@ -85,7 +87,8 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 		[]any{w.state("x")["status"], w.state("x")["retry_count"], w.state("x")["retry_after"]})
 
 	w.clock = w.clock.Add(10 * time.Minute)
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry("x").Outcomes, "it may be our parser: nothing else was written")
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry("x").Outcomes,
+		"it may be our parser: nothing else was written")
 	require.Equal(t, []any{2.0, nil}, []any{w.state("x")["retry_count"], w.state("x")["postponed"]})
 	require.Empty(t, w.evidence.Files())
 
@@ -100,7 +103,8 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
 }
 
-// While no other document is written the failures count, and the sixth spends the retries. The document is then tried once an hour.
+// While no other document is written the failures count, and the sixth spends the retries. The document is then tried
+// once an hour.
 func TestTheRetryScheduleEndsInOneTryAnHour(t *testing.T) {
 	w := newWorld(t)
 	id := idOf(t, result(1, 7, "ACME", "")) // line 7 does not exist
@@ -148,12 +152,14 @@ func TestOnlyOurOwnPendingDocumentsAreTaken(t *testing.T) {
 	require.Contains(t, w.log.String(), "on_hold")
 
 	w.clock = w.clock.Add(11 * time.Minute)
-	require.Equal(t, 1, w.run(w.snapshots(idOf(t, docs[3]))...).Outcomes["applied"], "documents that the old writer left are taken after 10 min")
+	require.Equal(t, 1, w.run(w.snapshots(idOf(t, docs[3]))...).Outcomes["applied"],
+		"documents that the old writer left are taken after 10 min")
 }
 
 func TestAPersonsResetStartsTheBudgetAnew(t *testing.T) {
 	w := newWorld(t)
-	doc := result(1, 7, "ACME", `{"status":"pending","retry_count":5,"failed_at":"2025-12-17 11:45:00.000000-06:00","reprocess_count":1}`)
+	doc := result(1, 7, "ACME",
+		`{"status":"pending","retry_count":5,"failed_at":"2025-12-17 11:45:00.000000-06:00","reprocess_count":1}`)
 	w.run(w.put(doc)...)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, 1.0, s["retry_count"])
@@ -233,7 +239,8 @@ func TestALostAcknowledgementOfSQLAnswersUnchanged(t *testing.T) {
 	}
 	docs := []string{result(1, 1, "ACME", ""), result(2, 2, "ACME", "")}
 	require.Equal(t, map[string]int{"unchanged": 2}, w.run(w.put(docs...)...).Outcomes)
-	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a second try overwrites no correction")
+	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"),
+		"a second try overwrites no correction")
 }
 
 // Promise G3: a stale batch is offered again after its document was corrected and committed.
@@ -326,9 +333,11 @@ func TestABatchHeldForMoreThan30SecondsIsReadAgain(t *testing.T) {
 
 func TestADocumentWhoseTextTheHostMayHaveReprintedIsReadAgain(t *testing.T) {
 	w := newWorld(t, 1)
-	doc := strings.Replace(result(1, 1, "ACME", ""), `"part_number":"425"`, `"part_number":"2025-12-17T10:30:01.1000000Z"`, 1)
+	doc := strings.Replace(result(1, 1, "ACME", ""), `"part_number":"425"`,
+		`"part_number":"2025-12-17T10:30:01.1000000Z"`, 1)
 	batch := w.put(doc)
-	batch[0] = json.RawMessage(strings.Replace(string(batch[0]), "01.1000000Z", "01.1Z", 1)) // the host rewrites the time
+	// the host rewrites the time
+	batch[0] = json.RawMessage(strings.Replace(string(batch[0]), "01.1000000Z", "01.1Z", 1))
 	report := w.run(batch...)
 	require.Equal(t, 1, report.Reads)
 	require.Equal(t, "2025-12-17T10:30:01.1000000Z", w.value(1, invoice.Detail, "CLN_MFR_PRT_NUM"))
@@ -344,7 +353,8 @@ func TestAnIdWithoutATimeGetsItsVersionRecordedBeforeItIsWritten(t *testing.T) {
 	}
 	report := w.run(batch...)
 	require.Equal(t, 1, report.Outcomes["applied"])
-	require.Equal(t, []int{2, 0}, []int{report.Writes, report.Reads}, "the version's patch gives the etag for the outcome's")
+	require.Equal(t, []int{2, 0}, []int{report.Writes, report.Reads},
+		"the version's patch gives the etag for the outcome's")
 	entry, ok := w.sink.Entry(1)
 	require.True(t, ok)
 	require.Equal(t, start().Unix()*1e6, entry.Version.US)
@@ -353,7 +363,8 @@ func TestAnIdWithoutATimeGetsItsVersionRecordedBeforeItIsWritten(t *testing.T) {
 
 func TestWhatHasNoIdBlocksNobody(t *testing.T) {
 	w := newWorld(t, 1)
-	batch := append([]json.RawMessage{json.RawMessage(`"text"`), json.RawMessage(`{"no":"id"}`)}, w.put(result(1, 1, "ACME", ""))...)
+	batch := append([]json.RawMessage{json.RawMessage(`"text"`), json.RawMessage(`{"no":"id"}`)},
+		w.put(result(1, 1, "ACME", ""))...)
 	report := w.run(batch...)
 	require.Equal(t, map[string]int{"applied": 1, "unreadable": 2}, report.Outcomes)
 	require.Contains(t, w.log.String(), `"index":1`)
@@ -377,8 +388,8 @@ func TestAnEmptyBatchIsDone(t *testing.T) {
 	require.Equal(t, 0, w.faulty.writes)
 }
 
-// The end of the second example of the requirements: the count stays, the members of the failure are cleared, the attempts
-// stay as history.
+// The end of the second example of the requirements: the count stays, the members of the failure are cleared, the
+// attempts stay as history.
 func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	w := newWorld(t)
 	doc := result(1, 7, "ACME", "")
@@ -390,7 +401,8 @@ func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	require.Len(t, s["attempts"], 1)
 	delete(s, "attempts")
 	require.Equal(t, map[string]any{
-		"status": "committed", "outcome": "applied", "retry_count": 1.0, "committed_at": "2025-12-18 10:02:12.000000-06:00",
+		"status": "committed", "outcome": "applied", "retry_count": 1.0,
+		"committed_at": "2025-12-18 10:02:12.000000-06:00",
 	}, s)
 }
 

@@ -21,21 +21,22 @@ type Delivery struct {
 	Purpose Purpose
 	// RunID or InvocationID is in a poison message's evidence: what tried the document last. The other one is empty.
 	RunID, InvocationID string
-	// TakeOver are the statuses that a run takes although such a document is not due: failed, committed, retry_scheduled.
-	// The state of a committed document stays as it is, whatever the result. Only ForRun uses it.
+	// TakeOver are the statuses that a run takes although such a document is not due: failed, committed,
+	// retry_scheduled. The state of a committed document stays as it is, whatever the result. Only ForRun uses it.
 	TakeOver []invoice.Status
 	// Rewrite writes lines again that have their document's content already. Only ForRun uses it.
 	Rewrite bool
-	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those of a
-	// Manual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be compared.
+	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those
+	// of a Manual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be
+	// compared.
 	Overwrite     []int64
 	NotComparable bool
 	// OneByOne sends each document in a request of its own. It is for documents whose earlier request had bad ones.
 	OneByOne bool
 	// DivideUntil, if set, is an earlier end of the search for bad documents.
 	DivideUntil time.Time
-	// OnResult, if set, is called once for each finished document that has an id, also by several goroutines at once. It is
-	// not called for documents that wait for a dependency.
+	// OnResult, if set, is called once for each finished document that has an id, also by several goroutines at once.
+	// It is not called for documents that wait for a dependency.
 	OnResult func(DocumentResult)
 }
 
@@ -64,8 +65,8 @@ const (
 	FromFeed Purpose = ""
 	// FromTimer: the recovery timer, which has just read the documents.
 	FromTimer Purpose = "timer"
-	// ForRun: a batch of a run. It takes what is due and the statuses of Delivery.TakeOver. A failed document starts a new
-	// budget in the patch that records its outcome; it is never pending in between.
+	// ForRun: a batch of a run. It takes what is due and the statuses of Delivery.TakeOver. A failed document starts a
+	// new budget in the patch that records its outcome; it is never pending in between.
 	ForRun Purpose = "run"
 )
 
@@ -74,8 +75,9 @@ type Report struct {
 	// Documents is the size of the batch.
 	Documents int
 	// Outcomes counts documents by result: applied, unchanged, superseded, retry_scheduled, failed; skipped (another
-	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable (no
-	// id); edited, not_comparable, manual (lines were left alone); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
+	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable
+	// (no id); edited, not_comparable, manual (lines were left alone); waiting (a dependency failed or the breaker is
+	// open, nothing was changed). Shadow has outcomes of its own.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
@@ -102,7 +104,9 @@ const Manual = "manual"
 // LeavesAlone reports whether the batch leaves a document to the person who repaired its lines.
 func (in Delivery) LeavesAlone(d invoice.Document) bool {
 	return in.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
-		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(in.Overwrite, line) })
+		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool {
+			return !slices.Contains(in.Overwrite, line)
+		})
 }
 
 // mode is the effect of the batch's requests.

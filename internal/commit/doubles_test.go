@@ -16,7 +16,9 @@ type sinkHook struct {
 	before func(items []commit.Item) error
 }
 
-func (s sinkHook) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s sinkHook) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := s.before(items); err != nil {
 		return nil, err
 	}
@@ -26,7 +28,9 @@ func (s sinkHook) Apply(ctx context.Context, items []commit.Item, mode commit.Mo
 // markRefuser refuses marks, as a sink does whose status column is too narrow.
 type markRefuser struct{ commit.Sink }
 
-func (s markRefuser) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s markRefuser) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if len(items) == 1 && items[0].FailureMark {
 		err := fault.New(fault.Document, "test", "validation.too_long", "refused")
 		return []commit.Outcome{{DocumentID: items[0].DocumentID, Refused: err}}, nil
@@ -40,7 +44,9 @@ type refusing struct {
 	on bool
 }
 
-func (s *refusing) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *refusing) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	for _, it := range items {
 		if s.on && !it.FailureMark && it.Main < 1000 {
 			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
@@ -69,7 +75,9 @@ type contextHook struct {
 	before func(ctx context.Context, items []commit.Item) error
 }
 
-func (s contextHook) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s contextHook) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := s.before(ctx, items); err != nil {
 		return nil, err
 	}

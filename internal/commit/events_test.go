@@ -15,8 +15,13 @@ import (
 // Each document has its line with the ids of the work. A failure's line says why, and no line has content.
 func TestEachDocumentHasALineWithTheIDsOfItsWork(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	good, bad, long := result(1, 1, "secret ACME", ""), result(2, 2, "secret GmbH", ""), result(3, 3, strings.Repeat("secret", 100), "")
-	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), idOf(t, bad))})
+	good, bad, long := result(1, 1, "secret ACME", ""), result(2, 2, "secret GmbH", ""),
+		result(3, 3, strings.Repeat("secret", 100), "")
+	w.use(
+		sinkHook{
+			w.faulty,
+			failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), idOf(t, bad)),
+		})
 	ctx := events.With(t.Context(), events.Fields{Function: "BatchWorker", Invocation: "i", Run: "r", Batch: "b"})
 	_, err := w.commit.Run(ctx, commit.Delivery{Documents: w.put(good, bad, long)})
 	require.NoError(t, err)
@@ -26,8 +31,10 @@ func TestEachDocumentHasALineWithTheIDsOfItsWork(t *testing.T) {
 	require.Len(t, lines, 3)
 	for i, want := range []string{
 		`{"level":"debug","event":"document_committed",` + ids + `,"line":1,"outcome":"applied"`,
-		`{"level":"warn","event":"document_retry_scheduled",` + ids + `,"line":2,"kind":"document","code":"547","reason":"a constraint refuses the row"`,
-		`{"level":"warn","event":"document_retry_scheduled",` + ids + `,"line":3,"kind":"document","code":"validation.too_long"`,
+		`{"level":"warn","event":"document_retry_scheduled",` + ids +
+			`,"line":2,"kind":"document","code":"547","reason":"a constraint refuses the row"`,
+		`{"level":"warn","event":"document_retry_scheduled",` + ids +
+			`,"line":3,"kind":"document","code":"validation.too_long"`,
 	} {
 		var line, part map[string]any
 		require.NoError(t, json.Unmarshal([]byte(want+"}"), &part))

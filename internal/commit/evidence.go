@@ -22,7 +22,8 @@ func CheckEvidenceName(name string) error {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool {
-		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("-_.~%/", c)
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+			!strings.ContainsRune("-_.~%/", c)
 	}) {
 		return fault.New(fault.Internal, op, code, "characters other than letters, digits and -_.~%%/")
 	}
@@ -55,7 +56,8 @@ type EvidenceFile struct {
 func ReadEvidenceName(name string) (f EvidenceFile, ok bool) {
 	const parts = 5
 	p := strings.Split(name, "/")
-	if len(p) != parts || p[0] != EvidenceRoot || p[1] == "" || p[2] == "" || p[4] == "" || !strings.Contains(p[3], "-") {
+	if len(p) != parts || p[0] != EvidenceRoot || p[1] == "" || p[2] == "" || p[4] == "" ||
+		!strings.Contains(p[3], "-") {
 		return EvidenceFile{}, false
 	}
 	f = EvidenceFile{Folder: path.Dir(name), File: p[4]}
@@ -79,8 +81,8 @@ func CheckEvidenceFolder(folder string) error {
 	return nil
 }
 
-// EvidenceFoldersOf gives the folders that have the evidence of a document's failures: that of its main line, then that of content whose
-// main line could not be read. Evidence of content with another main line is not in them.
+// EvidenceFoldersOf gives the folders that have the evidence of a document's failures: that of its main line, then that
+// of content whose main line could not be read. Evidence of content with another main line is not in them.
 func EvidenceFoldersOf(d invoice.Document) []string {
 	unread := d
 	unread.Main = 0
@@ -91,8 +93,8 @@ func EvidenceFoldersOf(d invoice.Document) []string {
 	return folders
 }
 
-// Restored is sql_writer of a document that is put back from its evidence: failed, as it was recorded when the evidence was stored. s is
-// that of original.json, which is from before.
+// Restored is sql_writer of a document that is put back from its evidence: failed, as it was recorded when the evidence
+// was stored. s is that of original.json, which is from before.
 func (e PoisonError) Restored(s invoice.State) invoice.State {
 	s.Status, s.RetryCount, s.RetryAfter, s.Postponed = invoice.Failed, e.RetryCount, 0, false
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""

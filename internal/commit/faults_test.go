@@ -33,7 +33,8 @@ func TestTheTableOfKindsSaysWhatIsDone(t *testing.T) {
 	for n := range MaxRetries {
 		waits = append(waits, fmt.Sprintf("%.0f", Backoff(n, 0).Minutes()))
 	}
-	requireRowSays(t, fault.Document, "after %s min (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "), initialBackoff.Seconds(), 100*jitterShare)
+	requireRowSays(t, fault.Document, "after %s min (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "),
+		initialBackoff.Seconds(), 100*jitterShare)
 	requireRowSays(t, fault.Document, "spends the %d retries: then after %.0f h", MaxRetries, maxBackoff.Hours())
 	require.Contains(t, fault.OneRetry, fmt.Sprintf("one of the document's %d retries", MaxRetries))
 	for _, c := range fault.ConditionRules() {
@@ -88,7 +89,8 @@ func TestTheTableOfKindsSaysWhatTheBreakerDoes(t *testing.T) {
 			requireRowSays(t, kind, "opens for %.0f s, doubling to %.0f min", first.Seconds(), last.Minutes())
 			requireRowSays(t, kind, "one request at a time for %.0f min", state().SerialUntil.Sub(now).Minutes())
 		case fault.Quota:
-			requireRowSays(t, kind, "opens for %.0f min, then one probe every %.0f min", first.Minutes(), last.Minutes())
+			requireRowSays(t, kind, "opens for %.0f min, then one probe every %.0f min",
+				first.Minutes(), last.Minutes())
 		}
 	}
 }

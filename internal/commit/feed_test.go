@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Each batch of bad documents behind the first that ran out of time gets 20 s, so that a good document behind them does not
-// wait two minutes for each.
+// Each batch of bad documents behind the first that ran out of time gets 20 s, so that a good document behind them does
+// not wait two minutes for each.
 func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
 	w := newWorld(t)
 	bad := w.many(1, 100, "")
@@ -51,8 +51,8 @@ func TestABatchThatIsOfferedAgainTellsNothingOfTheLag(t *testing.T) {
 	require.EqualValues(t, 20*60, w.breaker.View(t.Context()).Control.Feed.Seconds)
 }
 
-// A document that another program finished after the adoption is told once: that program looks at no ledger. What it finished
-// before is the history that was adopted.
+// A document that another program finished after the adoption is told once: that program looks at no ledger. What it
+// finished before is the history that was adopted.
 func TestASecondWriterIsTold(t *testing.T) {
 	const told = `"event":"second_writer"`
 	before, after := "2025-12-18 09:59:59.999999-06:00", "2025-12-18 10:00:00.000001-06:00"
@@ -66,12 +66,23 @@ func TestASecondWriterIsTold(t *testing.T) {
 		{"committed before", `{"status":"committed","retry_count":0,"committed_at":"` + before + `"}`, 0},
 		{"failed before", `{"status":"failed","retry_count":5,"failed_at":"` + before + `","error":"x"}`, 0},
 		{"nobody knows when", `{"status":"committed","retry_count":0,"committed_at":"noon"}`, 0},
-		{"committed by this product", `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"` + after + `"}`, 0},
-		{"repaired by hand", `{"status":"committed","outcome":"manual","retry_count":0,"committed_at":"` + after + `"}`, 0},
-		{"failed by this product", `{"status":"failed","retry_count":5,"failed_at":"` + after + `","last_error_kind":"document"}`, 0},
+		{
+			"committed by this product",
+			`{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"` + after + `"}`, 0,
+		},
+		{
+			"repaired by hand",
+			`{"status":"committed","outcome":"manual","retry_count":0,"committed_at":"` + after + `"}`, 0,
+		},
+		{
+			"failed by this product",
+			`{"status":"failed","retry_count":5,"failed_at":"` + after + `","last_error_kind":"document"}`, 0,
+		},
 	} {
 		w := newWorld(t)
-		_, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) { o.AdoptedAt = func() time.Time { return adopted } })
+		_, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) {
+			o.AdoptedAt = func() time.Time { return adopted }
+		})
 		docs := w.put(result(1, 1, "ACME", c.state), result(2, 2, "ACME", c.state))
 		for retry := range 2 {
 			_, err := w.offer(retry, docs...)
@@ -124,7 +135,8 @@ func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
 }
 
-// Each part of a request that timed out has ten seconds, so that good documents do not wait half a minute at each level.
+// Each part of a request that timed out has ten seconds, so that good documents do not wait half a minute at each
+// level.
 func TestThePartsOfARequestThatTimedOutHaveTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 16, "")

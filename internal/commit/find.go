@@ -12,12 +12,12 @@ import (
 
 // Finder lists documents of the container. It is the only way to list them.
 type Finder interface {
-	// Find gives one page of the documents that match, in no order. An empty continuation begins, and Page.Next is empty after
-	// the last page. Another process may use a continuation, for the same Query with any Size. A document that does
-	// not change meanwhile comes once; one that changes may be missed or come twice.
+	// Find gives one page of the documents that match, in no order. An empty continuation begins, and Page.Next is
+	// empty after the last page. Another process may use a continuation, for the same Query with any Size. A document
+	// that does not change meanwhile comes once; one that changes may be missed or come twice.
 	//
-	// Errors by kind: document, code "continuation", for an invalid or expired continuation (begin again); infrastructure,
-	// throttled; internal for a window that does not exist.
+	// Errors by kind: document, code "continuation", for an invalid or expired continuation (begin again);
+	// infrastructure, throttled; internal for a window that does not exist.
 	Find(ctx context.Context, q Query, continuation string) (Page, error)
 }
 
@@ -42,8 +42,8 @@ type Query struct {
 	Line int64
 
 	// Members are what a document of the page has at least, nil for all: names of members, or of a member's members
-	// ("sql_writer.status"). "[0]" after the name of a list means its first element. A member whose members are named is an object in
-	// the page, also where the document has none.
+	// ("sql_writer.status"). "[0]" after the name of a list means its first element. A member whose members are named
+	// is an object in the page, also where the document has none.
 	Members []string
 	// Size is the largest number of documents in a page, 1 to 1,000.
 	Size int
@@ -70,7 +70,8 @@ func (q Query) Lines() []any { return textAndNumber(strconv.FormatInt(q.Line, 10
 
 func textAndNumber(text string) []any {
 	const maxExact = 1<<53 - 1
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= maxExact && strconv.FormatInt(n, 10) == text {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= maxExact &&
+		strconv.FormatInt(n, 10) == text {
 		return []any{text, n}
 	}
 	return []any{text}
@@ -79,23 +80,24 @@ func textAndNumber(text string) []any {
 // Window is one of the queries of the recovery timer.
 type Window string
 
-// The windows. A retry is due when its retry_after is missing, not a number, not after Now, or more than a day after Now. A
-// document is put off when its last error is of kind contention, infrastructure or throttled: such an error is not its own.
+// The windows. A retry is due when its retry_after is missing, not a number, not after Now, or more than a day after
+// Now. A document is put off when its last error is of kind contention, infrastructure or throttled: such an error is
+// not its own.
 const (
 	// PutOff: retry_scheduled, due, and put off.
 	PutOff Window = "put_off"
 	// Orphans: pending with a _ts before LeftBefore, or processing with a _ts before OldWriterBefore.
 	Orphans Window = "orphans"
-	// Blamed: retry_scheduled and not put off, so the last failure was the document's own; due, or postponed with a _ts before
-	// AppliedBefore.
+	// Blamed: retry_scheduled and not put off, so the last failure was the document's own; due, or postponed with a _ts
+	// before AppliedBefore.
 	Blamed Window = "blamed"
 )
 
 // Windows are all windows in the order of a tick: documents that nobody blames come first.
 func Windows() []Window { return []Window{PutOff, Orphans, Blamed} }
 
-// WindowTimes are the times of a window's query in epoch seconds. Now must be set; no document qualifies by another time that
-// is 0.
+// WindowTimes are the times of a window's query in epoch seconds. Now must be set; no document qualifies by another
+// time that is 0.
 type WindowTimes struct {
 	Now, AppliedBefore, LeftBefore, OldWriterBefore int64
 }
@@ -105,16 +107,16 @@ func PutOffKinds() []fault.Kind {
 	return []fault.Kind{fault.Contention, fault.Infrastructure, fault.Throttled}
 }
 
-// Spellings are the texts of a status that a Finder finds: lower case, upper case and capitalised. An index compares texts
-// exactly. Other spellings are not found.
+// Spellings are the texts of a status that a Finder finds: lower case, upper case and capitalised. An index compares
+// texts exactly. Other spellings are not found.
 func Spellings(status invoice.Status) []string {
 	lower := strings.ToLower(string(status))
 	upper := strings.ToUpper(lower)
 	return []string{lower, upper, upper[:min(1, len(upper))] + lower[min(1, len(lower)):]}
 }
 
-// Each gives the pages of a query to visit, also those without documents, until it wants no more or fails. It returns the error of
-// visit unchanged. Other errors as Finder.Find.
+// Each gives the pages of a query to visit, also those without documents, until it wants no more or fails. It returns
+// the error of visit unchanged. Other errors as Finder.Find.
 func Each(ctx context.Context, f Finder, q Query, visit func(Page) (more bool, err error)) error {
 	for continuation := ""; ; {
 		page, err := f.Find(ctx, q, continuation)
@@ -153,14 +155,15 @@ type PendingDoc struct {
 // PendingMembers are the members of which PendingDocs reads a PendingDoc.
 func PendingMembers() []string {
 	return []string{
-		"id", "_ts", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status", "sql_writer.retry_after", "sql_writer.postponed",
+		"id", "_ts", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status",
+		"sql_writer.retry_after", "sql_writer.postponed",
 		"sql_writer.last_error_kind", "sql_writer.last_error_code", "sql_writer.failed_at", "sql_writer.last_error_at",
 		"sql_writer.attempts[0].at",
 	}
 }
 
-// PendingDocs reads documents with PendingMembers. A member of an unexpected type counts as empty. The service guarantees id
-// and _ts; without them its answer is malformed, kind infrastructure.
+// PendingDocs reads documents with PendingMembers. A member of an unexpected type counts as empty. The service
+// guarantees id and _ts; without them its answer is malformed, kind infrastructure.
 func PendingDocs(docs []invoice.Projection) ([]PendingDoc, error) {
 	found := make([]PendingDoc, len(docs))
 	for i, raw := range docs {
@@ -173,7 +176,9 @@ func PendingDocs(docs []invoice.Projection) ([]PendingDoc, error) {
 			State invoice.State `json:"sql_writer"`
 		}
 		if err := json.Unmarshal(raw, &doc); err != nil {
-			return nil, fault.Wrap(fault.Infrastructure, "commit: find", "row", "the service answered with a malformed document", err)
+			return nil,
+				fault.Wrap(fault.Infrastructure, "commit: find", "row",
+					"the service answered with a malformed document", err)
 		}
 		found[i] = PendingDocOf(doc.ID, doc.TS, invoice.LineID(doc.Main.Line), doc.State)
 	}
@@ -184,7 +189,8 @@ func PendingDocs(docs []invoice.Projection) ([]PendingDoc, error) {
 func PendingDocOf(id string, ts, line int64, state invoice.State) PendingDoc {
 	p := PendingDoc{
 		ID: id, TS: ts, Status: state.Status, RetryAfter: state.RetryAfter, Postponed: state.Postponed,
-		Kind: state.LastErrorKind, Code: state.LastErrorCode, FailedAt: state.FailedAt, ErrorAt: state.LastErrorAt, Line: line,
+		Kind: state.LastErrorKind, Code: state.LastErrorCode, FailedAt: state.FailedAt,
+		ErrorAt: state.LastErrorAt, Line: line,
 	}
 	if len(state.Attempts) > 0 {
 		p.FirstAt = state.Attempts[0].At

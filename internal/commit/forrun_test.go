@@ -14,11 +14,14 @@ import (
 )
 
 // runFor commits documents as a batch of a run, and gives the result of each.
-func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.RawMessage) (map[string]commit.DocumentResult, commit.Report) {
+func (w *world) runFor(
+	rewrite bool, over []invoice.Status, snapshots ...json.RawMessage,
+) (map[string]commit.DocumentResult, commit.Report) {
 	w.t.Helper()
 	results := map[string]commit.DocumentResult{}
 	report, err := w.commit.Run(w.t.Context(), commit.Delivery{
-		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, RunID: "run-1",
+		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over,
+		Rewrite: rewrite, RunID: "run-1",
 		OnResult: func(t commit.DocumentResult) { // Parallel is 1
 			require.NotContains(w.t, results, t.ID, "one result each")
 			results[t.ID] = t
@@ -33,8 +36,11 @@ func replayed() []invoice.Status { return []invoice.Status{invoice.Failed, invoi
 
 func TestARunTakesOnlyWhatItMayTakeOver(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
-	pending, waits := result(1, 1, "ACME", ""), result(2, 2, "ACME", fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, start().Unix()+1))
-	failed, committed := result(3, 3, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`), result(4, 4, "ACME", `{"status":"committed","retry_count":0}`)
+	pending, waits := result(1, 1, "ACME", ""),
+		result(2, 2, "ACME",
+			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, start().Unix()+1))
+	failed, committed := result(3, 3, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`),
+		result(4, 4, "ACME", `{"status":"committed","retry_count":0}`)
 	docs := w.put(pending, waits, failed, committed)
 
 	results, _ := w.runFor(false, []invoice.Status{invoice.Failed}, docs...)
@@ -67,14 +73,16 @@ func (w *world) reindex(overwrite []int64, ids ...string) map[string]commit.Docu
 	w.t.Helper()
 	results := map[string]commit.DocumentResult{}
 	_, err := w.commit.Run(w.t.Context(), commit.Delivery{
-		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun,
+		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 		Overwrite: overwrite, OnResult: func(r commit.DocumentResult) { results[r.ID] = r },
 	})
 	require.NoError(w.t, err)
 	return results
 }
 
-// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92 and names the other eight.
+// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92 and names the other
+// eight.
 func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
 	const lines = 100
 	w := newWorld(t)
@@ -90,7 +98,10 @@ func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
 		w.edit(int64(i+1), "CLN_MFR_AI_NM", value)
 	}
 	for i := 5; i < 8; i++ { // repaired by hand and marked
-		require.NoError(t, w.docs.Put(json.RawMessage(result(i, int64(i+1), "WRONG", `{"status":"committed","outcome":"manual","retry_count":0}`))))
+		require.NoError(t,
+			w.docs.Put(
+				json.RawMessage(
+					result(i, int64(i+1), "WRONG", `{"status":"committed","outcome":"manual","retry_count":0}`))))
 	}
 	w.edit(9, invoice.StatusColumn, "APPROVED")
 	before := w.snapshots(ids...)
@@ -116,7 +127,8 @@ func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
 	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "applied", results[ids[5]].Outcome, "all lines of this document are named")
 	require.Equal(t, "WRONG", w.value(6, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, []string{"edited", "manual"}, []string{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
+	require.Equal(t, []string{"edited", "manual"},
+		[]string{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
 }
 
 // A document that a person repaired is left alone as long as one of its lines is not named.
@@ -147,14 +159,16 @@ func TestADocumentMarkedSinceItsSnapshotIsLeftAlone(t *testing.T) {
 	w.edit(1, "CLN_MFR_AI_NM", "by hand")
 	w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
 	report, err := w.commit.Run(t.Context(), commit.Delivery{
-		Documents: old, Received: w.clock.Add(-31 * time.Second), Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Documents: old, Received: w.clock.Add(-31 * time.Second), Purpose: commit.ForRun,
+		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"manual": 1}, report.Outcomes)
 	require.Equal(t, "by hand", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
-// A document that is offered again before its reindex keeps its status when its line was edited: the verdict is no outcome.
+// A document that is offered again before its reindex keeps its status when its line was edited: the verdict is no
+// outcome.
 func TestAnEditedLineCommitsNoDocument(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "ACME", "")
@@ -176,7 +190,8 @@ func TestADocumentThatIsMarkedBeforeItsVersionIsLeftAlone(t *testing.T) {
 	require.Zero(t, w.faulty.writes)
 }
 
-// The container went back: the ledger has later content of the document. No later try can write it, so the run must not wait for one.
+// The container went back: the ledger has later content of the document. No later try can write it, so the run must not
+// wait for one.
 func TestARewriteOfADocumentThatWentBackEnds(t *testing.T) {
 	w := newWorld(t, 1)
 	w.run(w.put(result(1, 1, "later", ""))...)
@@ -193,7 +208,9 @@ func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	good, bad := result(1, 1, "ACME", ""), result(2, 2, "ACME", "")
 	w.run(w.put(good, bad)...)
-	require.NoError(t, w.docs.Put(json.RawMessage(result(2, 2, tooLong(), `{"status":"committed","retry_count":0,"outcome":"applied"}`))))
+	require.NoError(t,
+		w.docs.Put(
+			json.RawMessage(result(2, 2, tooLong(), `{"status":"committed","retry_count":0,"outcome":"applied"}`))))
 	before := w.snapshots(idOf(t, good), idOf(t, bad))
 
 	results, report := w.runFor(true, []invoice.Status{invoice.Committed}, before...)
@@ -211,7 +228,8 @@ func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 // The database lost a line's content, and another document's mark. A third document was repaired by hand.
 func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5)
-	there, lost := result(1, 1, "ACME", ""), result(2, 2, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`)
+	there, lost := result(1, 1, "ACME", ""),
+		result(2, 2, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`)
 	failed := result(3, 3, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`)
 	again := result(4, 4, tooLong(), `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`)
 	byHand := result(5, 5, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`)
@@ -224,7 +242,10 @@ func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
 
 	results, report := w.runFor(false, []invoice.Status{invoice.Committed, invoice.Failed},
 		w.snapshots(append(slices.Clone(stays), idOf(t, failed), idOf(t, again))...)...)
-	for doc, want := range map[string]string{there: "unchanged", lost: "applied", failed: "applied", again: "retry_scheduled", byHand: "manual", worse: "failed"} {
+	for doc, want := range map[string]string{
+		there: "unchanged", lost: "applied", failed: "applied", again: "retry_scheduled",
+		byHand: "manual", worse: "failed",
+	} {
 		require.Equal(t, want, results[idOf(t, doc)].Outcome, idOf(t, doc))
 	}
 	require.Equal(t, "missing_detail_row", results[idOf(t, worse)].Code)
@@ -232,7 +253,8 @@ func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
 	require.Equal(t, 2, report.Writes, "the two that had failed")
 	require.Equal(t, "committed", w.status(idOf(t, failed)))
 	require.Equal(t, 1.0, w.state(idOf(t, again))["retry_count"], "its budget starts anew")
-	require.Equal(t, "somebody's", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a line that has the content stays untouched")
+	require.Equal(t, "somebody's", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"),
+		"a line that has the content stays untouched")
 	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 	_, written := w.sink.Entry(5)
 	require.False(t, written, "what a person repaired is theirs")

@@ -45,7 +45,8 @@ type blamed struct {
 	retried time.Duration
 	until   time.Duration
 
-	// wrong is how many good documents are given up, at most. late is the longest wait of a good one after the mend, or its arrival.
+	// wrong is how many good documents are given up, at most. late is the longest wait of a good one after the mend, or
+	// its arrival.
 	wrong int
 	mend  time.Duration
 	late  time.Duration
@@ -98,25 +99,28 @@ func mixed(until time.Duration) func(time.Duration) string {
 
 func good(n int, from, to time.Duration) arrival { return arrival{n: n, from: from, to: to} }
 
-// blames are the plays of the simulation from which the rule of blame comes (docs/adr/0019-proof-comes-later.md), and what it allows. most and few say how
-// many documents a play has in the size of the test.
+// blames are the plays of the simulation from which the rule of blame comes (docs/adr/0019-proof-comes-later.md), and
+// what it allows. most and few say how many documents a play has in the size of the test.
 func blames(most, few func(n int) int) []blamed {
 	schema := func(n int, length time.Duration, wrong int) blamed {
 		end := hour + length
 		return blamed{
-			name: "schema refuses all for " + length.String(), broken: from(hour, end, 100), mend: end, until: end + 12*hour, wrong: wrong, late: 36 * time.Minute,
+			name: "schema refuses all for " + length.String(), broken: from(hour, end, 100), mend: end,
+			until: end + 12*hour, wrong: wrong, late: 36 * time.Minute,
 			arrivals: []arrival{good(60, 0, hour), good(most(n), hour, end), good(60, end, end+10*hour)},
 		}
 	}
 	allBad := func(length time.Duration, wrong int) blamed {
 		p := schema(10_000, length, wrong)
-		p.name, p.broken, p.build = "build breaks all for "+length.String(), bad, builds([]string{"v1", "bad", "v2"}, hour, hour+length)
+		p.name, p.broken, p.build = "build breaks all for "+length.String(), bad,
+			builds([]string{"v1", "bad", "v2"}, hour, hour+length)
 		return p
 	}
 	twice := func(name string, again time.Duration, build func(time.Duration) string) blamed {
 		p := blamed{
 			name: name, mend: 18 * hour, until: 30 * hour, late: 36 * time.Minute, build: build,
-			broken: either(from(hour, 9*hour, 100), from(again, 18*hour, 100)), arrivals: []arrival{good(most(5_400), 0, 20*hour)},
+			broken:   either(from(hour, 9*hour, 100), from(again, 18*hour, 100)),
+			arrivals: []arrival{good(most(5_400), 0, 20*hour)},
 		}
 		if build != nil {
 			p.broken = bad
@@ -125,9 +129,12 @@ func blames(most, few func(n int) int) []blamed {
 	}
 	third := func(name string, length time.Duration, wrong int) blamed {
 		return blamed{
-			name: name, mend: hour + length, until: 30 * hour, wrong: wrong, late: 36 * time.Minute, arrivals: []arrival{good(most(6000), 0, 20*hour)},
-			broken: func(at time.Duration, build string, number int) bool { return bad(at, build, number) && number < 33 },
-			build:  builds([]string{"v1", "bad", "v2"}, hour, hour+length),
+			name: name, mend: hour + length, until: 30 * hour, wrong: wrong, late: 36 * time.Minute,
+			arrivals: []arrival{good(most(6000), 0, 20*hour)},
+			broken: func(at time.Duration, build string, number int) bool {
+				return bad(at, build, number) && number < 33
+			},
+			build: builds([]string{"v1", "bad", "v2"}, hour, hour+length),
 		}
 	}
 	waiting := func(n int, from time.Duration) arrival {
@@ -138,90 +145,141 @@ func blames(most, few func(n int) int) []blamed {
 		spread = append(spread, waiting(1, time.Duration(k)*10*hour/time.Duration(most(600))))
 	}
 	return []blamed{
-		{name: "one bad alone", arrivals: []arrival{{n: 1, bad: true}}, until: 2 * day, ended: 1, soonest: day, latest: day + hour + 20*time.Minute},
-		{name: "three bad alone", arrivals: []arrival{{n: 3, bad: true}}, until: 2 * day, ended: 3, soonest: day, latest: day + hour + 20*time.Minute},
-		{name: "four bad alone", arrivals: []arrival{{n: 4, bad: true}}, until: 2 * day, ended: 3, soonest: day, latest: day + hour + 20*time.Minute},
 		{
-			name: "ten bad among good ones", arrivals: []arrival{good(600, 0, 10*hour), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 10 * hour,
+			name: "one bad alone", arrivals: []arrival{{n: 1, bad: true}}, until: 2 * day, ended: 1, soonest: day,
+			latest: day + hour + 20*time.Minute,
+		},
+		{
+			name: "three bad alone", arrivals: []arrival{{n: 3, bad: true}}, until: 2 * day, ended: 3, soonest: day,
+			latest: day + hour + 20*time.Minute,
+		},
+		{
+			name: "four bad alone", arrivals: []arrival{{n: 4, bad: true}}, until: 2 * day, ended: 3, soonest: day,
+			latest: day + hour + 20*time.Minute,
+		},
+		{
+			name:     "ten bad among good ones",
+			arrivals: []arrival{good(600, 0, 10*hour), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 10 * hour,
 			ended: 10, soonest: 70 * time.Minute, latest: 90 * time.Minute,
 		},
 		{
-			name: "ten bad, a good one an hour", arrivals: []arrival{good(48, 0, 2*day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 2 * day,
+			name:     "ten bad, a good one an hour",
+			arrivals: []arrival{good(48, 0, 2*day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 2 * day,
 			ended: 10, soonest: 70 * time.Minute, latest: 150 * time.Minute,
 		},
-		schema(1000, 10*time.Minute, 0), schema(1000, 8*hour, 0), schema(1000, 72*hour, 3), allBad(10*time.Minute, 0), allBad(8*hour, 0), allBad(72*hour, 3),
+		schema(1000, 10*time.Minute, 0), schema(1000, 8*hour, 0), schema(1000, 72*hour, 3), allBad(10*time.Minute, 0),
+		allBad(8*hour, 0), allBad(72*hour, 3),
 		{
-			name: "thirty bad in an evening, traffic in the morning", until: 40 * hour, ended: 30, soonest: 10 * hour, latest: 13 * hour,
-			arrivals: []arrival{good(120, 0, 2*hour), {n: 30, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1), good(120, 15*hour, 25*hour)},
+			name: "thirty bad in an evening, traffic in the morning", until: 40 * hour, ended: 30,
+			soonest: 10 * hour, latest: 13 * hour,
+			arrivals: []arrival{
+				good(120, 0, 2*hour),
+				{n: 30, from: 2 * hour, to: 4 * hour, bad: true},
+				good(1, 14*hour, 14*hour+1),
+				good(120, 15*hour, 25*hour),
+			},
 		},
 		{
-			name: "thirty bad in an evening, one good one in the morning", until: 3 * day, ended: 30, soonest: 10 * hour, latest: 25 * hour,
-			arrivals: []arrival{good(60, 0, hour), {n: 30, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1)},
+			name: "thirty bad in an evening, one good one in the morning", until: 3 * day, ended: 30,
+			soonest: 10 * hour, latest: 25 * hour,
+			arrivals: []arrival{
+				good(60, 0, hour), {n: 30, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1),
+			},
 		},
 		{
-			name: "ten unreadable among good ones", arrivals: []arrival{good(300, 0, 5*hour), {n: 10, from: hour, to: 2 * hour, bad: true, unreadable: true}},
-			until: 5 * hour, ended: 10, soonest: 2 * time.Minute, latest: 9 * time.Minute,
+			name:     "ten unreadable among good ones",
+			arrivals: []arrival{good(300, 0, 5*hour), {n: 10, from: hour, to: 2 * hour, bad: true, unreadable: true}},
+			until:    5 * hour, ended: 10, soonest: 2 * time.Minute, latest: 9 * time.Minute,
 		},
 		{
-			name: "all at once, schema refuses for 8 h", mend: 9 * hour, until: 23 * hour, late: 6 * time.Minute, broken: from(hour, 9*hour, 100),
-			arrivals: []arrival{good(60, 0, hour), good(most(10_000), hour, hour+time.Minute), good(few(600), 9*hour, 19*hour)},
+			name: "all at once, schema refuses for 8 h", mend: 9 * hour, until: 23 * hour, late: 6 * time.Minute,
+			broken: from(hour, 9*hour, 100),
+			arrivals: []arrival{
+				good(60, 0, hour), good(most(10_000), hour, hour+time.Minute), good(few(600), 9*hour, 19*hour),
+			},
 		},
 		{
-			name: "ten bad while the schema refuses all", mend: 9 * hour, until: 23 * hour, late: 36 * time.Minute, broken: from(hour, 9*hour, 100),
-			ended: 10, soonest: 70 * time.Minute, latest: 9 * hour,
-			arrivals: []arrival{good(60, 0, hour), good(most(1000), hour, 9*hour), {n: 10, from: hour, to: 9 * hour, bad: true}, good(few(600), 9*hour, 19*hour)},
+			name: "ten bad while the schema refuses all", mend: 9 * hour, until: 23 * hour, late: 36 * time.Minute,
+			broken: from(hour, 9*hour, 100),
+			ended:  10, soonest: 70 * time.Minute, latest: 9 * hour,
+			arrivals: []arrival{
+				good(60, 0, hour), good(most(1000), hour, 9*hour),
+				{n: 10, from: hour, to: 9 * hour, bad: true},
+				good(few(600), 9*hour, 19*hour),
+			},
 		},
-		third("a build breaks a third for 8 h", 8*hour, 700), third("a build breaks a third for 50 min", 50*time.Minute, 0),
+		third("a build breaks a third for 8 h", 8*hour, 700),
+		third("a build breaks a third for 50 min", 50*time.Minute, 0),
 		third("a build breaks a third for 100 min", 100*time.Minute, 25),
 		{
-			name: "outage for 6 h amid ten bad ones", arrivals: []arrival{good(few(1440), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: day,
-			away: func(at time.Duration) bool { return at >= 90*time.Minute && at < 450*time.Minute }, mend: 450 * time.Minute,
+			name:     "outage for 6 h amid ten bad ones",
+			arrivals: []arrival{good(few(1440), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: day,
+			away: func(at time.Duration) bool {
+				return at >= 90*time.Minute && at < 450*time.Minute
+			}, mend: 450 * time.Minute,
 			ended: 10, soonest: 6 * hour, latest: 8 * hour,
 		},
 		{
-			name: "SQL away every other minute", arrivals: []arrival{good(600, 0, 10*hour), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 14 * hour,
+			name:     "SQL away every other minute",
+			arrivals: []arrival{good(600, 0, 10*hour), {n: 10, from: hour, to: 2 * hour, bad: true}}, until: 14 * hour,
 			away: func(at time.Duration) bool {
 				return at < 10*hour && int(at/time.Minute)%2 == 1 && at%(5*time.Minute) != 0
 			},
 			ended: 10, soonest: 70 * time.Minute, latest: 4 * hour,
 		},
 		{
-			name: "130 bad in an evening, one good one in the morning", until: 3 * day, ended: 108, soonest: 10 * hour, latest: 25 * hour,
-			arrivals: []arrival{good(60, 0, hour), {n: 130, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1)},
+			name: "130 bad in an evening, one good one in the morning", until: 3 * day, ended: 108,
+			soonest: 10 * hour, latest: 25 * hour,
+			arrivals: []arrival{
+				good(60, 0, hour), {n: 130, from: 2 * hour, to: 4 * hour, bad: true}, good(1, 14*hour, 14*hour+1),
+			},
 		},
 		{
 			name: "two builds, one refuses all", until: 30 * hour, late: 2 * hour, broken: bad, build: mixed(day),
-			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10, soonest: 70 * time.Minute, latest: 3 * hour,
+			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10,
+			soonest: 70 * time.Minute, latest: 3 * hour,
 		},
-		{ // seven tries in a row meet the bad build: of 960 documents that it refuses 960/2^7, 7 or 8, by chance a few more
+		// seven tries in a row meet the bad build: of 960 documents that it refuses 960/2^7, 7 or 8, by chance a few
+		// more
+		{
 			name: "two builds, one refuses a third", until: 30 * hour, late: 2 * hour, wrong: 12, build: mixed(day),
-			broken:   func(at time.Duration, build string, number int) bool { return bad(at, build, number) && number < 33 },
-			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10, soonest: 70 * time.Minute, latest: 3 * hour,
+			broken: func(at time.Duration, build string, number int) bool {
+				return bad(at, build, number) && number < 33
+			},
+			arrivals: []arrival{good(most(2880), 0, day), {n: 10, from: hour, to: 2 * hour, bad: true}}, ended: 10,
+			soonest: 70 * time.Minute, latest: 3 * hour,
 		},
 		{
-			name: "an operator retries all at once", until: 6 * day, retried: 3 * day, ended: most(2000), soonest: 69 * hour, latest: 6 * day,
+			name: "an operator retries all at once", until: 6 * day, retried: 3 * day, ended: most(2000),
+			soonest: 69 * hour, latest: 6 * day,
 			arrivals: []arrival{good(most(8640), 0, 6*day), {n: most(2000), from: hour, to: 3 * hour, bad: true}},
 		},
 		{
-			name: "99 of 100 refused for 8 h", mend: 9 * hour, until: 23 * hour, wrong: 700, late: 75 * time.Minute, broken: from(hour, 9*hour, 99),
+			name: "99 of 100 refused for 8 h", mend: 9 * hour, until: 23 * hour, wrong: 700, late: 75 * time.Minute,
+			broken:   from(hour, 9*hour, 99),
 			arrivals: []arrival{good(60, 0, hour), good(most(5000), hour, 9*hour), good(few(600), 9*hour, 19*hour)},
 		},
 		twice("two bad builds", 0, builds([]string{"v1", "bad", "v2", "bad2", "v3"}, hour, 9*hour, 10*hour, 18*hour)),
-		twice("the same bad build twice", 0, builds([]string{"v1", "bad", "v1", "bad", "v1"}, hour, 9*hour, 10*hour, 18*hour)),
+		twice("the same bad build twice", 0,
+			builds([]string{"v1", "bad", "v1", "bad", "v1"}, hour, 9*hour, 10*hour, 18*hour)),
 		twice("schema bad, well for an hour, bad", 10*hour, nil),
 		twice("schema bad, well for 12 min, bad", 9*hour+12*time.Minute, nil),
 		{
-			name: "schema bad every other half hour", mend: 13 * hour, until: 30 * hour, late: 36 * time.Minute, arrivals: []arrival{good(most(5_400), 0, 18*hour)},
+			name: "schema bad every other half hour", mend: 13 * hour, until: 30 * hour, late: 36 * time.Minute,
+			arrivals: []arrival{good(most(5_400), 0, 18*hour)},
 			broken: func(at time.Duration, _ string, _ int) bool {
 				return at >= hour && at < 13*hour && int(at/(30*time.Minute))%2 == 1
 			},
 		},
 		{
-			name: "all for 8 h, then a third for 8 h", mend: 17 * hour, until: 40 * hour, wrong: 800, late: 72 * time.Minute,
-			broken: either(from(hour, 9*hour, 100), from(9*hour, 17*hour, 33)), arrivals: []arrival{good(most(6_000), 0, 20*hour)},
+			name: "all for 8 h, then a third for 8 h", mend: 17 * hour, until: 40 * hour,
+			wrong: 800, late: 72 * time.Minute,
+			broken:   either(from(hour, 9*hour, 100), from(9*hour, 17*hour, 33)),
+			arrivals: []arrival{good(most(6_000), 0, 20*hour)},
 		},
 		{
-			name: "ten broken builds in a night", mend: 16 * hour, until: 30 * hour, late: 36 * time.Minute, broken: bad, arrivals: []arrival{good(most(3_000), 0, 20*hour)},
+			name: "ten broken builds in a night", mend: 16 * hour, until: 30 * hour, late: 36 * time.Minute,
+			broken: bad, arrivals: []arrival{good(most(3_000), 0, 20*hour)},
 			build: func(at time.Duration) string {
 				switch {
 				case at < hour:
@@ -233,29 +291,35 @@ func blames(most, few func(n int) int) []blamed {
 			},
 		},
 		{
-			name: "lines late, schema from 60 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute, broken: from(hour, 9*hour, 100),
+			name: "lines late, schema from 60 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute,
+			broken:   from(hour, 9*hour, 100),
 			arrivals: []arrival{good(few(720), 0, 12*hour), waiting(few(120), 0)},
 		},
 		{
-			name: "lines late, schema from 73 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute, broken: from(73*time.Minute, 9*hour, 100),
+			name: "lines late, schema from 73 min", mend: 9 * hour, until: 14 * hour, late: 36 * time.Minute,
+			broken:   from(73*time.Minute, 9*hour, 100),
 			arrivals: []arrival{good(few(720), 0, 12*hour), waiting(few(120), 0)},
 		},
 		{
-			name: "lines late one after the other, schema from 5 h", mend: 12 * hour, until: 20 * hour, late: 75 * time.Minute, broken: from(5*hour, 12*hour, 100),
+			name: "lines late one after the other, schema from 5 h", mend: 12 * hour, until: 20 * hour,
+			late: 75 * time.Minute, broken: from(5*hour, 12*hour, 100),
 			arrivals: spread,
 		},
 		{
-			name: "a good one an hour, schema for 8 h", mend: 13 * hour, until: 40 * hour, late: 36 * time.Minute, broken: from(5*hour, 13*hour, 100),
+			name: "a good one an hour, schema for 8 h", mend: 13 * hour, until: 40 * hour, late: 36 * time.Minute,
+			broken:   from(5*hour, 13*hour, 100),
 			arrivals: []arrival{good(30, 0, 30*hour)},
 		},
 		{
-			name: "a good one in 3 h, schema for 3 days", mend: 77 * hour, until: 190 * hour, wrong: 3, late: 36 * time.Minute, broken: from(5*hour, 77*hour, 100),
+			name: "a good one in 3 h, schema for 3 days", mend: 77 * hour, until: 190 * hour, wrong: 3,
+			late: 36 * time.Minute, broken: from(5*hour, 77*hour, 100),
 			arrivals: []arrival{good(60, 0, 180*hour)},
 		},
 	}
 }
 
-// Who is given up, and when, in each play of the simulation: with SQLWRITER_FAULTS as many documents as there, else a tenth of the large plays.
+// Who is given up, and when, in each play of the simulation: with SQLWRITER_FAULTS as many documents as there, else a
+// tenth of the large plays.
 func TestWhoIsGivenUp(t *testing.T) {
 	share := 10
 	few := func(n int) int { return n }
@@ -305,7 +369,8 @@ func (p blamed) play(t *testing.T) {
 		}
 		for _, it := range items {
 			d := ofLine[it.Main]
-			if !it.FailureMark && (d.bad || now() < d.lines || p.broken != nil && p.broken(now(), build(now()), d.number)) {
+			if !it.FailureMark &&
+				(d.bad || now() < d.lines || p.broken != nil && p.broken(now(), build(now()), d.number)) {
 				return fault.New(fault.Document, "test", "547", "refused")
 			}
 		}
@@ -319,7 +384,11 @@ func (p blamed) play(t *testing.T) {
 		if commits[name] == nil {
 			_, c := w.instance("a", name, sink, func(o *commit.Options) {
 				o.Draw = rng.Float64
-				o.Breaker = breaker.New(w.control, breaker.Options{Build: name, SysName: "web", Heartbeat: sink.Heartbeat, Now: o.Now, Draw: o.Draw, MaxPoisonPerHour: 100, Wait: wait})
+				o.Breaker = breaker.New(w.control,
+					breaker.Options{
+						Build: name, SysName: "web", Heartbeat: sink.Heartbeat, Now: o.Now, Draw: o.Draw,
+						MaxPoisonPerHour: 100, Wait: wait,
+					})
 			})
 			commits[name], timers[name] = c, commit.NewRecover(c, w.docs)
 		}
@@ -330,7 +399,8 @@ func (p blamed) play(t *testing.T) {
 	for _, a := range p.arrivals {
 		for i := range a.n {
 			at := a.from + (a.to-a.from)*time.Duration(i)/time.Duration(a.n)
-			docs = append(docs, &played{at: at, bad: a.bad, unreadable: a.unreadable, lines: a.lines, number: rng.IntN(100)})
+			docs = append(docs,
+				&played{at: at, bad: a.bad, unreadable: a.unreadable, lines: a.lines, number: rng.IntN(100)})
 		}
 	}
 	slices.SortStableFunc(docs, func(a, b *played) int { return int(a.at - b.at) })

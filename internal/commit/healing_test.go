@@ -15,7 +15,8 @@ import (
 
 func lost() error { return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout") }
 
-// A stale batch was written over committed content, and the repair loses every race. That is logged and counted as left.
+// A stale batch was written over committed content, and the repair loses every race. That is logged and counted as
+// left.
 func TestAHealingThatLosesARaceIsSaid(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.put(result(0, 1, "one", ""))
@@ -54,7 +55,8 @@ func TestAHealingOfferedAgainThatLosesARaceIsSaid(t *testing.T) {
 func TestContentThatIsPutAgainAfterAnotherIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "A", ""))
-	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := commit.NewCommit(w.docs, w.sink,
+		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 	w.faulty.onRecord = once(func() {
 		w.clock = w.clock.Add(time.Second)
 		_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 1, "B", "")), Received: w.clock})
@@ -75,7 +77,8 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 		w := newWorld(t, 1, 2)
 		batch := w.put(result(0, 1, "one", ""), result(1, 2, "good", ""))
 		docs := lagging{faulty: w.faulty, many: batch[1:], read: func() (json.RawMessage, error) { return nil, e }}
-		c := commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		c := commit.NewCommit(docs, w.faulty,
+			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 		w.clock = w.clock.Add(time.Hour)
 		_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 300})
 		if err != nil {

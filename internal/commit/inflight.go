@@ -14,8 +14,9 @@ import (
 type inflight struct {
 	// doc is the newest snapshot.
 	doc invoice.Snapshot
-	// heal says that SQL may have older content of the document than this snapshot, which is then written whatever its status.
-	// Two contents within one second of _ts have no order, so the older one may have been written last (docs/rules.md).
+	// heal says that SQL may have older content of the document than this snapshot, which is then written whatever its
+	// status. Two contents within one second of _ts have no order, so the older one may have been written last
+	// (docs/rules.md).
 	heal bool
 	// races counts how often the document changed before its outcome was recorded.
 	races int
@@ -25,7 +26,8 @@ type inflight struct {
 	result  result
 	done    bool
 
-	// step is what judge decided, and next the state to record. cause is the error that next records; nil for a verdict.
+	// step is what judge decided, and next the state to record. cause is the error that next records; nil for a
+	// verdict.
 	step  step
 	next  invoice.State
 	cause error
@@ -49,8 +51,8 @@ const (
 	changed
 )
 
-// result is the answer of the sink for one document, or its error. An error of document scope is the document's own; any
-// other error puts the document off.
+// result is the answer of the sink for one document, or its error. An error of document scope is the document's own;
+// any other error puts the document off.
 type result struct {
 	outcome Outcome
 	err     error

@@ -17,8 +17,8 @@ type judge struct {
 	tally       *tally
 }
 
-// judge gives each document with a result its step. It counts those whose state stays. The error is of dependency scope;
-// the other documents are judged all the same.
+// judge gives each document with a result its step. It counts those whose state stays. The error is of dependency
+// scope; the other documents are judged all the same.
 func (j judge) judge(ctx context.Context, works []inflight) error {
 	return each(works, 1, func(w *inflight) bool { return w.done && w.step == undecided }, func(w *inflight) error {
 		defer guard(j.tally, w)
@@ -37,7 +37,8 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 		j.tally.countLeftAlone(cur, string(v), res.outcome.whyLeftAlone())
 		return nil
 	}
-	if cur.State.Status == invoice.Committed && j.delivery.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
+	if cur.State.Status == invoice.Committed && j.delivery.takesOver(invoice.Committed) &&
+		(res.failed() || sameContent(w.written, cur)) {
 		j.rewritten(cur, res)
 		return nil
 	}
@@ -63,9 +64,9 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 	return nil
 }
 
-// rewritten counts a committed document that a run wrote again or failed to. Nothing is recorded. A success keeps the state
-// true. A failure does not say what SQL has: a line may have the content already, and then a retry or a poison message of it
-// would be wrong. What SQL lacks is a finding of the next comparison.
+// rewritten counts a committed document that a run wrote again or failed to. Nothing is recorded. A success keeps the
+// state true. A failure does not say what SQL has: a line may have the content already, and then a retry or a poison
+// message of it would be wrong. What SQL lacks is a finding of the next comparison.
 func (j judge) rewritten(cur invoice.Snapshot, res result) {
 	switch {
 	case !res.failed():
@@ -81,8 +82,8 @@ func (j judge) rewritten(cur invoice.Snapshot, res result) {
 	j.tally.log.Write(events.RewriteFailed, events.Fields{Document: cur.ID}.Of(res.err))
 }
 
-// final reports whether a committed document of a run has failed. Nobody else tries it again, so a lost race never is, and a
-// request that fails like an outage only after many offers of the batch, because a run must end.
+// final reports whether a committed document of a run has failed. Nobody else tries it again, so a lost race never is,
+// and a request that fails like an outage only after many offers of the batch, because a run must end.
 func (j judge) final(err error) bool {
 	switch {
 	case isOwn(err), fault.CodeOf(err) == codeWentBack:
@@ -93,8 +94,8 @@ func (j judge) final(err error) bool {
 	return j.delivery.RetryCount > escapeRetries
 }
 
-// ends reports whether an own failure is the document's last: its retries are spent, and the document is proven to be the cause, or
-// has failed for a day and may end without proof.
+// ends reports whether an own failure is the document's last: its retries are spent, and the document is proven to be
+// the cause, or has failed for a day and may end without proof.
 func (j judge) ends(ctx context.Context, w *inflight) bool {
 	s := j.transitions.begin(w.doc.State)
 	if !usedUp(s, w.cause) {
@@ -108,8 +109,8 @@ func (j judge) ends(ctx context.Context, w *inflight) bool {
 	return known && j.now().Sub(first) >= EndsAlone && j.breaker.MayEndUnproven(ctx)
 }
 
-// next is the state to record for a result, and whether it may replace the current one. A verdict on the document's current
-// content may always replace it. Any other result only replaces the state of an eligible document.
+// next is the state to record for a result, and whether it may replace the current one. A verdict on the document's
+// current content may always replace it. Any other result only replaces the state of an eligible document.
 func (j judge) next(w *inflight) (invoice.State, bool) {
 	was := w.doc.State
 	if !w.doc.HasTime && was.Version == 0 {

@@ -51,7 +51,9 @@ func TestAfterA412AVerdictOnTheSameContentIsRecordedOverFailed(t *testing.T) {
 	doc := result(1, 1, "ACME", "")
 	batch := w.put(doc)
 	w.faulty.onRecord = once(func() {
-		w.put(result(1, 1, "ACME", `{"status":"failed","retry_count":5,"error":"x","failed_at":"2025-12-17 11:45:00.000000-06:00"}`))
+		w.put(
+			result(1, 1, "ACME",
+				`{"status":"failed","retry_count":5,"error":"x","failed_at":"2025-12-17 11:45:00.000000-06:00"}`))
 	})
 	w.run(batch...)
 	s := w.state(idOf(t, doc))
@@ -76,7 +78,8 @@ func TestAfterA412AFailureChangesOnlyAStatusThatIsOurs(t *testing.T) {
 	for _, state := range []string{
 		`{"status":"committed","retry_count":0}`,
 		`{"status":"failed","retry_count":5}`,
-		`{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`, // another instance counted the same failure
+		// another instance counted the same failure
+		`{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`,
 		`{"status":"on_hold"}`,
 	} {
 		w := newWorld(t)
@@ -119,7 +122,9 @@ func TestAfterA412ContentThatCannotBeWrittenIsJudgedAsItIsNow(t *testing.T) {
 	doc := result(1, 1, "GOOD", "")
 	batch := w.put(doc)
 	w.faulty.onRecord = once(func() {
-		w.put(strings.Replace(result(1, 1, "BAD", ""), `"part_number":"425"`, `"part_number":"425","unspsc_confidence":1.2`, 1))
+		w.put(
+			strings.Replace(result(1, 1, "BAD", ""), `"part_number":"425"`,
+				`"part_number":"425","unspsc_confidence":1.2`, 1))
 	})
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(batch...).Outcomes)
 	require.Equal(t, "GOOD", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "nothing of the bad content was written")
@@ -157,9 +162,13 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 		logged  string
 		records int
 	}{
-		"gone is done":               {func(int) error { return gone }, map[string]int{"gone": 1}, "", 1},
-		"anything else is left":      {func(int) error { return other }, map[string]int{"left": 1}, "left to the recovery timer", 1},
-		"too large even when short":  {func(int) error { return tooLarge }, map[string]int{"left": 1}, "MANUAL REVIEW", 2},
+		"gone is done": {func(int) error { return gone }, map[string]int{"gone": 1}, "", 1},
+		"anything else is left": {func(int) error {
+			return other
+		}, map[string]int{"left": 1}, "left to the recovery timer", 1},
+		"too large even when short": {func(int) error {
+			return tooLarge
+		}, map[string]int{"left": 1}, "MANUAL REVIEW", 2},
 		"too large, short form fits": {onlyFirst(tooLarge), map[string]int{"applied": 1}, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 
 // deeply gives a document 64 levels or more, in a member that the product does not read.
 func deeply(doc string) string {
-	return strings.Replace(doc, `"sql_writer"`, `"notes":`+strings.Repeat("[", 63)+strings.Repeat("]", 63)+`,"sql_writer"`, 1)
+	return strings.Replace(doc, `"sql_writer"`,
+		`"notes":`+strings.Repeat("[", 63)+strings.Repeat("]", 63)+`,"sql_writer"`, 1)
 }
 
 // timer is the recovery timer of one process.
@@ -48,7 +49,8 @@ func (t *timer) tick() commit.RecoveredDocuments {
 
 func (w *world) missed() breaker.Missed { return w.breaker.View(w.t.Context()).Control.Missed }
 
-// What the timer is the first to write was missed. It is told after three ticks in a row (ADR 0022), a document too deep at once.
+// What the timer is the first to write was missed. It is told after three ticks in a row (ADR 0022), a document too
+// deep at once.
 func TestWhatTheTimerWritesFirstIsMissed(t *testing.T) {
 	doc := result(1, 1, "ACME", "")
 	for name, c := range map[string]struct {
@@ -93,13 +95,15 @@ func TestTheDocumentAtWhichTheFeedStopsIsNamed(t *testing.T) {
 	w.clock = w.clock.Add(time.Second)
 	require.Equal(t, 2, timer.tick().Missed)
 	require.Equal(t, breaker.Missed{
-		Documents: 2, Ticks: 1, Oldest: time.Unix(put, 0).UTC(), At: w.clock, Sample: idOf(t, deep), Code: invoice.CodeTooDeep,
+		Documents: 2, Ticks: 1, Oldest: time.Unix(put, 0).UTC(), At: w.clock, Sample: idOf(t, deep),
+		Code: invoice.CodeTooDeep,
 	}, w.missed())
 	require.Equal(t, "committed", w.status(idOf(t, deep)), "it is no failure")
 	require.Contains(t, w.log.String(), `"document":"`+idOf(t, deep)+`","kind":"document","code":"document.too_deep"`)
 
 	require.Equal(t, 1, timer.tick().Missed)
-	require.Equal(t, []any{1, idOf(t, deep)}, []any{w.missed().Documents, w.missed().Sample}, "it is why the third waited, too")
+	require.Equal(t, []any{1, idOf(t, deep)}, []any{w.missed().Documents, w.missed().Sample},
+		"it is why the third waited, too")
 	timer.tick()
 	require.Equal(t, 1, w.missed().Documents, "as long as it is too deep, the feed stands still")
 	w.faulty.onRead = func(int) error { return down("cosmos: read") }

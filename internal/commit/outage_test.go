@@ -26,8 +26,8 @@ func (w *world) many(from int64, n int, state string) (ids []string) {
 	return ids
 }
 
-// A document that breaks its connection is not an outage: its neighbours are written at once, and it is put off without a
-// count. The third time it is its own failure.
+// A document that breaks its connection is not an outage: its neighbours are written at once, and it is put off without
+// a count. The third time it is its own failure.
 func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 20, "")
@@ -39,7 +39,8 @@ func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 	for n, wait := range []time.Duration{132 * time.Second, 264 * time.Second} {
 		s := w.state(bad)
-		require.Equal(t, []any{0.0, "infrastructure", float64(w.clock.Add(wait).Unix())}, []any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
+		require.Equal(t, []any{0.0, "infrastructure", float64(w.clock.Add(wait).Unix())},
+			[]any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
 		require.Len(t, s["attempts"], n+1)
 		w.clock = w.clock.Add(wait)
 		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(bad).Outcomes)
@@ -94,7 +95,10 @@ func TestBadDocumentsStopNoGoodOne(t *testing.T) {
 	w := newWorld(t)
 	bad := w.many(1, 100, "")
 	good := w.many(500, 3, "")
-	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...)})
+	w.use(
+		sinkHook{
+			w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...),
+		})
 	require.Equal(t, map[string]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
 	require.False(t, w.opened())
 	require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`)
@@ -115,16 +119,21 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	} {
 		w := newWorld(t)
 		ids := w.many(1, 100, c.state)
-		w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
-		report, err := w.batch(commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
+		w.use(
+			sinkHook{
+				w.faulty,
+				failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...),
+			})
+		report, err := w.batch(
+			commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
 		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)
 	}
 }
 
-// Promise G6: a schema that refuses everything for a working day makes no poison message, although each document spends its
-// retries. One document that is written makes all the others due.
+// Promise G6: a schema that refuses everything for a working day makes no poison message, although each document spends
+// its retries. One document that is written makes all the others due.
 func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	w := newWorld(t)
 	w.othersApply()
@@ -140,7 +149,8 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, id := range ids {
-		require.Equal(t, []any{"retry_scheduled", 5.0, true}, []any{w.status(id), w.state(id)["retry_count"], w.state(id)["postponed"]})
+		require.Equal(t, []any{"retry_scheduled", 5.0, true},
+			[]any{w.status(id), w.state(id)["retry_count"], w.state(id)["postponed"]})
 	}
 	sink.on = false
 	w.othersApply()
@@ -170,13 +180,15 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			before := w.snapshots(ids...)
 			results := map[string]string{}
 			batch := commit.Delivery{
-				Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: c.rewrite,
+				Documents: before, Received: w.clock, Purpose: commit.ForRun,
+				TakeOver: []invoice.Status{invoice.Committed}, Rewrite: c.rewrite,
 				OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
 			}
 			w.use(sinkHook{w.faulty, failFor(c.cause, ids[0])})
 			_, err := w.commit.Run(t.Context(), batch)
 			require.Equal(t, c.kind, fault.KindOf(err))
-			require.Equal(t, map[string]string{ids[1]: c.written, ids[2]: c.written}, results, "those that wait get no result")
+			require.Equal(t, map[string]string{ids[1]: c.written, ids[2]: c.written}, results,
+				"those that wait get no result")
 			require.Equal(t, before, w.snapshots(ids...))
 
 			w.use(w.faulty)
@@ -195,7 +207,8 @@ func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 4, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
 	for n := range 12 {
 		s := w.state(ids[2])
-		require.Equal(t, []any{0.0, "contention", float64(w.clock.Unix() + 132)}, []any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
+		require.Equal(t, []any{0.0, "contention", float64(w.clock.Unix() + 132)},
+			[]any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
 		require.Len(t, s["attempts"], min(n+1, invoice.MaxAttempts))
 		w.othersApply()
 		w.clock = w.clock.Add(72 * time.Second)
@@ -215,7 +228,8 @@ func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
 	}
 	offer := func(retry int) (waiting int) {
 		for n, c := range commits {
-			report, _ := c.Run(t.Context(), commit.Delivery{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
+			report, _ := c.Run(t.Context(),
+				commit.Delivery{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
 			waiting += report.Outcomes["waiting"]
 		}
 		return waiting
@@ -227,7 +241,8 @@ func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
 		require.Equal(t, 495, offer(retry))
 		w.clock = w.clock.Add(10 * time.Second)
 	}
-	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25, "one request a minute after those that opened the breaker")
+	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25,
+		"one request a minute after those that opened the breaker")
 	require.Equal(t, before, w.snapshots(ids...))
 	w.away(false)
 	begin = w.clock

@@ -33,7 +33,8 @@ func CheckRequest(items []Item, mode Mode) error {
 	for _, it := range items {
 		if !it.FailureMark && len(it.Values) != columns {
 			return fault.New(fault.Internal, opSink, fault.CodeBug,
-				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID, columns, len(it.Values))
+				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID,
+				columns, len(it.Values))
 		}
 		clear(lines)
 		for position := range it.Rows() {
@@ -72,7 +73,10 @@ type OutcomeBuilder struct {
 
 // NewOutcomeBuilder makes an OutcomeBuilder without verdicts.
 func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
-	b := &OutcomeBuilder{items: items, outcomes: make([]Outcome, len(items)), newest: make([]invoice.Version, len(items)), wins: map[int64]int{}}
+	b := &OutcomeBuilder{
+		items: items, outcomes: make([]Outcome, len(items)),
+		newest: make([]invoice.Version, len(items)), wins: map[int64]int{},
+	}
 	for i, it := range items {
 		b.outcomes[i].Rows = make([]RowOutcome, 0, it.Rows())
 	}
@@ -125,8 +129,8 @@ func (b *OutcomeBuilder) Outcomes() ([]Outcome, error) {
 	return b.outcomes, nil
 }
 
-// Present sets the values of a preview. Those of before are of the lines now, aligned with invoice.Columns(); a line without
-// a detail row is absent. stored is what the user's columns make of a row's values; nil changes nothing.
+// Present sets the values of a preview. Those of before are of the lines now, aligned with invoice.Columns(); a line
+// without a detail row is absent. stored is what the user's columns make of a row's values; nil changes nothing.
 func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value, stored func(row []invoice.Value) []invoice.Value) {
 	if stored == nil {
 		stored = func(row []invoice.Value) []invoice.Value { return row }
@@ -155,7 +159,8 @@ func (i Item) leaves(line int64, before []invoice.Value, stored func([]invoice.V
 	return stored(invoice.RowValues(i.Values, i.Main, line))
 }
 
-// draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines are.
+// draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines
+// are.
 func draw(it Item, rows []RowOutcome) Verdict {
 	n := map[Verdict]int{}
 	for _, r := range rows {

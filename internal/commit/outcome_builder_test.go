@@ -32,13 +32,17 @@ func TestCheckRequest(t *testing.T) {
 		mode  commit.Mode
 		code  string
 	}{
-		"content and a mark":              {[]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 2, 1)}, commit.Preview, ""},
-		"nothing":                         {nil, commit.Rewrite, ""},
-		"no mode":                         {[]commit.Item{itemWith("a", false, 1)}, "", fault.CodeBug},
-		"a value short":                   {[]commit.Item{itemWith("a", false, 1), few}, commit.Write, fault.CodeBug},
-		"the main line a duplicate too":   {[]commit.Item{itemWith("a", false, 1, 2, 1)}, commit.Write, fault.CodeBug},
-		"a duplicate twice, of a mark":    {[]commit.Item{itemWith("a", true, 1, 2, 2)}, commit.Write, fault.CodeBug},
-		"one line in two items, not once": {[]commit.Item{itemWith("a", false, 1), itemWith("b", false, 1)}, commit.Write, ""},
+		"content and a mark": {
+			[]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 2, 1)}, commit.Preview, "",
+		},
+		"nothing":                       {nil, commit.Rewrite, ""},
+		"no mode":                       {[]commit.Item{itemWith("a", false, 1)}, "", fault.CodeBug},
+		"a value short":                 {[]commit.Item{itemWith("a", false, 1), few}, commit.Write, fault.CodeBug},
+		"the main line a duplicate too": {[]commit.Item{itemWith("a", false, 1, 2, 1)}, commit.Write, fault.CodeBug},
+		"a duplicate twice, of a mark":  {[]commit.Item{itemWith("a", true, 1, 2, 2)}, commit.Write, fault.CodeBug},
+		"one line in two items, not once": {
+			[]commit.Item{itemWith("a", false, 1), itemWith("b", false, 1)}, commit.Write, "",
+		},
 	} {
 		err := commit.CheckRequest(c.items, c.mode)
 		if c.code == "" {
@@ -88,7 +92,11 @@ func TestTallyNamesTheNewestHolder(t *testing.T) {
 		by string
 		us int64
 	}{{"older", 5}, {"newest", 9}, {"newer", 7}} {
-		builder.Add(commit.LineVerdict{Position: position, Verdict: commit.Superseded, By: holder.by, Version: invoice.Version{US: holder.us, Key: "k"}})
+		builder.Add(
+			commit.LineVerdict{
+				Position: position, Verdict: commit.Superseded, By: holder.by,
+				Version: invoice.Version{US: holder.us, Key: "k"},
+			})
 	}
 	out, err := builder.Outcomes()
 	require.NoError(t, err)
@@ -125,7 +133,8 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	builder.Present(before, nil)
 	require.Equal(t, before[1], out[0].Rows[0].Before)
 	require.Equal(t, invoice.RowValues(content.Values, 1, 1), out[0].Rows[0].After)
-	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After, "the line's newest content is the other item's")
+	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After,
+		"the line's newest content is the other item's")
 	require.Equal(t, invoice.RowValues(older.Values, 2, 2), out[2].Rows[0].Want)
 	require.Equal(t, before[4], out[2].Rows[1].After)
 	require.Equal(t, out[1].Rows[0].After, out[1].Rows[0].Want)
@@ -138,7 +147,8 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// A char column has blanks at the end, and some times have fewer digits: what is written and what is read then are equal.
+// A char column has blanks at the end, and some times have fewer digits: what is written and what is read then are
+// equal.
 func TestAPreviewHasValuesAsTheColumnsKeepThem(t *testing.T) {
 	a := itemWith("a", false, 1)
 	builder := commit.NewOutcomeBuilder([]commit.Item{a})

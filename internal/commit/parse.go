@@ -15,8 +15,9 @@ type parser struct {
 	tally *tally
 }
 
-// parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot be
-// recorded: its place is logged and it is skipped. A document that occurs twice is taken once, with its newest snapshot.
+// parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot
+// be recorded: its place is logged and it is skipped. A document that occurs twice is taken once, with its newest
+// snapshot.
 func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, oldest int64) {
 	docs = make([]invoice.Snapshot, 0, len(raws))
 	at := make(map[string]int, len(raws))

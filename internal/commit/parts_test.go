@@ -26,7 +26,8 @@ type server struct {
 	// bad documents are refused. locked ones lose their race after lockTimeout. breaking ones break their connection.
 	bad, locked, breaking map[string]bool
 
-	// throttles, if set, says which requests are throttled. began, if set, is called with the number of requests under way.
+	// throttles, if set, says which requests are throttled. began, if set, is called with the number of requests under
+	// way.
 	throttles func(items []Item) bool
 	began     func(busy int)
 
@@ -40,7 +41,10 @@ type server struct {
 }
 
 func newServer(connections int) *server {
-	return &server{connections: make(chan struct{}, connections), lines: map[int64]bool{}, bad: map[string]bool{}, locked: map[string]bool{}, breaking: map[string]bool{}}
+	return &server{
+		connections: make(chan struct{}, connections), lines: map[int64]bool{}, bad: map[string]bool{},
+		locked: map[string]bool{}, breaking: map[string]bool{},
+	}
 }
 
 func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]Outcome, error) {
@@ -160,8 +164,8 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// One bad document among a hundred, wherever it stands: with four connections the batch takes less than 2.5 times as long as a clean
-// one. With one connection it takes as long as the requests one after the other.
+// One bad document among a hundred, wherever it stands: with four connections the batch takes less than 2.5 times as
+// long as a clean one. With one connection it takes as long as the requests one after the other.
 func TestOneBadDocumentInAHundredTakesTwiceACleanBatch(t *testing.T) {
 	for _, c := range []struct {
 		partsAtOnce int
@@ -188,11 +192,13 @@ func TestOneBadDocumentInAHundredTakesTwiceACleanBatch(t *testing.T) {
 	}
 }
 
-// Promise G6 with four connections. Documents that share a line are never under way at once: one would lose the race for it.
+// Promise G6 with four connections. Documents that share a line are never under way at once: one would lose the race
+// for it.
 func TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		items := numbered(rapid.IntRange(1, 100).Draw(rt, "n"))
-		share, lines := rapid.SampledFrom([]int{2, 10, 30}).Draw(rt, "one in"), rapid.SampledFrom([]int{5, 40, 1000}).Draw(rt, "lines")
+		share, lines := rapid.SampledFrom([]int{2, 10, 30}).Draw(rt, "one in"),
+			rapid.SampledFrom([]int{5, 40, 1000}).Draw(rt, "lines")
 		s := newServer(10)
 		for i := range items {
 			items[i].Main = int64(rapid.IntRange(1, lines).Draw(rt, "line"))
@@ -211,8 +217,8 @@ func TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse(t *testing.T) {
 	})
 }
 
-// 99 of 100 documents are locked, in three batches at once. Dividing ends after two minutes. A good batch beside them finds a
-// connection as fast as ever.
+// 99 of 100 documents are locked, in three batches at once. Dividing ends after two minutes. A good batch beside them
+// finds a connection as fast as ever.
 func TestLockedPartsLeaveConnectionsToOthers(t *testing.T) {
 	judged := map[int]int{}
 	for _, partsAtOnce := range []int{1, 4} {
@@ -267,7 +273,8 @@ func TestTheFirstAnswerOfADependencyStopsAllParts(t *testing.T) {
 		begin := time.Now()
 		_, done, err := w.apply(t.Context(), items)
 		require.Equal(t, fault.Throttled, fault.KindOf(err))
-		require.Less(t, time.Since(begin), 2*lockTimeout+time.Second, "the request and a part of it were refused after five seconds each")
+		require.Less(t, time.Since(begin), 2*lockTimeout+time.Second,
+			"the request and a part of it were refused after five seconds each")
 		require.Equal(t, []int{2, 0}, []int{s.cancelled, s.busy})
 		require.Equal(t, 1+4+4, s.requests)
 		for i := range items {
@@ -282,8 +289,9 @@ func TestPartsWaitForEachOtherUnlessTheBreakerIsClosed(t *testing.T) {
 		state breaker.State
 		most  int
 	}{
-		"half-open":        {breaker.State{Name: breaker.HalfOpen, Limit: 5}, 4},
-		"after throttling": {breaker.State{SerialUntil: time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC)}, 1}, // a bubble begins with this year
+		"half-open": {breaker.State{Name: breaker.HalfOpen, Limit: 5}, 4},
+		// a bubble begins with this year
+		"after throttling": {breaker.State{SerialUntil: time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC)}, 1},
 		"closed":           {breaker.State{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +330,8 @@ func TestPartsOfARequestThatBrokeItsConnectionWaitForEachOther(t *testing.T) {
 	})
 }
 
-// Where all are bad, four parts are under way before the first says so: seven requests more for a hundred, in a third of the time.
+// Where all are bad, four parts are under way before the first says so: seven requests more for a hundred, in a third
+// of the time.
 func TestPartsAtOnceWhereAllAreBad(t *testing.T) {
 	for partsAtOnce, want := range map[int]int{1: 105, 4: 112} {
 		inBubble(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ func (p patcher) patch(ctx context.Context, d invoice.Snapshot, s invoice.State)
 	return etag, s, err
 }
 
-// refused handles a state that could not be recorded (docs/requirements.md R19), and gives the step that follows. The error
-// is of dependency scope.
+// refused handles a state that could not be recorded (docs/requirements.md R19), and gives the step that follows. The
+// error is of dependency scope.
 func (p patcher) refused(d invoice.Snapshot, s invoice.State, err error) (step, error) {
 	switch {
 	case fault.Has(err, fault.Changed):
@@ -36,15 +36,16 @@ func (p patcher) refused(d invoice.Snapshot, s invoice.State, err error) (step, 
 		p.tally.count(d.ID, "gone", "")
 	case fault.Has(err, fault.TooLarge):
 		p.tally.add(resultOf(d, "left", err))
-		p.tally.log.Write(events.DocumentTooLarge, events.Fields{Document: d.ID, Status: string(s.Status), Outcome: s.Outcome}.Of(err))
+		p.tally.log.Write(events.DocumentTooLarge,
+			events.Fields{Document: d.ID, Status: string(s.Status), Outcome: s.Outcome}.Of(err))
 	default:
 		p.tally.leave(d, err)
 	}
 	return finished, nil
 }
 
-// version records the version of a document whose id has no time. A later snapshot has another _ts and would otherwise get
-// another version.
+// version records the version of a document whose id has no time. A later snapshot has another _ts and would otherwise
+// get another version.
 func (p patcher) version(ctx context.Context, w *inflight, t transitions) error {
 	next := t.withVersion(w.doc.State, w.doc.Version.US)
 	etag, recorded, err := p.patch(ctx, w.doc, next)

@@ -17,8 +17,8 @@ import (
 // maxEscapedID bounds an escaped id in an evidence name. A longer one is cut and ends with the document's key.
 const maxEscapedID = 600
 
-// poisoner is the seventh stage: it ends documents whose retries are spent, in the order of promise G7: evidence, failure
-// mark on their lines, status. Each step may be repeated: evidence is stored once, and the mark is idempotent.
+// poisoner is the seventh stage: it ends documents whose retries are spent, in the order of promise G7: evidence,
+// failure mark on their lines, status. Each step may be repeated: evidence is stored once, and the mark is idempotent.
 type poisoner struct {
 	requester   *requester
 	docs        Documents
@@ -37,8 +37,8 @@ type poisoner struct {
 	tally        *tally
 }
 
-// poison stores the evidence and marks the lines of documents whose retries are spent, and gives them the state to record.
-// The error is of dependency scope; the next try then repeats all steps.
+// poison stores the evidence and marks the lines of documents whose retries are spent, and gives them the state to
+// record. The error is of dependency scope; the next try then repeats all steps.
 func (p *poisoner) poison(ctx context.Context, works []inflight) error {
 	return each(works, p.parallel, func(w *inflight) bool { return w.step == spent }, func(w *inflight) error {
 		defer guard(p.tally, w)
@@ -95,8 +95,8 @@ func (p *poisoner) enough(w *inflight) {
 	w.step, w.next = recordable, p.transitions.stateWaiting(w.doc.State, w.cause, maxBackoff)
 }
 
-// wait puts a document off that would become a poison message, and logs the reason. It counts no failure. An hour is not cut short by
-// what others write: the reason is none of theirs.
+// wait puts a document off that would become a poison message, and logs the reason. It counts no failure. An hour is
+// not cut short by what others write: the reason is none of theirs.
 func (p *poisoner) wait(w *inflight, d time.Duration, why string) {
 	f := events.Fields{Document: w.doc.ID}.Of(w.cause)
 	f.Reason = why
@@ -171,19 +171,22 @@ func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 	return evidence{
 		folder: EvidenceFolder(cur.Document, s.ReprocessCount),
 		error: PoisonError{
-			DocumentID: cur.ID, RunID: p.runID, InvocationID: p.invocationID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
-			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
+			DocumentID: cur.ID, RunID: p.runID, InvocationID: p.invocationID, FailedAt: s.FailedAt,
+			RetryCount: s.RetryCount,
+			Kind:       s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
 		},
 		metadata: PoisonMetadata{
 			Container: p.container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
-			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash, HashVersion: invoice.HashVersion,
+			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash,
+			HashVersion:    invoice.HashVersion,
 			ReprocessCount: s.ReprocessCount, Main: cur.Main, Duplicates: append([]int64{}, cur.Duplicates...),
 			AppVersion: p.appVersion,
 		},
 	}
 }
 
-// EvidenceFolder is the folder of a document's evidence. It is the same for the same content and the same number of resets.
+// EvidenceFolder is the folder of a document's evidence. It is the same for the same content and the same number of
+// resets.
 func EvidenceFolder(d invoice.Document, reprocessCount int) string {
 	main := unknownMain
 	if d.Main > 0 {
@@ -192,8 +195,8 @@ func EvidenceFolder(d invoice.Document, reprocessCount int) string {
 	return fmt.Sprintf(EvidenceRoot+"/%s/%s/%d-%s", main, escapeID(d), reprocessCount, d.Hash)
 }
 
-// escapeID makes a file name of an id: letters, digits and -_.~ stay, every other byte becomes %XX. An id that is too long
-// ends with the document's key, so that no two share a name.
+// escapeID makes a file name of an id: letters, digits and -_.~ stay, every other byte becomes %XX. An id that is too
+// long ends with the document's key, so that no two share a name.
 func escapeID(d invoice.Document) string {
 	const plain = "-_.~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	var b strings.Builder
@@ -211,8 +214,8 @@ func escapeID(d invoice.Document) string {
 	return b.String()
 }
 
-// keep stores the evidence. metadata.json comes last, so its presence proves that the evidence is complete. After a failure
-// the store is not called again for the batch.
+// keep stores the evidence. metadata.json comes last, so its presence proves that the evidence is complete. After a
+// failure the store is not called again for the batch.
 func (p *poisoner) keep(ctx context.Context, e evidence, raw json.RawMessage) error {
 	const op = "commit: evidence"
 	if p.evidenceDown.Load() {
@@ -241,13 +244,14 @@ func (p *poisoner) keep(ctx context.Context, e evidence, raw json.RawMessage) er
 // MarkOf makes the failure mark of a document's lines.
 func MarkOf(d invoice.Document) Item {
 	return Item{
-		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash, HashVersion: invoice.HashVersion, FailureMark: true,
+		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash,
+		HashVersion: invoice.HashVersion, FailureMark: true,
 		Main: d.Main, Duplicates: d.Duplicates,
 	}
 }
 
-// mark writes AI-ERROR to the lines of a document whose evidence is stored, and gives it the state failed. When the lines
-// have the document's content or newer content, it gets that outcome instead.
+// mark writes AI-ERROR to the lines of a document whose evidence is stored, and gives it the state failed. When the
+// lines have the document's content or newer content, it gets that outcome instead.
 func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 	cur, cause := w.doc, w.cause
 	finalError := cur.Unmarkable(p.now())
@@ -269,7 +273,8 @@ func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 			p.wait(w, aloneBackoff, "its mark lost every race: "+fault.CodeOf(err))
 			return nil
 		case err != nil:
-			finalError = fmt.Sprintf("MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s", lines(cur), sentence(err))
+			finalError = fmt.Sprintf("MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s",
+				lines(cur), sentence(err))
 		default:
 			if out := outcomes[0]; out.Verdict == Unchanged || out.Verdict == Superseded {
 				p.notPoison(w, result{outcome: out})

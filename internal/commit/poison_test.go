@@ -17,13 +17,15 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// spent is the state of a document whose retries are spent, an hour ago, and that is due. othersApply proves that failure.
+// spent is the state of a document whose retries are spent, an hour ago, and that is due. othersApply proves that
+// failure.
 func spent() string { return spentFor(2*time.Hour, time.Hour) }
 
 // spentFor is spent of a document that failed first and last so long ago.
 func spentFor(first, last time.Duration) string {
 	at := func(ago time.Duration) string { return invoice.Stamp(start().Add(-ago), time.UTC) }
-	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":%d,"note":"keep me","last_error_kind":"document",
+	return fmt.Sprintf(
+		`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":%d,"note":"keep me","last_error_kind":"document",
 		"last_error_at":%q,"first_failed_at":%q,"attempts":[{"at":%q,"kind":"document","error":"first"}]}`, start().Unix()-1, at(last), at(first), at(first))
 }
 
@@ -41,8 +43,8 @@ func (w *world) evidenceFile(ending string) map[string]any {
 	return nil
 }
 
-// The fourth example of the requirements: the retries fail, then evidence, mark and status follow. Only what is written after the sixth
-// failure proves it, so there is one more try (docs/rules.md).
+// The fourth example of the requirements: the retries fail, then evidence, mark and status follow. Only what is written
+// after the sixth failure proves it, so there is one more try (docs/rules.md).
 func TestSeedExample4PoisonMessage(t *testing.T) {
 	w := newWorld(t, 1421549, 1421550)
 	doc := result(30, 1421549, tooLong(), "", 1421550)
@@ -71,7 +73,8 @@ func TestSeedExample4PoisonMessage(t *testing.T) {
 		return nil
 	}})
 	w.faulty.onRecord = func(int) error {
-		require.Equal(t, "AI-ERROR", w.value(1421549, invoice.Detail, "IVCE_LNE_STAT"), "the mark comes before the status")
+		require.Equal(t, "AI-ERROR", w.value(1421549, invoice.Detail, "IVCE_LNE_STAT"),
+			"the mark comes before the status")
 		order = append(order, "status")
 		return nil
 	}
@@ -121,13 +124,22 @@ func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 
 	e := w.evidenceFile("error.json")
 	require.Equal(t, []any{id, "run-7", "2025-12-18 10:01:00.000000-06:00", 5.0, "document", "validation.too_long"},
-		[]any{e["document_id"], e["run_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
+		[]any{
+			e["document_id"], e["run_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"],
+		})
 	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
 	require.Len(t, e["attempts"], 2)
 	m := w.evidenceFile("metadata.json")
-	require.Equal(t, []any{"AI_PROCESS_LOGS", id, etag, "web", 1.0, []any{2.0}, d.Hash, 0.0, "v1", float64(d.Version.US), d.Version.Key},
+	require.Equal(t,
 		[]any{
-			m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"], m["duplicate_detail_ids"], m["content_hash"],
+			"AI_PROCESS_LOGS", id, etag, "web", 1.0,
+			[]any{2.0},
+			d.Hash, 0.0, "v1",
+			float64(d.Version.US), d.Version.Key,
+		},
+		[]any{
+			m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"],
+			m["duplicate_detail_ids"], m["content_hash"],
 			m["reprocess_count"], m["app_version"], m["version_us"], m["document_key"],
 		})
 	require.Equal(t, "keep me", w.state(id)["note"])
@@ -204,7 +216,8 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	w.othersApply()
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
-	require.Equal(t, []any{5.0, true, float64(w.clock.Unix() + 132), "document"}, []any{s["retry_count"], s["postponed"], s["retry_after"], s["last_error_kind"]})
+	require.Equal(t, []any{5.0, true, float64(w.clock.Unix() + 132), "document"},
+		[]any{s["retry_count"], s["postponed"], s["retry_after"], s["last_error_kind"]})
 	require.False(t, w.opened())
 }
 
@@ -228,7 +241,8 @@ func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 		docs = append(docs, result(n, int64(n+1), tooLong(), spent()))
 		w.sink.AddLines(int64(n + 1))
 	}
-	report, err := committer.Run(t.Context(), commit.Delivery{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
+	report, err := committer.Run(t.Context(),
+		commit.Delivery{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each gets one more try")
 }
@@ -265,12 +279,16 @@ func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonMessage(t *testing.T) {
 
 	sink.on = true // a column was made stricter meanwhile; both come again with their budgets spent
 	w.othersApply()
-	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1), strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))
+	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1),
+		strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))
 	report := w.retry(idOf(t, held), idOf(t, older))
 	require.Equal(t, map[string]int{"unchanged": 1, "superseded": 1}, report.Outcomes)
 	require.Equal(t, "committed", w.state(idOf(t, held))["status"])
 	require.Equal(t, []any{"committed", "superseded", idOf(t, newer)},
-		[]any{w.state(idOf(t, older))["status"], w.state(idOf(t, older))["outcome"], w.state(idOf(t, older))["superseded_by"]})
+		[]any{
+			w.state(idOf(t, older))["status"], w.state(idOf(t, older))["outcome"],
+			w.state(idOf(t, older))["superseded_by"],
+		})
 	require.Equal(t, "RC-AI", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
 }
 
@@ -307,7 +325,11 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() commit.Report {
-		report, err := w.commit.Run(t.Context(), commit.Delivery{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), RunID: "run-1"})
+		report, err := w.commit.Run(t.Context(),
+			commit.Delivery{
+				Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun,
+				TakeOver: replayed(), RunID: "run-1",
+			})
 		require.NoError(t, err)
 		return report
 	}
@@ -326,11 +348,13 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Len(t, w.evidence.Files(), 6)
 
 	// After a fix: committed from failed, and AI-ERROR is replaced.
-	fixed := result(30, 1, "ACME", `{"status":"failed","retry_count":5,"reprocess_count":1,"failed_at":"x","error":"e"}`, 2)
+	fixed := result(30, 1, "ACME",
+		`{"status":"failed","retry_count":5,"reprocess_count":1,"failed_at":"x","error":"e"}`, 2)
 	w.clock = w.clock.Add(time.Minute)
 	w.put(fixed)
 	require.Equal(t, map[string]int{"applied": 1}, reprocess().Outcomes)
-	require.Equal(t, []any{"committed", 0.0, 2.0}, []any{w.state(id)["status"], w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
+	require.Equal(t, []any{"committed", 0.0, 2.0},
+		[]any{w.state(id)["status"], w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.Equal(t, "RC-AI", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
 	require.Equal(t, "RC-AI", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 }
@@ -352,12 +376,15 @@ func TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
 func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
 	w.othersApply()
-	for i, id := range []string{"ends with a dot.", "ünï %2F ..", strings.Repeat("ü", 250), strings.Repeat("ü", 249) + "x"} {
+	for i, id := range []string{
+		"ends with a dot.", "ünï %2F ..", strings.Repeat("ü", 250), strings.Repeat("ü", 249) + "x",
+	} {
 		doc := document(id, int64(i+1), tooLong(), spent())
 		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes, id)
 	}
 	for _, end := range []string{"a", "b"} { // only the ends of the ids differ
-		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`, strings.Repeat("ü", 249)+end, spent())
+		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`,
+			strings.Repeat("ü", 249)+end, spent())
 		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	}
 	require.Len(t, w.evidence.Files(), 6*3)
@@ -378,7 +405,8 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 	w.clock = w.clock.Add(132 * time.Second)
 	require.Equal(t, map[string]int{"applied": 1}, w.retry(id).Outcomes)
 	s = w.state(id)
-	require.Equal(t, []any{"committed", 1.0, "2025-12-18 10:02:12.000000-06:00"}, []any{s["status"], s["retry_count"], s["committed_at"]})
+	require.Equal(t, []any{"committed", 1.0, "2025-12-18 10:02:12.000000-06:00"},
+		[]any{s["status"], s["retry_count"], s["committed_at"]})
 	require.NotContains(t, s, "last_error")
 	require.NotContains(t, s, "retry_after")
 }
@@ -408,7 +436,8 @@ func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 		require.Equal(t, map[string]any{"status": "pending", "retry_count": 0.0}, w.state(idOf(t, d)))
 	}
 	w.away(false)
-	w.clock = w.clock.Add(30 * time.Second) // the rest of the minute, its jitter, and the extra wait of the instance that opened the breaker
+	// the rest of the minute, its jitter, and the extra wait of the instance that opened the breaker
+	w.clock = w.clock.Add(30 * time.Second)
 	require.Equal(t, map[string]int{"applied": 6}, w.run(batch...).Outcomes)
 	require.False(t, w.opened())
 }
@@ -424,7 +453,8 @@ func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
 func TestAStateIsRestoredFromItsEvidence(t *testing.T) {
 	w := newWorld(t, 1)
 	w.othersApply()
-	doc := result(30, 1, tooLong(), strings.Replace(spent(), `{"status"`, `{"version":7,"reprocess_count":2,"status"`, 1))
+	doc := result(30, 1, tooLong(),
+		strings.Replace(spent(), `{"status"`, `{"version":7,"reprocess_count":2,"status"`, 1))
 	report, err := w.batch(commit.Delivery{Documents: w.put(doc), Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)

@@ -1,5 +1,5 @@
-// Package commit writes changed documents to SQL through Sink, and records each outcome in the document itself. It imports
-// no SDK. The comments of its ports (ports.go) are the contract that test/conformance checks for every adapter.
+// Package commit writes changed documents to SQL through Sink, and records each outcome in the document itself. It
+// imports no SDK. The comments of its ports (ports.go) are the contract that test/conformance checks for every adapter.
 package commit
 
 import (
@@ -13,56 +13,56 @@ import (
 
 // Documents is the container of the documents.
 type Documents interface {
-	// Read gives one document by id. Errors by kind: condition Gone when it does not exist; document, code CodeIDTwice, when
-	// several have the id; infrastructure, throttled.
+	// Read gives one document by id. Errors by kind: condition Gone when it does not exist; document, code CodeIDTwice,
+	// when several have the id; infrastructure, throttled.
 	Read(ctx context.Context, id string) (json.RawMessage, error)
-	// ReadMany gives the documents that exist among ids, in no order. Missing ones are not an error. All documents with an id
-	// come when several have it. Errors by kind: infrastructure, throttled.
+	// ReadMany gives the documents that exist among ids, in no order. Missing ones are not an error. All documents with
+	// an id come when several have it. Errors by kind: infrastructure, throttled.
 	ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error)
-	// Record sets sql_writer to state in one patch, if the document still has the snapshot's etag, and gives the new etag.
-	// Errors by kind: condition Changed for another etag (nothing was done), Gone, TooLarge; infrastructure (the patch may have
-	// been applied), throttled, contention; document for any other refusal.
+	// Record sets sql_writer to state in one patch, if the document still has the snapshot's etag, and gives the new
+	// etag. Errors by kind: condition Changed for another etag (nothing was done), Gone, TooLarge; infrastructure (the
+	// patch may have been applied), throttled, contention; document for any other refusal.
 	Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error)
 }
 
 // Sink is the SQL database. Each call is one request and one transaction; a Rewrite may read by another request before.
 type Sink interface {
-	// Apply writes the items, all or none, and gives one outcome per item in their order. The database decides which item
-	// is the newest for a line that several items name. The same items again give unchanged. An item that can never be
-	// written may be refused alone (Outcome.Refused); the others are then applied as without it.
+	// Apply writes the items, all or none, and gives one outcome per item in their order. The database decides which
+	// item is the newest for a line that several items name. The same items again give unchanged. An item that can
+	// never be written may be refused alone (Outcome.Refused); the others are then applied as without it.
 	//
 	// After an error no write is certain; after a lost acknowledgement all items may be written. Errors by kind:
-	// infrastructure, throttled, quota; contention (nothing was written, retry the whole request); document (the database
-	// refused a value, without naming the document).
+	// infrastructure, throttled, quota; contention (nothing was written, retry the whole request); document (the
+	// database refused a value, without naming the document).
 	//
-	// A Rewrite compares each line that has a ledger row and would be written with that row. It leaves an edited line, and
-	// one that is not comparable, untouched in all tables, and writes the item's other lines. A person who edits a line at
-	// the same time makes it contention. Failure marks are not compared.
+	// A Rewrite compares each line that has a ledger row and would be written with that row. It leaves an edited line,
+	// and one that is not comparable, untouched in all tables, and writes the item's other lines. A person who edits a
+	// line at the same time makes it contention. Failure marks are not compared.
 	//
 	// The ledger's row of a written line has known.SysName, and the hashes of the line's two rows (invoice.RowHashes).
 	//
-	// Without items a Preview still sends a request, with everything that a preview needs, and gives no outcomes. A Write
-	// or Rewrite without items sends none.
+	// Without items a Preview still sends a request, with everything that a preview needs, and gives no outcomes. A
+	// Write or Rewrite without items sends none.
 	//
 	// Write and Rewrite compare the database with known in the same request, by the row of known.SysName in the table
 	// heartbeat. Errors by kind: infrastructure, code breaker.CodeWentBack when the row's number is lower than
-	// known.Number; code breaker.CodeOtherDatabase when its id differs or the row is missing. A known without a number is
-	// not compared.
+	// known.Number; code breaker.CodeOtherDatabase when its id differs or the row is missing. A known without a number
+	// is not compared.
 	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
 	// Heartbeat raises the number of an environment's row in the table heartbeat, commits, and gives the committed row.
-	// Success proves that the database takes writes. It locks the row and compares it first, as Apply does. It changes no
-	// table of the user.
+	// Success proves that the database takes writes. It locks the row and compares it first, as Apply does. It changes
+	// no table of the user.
 	//
-	// The new number is one higher, or the milliseconds since 1970 by the database's clock when those are more. A database
-	// whose number rises one by one without a comparison therefore never reaches the known number. For a known without a
-	// number Heartbeat makes a missing row, with a new id, and does not change an existing one.
+	// The new number is one higher, or the milliseconds since 1970 by the database's clock when those are more. A
+	// database whose number rises one by one without a comparison therefore never reaches the known number. For a known
+	// without a number Heartbeat makes a missing row, with a new id, and does not change an existing one.
 	//
-	// Errors by kind: as Apply's comparison; infrastructure (code "read_only" for a read-only database), throttled, quota.
-	// It is contention when another transaction has the row, or makes it at the same time.
+	// Errors by kind: as Apply's comparison; infrastructure (code "read_only" for a read-only database), throttled,
+	// quota. It is contention when another transaction has the row, or makes it at the same time.
 	Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
-	// TakeOver is Heartbeat without the comparison, by an operator's decision. The row, made when it is missing, gets a new
-	// id and a number above both. From then on the database that was given up counts as another one. TakeOver gives the
-	// committed row. Errors as Heartbeat.
+	// TakeOver is Heartbeat without the comparison, by an operator's decision. The row, made when it is missing, gets a
+	// new id and a number above both. From then on the database that was given up counts as another one. TakeOver gives
+	// the committed row. Errors as Heartbeat.
 	TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
 }
 
@@ -71,10 +71,10 @@ const CodeIDTwice = "id_twice"
 
 // Evidence stores a poison message's files before its lines are marked.
 type Evidence interface {
-	// Keep stores a file under name unless the name exists; both are success, so a second try changes nothing. A name has
-	// at most MaxEvidenceName characters: parts of letters, digits and -_.~%, divided by /. No part is empty or ends with a
-	// dot, because Azure may drop the dot (naming-blobs) and two names would share a file. Errors by kind: infrastructure
-	// (it may have been stored), throttled, quota; internal for an invalid name.
+	// Keep stores a file under name unless the name exists; both are success, so a second try changes nothing. A name
+	// has at most MaxEvidenceName characters: parts of letters, digits and -_.~%, divided by /. No part is empty or
+	// ends with a dot, because Azure may drop the dot (naming-blobs) and two names would share a file. Errors by kind:
+	// infrastructure (it may have been stored), throttled, quota; internal for an invalid name.
 	Keep(ctx context.Context, name string, content []byte) error
 }
 
@@ -88,9 +88,9 @@ type Mode string
 const (
 	// Write is the default: lines with the same content stay untouched.
 	Write Mode = "write"
-	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (Edited, NotComparable). It keeps
-	// the status of a line that has the content already, because a steward may have set it. An older result still never
-	// replaces a newer one.
+	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (Edited, NotComparable). It
+	// keeps the status of a line that has the content already, because a steward may have set it. An older result still
+	// never replaces a newer one.
 	Rewrite Mode = "rewrite"
 	// Preview writes nothing. Its outcomes are those of a Write, with the values before and after.
 	Preview Mode = "preview"
@@ -107,14 +107,14 @@ const (
 	Unchanged Verdict = "unchanged"
 	// Superseded: the line has provably newer content.
 	Superseded Verdict = "superseded"
-	// Missing: the user's detail row does not exist. Of a document with a missing row nothing is written. A failure mark
-	// omits only that row, and is missing when all its rows are.
+	// Missing: the user's detail row does not exist. Of a document with a missing row nothing is written. A failure
+	// mark omits only that row, and is missing when all its rows are.
 	Missing Verdict = "missing"
-	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was written. A
-	// missing tracking row is no edit.
+	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was
+	// written. A missing tracking row is no edit.
 	Edited Verdict = "edited"
-	// NotComparable: a Rewrite left the line alone, because the ledger does not say what was written. The line was adopted
-	// or marked, or another HashVersion wrote it.
+	// NotComparable: a Rewrite left the line alone, because the ledger does not say what was written. The line was
+	// adopted or marked, or another HashVersion wrote it.
 	NotComparable Verdict = "not_comparable"
 )
 
@@ -124,8 +124,8 @@ type Item struct {
 	Version    invoice.Version
 	// SourceTS is the snapshot's _ts in whole seconds. It orders the contents of one document.
 	SourceTS int64
-	// Hash and HashVersion identify the content. A failure mark has the hash of the content that failed, so that lines with
-	// that content are skipped; the ledger stores no hash for marked lines.
+	// Hash and HashVersion identify the content. A failure mark has the hash of the content that failed, so that lines
+	// with that content are skipped; the ledger stores no hash for marked lines.
 	Hash        string
 	HashVersion int
 	// FailureMark makes the item a mark: IVCE_LNE_STAT = AI-ERROR in IVCE_DTL and nothing else.
@@ -135,7 +135,8 @@ type Item struct {
 	Duplicates []int64
 	// Values are aligned with invoice.Columns().
 	Values []invoice.Value
-	// Overwrite has the lines that an operator named: a Rewrite writes them whoever edited them, with the item's status.
+	// Overwrite has the lines that an operator named: a Rewrite writes them whoever edited them, with the item's
+	// status.
 	Overwrite []int64
 	// NotComparable lets a Rewrite write lines that are not comparable.
 	NotComparable bool
@@ -159,14 +160,15 @@ type RowOutcome struct {
 	Verdict Verdict
 	// By is the id of the document whose content the line has, for Superseded.
 	By string
-	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Want are those of this item's
-	// content, whatever the verdict. All are as the user's columns keep them (a char column has no blanks at the end here). All
-	// are nil where no row exists.
+	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Want are those of this
+	// item's content, whatever the verdict. All are as the user's columns keep them (a char column has no blanks at the
+	// end here). All are nil where no row exists.
 	Before, After, Want []invoice.Value
 }
 
 // Outcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for a mark),
-// edited (any line is), not comparable (any line is), applied (any line was written), unchanged (any line is), superseded.
+// edited (any line is), not comparable (any line is), applied (any line was written), unchanged (any line is),
+// superseded.
 type Outcome struct {
 	DocumentID string
 	Verdict    Verdict

@@ -71,9 +71,14 @@ func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
 func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T) {
 	w := newWorld(t, 7)
 	const id = "no-time-here"
-	w.put(document(id, 7, "good", `{"status":"failed","retry_count":5,"failed_at":"then","error":"old writer","final_error":"x"}`))
+	w.put(
+		document(id, 7, "good",
+			`{"status":"failed","retry_count":5,"failed_at":"then","error":"old writer","final_error":"x"}`))
 	reprocess := func() (commit.Report, error) {
-		return w.commit.Run(t.Context(), commit.Delivery{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed()})
+		return w.commit.Run(t.Context(),
+			commit.Delivery{
+				Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(),
+			})
 	}
 	w.away(true)
 	_, err := reprocess()
@@ -124,15 +129,17 @@ func TestAPoisonMessageIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	require.Equal(t, 1, poison().Count)
 }
 
-// A build that breaks many documents makes no more poison messages an hour than the limit. The others wait, are logged, and
-// follow later.
+// A build that breaks many documents makes no more poison messages an hour than the limit. The others wait, are logged,
+// and follow later.
 func TestNoMorePoisonMessagesAnHourThanMayBe(t *testing.T) {
 	w := newWorld(t)
 	const most = 3
 	w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) {
 		o.Breaker = breaker.New(w.control, breaker.Options{
 			Build: "v1", Now: o.Now, MaxPoisonPerHour: most,
-			Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) { return breaker.Heartbeat{}, nil },
+			Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+				return breaker.Heartbeat{}, nil
+			},
 		})
 	})
 	var docs, ids []string
@@ -144,7 +151,8 @@ func TestNoMorePoisonMessagesAnHourThanMayBe(t *testing.T) {
 	w.othersApply()
 	require.Equal(t, map[string]int{"failed": most, "retry_scheduled": 2}, w.again(docs...).Outcomes)
 	s := w.state(ids[4])
-	require.Equal(t, []any{5.0, float64(w.clock.Unix() + 3960), true}, []any{s["retry_count"], s["retry_after"], s["postponed"]}, "an hour plus half of 20 %")
+	require.Equal(t, []any{5.0, float64(w.clock.Unix() + 3960), true},
+		[]any{s["retry_count"], s["retry_after"], s["postponed"]}, "an hour plus half of 20 %")
 	require.Contains(t, w.log.String(), `"event":"poison_limit"`)
 	require.Len(t, w.evidence.Files(), 3*most, "each poison message has its evidence")
 	w.othersApply()
@@ -179,7 +187,8 @@ func TestOnlyWrittenContentIsProof(t *testing.T) {
 			w.clock = w.clock.Add(time.Minute)
 			doc := result(4, 3, tooLong(), spent()) // failed an hour ago
 			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
-			require.Equal(t, []any{5.0, true}, []any{w.state(idOf(t, doc))["retry_count"], w.state(idOf(t, doc))["postponed"]})
+			require.Equal(t, []any{5.0, true},
+				[]any{w.state(idOf(t, doc))["retry_count"], w.state(idOf(t, doc))["postponed"]})
 
 			w.othersApply()
 			w.clock = w.clock.Add(2 * time.Hour)
@@ -280,8 +289,8 @@ func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
 	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
 }
 
-// The control document may be unreadable once and readable later. Each such answer gives a whole state: the document has failed, or its
-// retries are spent.
+// The control document may be unreadable once and readable later. Each such answer gives a whole state: the document
+// has failed, or its retries are spent.
 func TestEachLostReadOfTheControlDocumentGivesAWholeState(t *testing.T) {
 	for lost := range 8 {
 		w := newWorld(t, 1)
@@ -293,7 +302,8 @@ func TestEachLostReadOfTheControlDocumentGivesAWholeState(t *testing.T) {
 		_, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) {
 			o.Breaker = breaker.New(control, breaker.Options{
 				SysName: "web", Build: "v1", Heartbeat: w.faulty.Heartbeat,
-				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // each read of the clock moves it
+				// each read of the clock moves it
+				Now: func() time.Time { clock = clock.Add(time.Minute); return clock },
 			})
 		})
 		w.retry(idOf(t, doc))

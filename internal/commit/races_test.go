@@ -17,8 +17,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Two contents within one second: the old one is written late over the committed new one, and the healing is cut off. The
-// host offers the batch again, and "committed" must not stop it.
+// Two contents within one second: the old one is written late over the committed new one, and the healing is cut off.
+// The host offers the batch again, and "committed" must not stop it.
 func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
 	for _, where := range []string{"record", "reread", "apply"} {
 		w := newWorld(t, 1)
@@ -47,20 +47,23 @@ func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
 		w.clock = w.clock.Add(2 * time.Minute) // the breaker's probe is due
 		_, err = w.offer(1, old...)
 		require.NoError(t, err)
-		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says: %s", where)
+		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"),
+			"SQL holds what the document says: %s", where)
 	}
 }
 
-// The timer takes two documents. Another instance commits newer content of the second within the same second, before the timer's
-// old content is written. The outcome of the first cannot be recorded. No other job reads a committed document, so the second is
-// healed all the same.
+// The timer takes two documents. Another instance commits newer content of the second within the same second, before
+// the timer's old content is written. The outcome of the first cannot be recorded. No other job reads a committed
+// document, so the second is healed all the same.
 func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
-	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := commit.NewCommit(w.docs, w.sink,
+		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
-			_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 2, "two", "")), Received: w.clock})
+			_, err := other.Run(t.Context(),
+				commit.Delivery{Documents: w.put(result(0, 2, "two", "")), Received: w.clock})
 			require.NoError(t, err)
 		}
 		return nil
@@ -94,17 +97,23 @@ func (u unreadable) Read(context.Context, string) (json.RawMessage, error) {
 func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
-	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := commit.NewCommit(w.docs, w.sink,
+		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 	docs := unreadable{w.faulty, idOf(t, result(0, 1, "", ""))}
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
-			_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 1, "changed", ""), result(0, 2, "two", "")), Received: w.clock})
+			_, err := other.Run(t.Context(),
+				commit.Delivery{
+					Documents: w.put(result(0, 1, "changed", ""), result(0, 2, "two", "")), Received: w.clock,
+				})
 			require.NoError(t, err)
 		}
 		return nil
 	}
 	c := commit.NewCommit(docs, w.faulty, commit.Options{
-		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(), Wait: func(context.Context, time.Duration) error { return nil },
+		SysName: "web", Now: func() time.Time {
+			return w.clock
+		}, Log: zerolog.Nop(), Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
@@ -144,9 +153,11 @@ func TestContentThatIsSupersededByItselfIsNeverCommitted(t *testing.T) {
 	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
-// A 412 whose document reads unchanged may come from a lagging replica, or from the service alone: the record is tried again.
+// A 412 whose document reads unchanged may come from a lagging replica, or from the service alone: the record is tried
+// again.
 func TestARefusedRecordOfAnUnchangedDocumentIsTriedAgain(t *testing.T) {
-	for _, id := range []string{"2025-12-17 10:00:00.000000-06:00-0001-1", "no-time"} { // the second one's version is refused, too
+	// the second one's version is refused, too
+	for _, id := range []string{"2025-12-17 10:00:00.000000-06:00-0001-1", "no-time"} {
 		w := newWorld(t, 1)
 		batch := w.put(document(id, 1, "ACME", ""))
 		w.faulty.onRecord = func(n int) error {
@@ -165,7 +176,8 @@ func TestARetryIsNeverEarlyHoweverLongTheBatchTook(t *testing.T) {
 	batch := w.put(result(0, 1, "one", ""), result(1, 99, "missing line", ""))
 	w.faulty.afterApply = func(int) error { w.clock = w.clock.Add(3 * time.Minute); return nil }
 	w.run(batch...)
-	require.GreaterOrEqual(t, int64(w.state(idOf(t, result(1, 99, "", "")))["retry_after"].(float64)), w.clock.Add(2*time.Minute).Unix())
+	require.GreaterOrEqual(t, int64(w.state(idOf(t, result(1, 99, "", "")))["retry_after"].(float64)),
+		w.clock.Add(2*time.Minute).Unix())
 	require.Equal(t, "2025-12-18 10:03:00.000000-06:00", w.state(idOf(t, result(0, 1, "", "")))["committed_at"])
 }
 
@@ -204,7 +216,8 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		require.Equal(t, "not_caught_up", fault.CodeOf(err))
 
 		docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
-		committer = commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		committer = commit.NewCommit(docs, w.faulty,
+			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 		_, err = committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		require.NoError(t, err)
 		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
@@ -221,7 +234,8 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 			docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
 			want = "applied"
 		}
-		committer := commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		committer := commit.NewCommit(docs, w.faulty,
+			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
 		_, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 6})
 		require.True(t, fault.IsDependency(err))
 		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 7})
@@ -236,7 +250,8 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	})
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes, "a document that no read shows after ten seconds is gone")
+	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes,
+		"a document that no read shows after ten seconds is gone")
 }
 
 func TestTheShortestOutcomeThatMeetsA412IsNoEnd(t *testing.T) {
@@ -278,13 +293,16 @@ func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
 	require.Equal(t, before, w.snapshots(idOf(t, result(0, 1, "", ""))))
 }
 
-// lockedSink is a database in which another session locks the first k lines: a request with one of them waits five seconds.
+// lockedSink is a database in which another session locks the first k lines: a request with one of them waits five
+// seconds.
 type lockedSink struct {
 	w *world
 	k int64
 }
 
-func (l lockedSink) Apply(ctx context.Context, items []commit.Item, m commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (l lockedSink) Apply(
+	ctx context.Context, items []commit.Item, m commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	for _, it := range items {
 		if it.Main <= l.k {
 			l.w.clock = l.w.clock.Add(5 * time.Second)
@@ -302,8 +320,8 @@ func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (brea
 	return l.w.sink.TakeOver(ctx, known)
 }
 
-// Promise G6: locked lines neither delay their neighbours nor stop the feed. Dividing ends after two minutes, and nothing
-// is counted.
+// Promise G6: locked lines neither delay their neighbours nor stop the feed. Dividing ends after two minutes, and
+// nothing is counted.
 func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
 	for _, k := range []int64{1, 3, 10, 50, 100} {
 		w := newWorld(t)

@@ -22,7 +22,12 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var mu sync.Mutex
 		w := newWorld(t)
-		committer := commit.NewCommit(w.faulty, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return w.clock }, Log: zerolog.New(io.Discard), MaxDocuments: 7})
+		committer := commit.NewCommit(w.faulty, w.faulty,
+			commit.Options{SysName: "web", Now: func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				return w.clock
+			}, Log: zerolog.New(io.Discard), MaxDocuments: 7})
 		var docs []string
 		for i := range 30 {
 			w.sink.AddLines(int64(i%20 + 1))
@@ -53,7 +58,8 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 			return nil
 		}
 		for retry := 0; retry < 50; retry++ {
-			rep, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: retry})
+			rep, err := committer.Run(t.Context(),
+				commit.Delivery{Documents: batch, Received: w.clock, RetryCount: retry})
 			total := 0
 			for _, k := range rep.Outcomes {
 				total += k
@@ -75,7 +81,8 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 			d, err := invoice.Read(w.snapshots(e.DocumentID)[0], w.clock)
 			require.NoError(t, err)
 			if d.Hash != e.Hash {
-				t.Errorf("seed %d line %d: ledger names %s with other content than it holds, status %s", seed, line, e.DocumentID, d.State.Status)
+				t.Errorf("seed %d line %d: ledger names %s with other content than it holds, status %s", seed, line,
+					e.DocumentID, d.State.Status)
 				return
 			}
 		}

@@ -17,8 +17,8 @@ type recorder struct {
 	tally       *tally
 }
 
-// record records the next states with bounded concurrency. A document that changed meanwhile is to be read again. The error
-// is of dependency scope; the other documents are recorded all the same.
+// record records the next states with bounded concurrency. A document that changed meanwhile is to be read again. The
+// error is of dependency scope; the other documents are recorded all the same.
 func (r recorder) record(ctx context.Context, works []inflight) error {
 	return each(works, r.parallel, func(w *inflight) bool { return w.step == recordable }, func(w *inflight) error {
 		defer guard(r.tally, w)
@@ -37,7 +37,8 @@ func (r recorder) put(ctx context.Context, w *inflight) error {
 		}
 		return nil
 	case fault.Has(err, fault.Gone) && w.cause == nil:
-		r.tally.log.Write(events.DocumentDeleted, events.Fields{Document: w.doc.ID, Outcome: string(w.result.outcome.Verdict)})
+		r.tally.log.Write(events.DocumentDeleted,
+			events.Fields{Document: w.doc.ID, Outcome: string(w.result.outcome.Verdict)})
 	}
 	w.step, err = r.patcher.refused(w.doc, state, err)
 	return err

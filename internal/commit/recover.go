@@ -20,14 +20,14 @@ const (
 	// without a deadline.
 	stopBefore = 30 * time.Second
 	tickFor    = 4 * time.Minute
-	// mostFailing bounds the failed documents of one tick. With twelve ticks an hour and the requests that find them, this
-	// is less than 6,000 requests an hour. Successful documents have no bound.
+	// mostFailing bounds the failed documents of one tick. With twelve ticks an hour and the requests that find them,
+	// this is less than 6,000 requests an hour. Successful documents have no bound.
 	mostFailing = 460
 )
 
-// Recover finds the documents that no trigger finished, and commits them. Each window has a share of the tick's time and
-// failures, and continues where the last tick stopped, so that no window blocks another. Documents are read again before
-// any decision, and every change is a compare-and-set, so a trigger's concurrent write stays.
+// Recover finds the documents that no trigger finished, and commits them. Each window has a share of the tick's time
+// and failures, and continues where the last tick stopped, so that no window blocks another. Documents are read again
+// before any decision, and every change is a compare-and-set, so a trigger's concurrent write stays.
 type Recover struct {
 	commit *Commit
 	finder Finder
@@ -37,8 +37,8 @@ type Recover struct {
 	stopped map[Window]place
 }
 
-// place is a page of a search. An empty continuation is the begin of a new one. The query keeps the times of its first page,
-// because a continuation is for that query only; documents that become due later are found by the next search.
+// place is a page of a search. An empty continuation is the begin of a new one. The query keeps the times of its first
+// page, because a continuation is for that query only; documents that become due later are found by the next search.
 type place struct {
 	query        Query
 	continuation string
@@ -72,12 +72,14 @@ type RecoveredDocuments struct {
 func (r *Recover) Run(ctx context.Context) (RecoveredDocuments, error) { return r.RunAs(ctx, "") }
 
 // RunAs does one tick: the heartbeat first, then the windows. The invocation's id is in the evidence of poison
-// messages. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop the
-// others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
+// messages. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop
+// the others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
 func (r *Recover) RunAs(ctx context.Context, invocationID string) (RecoveredDocuments, error) {
 	t := &tick{r: r, invocationID: invocationID, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.missed.At = t.now.UTC()
-	t.found = RecoveredDocuments{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
+	t.found = RecoveredDocuments{
+		Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{},
+	}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
 		err = t.windows(ctx)
@@ -107,8 +109,8 @@ type tick struct {
 	missed breaker.Missed
 }
 
-// quarters says how much of a tick is over when a window ends: half is for documents that nobody blames. What a window leaves, the
-// next ones may use.
+// quarters says how much of a tick is over when a window ends: half is for documents that nobody blames. What a window
+// leaves, the next ones may use.
 func (w Window) quarters() int {
 	return map[Window]int{PutOff: 1, Orphans: 2, Blamed: 4}[w]
 }
@@ -131,8 +133,8 @@ func (t *tick) windows(ctx context.Context) error {
 	return first
 }
 
-// window takes the documents of one window, until it has no more, its time is over, or too many failed. The next tick begins with the page
-// at which this one stopped.
+// window takes the documents of one window, until it has no more, its time is over, or too many failed. The next tick
+// begins with the page at which this one stopped.
 func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) (first error) {
 	at := t.r.goOn(w)
 	defer func() { t.r.stop(w, at) }()
@@ -207,8 +209,8 @@ func (t *tick) query(ctx context.Context, w Window) Query {
 	}
 }
 
-// fresh gives the ids of a page that were not taken yet in this tick, those first that were tried longest ago. Undecided documents come
-// before them, because most are good.
+// fresh gives the ids of a page that were not taken yet in this tick, those first that were tried longest ago.
+// Undecided documents come before them, because most are good.
 func (t *tick) fresh(page []PendingDoc) []string {
 	page = slices.DeleteFunc(slices.Clone(page), func(d PendingDoc) bool { return t.seen[d.ID] })
 	rank := func(d PendingDoc) int64 {
@@ -246,7 +248,8 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 		late[d.ID] = broughtLate(d.Outcome)
 	}
 	report, err := t.r.commit.Run(ctx, Delivery{
-		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, InvocationID: t.invocationID, DivideUntil: end,
+		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer,
+		InvocationID: t.invocationID, DivideUntil: end,
 		OneByOne: w == PutOff, OnResult: finished,
 	})
 	if w == Orphans {

@@ -56,7 +56,9 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	require.Equal(t, 10*time.Minute+time.Second, found.Oldest)
 	require.Empty(t, found.More)
 	const committed = "committed"
-	for i, want := range []string{committed, committed, committed, "retry_scheduled", committed, committed, committed, committed} {
+	for i, want := range []string{
+		committed, committed, committed, "retry_scheduled", committed, committed, committed, committed,
+	} {
 		require.Equal(t, want, w.status(idOf(t, old[i])), "document %d", i+1)
 	}
 	require.Empty(t, w.state(idOf(t, old[8])), "unchanged")
@@ -74,7 +76,8 @@ func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
 	require.Equal(t, "invocation-7", w.evidenceFile("error.json")["invocation_id"])
 }
 
-// A document whose retries are spent waits for an hour. It is due at once when another is written a minute or more after its failure.
+// A document whose retries are spent waits for an hour. It is due at once when another is written a minute or more
+// after its failure.
 func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 	for name, c := range map[string]struct {
 		applied time.Duration // after its last patch
@@ -104,7 +107,8 @@ func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 				put()
 			}
 			w.clock = start().Add(15 * time.Minute)
-			require.Equal(t, map[string]int{"skipped": 1}, w.retry(idOf(t, counted)).Outcomes, "one that is not postponed keeps its time")
+			require.Equal(t, map[string]int{"skipped": 1}, w.retry(idOf(t, counted)).Outcomes,
+				"one that is not postponed keeps its time")
 			require.Equal(t, c.want, w.tick().Outcomes)
 		})
 	}

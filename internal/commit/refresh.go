@@ -13,12 +13,12 @@ import (
 // maxAge is the age of an invocation's snapshots at which the documents are read again (docs/requirements.md R17).
 const maxAge = 30 * time.Second
 
-// mostLagging is the number of offers of a batch that may end because reads lag: a minute at the host's pace. A difference
-// after that is not a lag but the container's clock, and the feed must not wait for ever.
+// mostLagging is the number of offers of a batch that may end because reads lag: a minute at the host's pace. A
+// difference after that is not a lag but the container's clock, and the feed must not wait for ever.
 const mostLagging = 6
 
-// healing is the largest difference in seconds between the _ts of a snapshot and of the committed state that is healed. Two
-// contents of one second and the patch of one of them are that close. Beyond it, _ts orders them.
+// healing is the largest difference in seconds between the _ts of a snapshot and of the committed state that is healed.
+// Two contents of one second and the patch of one of them are that close. Beyond it, _ts orders them.
 const healing = 60
 
 // settled is the age from which every replica must show a snapshot. Replicas lag by far less.
@@ -53,7 +53,9 @@ func (f refresher) refresh(ctx context.Context, works []inflight) (kept []inflig
 	}
 	if races > 1 { // time for a lagging replica or another writer
 		if err := f.wait(ctx, contentionWait<<(races-2)); err != nil {
-			return nil, fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
+			return nil,
+				fault.Wrap(fault.Infrastructure, "commit: record", "cancelled",
+					"stopped while waiting to read again", err)
 		}
 	}
 	fresh, err := f.readMany(ctx, ids)
@@ -83,8 +85,9 @@ func (f refresher) refresh(ctx context.Context, works []inflight) (kept []inflig
 	return kept, unread
 }
 
-// doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
-// texts that look like times; the other callers have just read them. Without an etag no patch could be conditional.
+// doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host
+// rewrites texts that look like times; the other callers have just read them. Without an etag no patch could be
+// conditional.
 func (f refresher) doubtful(d invoice.Snapshot) bool {
 	return (f.delivery.Purpose == FromFeed && (f.delivery.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 }
@@ -105,7 +108,8 @@ func (f refresher) replace(ctx context.Context, w *inflight, now invoice.Snapsho
 	switch {
 	case !found && d.IDLooksLikeTime:
 		f.tally.count(d.ID, "left", fault.Document)
-		f.tally.log.Write(events.DocumentNotFound, events.Fields{Document: d.ID, Kind: fault.Document, Code: "id_looks_like_time"})
+		f.tally.log.Write(events.DocumentNotFound,
+			events.Fields{Document: d.ID, Kind: fault.Document, Code: "id_looks_like_time"})
 		return false, nil
 	case !found:
 		f.tally.count(d.ID, "gone", "")
@@ -115,7 +119,8 @@ func (f refresher) replace(ctx context.Context, w *inflight, now invoice.Snapsho
 		return false, nil
 	}
 	w.doc = now
-	if now.State.Status == invoice.Committed && now.Problem == nil && d.Problem == nil && !sameContent(d, now) && now.TS-d.TS <= healing {
+	if now.State.Status == invoice.Committed && now.Problem == nil && d.Problem == nil && !sameContent(d, now) &&
+		now.TS-d.TS <= healing {
 		w.heal = true
 	}
 	eligibility := f.eligibility(now)
@@ -126,10 +131,12 @@ func (f refresher) replace(ctx context.Context, w *inflight, now invoice.Snapsho
 	return false, nil
 }
 
-// afterChange takes a changed document as it is now. Its result stays when it is about the present content. Other content
-// is written whatever the status: two contents within one second of _ts have no order, and the older one may have been
-// written last (docs/rules.md).
-func (f refresher) afterChange(ctx context.Context, w *inflight, now invoice.Snapshot, found bool) (keep bool, err error) {
+// afterChange takes a changed document as it is now. Its result stays when it is about the present content. Other
+// content is written whatever the status: two contents within one second of _ts have no order, and the older one may
+// have been written last (docs/rules.md).
+func (f refresher) afterChange(
+	ctx context.Context, w *inflight, now invoice.Snapshot, found bool,
+) (keep bool, err error) {
 	if !found {
 		now, found, err = f.readOne(ctx, w.doc)
 		switch {
@@ -145,8 +152,11 @@ func (f refresher) afterChange(ctx context.Context, w *inflight, now invoice.Sna
 	}
 	outdated := w.done && supersededByItself(w.result)
 	eligibility := f.eligibility(now)
-	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0004
-	if !w.done && f.passesOver(now, f.tally) {                                                                              // marked since the snapshot
+	// ADR 0004
+	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered ||
+		eligibility == invoice.UnknownStatus
+	// marked since the snapshot
+	if !w.done && f.passesOver(now, f.tally) {
 		return false, nil
 	}
 	if setAside || (!w.done && !w.heal && eligibility != invoice.Eligible) {
@@ -205,9 +215,9 @@ func (f refresher) readOne(ctx context.Context, was invoice.Snapshot) (now invoi
 	return now, err == nil, err
 }
 
-// readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed, and
-// a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted only for
-// a document that every replica must have; until then the batch is offered again.
+// readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed,
+// and a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted
+// only for a document that every replica must have; until then the batch is offered again.
 func (f refresher) readSurely(ctx context.Context, d invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
 	now, found, err = f.readOne(ctx, d)
 	mayLag := f.delivery.Purpose != FromFeed || f.delivery.RetryCount <= mostLagging // a run reads anew at each offer
@@ -215,9 +225,13 @@ func (f refresher) readSurely(ctx context.Context, d invoice.Snapshot) (now invo
 	case err != nil || !mayLag:
 		return now, found, err
 	case !found && f.now().Sub(time.Unix(d.TS, 0)) < settled && !d.IDLooksLikeTime:
-		return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s is on the change feed and cannot be read yet", d.ID)
+		return d, false,
+			fault.New(fault.Infrastructure, "commit: read", "not_caught_up",
+				"document %s is on the change feed and cannot be read yet", d.ID)
 	case found && now.TS < d.TS:
-		return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)
+		return d, false,
+			fault.New(fault.Infrastructure, "commit: read", "not_caught_up",
+				"document %s reads older than the change feed showed it", d.ID)
 	}
 	return now, found, nil
 }
@@ -228,5 +242,6 @@ func asDependency(err error) error {
 	if fault.IsDependency(err) {
 		return err
 	}
-	return fault.Wrap(fault.Infrastructure, "commit: read", fault.CodeOf(err), "the documents could not be read again", err)
+	return fault.Wrap(fault.Infrastructure, "commit: read", fault.CodeOf(err),
+		"the documents could not be read again", err)
 }

@@ -20,7 +20,9 @@ func (s refusingSink) Apply(ctx context.Context, items []Item, mode Mode, known 
 	outcomes, err := s.Sink.Apply(ctx, items, mode, known)
 	for i, o := range outcomes {
 		if s.refused[o.DocumentID] {
-			outcomes[i] = Outcome{DocumentID: o.DocumentID, Refused: fault.New(fault.Document, "test", "validation.code_page", "refused")}
+			outcomes[i] = Outcome{
+				DocumentID: o.DocumentID, Refused: fault.New(fault.Document, "test", "validation.code_page", "refused"),
+			}
 		}
 	}
 	return outcomes, err

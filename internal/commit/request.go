@@ -11,15 +11,15 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// contentionTries is the number of tries of an undivided request that loses races. Its parts get one try: a held lock costs
-// LOCK_TIMEOUT at each try, and healthy documents wait meanwhile.
+// contentionTries is the number of tries of an undivided request that loses races. Its parts get one try: a held lock
+// costs LOCK_TIMEOUT at each try, and healthy documents wait meanwhile.
 const contentionTries = 3
 
 // contentionWait is the wait after the first try that lost a race.
 const contentionWait = 20 * time.Millisecond
 
-// partTimeout bounds a part of a request that had no answer. Without it the good documents of the request would wait half a
-// minute at each level.
+// partTimeout bounds a part of a request that had no answer. Without it the good documents of the request would wait
+// half a minute at each level.
 const partTimeout = 10 * time.Second
 
 // requester makes requests to SQL for one batch.
@@ -33,14 +33,14 @@ type requester struct {
 	draw     func() float64
 	wait     func(ctx context.Context, d time.Duration) error
 	tally    *tally
-	// timeout bounds the requests after one that failed like an outage while others succeeded; zero until then. It is atomic
-	// because marks are made concurrently.
+	// timeout bounds the requests after one that failed like an outage while others succeeded; zero until then. It is
+	// atomic because marks are made concurrently.
 	timeout atomic.Int64
 }
 
 // request sends one request, with jitter up to tries times while it loses races. After a broken connection while other
-// requests succeed it makes one more try. A failover breaks a whole pool of connections, and no document is to blame for
-// that.
+// requests succeed it makes one more try. A failover breaks a whole pool of connections, and no document is to blame
+// for that.
 func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
 	var broke error
 	for try := 1; ; try++ {
@@ -63,7 +63,9 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Out
 		}
 		wait := time.Duration(float64(contentionWait<<min(try-1, 10)) * (0.5 + r.draw()))
 		if werr := r.wait(ctx, wait); werr != nil {
-			return nil, fault.Wrap(fault.Infrastructure, "commit: apply", "cancelled", "stopped while waiting for another try", werr)
+			return nil,
+				fault.Wrap(fault.Infrastructure, "commit: apply", "cancelled",
+					"stopped while waiting for another try", werr)
 		}
 	}
 }
@@ -77,21 +79,23 @@ func (r *requester) send(ctx context.Context, items []Item) (outcomes []Outcome,
 		}
 	}()
 	begin := r.now()
-	err = r.breaker.Do(ctx, len(items), time.Duration(r.timeout.Load()), func(ctx context.Context, known breaker.Heartbeat) (err error) {
-		outcomes, err = r.sink.Apply(ctx, items, r.mode, known)
-		return err
-	})
+	err = r.breaker.Do(ctx, len(items), time.Duration(r.timeout.Load()),
+		func(ctx context.Context, known breaker.Heartbeat) (err error) {
+			outcomes, err = r.sink.Apply(ctx, items, r.mode, known)
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
-	if r.mode == Write && slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied }) && !items[0].FailureMark {
+	if r.mode == Write && slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied }) &&
+		!items[0].FailureMark {
 		r.breaker.Applied(begin)
 	}
 	return outcomes, nil
 }
 
-// blameAlone interprets the error of a request with a single document. A uniqueness or row count that only this document
-// can violate is its own error; a lock that is never free is not.
+// blameAlone interprets the error of a request with a single document. A uniqueness or row count that only this
+// document can violate is its own error; a lock that is never free is not.
 func blameAlone(err error) error {
 	e := fault.As(err)
 	if e == nil || e.Kind != fault.Contention || e.Condition != fault.OwnWhenAlone {

@@ -8,8 +8,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// reread reads the document of a snapshot again, or the one with its id that was put in its place. Another document with its id
-// counts only then. Errors as Documents.Read.
+// reread reads the document of a snapshot again, or the one with its id that was put in its place. Another document
+// with its id counts only then. Errors as Documents.Read.
 func reread(ctx context.Context, docs Documents, was invoice.Snapshot, now time.Time) (invoice.Snapshot, error) {
 	raw, err := docs.Read(ctx, was.ID)
 	if err == nil {

@@ -9,14 +9,15 @@ const (
 	// initialBackoff and maxBackoff bound the wait before a retry.
 	initialBackoff = 120 * time.Second
 	maxBackoff     = time.Hour
-	// jitterShare is the largest share that jitter adds. It never shortens the wait, which is a promise to the operators.
+	// jitterShare is the largest share that jitter adds. It never shortens the wait, which is a promise to the
+	// operators.
 	jitterShare = 0.2
 	// aloneBackoff is the wait of a document that lost every race. It spends no retry.
 	aloneBackoff = 120 * time.Second
 )
 
-// Backoff is the wait before retry n (0-based): min(3600, 120*2^n) seconds plus 0-20 % (docs/requirements.md R38). draw is
-// in [0,1).
+// Backoff is the wait before retry n (0-based): min(3600, 120*2^n) seconds plus 0-20 % (docs/requirements.md R38). draw
+// is in [0,1).
 func Backoff(n int, draw float64) time.Duration {
 	d := maxBackoff
 	if n < 5 { // 120 s * 2^5 exceeds the cap, and larger shifts would overflow

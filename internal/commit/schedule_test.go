@@ -11,7 +11,9 @@ import (
 )
 
 func TestTheScheduleIsTheRequirements(t *testing.T) {
-	want := []time.Duration{2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour}
+	want := []time.Duration{
+		2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour,
+	}
 	for n, d := range want {
 		require.Equal(t, d, commit.Backoff(n, 0), "retry %d", n)
 	}

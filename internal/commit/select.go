@@ -22,10 +22,12 @@ func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 	switch {
 	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.delivery.takesOver(d.State.Status):
 		return invoice.Eligible
-	case eligibility == invoice.NotDue && s.delivery.Purpose == FromTimer && d.State.Postponed && d.TS < s.appliedBefore:
+	case eligibility == invoice.NotDue && s.delivery.Purpose == FromTimer && d.State.Postponed &&
+		d.TS < s.appliedBefore:
 		return invoice.Eligible // others were written since it failed
 	case eligibility == invoice.Eligible && s.delivery.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
-		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
+		// retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
+		return invoice.NotDue
 	}
 	return eligibility
 }
@@ -65,8 +67,8 @@ func (s selector) choose(docs []invoice.Snapshot) []inflight {
 	return taken
 }
 
-// refuseTwins refuses documents of one batch that have one id, each under another partition key. Rows, ledger and evidence name
-// a document by its id.
+// refuseTwins refuses documents of one batch that have one id, each under another partition key. Rows, ledger and
+// evidence name a document by its id.
 func refuseTwins[T any](all []T, docOf func(*T) *invoice.Snapshot) {
 	n := map[string]int{}
 	for i := range all {
@@ -75,7 +77,8 @@ func refuseTwins[T any](all []T, docOf func(*T) *invoice.Snapshot) {
 	for i := range all {
 		if d := docOf(&all[i]); n[d.ID] > 1 {
 			d.Problem = fault.New(fault.Document, "commit: read", CodeIDTwice,
-				"%d documents have the id %q, each under another partition key: delete all but one", n[d.ID], fault.Truncate(d.ID, fault.MaxForeign))
+				"%d documents have the id %q, each under another partition key: delete all but one", n[d.ID],
+				fault.Truncate(d.ID, fault.MaxForeign))
 		}
 	}
 }

@@ -17,11 +17,16 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-func (w *world) with(docs commit.Documents, sink commit.Sink, wait func(context.Context, time.Duration) error) *commit.Commit {
+func (w *world) with(
+	docs commit.Documents, sink commit.Sink, wait func(context.Context, time.Duration) error,
+) *commit.Commit {
 	if wait == nil {
 		wait = func(context.Context, time.Duration) error { return nil }
 	}
-	return commit.NewCommit(docs, sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.New(&w.log), Parallel: 1, Draw: func() float64 { return 0.5 }, Wait: wait})
+	return commit.NewCommit(docs, sink,
+		commit.Options{SysName: "web", Now: func() time.Time {
+			return w.clock
+		}, Log: zerolog.New(&w.log), Parallel: 1, Draw: func() float64 { return 0.5 }, Wait: wait})
 }
 
 func TestRacesAreWaitedForLongerEachTime(t *testing.T) {
@@ -30,7 +35,10 @@ func TestRacesAreWaitedForLongerEachTime(t *testing.T) {
 	batch := w.put(doc)
 	w.faulty.onRecord = func(int) error { w.put(doc); return nil }
 	var waits []time.Duration
-	_, err := w.with(w.faulty, w.faulty, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
+	_, err := w.with(w.faulty, w.faulty, func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.NoError(t, err)
 	ms := time.Millisecond
 	require.Equal(t, []time.Duration{20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms}, waits)
@@ -52,7 +60,8 @@ func TestAnOldSnapshotFindsLaterContentInPlace(t *testing.T) {
 	stale := w.put(result(0, 1, "A", ""))
 	w.clock = w.clock.Add(time.Second)
 	now := w.put(result(0, 1, "B", ""))
-	_, err := w.sink.Apply(t.Context(), []commit.Item{commit.ItemOf(must(invoice.Read(now[0], w.clock)))}, commit.Write, breaker.Heartbeat{})
+	_, err := w.sink.Apply(t.Context(), []commit.Item{commit.ItemOf(must(invoice.Read(now[0], w.clock)))},
+		commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"unchanged": 1}, w.run(stale...).Outcomes)
 }
@@ -110,7 +119,9 @@ func TestOtherContentOfAnIdWithoutATimeGetsItsVersionFirst(t *testing.T) {
 }
 
 func TestHealingIsForCommittedDocumentsThatCanBeWritten(t *testing.T) {
-	for _, d := range []string{result(0, 1, tooLong(), `{"status":"committed"}`), result(0, 1, "two", `{"status":"failed"}`)} {
+	for _, d := range []string{
+		result(0, 1, tooLong(), `{"status":"committed"}`), result(0, 1, "two", `{"status":"failed"}`),
+	} {
 		w := newWorld(t, 1)
 		old := w.put(result(0, 1, "one", ""))
 		w.put(d)
@@ -130,14 +141,16 @@ func TestWhatIsNotOursIsNotReadAgain(t *testing.T) {
 	require.Equal(t, 0, w.faulty.reads)
 }
 
-// A wrong sys_name is otherwise seen nowhere. A batch that comes again, the other environment's patches and a run do not count.
+// A wrong sys_name is otherwise seen nowhere. A batch that comes again, the other environment's patches and a run do
+// not count.
 func TestDocumentsOfAnotherEnvironmentAreCountedOnce(t *testing.T) {
 	w := newWorld(t, 1)
 	w.clock = w.clock.Add(time.Hour)
 	of := func(sysName string, line int64, state string) string {
 		return strings.ReplaceAll(result(0, line, "A", state), `"sys_name":"web"`, `"sys_name":`+sysName)
 	}
-	batch := w.put(of(`"wbe"`, 2, ""), of(`"wbe"`, 3, ""), of(`null`, 4, ""), of(`"wbe"`, 5, `{"status":"committed"}`), result(0, 1, "A", ""))
+	batch := w.put(of(`"wbe"`, 2, ""), of(`"wbe"`, 3, ""), of(`null`, 4, ""),
+		of(`"wbe"`, 5, `{"status":"committed"}`), result(0, 1, "A", ""))
 	for retry := range 3 {
 		_, err := w.offer(retry, batch...)
 		require.NoError(t, err)
@@ -157,7 +170,8 @@ func TestASecondReadThatFailsDropsNobody(t *testing.T) {
 		batch := w.put(result(0, 1, "two", ""))
 		w.clock = w.clock.Add(time.Hour)
 		docs := lagging{faulty: w.faulty, read: func() (json.RawMessage, error) { return nil, e }}
-		rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
+		rep, err := w.with(docs, w.faulty, nil).Run(t.Context(),
+			commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		if fault.IsDependency(e) {
 			require.True(t, fault.IsDependency(err), "%v", err)
 			require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
@@ -176,7 +190,8 @@ func TestWhatTheSecondReadShowsIsWorkedOn(t *testing.T) {
 	docs := lagging{faulty: w.faulty, read: func() (json.RawMessage, error) {
 		return w.docs.Read(context.Background(), idOf(t, result(0, 1, "", "")))
 	}}
-	rep, err := w.with(docs, w.faulty, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
+	rep, err := w.with(docs, w.faulty, nil).Run(t.Context(),
+		commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"skipped": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
@@ -186,7 +201,9 @@ func TestAWaitThatIsCutShortBlamesNobody(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "A", ""))
 	w.faulty.onApply = func(int) error { return lost() }
-	rep, err := w.with(w.faulty, w.faulty, func(context.Context, time.Duration) error { return context.Canceled }).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
+	rep, err := w.with(w.faulty, w.faulty, func(context.Context, time.Duration) error {
+		return context.Canceled
+	}).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.records)
@@ -194,7 +211,9 @@ func TestAWaitThatIsCutShortBlamesNobody(t *testing.T) {
 
 type generous struct{ commit.Sink }
 
-func (g generous) Apply(ctx context.Context, i []commit.Item, m commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (g generous) Apply(
+	ctx context.Context, i []commit.Item, m commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	o, err := g.Sink.Apply(ctx, i, m, known)
 	return append(o, commit.Outcome{}), err
 }
@@ -202,7 +221,8 @@ func (g generous) Apply(ctx context.Context, i []commit.Item, m commit.Mode, kno
 func TestASinkThatAnswersTheWrongNumberIsAnErrorOfOurs(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "A", ""), result(1, 2, "B", ""))
-	rep, err := w.with(w.faulty, generous{w.faulty}, nil).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
+	rep, err := w.with(w.faulty, generous{w.faulty}, nil).Run(t.Context(),
+		commit.Delivery{Documents: batch, Received: w.clock})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"internal": 2}, rep.Kinds)
 }

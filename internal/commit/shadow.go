@@ -10,15 +10,15 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Shadow compares the work of Commit with that of the old writer, and writes nothing: no row, no ledger, no patch. It is
-// for the time before the switch, and needs no adopted ledger.
+// Shadow compares the work of Commit with that of the old writer, and writes nothing: no row, no ledger, no patch. It
+// is for the time before the switch, and needs no adopted ledger.
 //
 // Its Report has these outcomes, and those of Commit that need no work:
 //
 //	would_be_applied, _unchanged, _superseded   a pending document would be committed with this verdict
 //	would_be_retry_scheduled, _failed           it has an error of its own
 //	matches                                     the old writer committed it, and its lines have its content
-//	differs                                     its lines have other content; the log and Report.Columns name the columns
+//	differs                                     its lines have other content; log and Report.Columns say which
 //	holds_newer                                 its lines have a newer result, so there is nothing to compare
 //	missing                                     the old writer committed it, and a line has no row
 //	refused                                     the old writer committed it, and this product's rules refuse it
@@ -55,8 +55,8 @@ type shadowRun struct {
 	shown  int
 }
 
-// reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
-// done.
+// reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone
+// are done.
 func (p *shadowRun) reread(ctx context.Context, docs []invoice.Snapshot) ([]invoice.Snapshot, error) {
 	var ids []string
 	needed := func(d invoice.Snapshot) bool {
@@ -186,8 +186,8 @@ func (p *shadowRun) show(d invoice.Snapshot, outcome string, columns []string, e
 	p.tally.log.Write(events.ShadowDiffers, events.Fields{Document: d.ID, Outcome: outcome, DiffersIn: columns}.Of(err))
 }
 
-// difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a newer
-// result are not compared.
+// difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a
+// newer result are not compared.
 func difference(o Outcome) (columns []string, held int) {
 	all := invoice.Columns()
 	found := map[string]bool{}
@@ -206,8 +206,8 @@ func difference(o Outcome) (columns []string, held int) {
 	return slices.Sorted(maps.Keys(found)), held
 }
 
-// holdsNewer reports whether a line's own request time is later than this document's. The canonical texts of times sort by
-// time.
+// holdsNewer reports whether a line's own request time is later than this document's. The canonical texts of times sort
+// by time.
 func holdsNewer(all []invoice.Column, says, before []invoice.Value) bool {
 	for i, c := range all {
 		if c.Source == invoice.FromRequestTime && !says[i].Null && !before[i].Null && before[i].Text > says[i].Text {

@@ -69,7 +69,8 @@ func (w *world) runShadow(retry int, snapshots ...json.RawMessage) (commit.Repor
 		return append(all, row, beats)
 	}
 	before, rows, records := w.snapshots(ids...), lines(), w.faulty.records
-	report, err := w.shadow().Run(w.t.Context(), commit.Delivery{Documents: snapshots, Received: w.clock, RetryCount: retry})
+	report, err := w.shadow().Run(w.t.Context(),
+		commit.Delivery{Documents: snapshots, Received: w.clock, RetryCount: retry})
 	require.Equal(w.t, before, w.snapshots(ids...), "no document was touched")
 	require.Equal(w.t, rows, lines(), "no row and no ledger was touched")
 	require.Equal(w.t, records, w.faulty.records, "nothing was even tried")
@@ -87,7 +88,8 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	w.run(w.put(result(1, 1, "there", ""), result(9, 2, "newer", ""))...)
 	same := result(1, 1, "there", "")
 	snapshots := w.put(
-		same, result(5, 2, "older", ""), result(6, 3, "new", ""), result(7, 99, "no row", ""), result(8, 4, tooLong(), ""),
+		same, result(5, 2, "older", ""), result(6, 3, "new", ""), result(7, 99, "no row", ""),
+		result(8, 4, tooLong(), ""),
 		strings.Replace(result(9, 4, "x", ""), `"process_output"`, `"output"`, 1),
 		result(10, 4, "x", fmt.Sprintf(`{"status":"retry_scheduled","retry_after":%d}`, start().Unix()+1)),
 		result(13, 4, tooLong(), spent()),
@@ -98,7 +100,8 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{
-		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 3, "would_be_failed": 1, "skipped": 3,
+		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 3,
+		"would_be_failed": 1, "skipped": 3,
 	}, report.Outcomes)
 	require.Equal(t, map[string]int{"document": 4}, report.Kinds)
 	require.Empty(t, report.Columns)
@@ -107,7 +110,8 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 
 func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5, 6, 7, 8)
-	right, edited, other := result(1, 1, "right", byOldWriter, 2), result(2, 3, "edited", byOldWriter, 4), result(3, 5, "other", byOldWriter)
+	right, edited, other := result(1, 1, "right", byOldWriter, 2), result(2, 3, "edited", byOldWriter, 4),
+		result(3, 5, "other", byOldWriter)
 	older, newer := result(4, 6, "older", byOldWriter, 7), result(5, 7, "newer", byOldWriter)
 	for _, d := range []string{right, edited, other, older, newer} {
 		w.oldWriter(d)
@@ -121,17 +125,21 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	}
 	w.sink.SetLine(4, l)
 	w.sink.SetLine(5, inmem.Line{Values: l.Values}) // its tracking row is missing
-	snapshots := w.put(right, edited, other, older, newer, result(6, 99, "x", byOldWriter), result(7, 8, tooLong(), byOldWriter),
+	snapshots := w.put(right, edited, other, older, newer, result(6, 99, "x", byOldWriter),
+		result(7, 8, tooLong(), byOldWriter),
 		result(4, 7, "held", byOldWriter))
 	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"matches": 3, "differs": 2, "holds_newer": 1, "missing": 1, "refused": 1}, report.Outcomes)
+	require.Equal(t,
+		map[string]int{"matches": 3, "differs": 2, "holds_newer": 1, "missing": 1, "refused": 1}, report.Outcomes)
 	require.Equal(t, 2, report.Columns["IVCE_DTL.DATA_VRFN_IND"], "counted by document")
 	require.Equal(t, 2, report.Columns["IVCE_TRKG_MSTR.UNSPSC_CD"])
 	require.Equal(t, 1, report.Columns["IVCE_TRKG_MSTR.RQST_TS"])
-	require.Zero(t, report.Columns["IVCE_DTL.UNSPSC_CD"]+report.Columns["IVCE_DTL.PRNT_IVCE_DTL_ID"]-1, "line 5 is no duplicate")
+	require.Zero(t, report.Columns["IVCE_DTL.UNSPSC_CD"]+report.Columns["IVCE_DTL.PRNT_IVCE_DTL_ID"]-1,
+		"line 5 is no duplicate")
 	log := w.log.String()
-	require.Contains(t, log, `"document":"2025-12-17 10:02:00.000000-06:00-0001-3","differs_in":["IVCE_DTL.DATA_VRFN_IND","IVCE_TRKG_MSTR.UNSPSC_CD"],"outcome":"differs"`)
+	require.Contains(t, log,
+		`"document":"2025-12-17 10:02:00.000000-06:00-0001-3","differs_in":["IVCE_DTL.DATA_VRFN_IND","IVCE_TRKG_MSTR.UNSPSC_CD"],"outcome":"differs"`)
 	require.Regexp(t, `"code":"missing_detail_row",.*"outcome":"missing"`, log)
 	require.Regexp(t, `"code":"validation.too_long","reason":"document .*"outcome":"refused"`, log)
 	require.NotContains(t, log, "secret-marker")

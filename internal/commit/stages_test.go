@@ -70,7 +70,10 @@ func TestABatchPassesEachStageOnce(t *testing.T) {
 	conductor, err := os.ReadFile("commit.go")
 	require.NoError(t, err)
 	at := -1
-	for _, call := range []string{`s\.parser\.parse\(`, `s\.selector\.choose\(`, `s\.refresh\.refresh\(`, `s\.version\.version\(`, `write\(ctx, works\)`, `s\.judge\.judge\b`, `s\.poison\.poison\b`, `s\.record\.record\b`} {
+	for _, call := range []string{
+		`s\.parser\.parse\(`, `s\.selector\.choose\(`, `s\.refresh\.refresh\(`, `s\.version\.version\(`,
+		`write\(ctx, works\)`, `s\.judge\.judge\b`, `s\.poison\.poison\b`, `s\.record\.record\b`,
+	} {
 		found := regexp.MustCompile(call).FindAllIndex(conductor, -1)
 		require.Len(t, found, 1, "commit.go calls the stage once: %s", call)
 		require.Less(t, at, found[0][0], "the stages are called in their order: %s", call)

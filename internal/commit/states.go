@@ -18,7 +18,8 @@ type transitions struct {
 	reprocess bool
 }
 
-// begin is the start of every transition. It resets the retries of a document that a person reset, by hand or by a request.
+// begin is the start of every transition. It resets the retries of a document that a person reset, by hand or by a
+// request.
 func (t transitions) begin(s invoice.State) invoice.State {
 	if s.ResetByHand() || (s.Status == invoice.Failed && t.reprocess) {
 		return s.Afresh()
@@ -51,8 +52,8 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	return s
 }
 
-// failure is the state after an own failure. Each of the first five costs a retry of the schedule. The sixth postpones the
-// document: its retries are spent, and it is tried once more after an hour, or as soon as others are written.
+// failure is the state after an own failure. Each of the first five costs a retry of the schedule. The sixth postpones
+// the document: its retries are spent, and it is tried once more after an hour, or as soon as others are written.
 func (t transitions) failure(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
 	wait := Backoff(s.RetryCount, t.draw())
@@ -69,20 +70,20 @@ func (t transitions) firstFailure(s invoice.State) (time.Time, bool) {
 	return invoice.ParseStamp(s.FirstFailedAt, t.loc)
 }
 
-// Spent reports whether a document's retries are used up, so that another error of its own may end it. A failed document has none
-// used: it is tried again on request only.
+// Spent reports whether a document's retries are used up, so that another error of its own may end it. A failed
+// document has none used: it is tried again on request only.
 func Spent(s invoice.State, err error) bool {
 	return usedUp(transitions{reprocess: true}.begin(s), err)
 }
 
-// usedUp is Spent of a state that begin has reset if a person asked for it. No retry can repair a document that cannot be read as a
-// result.
+// usedUp is Spent of a state that begin has reset if a person asked for it. No retry can repair a document that cannot
+// be read as a result.
 func usedUp(s invoice.State, err error) bool {
 	return s.Postponed || (fault.Has(err, fault.Unreadable) && s.RetryCount > 0)
 }
 
-// statePutOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its
-// attempts.
+// statePutOff is the state of a document without a result. It counts no failure. An error that it met alone goes into
+// its attempts.
 func (t transitions) statePutOff(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
 	switch {
@@ -141,14 +142,16 @@ func (t transitions) withLastError(s invoice.State, err error) invoice.State {
 
 // remember adds the last error to the document's attempts.
 func (t transitions) remember(s invoice.State, next string) invoice.State {
-	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next}
+	a := invoice.Attempt{
+		At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next,
+	}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
 	s.Attempts = all[max(0, len(all)-invoice.MaxAttempts):]
 	return s
 }
 
-// sentence is the text of an error in the document. It is the reason alone for errors of this product, and the whole text
-// for a driver's.
+// sentence is the text of an error in the document. It is the reason alone for errors of this product, and the whole
+// text for a driver's.
 func sentence(err error) string {
 	if e, ok := err.(*fault.Error); ok && e.Err == nil && e.Reason != "" { //nolint:errorlint // only the outermost error counts
 		return e.Reason
@@ -159,7 +162,8 @@ func sentence(err error) string {
 // minimal has only the necessary members, for a document that has no room for more (Cosmos DB 413).
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
-		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter, Postponed: s.Postponed,
+		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount,
+		RetryAfter: s.RetryAfter, Postponed: s.Postponed,
 		FirstFailedAt: s.FirstFailedAt, LastErrorAt: s.LastErrorAt, LastErrorKind: s.LastErrorKind,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}

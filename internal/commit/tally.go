@@ -20,10 +20,12 @@ type tally struct {
 	mu      sync.Mutex
 	report  Report
 	counted int
-	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other sys_name.
+	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other
+	// sys_name.
 	firstOffer bool
 	foreign    map[string]breaker.Skipped
-	// others counts documents that another program finished after adoptedAt, when the ledger was adopted; other is one of them.
+	// others counts documents that another program finished after adoptedAt, when the ledger was adopted; other is one
+	// of them.
 	adoptedAt time.Time
 	others    int
 	other     string
@@ -60,8 +62,8 @@ func (t *tally) add(r DocumentResult) {
 	}
 }
 
-// skip counts a document that the batch does not take. One of another sys_name counts as foreign when it is pending, as its
-// writer offers it, and not when a batch is offered again or its own environment has patched it.
+// skip counts a document that the batch does not take. One of another sys_name counts as foreign when it is pending, as
+// its writer offers it, and not when a batch is offered again or its own environment has patched it.
 func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
 	outcome := "skipped"
 	switch why { //nolint:exhaustive // the others need no more
@@ -76,24 +78,28 @@ func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
 	case invoice.NotOurs:
 		if t.firstOffer && d.State.Status == invoice.Pending {
 			t.mu.Lock()
-			t.foreign[d.SysName] = breaker.Skipped{SysName: d.SysName, Documents: t.foreign[d.SysName].Documents + 1, Sample: d.ID}
+			t.foreign[d.SysName] = breaker.Skipped{
+				SysName: d.SysName, Documents: t.foreign[d.SysName].Documents + 1, Sample: d.ID,
+			}
 			t.mu.Unlock()
 		}
 	case invoice.UnknownStatus:
-		t.log.Write(events.DocumentUnknownStatus, events.Fields{Document: d.ID, Status: fault.Truncate(d.State.StatusFound, fault.MaxForeign)})
+		t.log.Write(events.DocumentUnknownStatus,
+			events.Fields{Document: d.ID, Status: fault.Truncate(d.State.StatusFound, fault.MaxForeign)})
 	}
 	t.count(d.ID, outcome, "")
 }
 
-// byAnother reports whether another program finished a document after the adoption. This product writes an outcome into a
-// committed document, and a kind into a failed one.
+// byAnother reports whether another program finished a document after the adoption. This product writes an outcome into
+// a committed document, and a kind into a failed one.
 func (t *tally) byAnother(s invoice.State) bool {
 	stamp := s.CommittedAt
 	if s.Status == invoice.Failed {
 		stamp = s.FailedAt
 	}
 	us, ok := invoice.TimeOfID(stamp)
-	return ok && s.Outcome == "" && s.LastErrorKind == "" && !t.adoptedAt.IsZero() && time.UnixMicro(us).After(t.adoptedAt)
+	return ok && s.Outcome == "" && s.LastErrorKind == "" && !t.adoptedAt.IsZero() &&
+		time.UnixMicro(us).After(t.adoptedAt)
 }
 
 // countLeftAlone counts a document that a rewrite leaves alone, wholly or in part.
@@ -123,7 +129,9 @@ func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 	result := resultOf(d, string(s.Status), cause)
 	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
 	t.add(result)
-	f := events.Fields{Document: d.ID, Line: d.Main, Status: string(s.Status), RetryCount: s.RetryCount, RetryAfter: s.RetryAfter}.Of(cause)
+	f := events.Fields{
+		Document: d.ID, Line: d.Main, Status: string(s.Status), RetryCount: s.RetryCount, RetryAfter: s.RetryAfter,
+	}.Of(cause)
 	switch {
 	case s.Status == invoice.Failed:
 		t.log.Write(events.DocumentFailed, f)
@@ -150,8 +158,8 @@ func age(ts int64, now time.Time) time.Duration {
 	return max(0, now.Sub(time.Unix(ts, 0)))
 }
 
-// notFinal remembers an error of a committed document that is not its own: a lost race, or a request that failed like an
-// outage. The document is not counted: the batch is offered again.
+// notFinal remembers an error of a committed document that is not its own: a lost race, or a request that failed like
+// an outage. The document is not counted: the batch is offered again.
 func (t *tally) notFinal(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

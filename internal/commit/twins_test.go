@@ -14,7 +14,8 @@ import (
 
 // twin is a document with the id of line 1, in a request of its own.
 func twin(request string, line int64, sysName, state string) string {
-	doc := strings.Replace(document(idOf1, line, "ACME", state), `"request_details":{"sys_name":"web"}`, `"request_details":{"id":"`+request+`","sys_name":"`+sysName+`"}`, 1)
+	doc := strings.Replace(document(idOf1, line, "ACME", state), `"request_details":{"sys_name":"web"}`,
+		`"request_details":{"id":"`+request+`","sys_name":"`+sysName+`"}`, 1)
 	return doc
 }
 
@@ -42,7 +43,8 @@ func (w *world) states() (states []string) {
 func TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch(t *testing.T) {
 	for name, b := range map[string]commit.Delivery{
 		"feed": {Purpose: commit.FromFeed}, "timer": {Purpose: commit.FromTimer}, "run": {Purpose: commit.ForRun},
-		"repeated": {RetryCount: 1}, "old": {Received: start().Add(-time.Minute)}, "old, timer": {Purpose: commit.FromTimer, Received: start().Add(-time.Minute)},
+		"repeated": {RetryCount: 1}, "old": {Received: start().Add(-time.Minute)},
+		"old, timer": {Purpose: commit.FromTimer, Received: start().Add(-time.Minute)},
 	} {
 		w := newWorld(t, 1, 2, 3)
 		require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", ""))))
@@ -88,7 +90,8 @@ func TestATwinOfAnotherEnvironmentDoesNotCount(t *testing.T) {
 
 func TestATwinThatTheBatchDoesNotTakeDoesNotCount(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	require.NoError(t, w.docs.Put(json.RawMessage(twin("R1", 1, "web", `{"status":"committed","outcome":"unchanged"}`))))
+	require.NoError(t,
+		w.docs.Put(json.RawMessage(twin("R1", 1, "web", `{"status":"committed","outcome":"unchanged"}`))))
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
 	report := w.run(w.both()...)
 	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
@@ -118,7 +121,10 @@ func TestATwinOfAnotherEnvironmentKeepsNoDocumentFromItsEnd(t *testing.T) {
 	_, err := w.batch(commit.Delivery{Documents: w.both(), Purpose: commit.FromTimer})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"committed", "failed missing_detail_row"}, w.states())
-	require.Contains(t, string(w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+"/0-"+w.hashOf1(t)+"/original.json"]), `"R1"`)
+	require.Contains(t,
+		string(
+			w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+"/0-"+
+				w.hashOf1(t)+"/original.json"]), `"R1"`)
 }
 
 // hashOf1 is the content hash of the document of line 1.

@@ -34,7 +34,8 @@ func (w *world) backlogOf(sizes map[commit.Window]int) *pages {
 	return backlog
 }
 
-// Half of a tick's failures is for documents that nobody blames, a quarter for each of their windows. The next window may use the rest.
+// Half of a tick's failures is for documents that nobody blames, a quarter for each of their windows. The next window
+// may use the rest.
 func TestTheFailuresOfATickAreShared(t *testing.T) {
 	w := newWorld(t)
 	w.sink.AddLines(1)
@@ -145,7 +146,10 @@ func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 	}
 	w.clock = w.clock.Add(time.Hour)
 	refusal := failFor(fault.New(fault.Document, "sql: apply", "547", ""), bad...)
-	w.use(sinkHook{w.faulty, func(items []commit.Item) error { w.clock = w.clock.Add(3 * time.Second); return refusal(items) }})
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
+		w.clock = w.clock.Add(3 * time.Second)
+		return refusal(items)
+	}})
 	begin := w.clock
 	found := w.tick()
 	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
@@ -196,8 +200,8 @@ func (w *world) cutOff() *commit.Commit {
 	return alone
 }
 
-// An instance that alone cannot reach SQL leaves the feed's documents to the other instances' timers, at once and without a
-// count.
+// An instance that alone cannot reach SQL leaves the feed's documents to the other instances' timers, at once and
+// without a count.
 func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	alone := w.cutOff()
@@ -208,7 +212,8 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	require.False(t, w.opened(), "the others continue")
 	for _, d := range docs {
 		s := w.state(idOf(t, d))
-		require.Equal(t, []any{0.0, "cut_off", string(fault.Infrastructure)}, []any{s["retry_count"], s["last_error_code"], s["last_error_kind"]})
+		require.Equal(t, []any{0.0, "cut_off", string(fault.Infrastructure)},
+			[]any{s["retry_count"], s["last_error_code"], s["last_error_kind"]})
 		require.LessOrEqual(t, s["retry_after"], float64(w.clock.Unix()))
 		require.NotContains(t, s, "attempts")
 	}
@@ -226,7 +231,8 @@ func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.
 	for n := range 2 { // it finds out with the first
 		doc := result(n, int64(n+1), "A", `{"status":"pending","retry_count":0,"note":"`+note+`"}`)
 		reprinted := bytes.Replace(w.put(doc)[0], []byte(note), []byte("2025-12-17T10:30:15.1Z"), 1)
-		report, err := alone.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{reprinted}, Received: w.clock})
+		report, err := alone.Run(t.Context(),
+			commit.Delivery{Documents: []json.RawMessage{reprinted}, Received: w.clock})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
 		require.Equal(t, note, w.state(idOf(t, doc))["note"])
@@ -254,7 +260,8 @@ func TestBadDocumentsDoNotHoldThoseThatALockPutOff(t *testing.T) {
 	}
 	w := newWorld(t)
 	for n := range bads {
-		w.put(result(1, int64(100_000+n), "ACME", retryState(start(), `,"last_error_kind":"document"`))) // there is no such line
+		// there is no such line
+		w.put(result(1, int64(100_000+n), "ACME", retryState(start(), `,"last_error_kind":"document"`)))
 	}
 	for n := range int64(50) {
 		w.sink.AddLines(n + 1)

@@ -13,20 +13,20 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// divided is the number of parts of a refused range. Four parts need as many requests as two (4*log4(n) = 2*log2(n)), and
-// repeat a third of the range instead of all of it. Four connections take them at once.
+// divided is the number of parts of a refused range. Four parts need as many requests as two (4*log4(n) = 2*log2(n)),
+// and repeat a third of the range instead of all of it. Four connections take them at once.
 const divided = 4
 
 // oneByOne is the number of consecutive documents that fail alone before the next ones are sent one by one. Where most
 // documents are bad, dividing costs more requests than it saves.
 const oneByOne = 4
 
-// divideFor is the time limit of dividing in one invocation. Documents undecided then are put off, so that the documents
-// behind them do not wait longer.
+// divideFor is the time limit of dividing in one invocation. Documents undecided then are put off, so that the
+// documents behind them do not wait longer.
 const divideFor = 2 * time.Minute
 
-// divideInHurry replaces divideFor for batches of the feed within hurryFor after one that ran out of time. However many bad
-// documents follow each other, a good one behind them does not wait two minutes for each hundred.
+// divideInHurry replaces divideFor for batches of the feed within hurryFor after one that ran out of time. However many
+// bad documents follow each other, a good one behind them does not wait two minutes for each hundred.
 const (
 	divideInHurry = 20 * time.Second
 	hurryFor      = 10 * time.Minute
@@ -56,8 +56,8 @@ type writer struct {
 	spare chan struct{}
 }
 
-// connection takes a spare connection for a part. There is none while the breaker wants one request at a time, nor after a request that
-// failed like an outage: several at once would put off more documents before the breaker opens.
+// connection takes a spare connection for a part. There is none while the breaker wants one request at a time, nor
+// after a request that failed like an outage: several at once would put off more documents before the breaker opens.
 func (w *writer) connection() bool {
 	if !w.breaker.Parallel() || w.timeout.Load() > 0 {
 		return false
@@ -77,8 +77,8 @@ func (w *writer) release(n int) {
 	}
 }
 
-// write gives each document that waits its result. After an error, which is of dependency scope, the documents without a
-// result were not written.
+// write gives each document that waits its result. After an error, which is of dependency scope, the documents without
+// a result were not written.
 func (w *writer) write(ctx context.Context, works []inflight) error {
 	var items []Item
 	var at []int
@@ -101,7 +101,8 @@ func (w *writer) write(ctx context.Context, works []inflight) error {
 		}
 	}
 	for i := range works {
-		if d := works[i].doc; err == nil && works[i].needsResult() && d.Problem != nil { // while SQL fails these errors are not recorded: the next try finds them again
+		// while SQL fails these errors are not recorded: the next try finds them again
+		if d := works[i].doc; err == nil && works[i].needsResult() && d.Problem != nil {
 			works[i].answer(result{err: d.Problem})
 		}
 	}
@@ -122,8 +123,8 @@ func (w *writer) size(ctx context.Context, works []inflight) (int, error) {
 	return requestsOf(items, min(limit, w.maxDocuments), w.maxRows)[0][1], nil
 }
 
-// requestsOf divides items into requests of at most maxItems documents and maxRows rows. A document is never split: one with more
-// rows is a request by itself.
+// requestsOf divides items into requests of at most maxItems documents and maxRows rows. A document is never split: one
+// with more rows is a request by itself.
 func requestsOf(items []Item, maxItems, maxRows int) [][2]int {
 	var parts [][2]int
 	from, rows := 0, 0
@@ -151,8 +152,8 @@ type applying struct {
 	inRow int
 }
 
-// apply writes items and gives each its result. It stops at an error of a dependency: done marks the valid results, and the
-// other items were not written.
+// apply writes items and gives each its result. It stops at an error of a dependency: done marks the valid results, and
+// the other items were not written.
 func (w *writer) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	a := &applying{w: w, items: items, results: make([]result, len(items)), done: make([]bool, len(items))}
 	limit, err := w.breaker.MaxDocuments(ctx)
@@ -168,7 +169,9 @@ func (w *writer) apply(ctx context.Context, items []Item) (results []result, don
 			break // the next tick takes the remaining documents first
 		}
 		if part[0] > 0 && w.outOfTime() && w.undecided {
-			a.leaveUndecided(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "the time for finding bad documents was over before it was sent"))
+			a.leaveUndecided(part[0], len(items),
+				fault.New(fault.Contention, "commit: apply", codeUndecided,
+					"the time for finding bad documents was over before it was sent"))
 			break
 		}
 		if err := a.write(ctx, part[0], part[1], tries); err != nil {
@@ -193,9 +196,9 @@ type answer struct {
 	err      error
 }
 
-// write makes one request for items[from:to]. An error that is not a dependency's does not name the document. The range is
-// therefore divided until each bad document is alone (promise G6). It starts from all documents, not only the newest of each line: when
-// the newer one turns out bad, the older one is written after all.
+// write makes one request for items[from:to]. An error that is not a dependency's does not name the document. The range
+// is therefore divided until each bad document is alone (promise G6). It starts from all documents, not only the newest
+// of each line: when the newer one turns out bad, the older one is written after all.
 //
 // Parts whose turn comes next are under way together, as far as connections are free. Their answers are taken in order.
 func (a *applying) write(ctx context.Context, from, to, tries int) error {
@@ -223,8 +226,8 @@ func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	return nil
 }
 
-// next gives the parts that are sent together, and the others. Parts with a line in common are not sent together: one of them would
-// lose the race, and its document would be blamed or put off.
+// next gives the parts that are sent together, and the others. Parts with a line in common are not sent together: one
+// of them would lose the race, and its document would be blamed or put off.
 func (a *applying) next(waiting []part) (together, others []part) {
 	lines := map[int64]bool{}
 	for len(waiting) > 0 {
@@ -260,7 +263,8 @@ func (a *applying) names(p part, lines map[int64]bool) bool {
 	})
 }
 
-// send makes one request for each part, all at once. It gives the first error of a dependency, which ends the other requests.
+// send makes one request for each part, all at once. It gives the first error of a dependency, which ends the other
+// requests.
 func (a *applying) send(ctx context.Context, together []part, tries int) ([]answer, error) {
 	answers := make([]answer, len(together))
 	requests, ctx := errgroup.WithContext(ctx)
@@ -268,7 +272,8 @@ func (a *applying) send(ctx context.Context, together []part, tries int) ([]answ
 		requests.Go(func() error {
 			outcomes, err := a.w.request(ctx, a.items[p.from:p.to], tries)
 			if err == nil && len(outcomes) != p.size() {
-				err = fault.New(fault.Internal, "commit: apply", fault.CodeBug, "%d outcomes for %d documents", len(outcomes), p.size())
+				err = fault.New(fault.Internal, "commit: apply", fault.CodeBug, "%d outcomes for %d documents",
+					len(outcomes), p.size())
 			}
 			answers[i] = answer{outcomes, err}
 			if stops(err) {

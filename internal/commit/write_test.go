@@ -42,7 +42,9 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.
 	}
 	out := make([]Outcome, len(items))
 	for i, it := range items {
-		out[i] = Outcome{DocumentID: it.DocumentID, Verdict: Applied, Rows: []RowOutcome{{DetailID: it.Main, Verdict: Applied}}}
+		out[i] = Outcome{
+			DocumentID: it.DocumentID, Verdict: Applied, Rows: []RowOutcome{{DetailID: it.Main, Verdict: Applied}},
+		}
 	}
 	return out, nil
 }
@@ -76,8 +78,8 @@ func numbered(n int) []Item {
 	return items
 }
 
-// Promise G6: a bad document fails alone. The search costs about 2k*log2(n/k)+2k requests, because the tree of quarters has
-// at most k refused requests on each level.
+// Promise G6: a bad document fails alone. The search costs about 2k*log2(n/k)+2k requests, because the tree of quarters
+// has at most k refused requests on each level.
 func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
@@ -108,8 +110,8 @@ func mostRequests(n, k int) int {
 	return int(2*(float64(k)*levels+float64(k)-1)) + 1
 }
 
-// Where most documents are bad, dividing costs more than it saves. After four failures in a row the next documents are sent
-// one by one.
+// Where most documents are bad, dividing costs more than it saves. After four failures in a row the next documents are
+// sent one by one.
 func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
 	s := &scriptedSink{bad: map[string]bool{}}
 	items := numbered(100)
@@ -215,7 +217,9 @@ func TestContentionThatLastsIsBisectedAndEndsAlone(t *testing.T) {
 }
 
 func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
-	s := &scriptedSink{bad: map[string]bool{"d0": true}, beat: fault.New(fault.Infrastructure, "sql: heartbeat", "eof", "")}
+	s := &scriptedSink{
+		bad: map[string]bool{"d0": true}, beat: fault.New(fault.Infrastructure, "sql: heartbeat", "eof", ""),
+	}
 	s.fail = func(request int, _ []string) error {
 		if request == 4 {
 			return fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")

@@ -44,7 +44,10 @@ func checkNoBlob(s lookup) (Problem, bool) {
 		expected, found := checkBlobForm(b.Connection.Reveal())
 		return Problem{hostStorage, expected, found, false}, expected != ""
 	case b.ServiceURI == "":
-		return Problem{BlobConnection, "a value here, in " + BlobServiceURI + " or in " + hostStorage, "nothing in any of them", false}, true
+		return Problem{
+			BlobConnection, "a value here, in " + BlobServiceURI + " or in " + hostStorage,
+			"nothing in any of them", false,
+		}, true
 	}
 	return Problem{}, false
 }
@@ -75,7 +78,8 @@ func checkBlobForm(value string) (string, string) {
 func checkBlobURI(value string, _ lookup) (string, string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return "an address such as https://NAME.blob.core.windows.net/", fmt.Sprintf("a text of %d characters", len(value))
+		return "an address such as https://NAME.blob.core.windows.net/",
+			fmt.Sprintf("a text of %d characters", len(value))
 	}
 	return "", ""
 }

@@ -29,8 +29,8 @@ type Config struct {
 	RetentionDays int
 	// SignIn says that the platform's authentication is on. The platform sets it, nobody else may.
 	SignIn bool
-	// OpenUI lets everybody on this machine use the operators' pages as an operator, without a sign-in. UIOrigin is the origin of the pages
-	// as browsers see it; empty trusts Sec-Fetch-Site alone.
+	// OpenUI lets everybody on this machine use the operators' pages as an operator, without a sign-in. UIOrigin is the
+	// origin of the pages as browsers see it; empty trusts Sec-Fetch-Site alone.
 	OpenUI   bool
 	UIOrigin string
 }
@@ -191,8 +191,8 @@ func Load(get func(string) (string, bool)) (Config, error) {
 	return c, nil
 }
 
-// Of returns the settings with defaults and without checks, for tools that need only some of them. A number that does not
-// parse is 0.
+// Of returns the settings with defaults and without checks, for tools that need only some of them. A number that does
+// not parse is 0.
 func Of(get func(name string) string) Config {
 	values, c := map[string]string{}, Config{}
 	for _, s := range Settings() {

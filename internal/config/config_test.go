@@ -48,7 +48,8 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	require.Equal(t, servicebus.ConnectionString("127.0.0.1:5672"), c.ServiceBus.Connection.Reveal())
 	require.Equal(t, "sqlwriter-web-batches", c.ServiceBus.BatchesQueue)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
-	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
+	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";",
+		c.Cosmos.Connection.Reveal())
 }
 
 func TestAllProblemsAreReportedTogether(t *testing.T) {
@@ -60,7 +61,8 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 		names = append(names, p.Setting)
 	}
 	require.Equal(t, []string{
-		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxOpen,
+		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer,
+		SQLConnection, SQLMaxOpen,
 		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
@@ -81,14 +83,20 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{LogLevel, "loud", "one of debug, info, warn, error", `"loud"`},
 		{CosmosConnection, "", "a value: the host reads it too", "nothing"},
 		{Mode, "Shadow", "one of live, shadow", `"Shadow"`},
-		{CosmosConnection, pass, "AccountEndpoint=...;AccountKey=...;", "a text of 8 characters without AccountEndpoint"},
+		{
+			CosmosConnection, pass, "AccountEndpoint=...;AccountKey=...;",
+			"a text of 8 characters without AccountEndpoint",
+		},
 		{CosmosConnection, "AccountEndpoint=https://" + pass + "/;AccountKey=", "AccountKey", "without AccountKey"},
 		{CosmosEndpoint, "http://" + pass, "https://NAME.documents.azure.com:443/", "a text of 15 characters"},
 		{CosmosClientID, "0000", CosmosEndpoint + " beside it", "alone"},
 		{LeaseContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
 		{LeaseContainer, "sqlwriter-control", "another container than sqlwriter-control", "the same name"},
 		{CosmosContainer, "sqlwriter-control", "another container than sqlwriter-control", "the same name"},
-		{SQLConnection, "sqlserver:sa:" + pass + "@db:1433", "sqlserver://... or sqlite:PATH", "sqlserver: without // behind it"},
+		{
+			SQLConnection, "sqlserver:sa:" + pass + "@db:1433", "sqlserver://... or sqlite:PATH",
+			"sqlserver: without // behind it",
+		},
 		{SQLConnection, "postgres://u:" + pass + "@db", "sqlite:PATH", `the scheme "postgres"`},
 		{SQLConnection, "server=db;password=" + pass, "sqlite:PATH", "a text of 27 characters without a scheme"},
 		{SQLConnection, "server=db;password=" + pass + ":1", "sqlite:PATH", "a text of 29 characters without a scheme"},
@@ -103,16 +111,28 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{BlobConnection, "AccountName=" + pass, "AccountKey=...;", "without AccountKey and SharedAccessSignature"},
 		{BlobConnection, "AccountName=;AccountKey=" + pass, "AccountName=...;", "without AccountName and BlobEndpoint"},
 		{BlobServiceURI, "http://" + pass, "https://NAME.blob.core.windows.net/", "a text of 15 characters"},
-		{BlobServiceURI, "https://name.blob.core.windows.net/?sig=" + pass, "https://NAME.blob.core.windows.net/", "a text of 48 characters"},
+		{
+			BlobServiceURI, "https://name.blob.core.windows.net/?sig=" + pass, "https://NAME.blob.core.windows.net/",
+			"a text of 48 characters",
+		},
 		{BlobClientID, "0000", BlobServiceURI + " beside it", "alone"},
 		{ServiceBusConnection, "", "a value: the host reads it too", "nothing"},
 		{ServiceBusConnection, pass, "Endpoint=sb://...;", "a text of 8 characters without Endpoint"},
-		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKey=" + pass, "SharedAccessKeyName=...;", "without SharedAccessKeyName and SharedAccessKey"},
-		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKeyName=k;SharedAccessKey=" + pass + ";EntityPath=q", "of the namespace", "that of one queue"},
+		{
+			ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKey=" + pass, "SharedAccessKeyName=...;",
+			"without SharedAccessKeyName and SharedAccessKey",
+		},
+		{
+			ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKeyName=k;SharedAccessKey=" + pass + ";EntityPath=q",
+			"of the namespace", "that of one queue",
+		},
 		{ServiceBusNamespace, "sb://" + pass, "NAME.servicebus.windows.net", "a text of 13 characters"},
 		{ServiceBusClientID, "0000", ServiceBusNamespace + " beside it", "alone"},
 		{RunsQueue, "", "a value: the host reads it too", "nothing"},
-		{RunsQueue, "sqlwriter-dev-runs", `a name with "web" in it (SYS_NAME), as sqlwriter-web-runs`, `"sqlwriter-dev-runs"`},
+		{
+			RunsQueue, "sqlwriter-dev-runs",
+			`a name with "web" in it (SYS_NAME), as sqlwriter-web-runs`, `"sqlwriter-dev-runs"`,
+		},
 		{RunsQueue, "sqlwriter-webs-runs", `"web" in it`, `"sqlwriter-webs-runs"`},
 		{RunsQueue, "sqlwriter-myweb-runs", `"web" in it`, `"sqlwriter-myweb-runs"`},
 		{RunsQueue, "web runs", "letters, digits and . - _ /", `"web runs"`},
@@ -197,7 +217,9 @@ func TestTheSchemeSaysWhichEngine(t *testing.T) {
 
 func TestTheTimeOfANight(t *testing.T) {
 	values := good(t)
-	for at, want := range map[string]time.Duration{"": 2 * time.Hour, "00:00": 0, "23:59": 24*time.Hour - time.Minute, "2:05": 125 * time.Minute} {
+	for at, want := range map[string]time.Duration{
+		"": 2 * time.Hour, "00:00": 0, "23:59": 24*time.Hour - time.Minute, "2:05": 125 * time.Minute,
+	} {
 		values[ReconcileAt] = at
 		c, err := load(values)
 		require.NoError(t, err)
@@ -244,7 +266,8 @@ func TestAnIdentityTakesTheConnectionStringsPlace(t *testing.T) {
 	delete(values, CosmosConnection)
 	values[CosmosEndpoint], values[CosmosClientID] = "https://a.documents.azure.com:443/", "0000"
 	_, err := load(values)
-	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity", "the host's trigger wants it beside the client id")
+	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity",
+		"the host's trigger wants it beside the client id")
 	values[cosmosCredential] = "workload"
 	_, err = load(values)
 	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity")
@@ -264,7 +287,8 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	delete(values, ServiceBusConnection)
 	values[ServiceBusNamespace], values[ServiceBusClientID] = "ns.servicebus.windows.net", "0000"
 	_, err := load(values)
-	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION__credential=managedidentity", "the host's triggers want it beside the client id")
+	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION__credential=managedidentity",
+		"the host's triggers want it beside the client id")
 	values[serviceBusCredential] = "managedidentity"
 	c, err := load(values)
 	require.NoError(t, err)
@@ -273,7 +297,8 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	require.Equal(t, "0000", c.ServiceBus.ClientID)
 	values[ServiceBusConnection] = good(t)[ServiceBusConnection]
 	_, err = load(values)
-	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION: expected this or SERVICEBUS_CONNECTION__fullyQualifiedNamespace, not both")
+	require.ErrorContains(t, err,
+		"SERVICEBUS_CONNECTION: expected this or SERVICEBUS_CONNECTION__fullyQualifiedNamespace, not both")
 	values = good(t)
 	values[ServiceBusConnection] = "Endpoint=sb://ns/;SharedAccessSignature=SharedAccessSignature sr=x&sig=y"
 	_, err = load(values)
@@ -298,18 +323,29 @@ func TestQueuesCarryTheEnvironment(t *testing.T) {
 }
 
 func TestWhereEvidenceIsKept(t *testing.T) {
-	const ours, hosts, uri = "AccountName=ours;AccountKey=pa55word", "AccountName=hosts;AccountKey=pa55word", "https://ours.blob.core.windows.net/"
+	const ours, hosts, uri = "AccountName=ours;AccountKey=pa55word", "AccountName=hosts;AccountKey=pa55word",
+		"https://ours.blob.core.windows.net/"
 	for name, c := range map[string]struct {
 		set  map[string]string
 		want Blob
 	}{
 		"ours":         {map[string]string{BlobConnection: ours, hostStorage: hosts}, Blob{Connection: ours}},
 		"our identity": {map[string]string{BlobServiceURI: uri, hostStorage: hosts}, Blob{ServiceURI: uri}},
-		"one of many":  {map[string]string{BlobServiceURI: uri, BlobClientID: "0000", hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "0000"}},
-		"the host's":   {map[string]string{hostStorage: hosts}, Blob{Connection: hosts}},
-		"a signature":  {map[string]string{hostStorage: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}, Blob{Connection: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}},
-		"its identity": {map[string]string{hostStorageURI: uri, hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "1111"}},
-		"by its name":  {map[string]string{hostStorageAccount: "hosts"}, Blob{ServiceURI: "https://hosts.blob.core.windows.net/"}},
+		"one of many": {
+			map[string]string{BlobServiceURI: uri, BlobClientID: "0000", hostStorageClient: "1111"},
+			Blob{ServiceURI: uri, ClientID: "0000"},
+		},
+		"the host's": {map[string]string{hostStorage: hosts}, Blob{Connection: hosts}},
+		"a signature": {
+			map[string]string{hostStorage: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"},
+			Blob{Connection: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"},
+		},
+		"its identity": {
+			map[string]string{hostStorageURI: uri, hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "1111"},
+		},
+		"by its name": {
+			map[string]string{hostStorageAccount: "hosts"}, Blob{ServiceURI: "https://hosts.blob.core.windows.net/"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := good(t)
@@ -325,7 +361,8 @@ func TestWhereEvidenceIsKept(t *testing.T) {
 	values := good(t)
 	delete(values, hostStorage)
 	_, err := load(values)
-	require.ErrorContains(t, err, "BLOB_CONNECTION: expected a value here, in BLOB_CONNECTION__blobServiceUri or in AzureWebJobsStorage, found nothing in any of them")
+	require.ErrorContains(t, err,
+		"BLOB_CONNECTION: expected a value here, in BLOB_CONNECTION__blobServiceUri or in AzureWebJobsStorage, found nothing in any of them")
 	values[BlobConnection], values[BlobServiceURI] = ours, uri
 	_, err = load(values)
 	require.ErrorContains(t, err, "BLOB_CONNECTION: expected this or BLOB_CONNECTION__blobServiceUri, not both")
@@ -340,7 +377,9 @@ func TestASecretDoesNotPrint(t *testing.T) {
 	c := Cosmos{Connection: "key-marker"}
 	encoded, err := json.Marshal(c)
 	require.NoError(t, err)
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), c.Connection.String(), string(encoded)} {
+	for _, text := range []string{
+		fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), c.Connection.String(), string(encoded),
+	} {
 		require.NotContains(t, text, "key-marker")
 		require.Contains(t, text, "(secret)")
 	}
@@ -352,7 +391,9 @@ func TestEverySecretSettingHidesItsValue(t *testing.T) {
 		if !s.Secret {
 			continue
 		}
-		for _, value := range []string{"marker", "marker:", "x:marker", "sqlite:marker", "sqlserver://marker", "AccountKey=marker", "marker=1"} {
+		for _, value := range []string{
+			"marker", "marker:", "x:marker", "sqlite:marker", "sqlserver://marker", "AccountKey=marker", "marker=1",
+		} {
 			values := good(t)
 			values["WEBSITE_SITE_NAME"], values[s.Name] = "app", value
 			_, err := load(values)

@@ -55,7 +55,8 @@ func checkQueue(value string, s lookup) (string, string) {
 	}
 	environment := regexp.MustCompile(`(?i)(^|[^a-z0-9])` + regexp.QuoteMeta(s(SysName)) + `([^a-z0-9]|$)`)
 	if !environment.MatchString(value) {
-		return fmt.Sprintf("a name with %q in it (SYS_NAME), as sqlwriter-%s-runs", s(SysName), s(SysName)), fmt.Sprintf("%q", value)
+		return fmt.Sprintf("a name with %q in it (SYS_NAME), as sqlwriter-%s-runs", s(SysName), s(SysName)),
+			fmt.Sprintf("%q", value)
 	}
 	return "", ""
 }

@@ -33,8 +33,8 @@ type Setting struct {
 	Meaning string
 	// check returns what was expected and found, or "" for a valid value. Nil accepts every value.
 	check func(value string, s lookup) (expected, found string)
-	// field is the field of Config that has the value: a *string, *Secret or *int. It is nil where Of makes something else
-	// of the value, and for settings that only the host reads.
+	// field is the field of Config that has the value: a *string, *Secret or *int. It is nil where Of makes something
+	// else of the value, and for settings that only the host reads.
 	field func(c *Config) any
 }
 
@@ -89,8 +89,9 @@ const (
 	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
 )
 
-// The names of the app's own containers, for the control document and for evidence. With another name an app would begin without its
-// pauses, its breaker and its proofs, and would not find the evidence of what failed before. Both keep environments apart by SYS_NAME.
+// The names of the app's own containers, for the control document and for evidence. With another name an app would
+// begin without its pauses, its breaker and its proofs, and would not find the evidence of what failed before. Both
+// keep environments apart by SYS_NAME.
 const (
 	ControlContainer  = "sqlwriter-control"
 	EvidenceContainer = "sqlwriter"
@@ -130,7 +131,8 @@ func Settings() []Setting {
 			Meaning: "least level that is logged: debug, info, warn or error",
 		},
 		{
-			Name: CosmosConnection, Sample: "AccountEndpoint=" + sampleCosmosServer + ";AccountKey=" + sampleCosmosKey + ";",
+			Name:   CosmosConnection,
+			Sample: "AccountEndpoint=" + sampleCosmosServer + ";AccountKey=" + sampleCosmosKey + ";",
 			Secret: true, Host: true, check: checkCosmos, field: func(c *Config) any { return &c.Cosmos.Connection },
 			Meaning: "Cosmos DB connection string; with an identity set `" + CosmosEndpoint + "` instead",
 		},
@@ -140,10 +142,13 @@ func Settings() []Setting {
 		},
 		{
 			Name: CosmosClientID, check: checkClientID, field: func(c *Config) any { return &c.Cosmos.ClientID },
-			Meaning: "client id of a user-assigned identity, with the host's `" + cosmosCredential + "=managedidentity` beside it; empty means the system-assigned one",
+			Meaning: "client id of a user-assigned identity, with the host's `" + cosmosCredential +
+				"=managedidentity` beside it; empty means the system-assigned one",
 		},
 		{
-			Name: CosmosDatabase, Sample: "invoices", Host: true, field: func(c *Config) any { return &c.Cosmos.Database },
+			Name: CosmosDatabase, Sample: "invoices", Host: true, field: func(c *Config) any {
+				return &c.Cosmos.Database
+			},
 			Meaning: "database that holds the containers",
 		},
 		{
@@ -189,17 +194,21 @@ func Settings() []Setting {
 		},
 		{
 			Name: ServiceBusConnection, Sample: sampleServiceBus, Secret: true, Host: true, check: checkServiceBus,
-			field:   func(c *Config) any { return &c.ServiceBus.Connection },
-			Meaning: "Service Bus connection string of the namespace; with an identity set `" + ServiceBusNamespace + "` instead",
+			field: func(c *Config) any { return &c.ServiceBus.Connection },
+			Meaning: "Service Bus connection string of the namespace; with an identity set `" +
+				ServiceBusNamespace + "` instead",
 		},
 		{
-			Name: ServiceBusNamespace, check: checkNamespace, field: func(c *Config) any { return &c.ServiceBus.Namespace },
+			Name: ServiceBusNamespace, check: checkNamespace, field: func(c *Config) any {
+				return &c.ServiceBus.Namespace
+			},
 			Meaning: "host name of the Service Bus namespace, to connect with a managed identity and no key",
 		},
 		{
 			Name: ServiceBusClientID, check: checkServiceBusClientID,
-			field:   func(c *Config) any { return &c.ServiceBus.ClientID },
-			Meaning: "client id of a user-assigned identity, with the host's `" + serviceBusCredential + "=managedidentity` beside it; empty means the system-assigned one",
+			field: func(c *Config) any { return &c.ServiceBus.ClientID },
+			Meaning: "client id of a user-assigned identity, with the host's `" + serviceBusCredential +
+				"=managedidentity` beside it; empty means the system-assigned one",
 		},
 		{
 			Name: RunsQueue, Sample: "sqlwriter-web-runs", Host: true, check: checkQueue,
@@ -217,8 +226,9 @@ func Settings() []Setting {
 		},
 		{
 			Name: ReconcileAt, Default: "02:00", Sample: "02:00", check: timeOfDay,
-			field:   func(c *Config) any { return &c.Reconcile.At },
-			Meaning: "time of day in `" + TimeZone + "` at which the night's comparison of documents, ledger and rows begins: `HH:MM`. A night that was missed begins late",
+			field: func(c *Config) any { return &c.Reconcile.At },
+			Meaning: "time of day in `" + TimeZone +
+				"` at which the night's comparison of documents, ledger and rows begins: `HH:MM`. A night that was missed begins late",
 		},
 		{
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),
@@ -247,7 +257,8 @@ func Settings() []Setting {
 // checkOrigin takes a scheme and a host, as a browser writes an origin.
 func checkOrigin(value string, _ lookup) (string, string) {
 	u, err := url.Parse(value)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || value != u.Scheme+"://"+strings.ToLower(u.Host) {
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" ||
+		value != u.Scheme+"://"+strings.ToLower(u.Host) {
 		return "a scheme and a host in lower case, such as https://operators.example.com", strconv.Quote(value)
 	}
 	return "", ""
@@ -321,7 +332,8 @@ func checkCosmos(value string, s lookup) (string, string) {
 func checkEndpoint(value string, _ lookup) (string, string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return "an address such as https://NAME.documents.azure.com:443/", fmt.Sprintf("a text of %d characters", len(value))
+		return "an address such as https://NAME.documents.azure.com:443/",
+			fmt.Sprintf("a text of %d characters", len(value))
 	}
 	return "", ""
 }
@@ -330,8 +342,8 @@ func checkClientID(_ string, s lookup) (string, string) {
 	return checkIdentity(CosmosEndpoint, cosmosCredential, s)
 }
 
-// checkIdentity requires the address and the credential beside a client id. The host reads the credential: without it our client would
-// connect and the host's trigger would not (docs/facts.md F46).
+// checkIdentity requires the address and the credential beside a client id. The host reads the credential: without it
+// our client would connect and the host's trigger would not (docs/facts.md F46).
 func checkIdentity(address, credential string, s lookup) (string, string) {
 	switch {
 	case s(address) == "":
@@ -367,14 +379,16 @@ func checkSQL(value string, s lookup) (string, string) {
 		return "", ""
 	case scheme == "sqlserver":
 		return form, "sqlserver: without // behind it"
-	case slices.Contains([]string{"mssql", "azuresql", "jdbc", "odbc", "postgres", "postgresql", "mysql", "file"}, scheme):
+	case slices.Contains(
+		[]string{"mssql", "azuresql", "jdbc", "odbc", "postgres", "postgresql", "mysql", "file"}, scheme):
 		return form, fmt.Sprintf("the scheme %q", scheme)
 	case !strings.HasPrefix(value, sqliteScheme):
 		return form, fmt.Sprintf("a text of %d characters without a scheme that is known", len(value))
 	case value == sqliteScheme:
 		return form, "no path"
 	case s(azureSite) != "":
-		return "a database server in Azure (" + azureSite + " is set)", "sqlite: its file would be lost with the instance"
+		return "a database server in Azure (" + azureSite + " is set)",
+			"sqlite: its file would be lost with the instance"
 	}
 	return "", ""
 }
@@ -386,7 +400,8 @@ func checkSchema(value string, _ lookup) (string, string) {
 	case strings.TrimSpace(value) != value:
 		return "the name of a schema", "blanks around " + strconv.Quote(value)
 	case strings.ContainsFunc(value, unicode.IsControl) || len(utf16.Encode([]rune(value))) > most:
-		return "the name of a schema", fmt.Sprintf("a text of %d characters that cannot be one", utf8.RuneCountInString(value))
+		return "the name of a schema",
+			fmt.Sprintf("a text of %d characters that cannot be one", utf8.RuneCountInString(value))
 	}
 	return "", ""
 }

@@ -90,7 +90,8 @@ func TestAWaitThatOutlastsTheDeadlineIsNotBegun(t *testing.T) {
 	})
 	require.NoError(t, c.Ping(t.Context()))
 	var e *fault.Error
-	for n := 0; n < 10 && (e == nil || e.Code == "timeout"); n++ { // a busy machine may take longer than the deadline, but not each time
+	// a busy machine may take longer than the deadline, but not each time
+	for n := 0; n < 10 && (e == nil || e.Code == "timeout"); n++ {
 		f.hits.Store(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		_, err := c.Record(ctx, at("a", `"1"`), invoice.State{})
@@ -117,15 +118,24 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Control: bound, Ping: bound}
 	control := NewControl(c, "web")
 	for name, call := range map[string]func(context.Context) error{
-		"read":          func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
-		"read many":     func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
-		"record":        func(ctx context.Context) error { _, err := c.Record(ctx, at("a", `"1"`), invoice.State{}); return err },
-		"query":         func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
-		"submit":        func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
-		"find":          func(ctx context.Context) error { _, err := c.Find(ctx, commit.Query{}, ""); return err },
-		"load control":  func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
-		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, ""); return err },
-		"store control": func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, `"1"`); return err },
+		"read":      func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
+		"read many": func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
+		"record": func(ctx context.Context) error {
+			_, err := c.Record(ctx, at("a", `"1"`), invoice.State{})
+			return err
+		},
+		"query":        func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
+		"submit":       func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
+		"find":         func(ctx context.Context) error { _, err := c.Find(ctx, commit.Query{}, ""); return err },
+		"load control": func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
+		"make control": func(ctx context.Context) error {
+			_, err := control.Store(ctx, breaker.Control{}, "")
+			return err
+		},
+		"store control": func(ctx context.Context) error {
+			_, err := control.Store(ctx, breaker.Control{}, `"1"`)
+			return err
+		},
 	} {
 		began := time.Now()
 		err := call(t.Context())
@@ -139,7 +149,8 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 func TestRecordIsOneConditionalPatchOfOneMember(t *testing.T) {
 	f, c := startFake(t, nil)
 	f.documents = func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPatch || r.Header.Get("If-Match") != `"0000-1"` || r.Header.Get("Prefer") != "return=minimal" ||
+		if r.Method != http.MethodPatch || r.Header.Get("If-Match") != `"0000-1"` ||
+			r.Header.Get("Prefer") != "return=minimal" ||
 			r.Header.Get("x-ms-documentdb-partitionkey") != `["a b"]` || r.URL.Path != "/dbs/db/colls/c/docs/a b" {
 			w.WriteHeader(http.StatusTeapot)
 			return

@@ -13,7 +13,9 @@ import (
 // The charge of a page is that of its answer, also of an empty one.
 func TestTheChargeIsThatOfThePage(t *testing.T) {
 	t.Parallel()
-	pages := []struct{ charge, rows, next string }{{"2.25", `{"id":"a"}`, "x"}, {"0.5", "", "y"}, {"4", `{"id":"b"}`, ""}}
+	pages := []struct {
+		charge, rows, next string
+	}{{"2.25", `{"id":"a"}`, "x"}, {"0.5", "", "y"}, {"4", `{"id":"b"}`, ""}}
 	_, c := startFake(t, func(w http.ResponseWriter, r *http.Request) {
 		p := pages[map[string]int{"": 0, "x": 1, "y": 2}[r.Header.Get("X-Ms-Continuation")]]
 		w.Header().Set("X-Ms-Request-Charge", p.charge)

@@ -9,14 +9,15 @@ import (
 	"sqlwriter/internal/azure"
 )
 
-// operation is the name of a call in errors, and what it is about. The same status means different things for a document and
-// for its container.
+// operation is the name of a call in errors, and what it is about. The same status means different things for a
+// document and for its container.
 type operation struct{ name, about string }
 
 const (
 	// onDocument: a point read or a write of one document.
 	onDocument = "one document"
-	// onContainer: a query, metadata, the first request of a client, or the making of a container. Its errors blame no document.
+	// onContainer: a query, metadata, the first request of a client, or the making of a container. Its errors blame no
+	// document.
 	onContainer = ""
 )
 

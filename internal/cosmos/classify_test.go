@@ -76,7 +76,9 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 			_, recordErr := container.Record(t.Context(), at("a", `"1"`), invoice.State{})
 			_, manyErr := container.ReadMany(t.Context(), []string{"a"})
 			queryErr := container.Query(t.Context(), "SELECT c.id FROM c", nil, nil)
-			for name, err := range map[string]error{"read": readErr, "record": recordErr, "read many": manyErr, "query": queryErr} {
+			for name, err := range map[string]error{
+				"read": readErr, "record": recordErr, "read many": manyErr, "query": queryErr,
+			} {
 				e := fault.As(err)
 				require.NotNil(t, e, name)
 				kind, condition := c.one, c.condition
@@ -145,11 +147,15 @@ func TestErrorsKeepKeysAndDocumentsToThemselves(t *testing.T) {
 	for _, private := range []string{"STATE-SECRET", "PRIVATE-ID", strings.TrimRight(secret, "=")[:12]} {
 		require.NotContains(t, err.Error(), private)
 	}
-	require.NotContains(t, fmt.Sprintf("%v %+v", err, c.Submit(t.Context(), json.RawMessage(`{"id":1,"x":"STATE-SECRET"}`), false)), "STATE-SECRET")
+	require.NotContains(t,
+		fmt.Sprintf("%v %+v", err, c.Submit(t.Context(), json.RawMessage(`{"id":1,"x":"STATE-SECRET"}`), false)),
+		"STATE-SECRET")
 }
 
 func TestRetryAfterIsHandedOn(t *testing.T) {
-	for header, value := range map[string]string{"x-ms-retry-after-ms": "2750", "retry-after-ms": "2750", "Retry-After": "3"} {
+	for header, value := range map[string]string{
+		"x-ms-retry-after-ms": "2750", "retry-after-ms": "2750", "Retry-After": "3",
+	} {
 		f, c := startFake(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set(header, value)
 			w.WriteHeader(http.StatusTooManyRequests)

@@ -32,15 +32,16 @@ type connection struct {
 	unverified bool
 }
 
-// parseConnection reads a connection string. Values may be in quotes, as the .NET trigger allows, which reads the same setting
-// (System.Data.Common.DbConnectionStringBuilder). Errors name the part, never a value.
+// parseConnection reads a connection string. Values may be in quotes, as the .NET trigger allows, which reads the same
+// setting (System.Data.Common.DbConnectionStringBuilder). Errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	parts, err := settings().Parse(text)
 	if err != nil {
 		return connection{}, err
 	}
 	c := connection{
-		endpoint: unquote(parts["accountendpoint"]), key: unquote(parts["accountkey"]), database: unquote(parts["database"]),
+		endpoint: unquote(parts["accountendpoint"]), key: unquote(parts["accountkey"]),
+		database:   unquote(parts["database"]),
 		unverified: parts.True("disableservercertificatevalidation"),
 	}
 	var problems []error

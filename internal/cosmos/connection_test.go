@@ -22,16 +22,21 @@ func TestConnectionStringsAsTheTriggerAcceptsThem(t *testing.T) {
 		text string
 		want connection
 	}{
-		"as the portal gives it": {"AccountEndpoint=" + endpoint + ";AccountKey=" + secret + ";", connection{endpoint: endpoint, key: secret}},
+		"as the portal gives it": {
+			"AccountEndpoint=" + endpoint + ";AccountKey=" + secret + ";", connection{endpoint: endpoint, key: secret},
+		},
 		"blanks, quotes and empty parts": {
-			";; AccountEndpoint = \"" + endpoint + "\" ;; AccountKey = '" + secret + "' ; ", connection{endpoint: endpoint, key: secret},
+			";; AccountEndpoint = \"" + endpoint + "\" ;; AccountKey = '" + secret + "' ; ",
+			connection{endpoint: endpoint, key: secret},
 		},
 		"further parts": {
-			"AccountEndpoint=https://localhost:8081/;AccountKey=" + secret + ";Database=db;DisableServerCertificateValidation=true;ApplicationName=x;",
+			"AccountEndpoint=https://localhost:8081/;AccountKey=" + secret +
+				";Database=db;DisableServerCertificateValidation=true;ApplicationName=x;",
 			connection{endpoint: "https://localhost:8081/", key: secret, database: "db", unverified: true},
 		},
 		"validation not disabled": {
-			"AccountEndpoint=" + endpoint + ";AccountKey=" + secret + ";DisableServerCertificateValidation=False", connection{endpoint: endpoint, key: secret},
+			"AccountEndpoint=" + endpoint + ";AccountKey=" + secret + ";DisableServerCertificateValidation=False",
+			connection{endpoint: endpoint, key: secret},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,28 +60,55 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 			Options{Connection: good, AccountEndpoint: "https://x/", Database: "d", Container: "c"},
 			[]string{settingConnection, settingEndpoint, "both"},
 		},
-		"no key":         {Options{Connection: "AccountEndpoint=https://x/;", Database: "d", Container: "c"}, []string{settingConnection, "AccountKey is missing"}},
-		"no endpoint":    {Options{Connection: "AccountKey=" + secret, Database: "d", Container: "c"}, []string{settingConnection, "AccountEndpoint is missing"}},
-		"key not base64": {Options{Connection: "AccountEndpoint=https://x/;AccountKey=" + secret + "!", Database: "d", Container: "c"}, []string{"AccountKey is not base64"}},
+		"no key": {
+			Options{Connection: "AccountEndpoint=https://x/;", Database: "d", Container: "c"},
+			[]string{settingConnection, "AccountKey is missing"},
+		},
+		"no endpoint": {
+			Options{Connection: "AccountKey=" + secret, Database: "d", Container: "c"},
+			[]string{settingConnection, "AccountEndpoint is missing"},
+		},
+		"key not base64": {
+			Options{Connection: "AccountEndpoint=https://x/;AccountKey=" + secret + "!", Database: "d", Container: "c"},
+			[]string{"AccountKey is not base64"},
+		},
 		"key without its name": {
-			Options{Connection: "AccountEndpoint=https://x/;" + strings.TrimRight(secret, "="), Database: "d", Container: "c"},
+			Options{
+				Connection: "AccountEndpoint=https://x/;" + strings.TrimRight(secret, "="),
+				Database:   "d", Container: "c",
+			},
 			[]string{"without \"=\""},
 		},
 		"key run into the endpoint": {
-			Options{Connection: "AccountEndpoint=https://x/AccountKey=" + secret + ";AccountKey=" + secret, Database: "d", Container: "c"},
+			Options{
+				Connection: "AccountEndpoint=https://x/AccountKey=" + secret + ";AccountKey=" + secret,
+				Database:   "d", Container: "c",
+			},
 			[]string{settingConnection, "more than the address"},
 		},
 		"endpoint that is no address": {
-			Options{Connection: "AccountEndpoint=https://x:" + secret + "%zz/;AccountKey=" + secret, Database: "d", Container: "c"},
+			Options{
+				Connection: "AccountEndpoint=https://x:" + secret + "%zz/;AccountKey=" + secret,
+				Database:   "d", Container: "c",
+			},
 			[]string{settingConnection, "not an address"},
 		},
-		"plain http elsewhere": {Options{Connection: "AccountEndpoint=http://x/;AccountKey=" + secret, Database: "d", Container: "c"}, []string{"http:// is for an emulator"}},
+		"plain http elsewhere": {
+			Options{Connection: "AccountEndpoint=http://x/;AccountKey=" + secret, Database: "d", Container: "c"},
+			[]string{"http:// is for an emulator"},
+		},
 		"unverified certificates elsewhere": {
 			Options{Connection: good + ";DisableServerCertificateValidation=True", Database: "d", Container: "c"},
 			[]string{"DisableServerCertificateValidation=True is for an emulator"},
 		},
-		"identity over http":   {Options{AccountEndpoint: "http://localhost:8081/", Database: "d", Container: "c"}, []string{settingEndpoint, "http://"}},
-		"all problems at once": {Options{Connection: "AccountEndpoint=https://x/"}, []string{"AccountKey is missing", settingDatabase, settingContainer}},
+		"identity over http": {
+			Options{AccountEndpoint: "http://localhost:8081/", Database: "d", Container: "c"},
+			[]string{settingEndpoint, "http://"},
+		},
+		"all problems at once": {
+			Options{Connection: "AccountEndpoint=https://x/"},
+			[]string{"AccountKey is missing", settingDatabase, settingContainer},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(c.options)
@@ -94,7 +126,10 @@ func TestOpenAcceptsAnEmulatorWhereItIsDeclared(t *testing.T) {
 	local := "AccountEndpoint=http://localhost:8081/;AccountKey=" + secret + ";DisableServerCertificateValidation=True"
 	_, err := Open(Options{Connection: local, Database: "d", Container: "c"})
 	require.NoError(t, err)
-	compose := Options{Connection: "AccountEndpoint=http://cosmosdb:8081/;AccountKey=" + secret + ";DisableServerCertificateValidation=True", Database: "d", Container: "c"}
+	compose := Options{
+		Connection: "AccountEndpoint=http://cosmosdb:8081/;AccountKey=" + secret +
+			";DisableServerCertificateValidation=True", Database: "d", Container: "c",
+	}
 	_, err = Open(compose)
 	require.Error(t, err)
 	compose.Emulator = true
@@ -104,7 +139,10 @@ func TestOpenAcceptsAnEmulatorWhereItIsDeclared(t *testing.T) {
 
 func TestOpenWithAnIdentity(t *testing.T) {
 	for _, id := range []string{"", "11111111-2222-3333-4444-555555555555"} {
-		c, err := Open(Options{AccountEndpoint: "https://name.documents.azure.com:443/", ClientID: id, Database: "d", Container: "c"})
+		c, err := Open(
+			Options{
+				AccountEndpoint: "https://name.documents.azure.com:443/", ClientID: id, Database: "d", Container: "c",
+			})
 		require.NoError(t, err)
 		require.NotNil(t, c)
 	}

@@ -34,8 +34,8 @@ type connected struct {
 	key atomic.Pointer[partitionKey]
 }
 
-// Ping reads the container's definition, which proves the address, the right, the container and its partition key. It costs
-// 1 RU and is for start-up, not for every health check. Errors by kind: infrastructure, throttled.
+// Ping reads the container's definition, which proves the address, the right, the container and its partition key. It
+// costs 1 RU and is for start-up, not for every health check. Errors by kind: infrastructure, throttled.
 func (c *Container) Ping(ctx context.Context) error {
 	_, _, err := c.readDefinition(ctx)
 	return err
@@ -48,8 +48,8 @@ func (c *Container) HasTimeToLive(ctx context.Context) (set bool, err error) {
 	return p.DefaultTimeToLive != nil, err
 }
 
-// PartitionKey gives the paths of the container's partition key, as its definition had them when it was read last; "" before
-// that. It makes no request.
+// PartitionKey gives the paths of the container's partition key, as its definition had them when it was read last; ""
+// before that. It makes no request.
 func (c *Container) PartitionKey() string {
 	if s := c.sdk.Load(); s != nil {
 		if k := s.key.Load(); k != nil {
@@ -67,10 +67,12 @@ func (c *Container) Close() {
 	c.transport.CloseIdleConnections()
 }
 
-// do makes one call of the SDK within its deadline and translates its error. A 449 means that the service met another write
-// of the same document and did nothing. do retries it three times, after 10, 20 and 40 ms plus up to as much jitter,
-// because the SDK does not (docs/facts.md F70).
-func (c *Container) do(ctx context.Context, op operation, bound time.Duration, call func(context.Context, *connected) error) error {
+// do makes one call of the SDK within its deadline and translates its error. A 449 means that the service met another
+// write of the same document and did nothing. do retries it three times, after 10, 20 and 40 ms plus up to as much
+// jitter, because the SDK does not (docs/facts.md F70).
+func (c *Container) do(
+	ctx context.Context, op operation, bound time.Duration, call func(context.Context, *connected) error,
+) error {
 	const repeats, first = 3, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

@@ -15,15 +15,16 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Control stores the control document of one environment, "breaker:{sys_name}", and the statuses of its instances. Its container is its
-// own (sqlwriter-control, partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
+// Control stores the control document of one environment, "breaker:{sys_name}", and the statuses of its instances. Its
+// container is its own (sqlwriter-control, partition key /id), because there the change feed would bring it back. It is
+// safe for concurrent use.
 type Control struct {
 	container   *Container
 	sysName, id string
 }
 
-// statusKept is the time in seconds after which the service may delete a status that is not written any more. It does so in a container with
-// a default time to live.
+// statusKept is the time in seconds after which the service may delete a status that is not written any more. It does
+// so in a container with a default time to live.
 const statusKept = 48 * 60 * 60
 
 // NewControl makes the store of an environment over the control container. The caller closes the container.
@@ -31,17 +32,18 @@ func NewControl(c *Container, sysName string) *Control {
 	return &Control{container: c, sysName: sysName, id: "breaker:" + sysName}
 }
 
-// Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is infrastructure
-// with code "unreadable". The zero Control would instead mean a closed breaker.
+// Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is
+// infrastructure with code "unreadable". The zero Control would instead mean a closed breaker.
 func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
 	var doc []byte
 	var etag string
-	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
-		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
-		doc, etag = r.Value, string(r.ETag)
-		return err
-	})
+	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
+		func(ctx context.Context, s *connected) error {
+			r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
+			doc, etag = r.Value, string(r.ETag)
+			return err
+		})
 	if fault.Has(err, fault.Gone) {
 		return breaker.Control{}, "", nil
 	}
@@ -50,20 +52,23 @@ func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	}
 	var control breaker.Control
 	if err := json.Unmarshal(doc, &control); err != nil {
-		return breaker.Control{}, "", fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the control document "+k.id+" cannot be read", err)
+		return breaker.Control{}, "",
+			fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the control document "+k.id+" cannot be read", err)
 	}
 	if etag == "" {
-		return breaker.Control{}, "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service gave the control document without its etag")
+		return breaker.Control{}, "",
+			fault.New(fault.Infrastructure, op.name, "no_etag",
+				"the service gave the control document without its etag")
 	}
 	control.Extra = withoutSystem(control.Extra)
 	return control, etag, nil
 }
 
-// Store writes the whole control document if it still has etag, and gives the new etag. An empty etag creates the document.
-// See breaker.ControlStore. After an infrastructure error it may or may not have been written: load it again.
+// Store writes the whole control document if it still has etag, and gives the new etag. An empty etag creates the
+// document. See breaker.ControlStore. After an infrastructure error it may or may not have been written: load it again.
 //
-// Condition Changed stands for every lost race: 412; 409 for the first document; 404 for a deleted one; 449 that outlasts
-// the retries. The service reads the etag "*" as "any", so Store answers Changed for it without a request.
+// Condition Changed stands for every lost race: 412; 409 for the first document; 404 for a deleted one; 449 that
+// outlasts the retries. The service reads the etag "*" as "any", so Store answers Changed for it without a request.
 func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
 	op := operation{"cosmos: store control", onDocument}
 	if etag == "*" {
@@ -71,14 +76,16 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	}
 	doc, err := k.encode(c)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the control document cannot be written as JSON", err)
+		return "",
+			fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the control document cannot be written as JSON", err)
 	}
 	var next string
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
-		r, err := k.write(ctx, s.container, doc, etag)
-		next = string(r.ETag)
-		return err
-	})
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
+		func(ctx context.Context, s *connected) error {
+			r, err := k.write(ctx, s.container, doc, etag)
+			next = string(r.ETag)
+			return err
+		})
 	switch {
 	case fault.Has(err, fault.Gone):
 		return "", changed(op, fault.CodeOf(err), "the control document is not there any more", err)
@@ -89,7 +96,9 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	case err != nil:
 		return "", blameless(err)
 	case next == "":
-		return "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service stored the control document and did not say under which etag")
+		return "",
+			fault.New(fault.Infrastructure, op.name, "no_etag",
+				"the service stored the control document and did not say under which etag")
 	}
 	return next, nil
 }
@@ -126,10 +135,11 @@ func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the status cannot be written as JSON", err)
 	}
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, id, nil, func(ctx context.Context, s *connected) error {
-		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
-		return err
-	})
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, id, nil,
+		func(ctx context.Context, s *connected) error {
+			_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
+			return err
+		})
 	if err != nil {
 		return blameless(err)
 	}
@@ -137,7 +147,9 @@ func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
 }
 
 // write creates the document, or replaces the one with the etag.
-func (k *Control) write(ctx context.Context, c *azcosmos.ContainerClient, doc []byte, etag string) (azcosmos.ItemResponse, error) {
+func (k *Control) write(
+	ctx context.Context, c *azcosmos.ContainerClient, doc []byte, etag string,
+) (azcosmos.ItemResponse, error) {
 	key := azcosmos.NewPartitionKey()
 	if etag == "" {
 		return c.CreateItem(ctx, key, doc, nil)
@@ -175,16 +187,20 @@ func withoutSystem(extra map[string]json.RawMessage) map[string]json.RawMessage 
 
 // changed is the error of a lost compare-and-set.
 func changed(op operation, code, reason string, err error) error {
-	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: code, Op: op.name, Reason: reason, Err: err}
+	return &fault.Error{
+		Kind: fault.Contention, Condition: fault.Changed, Code: code, Op: op.name, Reason: reason, Err: err,
+	}
 }
 
-// blameless turns a document's own error into infrastructure: the control document is not a result, so no result is blamed.
+// blameless turns a document's own error into infrastructure: the control document is not a result, so no result is
+// blamed.
 func blameless(err error) error {
 	e := fault.As(err)
 	if e == nil || fault.IsDependency(err) || e.Condition == fault.Changed {
 		return err
 	}
 	return &fault.Error{
-		Kind: fault.Infrastructure, Code: e.Code, Op: e.Op, Reason: "the control document is refused", RetryAfter: e.RetryAfter, Err: err,
+		Kind: fault.Infrastructure, Code: e.Code, Op: e.Op, Reason: "the control document is refused",
+		RetryAfter: e.RetryAfter, Err: err,
 	}
 }

@@ -22,7 +22,8 @@ const controlContainer = "sqlwriter-control"
 // openControl opens the emulator's control container again, as another instance does.
 func openControl(t *testing.T, server *cosmosdbtest.Running) *cosmos.Container {
 	t.Helper()
-	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: controlContainer})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: database, Container: controlContainer})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -41,7 +42,9 @@ func TestControlStore(t *testing.T) {
 	t.Parallel()
 	conformance.TestControlStore(t, func(t *testing.T) conformance.ControlHarness {
 		server, c := startControl(t)
-		return conformance.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
+		return conformance.ControlHarness{
+			Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web"),
+		}
 	})
 }
 
@@ -49,7 +52,9 @@ func TestCountsStore(t *testing.T) {
 	t.Parallel()
 	conformance.TestCountsStore(t, func(t *testing.T) conformance.CountsHarness {
 		server, c := startControl(t)
-		return conformance.CountsHarness{Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(openControl(t, server), "web", false)}
+		return conformance.CountsHarness{
+			Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(openControl(t, server), "web", false),
+		}
 	})
 }
 
@@ -57,7 +62,9 @@ func TestCountsStoreOnARealAccount(t *testing.T) {
 	needRealAccount(t)
 	conformance.TestCountsStore(t, func(t *testing.T) conformance.CountsHarness {
 		c := onRealAccount(t)
-		return conformance.CountsHarness{Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(c, "web", false)}
+		return conformance.CountsHarness{
+			Counts: cosmos.NewCounts(c, "web", false), Another: cosmos.NewCounts(c, "web", false),
+		}
 	})
 }
 
@@ -66,7 +73,8 @@ func TestEachTimerHasItsCounts(t *testing.T) {
 	t.Parallel()
 	_, c := startControl(t)
 	require.NoError(t, cosmos.NewCounts(c, "web", true).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{Due: 1}}))
-	require.NoError(t, cosmos.NewCounts(c, "dev", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{Due: 2}}))
+	require.NoError(t,
+		cosmos.NewCounts(c, "dev", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{Due: 2}}))
 	found, err := cosmos.NewCounts(c, "web", false).LoadCounts(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, found)

@@ -10,8 +10,8 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// Counts stores the counts of one environment in the document "status:{sys_name}" of the control container. It is safe for concurrent
-// use.
+// Counts stores the counts of one environment in the document "status:{sys_name}" of the control container. It is safe
+// for concurrent use.
 type Counts struct {
 	container *Container
 	id        string
@@ -19,8 +19,8 @@ type Counts struct {
 
 var _ ops.CountsStore = (*Counts)(nil)
 
-// NewCounts makes the store of an environment over the control container. A shadow has its own, because its timer is not the app's. The
-// caller closes the container.
+// NewCounts makes the store of an environment over the control container. A shadow has its own, because its timer is
+// not the app's. The caller closes the container.
 func NewCounts(c *Container, sysName string, shadow bool) *Counts {
 	id := "status:" + sysName
 	if shadow {
@@ -33,11 +33,12 @@ func NewCounts(c *Container, sysName string, shadow bool) *Counts {
 func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 	op := operation{"cosmos: load counts", onDocument}
 	var doc []byte
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
-		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
-		doc = r.Value
-		return err
-	})
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
+		func(ctx context.Context, s *connected) error {
+			r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
+			doc = r.Value
+			return err
+		})
 	if fault.Has(err, fault.Gone) {
 		return ops.Saved{}, nil
 	}
@@ -45,7 +46,8 @@ func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 		return ops.Saved{}, blameless(err)
 	}
 	if err := json.Unmarshal(doc, &counts); err != nil {
-		return ops.Saved{}, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the counts "+k.id+" cannot be read", err)
+		return ops.Saved{},
+			fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the counts "+k.id+" cannot be read", err)
 	}
 	return counts, nil
 }
@@ -60,10 +62,11 @@ func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the counts cannot be written as JSON", err)
 	}
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil, func(ctx context.Context, s *connected) error {
-		_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
-		return err
-	})
+	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
+		func(ctx context.Context, s *connected) error {
+			_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
+			return err
+		})
 	if err != nil {
 		return blameless(err)
 	}

@@ -18,8 +18,8 @@ import (
 // readManyChunk is how many ids one query of ReadMany contains.
 const readManyChunk = 100
 
-// Read gives one document by id, byte by byte as the service sends it. See commit.Documents. A container whose partition key is
-// not the id is searched first, by a query over all its partitions.
+// Read gives one document by id, byte by byte as the service sends it. See commit.Documents. A container whose
+// partition key is not the id is searched first, by a query over all its partitions.
 func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	op := operation{"cosmos: read", onDocument}
 	if err := checkID(op, id); err != nil {
@@ -37,11 +37,12 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 	return doc, nil
 }
 
-// ReadMany gives the documents that exist among ids; an id may be repeated. See commit.Documents. The documents are equal
-// in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md F65).
+// ReadMany gives the documents that exist among ids; an id may be repeated. See commit.Documents. The documents are
+// equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md
+// F65).
 //
-// It does not use the SDK's ReadManyItems (v1.5.0). That answers success with part of the documents when it is cancelled
-// between two partition ranges. It also hides a 429 of one range behind the cancellation of another.
+// It does not use the SDK's ReadManyItems (v1.5.0). That answers success with part of the documents when it is
+// cancelled between two partition ranges. It also hides a 429 of one range behind the cancellation of another.
 func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	op := operation{"cosmos: read many", onContainer}
 	var docs []json.RawMessage
@@ -72,7 +73,9 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 		return "", err
 	}
 	if doc.JSON() == nil {
-		return "", fault.New(fault.Internal, op.name, fault.CodeBug, "document %s was not read whole, so its partition key is unknown", doc.ID)
+		return "",
+			fault.New(fault.Internal, op.name, fault.CodeBug,
+				"document %s was not read whole, so its partition key is unknown", doc.ID)
 	}
 	if doc.ETag == "" || doc.ETag == "*" {
 		return "", &fault.Error{
@@ -88,28 +91,33 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 	patch.AppendSet("/sql_writer", json.RawMessage(value))
 	match := azcore.ETag(doc.ETag)
 	var next string
-	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, doc.JSON(), func(ctx context.Context, s *connected) error {
-		r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), doc.ID, patch, &azcosmos.ItemOptions{IfMatchEtag: &match})
-		next = string(r.ETag)
-		return err
-	})
+	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, doc.JSON(),
+		func(ctx context.Context, s *connected) error {
+			r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), doc.ID, patch,
+				&azcosmos.ItemOptions{IfMatchEtag: &match})
+			next = string(r.ETag)
+			return err
+		})
 	if err != nil {
 		return "", err
 	}
 	if next == "" {
-		return "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service recorded the state and did not say under which etag")
+		return "",
+			fault.New(fault.Infrastructure, op.name, "no_etag",
+				"the service recorded the state and did not say under which etag")
 	}
 	return next, nil
 }
 
-// Submit writes a whole document, as the API of the user's system does (sqlwriterctl document submit). An existing document is
-// refused with code "409". With replace it is replaced whole, sql_writer included.
+// Submit writes a whole document, as the API of the user's system does (sqlwriterctl document submit). An existing
+// document is refused with code "409". With replace it is replaced whole, sql_writer included.
 //
-// Cosmos DB takes the same id under each partition key. Submit looks first, and refuses a second document with the id. It does
-// not see one that another program writes at the same moment.
+// Cosmos DB takes the same id under each partition key. Submit looks first, and refuses a second document with the id.
+// It does not see one that another program writes at the same moment.
 //
 // Errors by kind:
-//   - document: the text is not an object with an id that Cosmos DB accepts, or the service refuses it; code "id_twice" if a
+//   - document: the text is not an object with an id that Cosmos DB accepts, or the service refuses it; code "id_twice"
+//     if a
 //     document with this id has another partition key; condition TooLarge above the service's limit
 //   - infrastructure: it may or may not have been written
 //   - throttled, contention
@@ -155,15 +163,17 @@ func (c *Container) refuseTwin(ctx context.Context, op operation, id string, doc
 	own := key.of(doc)
 	for _, k := range there {
 		if !sameKey(k, own) {
-			return fault.New(fault.Document, op.name, commit.CodeIDTwice, "a document with the id %q has the partition key %s, and this one has %s",
-				fault.Truncate(id, fault.MaxForeign), fault.Truncate(k, fault.MaxForeign), fault.Truncate(own, fault.MaxForeign))
+			return fault.New(fault.Document, op.name, commit.CodeIDTwice,
+				"a document with the id %q has the partition key %s, and this one has %s",
+				fault.Truncate(id, fault.MaxForeign), fault.Truncate(k, fault.MaxForeign),
+				fault.Truncate(own, fault.MaxForeign))
 		}
 	}
 	return nil
 }
 
-// checkID answers Gone for an id that no document of Cosmos DB can have. The id is part of the request's address, where ""
-// and ".." would address something else.
+// checkID answers Gone for an id that no document of Cosmos DB can have. The id is part of the request's address, where
+// "" and ".." would address something else.
 func checkID(op operation, id string) error {
 	reason := refusedID(id)
 	if reason == "" {

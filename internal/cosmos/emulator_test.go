@@ -57,8 +57,8 @@ func TestDocuments(t *testing.T) {
 	})
 }
 
-// realAccount names a setting with a connection string of a real account, where the suites then also run. Each test has a
-// container of its own in the database "sqlwriter-test". An invalid value is an error.
+// realAccount names a setting with a connection string of a real account, where the suites then also run. Each test has
+// a container of its own in the database "sqlwriter-test". An invalid value is an error.
 const realAccount = "SQLWRITER_TEST_COSMOS"
 
 // needRealAccount skips a test without a real account, before its cases run.
@@ -73,7 +73,8 @@ func needRealAccount(t *testing.T) {
 func onRealAccount(t *testing.T) *cosmos.Container {
 	t.Helper()
 	name := fmt.Sprintf("suite-%d", time.Now().UnixNano())
-	c, err := cosmos.Open(cosmos.Options{Connection: os.Getenv(realAccount), Database: "sqlwriter-test", Container: name})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: os.Getenv(realAccount), Database: "sqlwriter-test", Container: name})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	require.NoError(t, provision.Make(t.Context(), os.Getenv(realAccount), "sqlwriter-test", provision.Results(name)))
@@ -121,13 +122,17 @@ func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
 	t.Parallel()
 	server, c := start(t)
 	tag := submitted(t, c, "a")
-	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
+	fail(t, server,
+		cosmosdb.Rule{
+			Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50,
+		})
 	tag, err := c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.NoError(t, err)
 
 	server.Server.ClearFaults()
 	server.Server.ResetStats()
-	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
+	fail(t, server,
+		cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
 	_, err = c.Record(t.Context(), at("a", tag), invoice.State{})
 	require.Equal(t, fault.Throttled, fault.KindOf(err))
 	require.Equal(t, "429/3200", fault.CodeOf(err))
@@ -252,7 +257,11 @@ func TestAWrongKeyIsInfrastructureAndNotShown(t *testing.T) {
 	t.Parallel()
 	server, _ := start(t)
 	const wrong = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkhIQ=="
-	c, err := cosmos.Open(cosmos.Options{Connection: "AccountEndpoint=" + server.URL + ";AccountKey=" + wrong, Database: database, Container: container})
+	c, err := cosmos.Open(
+		cosmos.Options{
+			Connection: "AccountEndpoint=" + server.URL + ";AccountKey=" + wrong,
+			Database:   database, Container: container,
+		})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	err = c.Ping(t.Context())
@@ -270,7 +279,9 @@ func TestCreator(t *testing.T) {
 func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
 	t.Parallel()
 	server, c := start(t)
-	for _, bad := range []string{``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":".."}`} {
+	for _, bad := range []string{
+		``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":".."}`,
+	} {
 		err := c.Submit(t.Context(), json.RawMessage(bad), false)
 		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", bad, err)
 		require.Contains(t, err.Error(), "id")
@@ -282,7 +293,8 @@ func TestATimeToLiveIsFound(t *testing.T) {
 	t.Parallel()
 	server, results := start(t)
 	server.Leases(t, database, "leases")
-	leases, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "leases"})
+	leases, err := cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "leases"})
 	require.NoError(t, err)
 	t.Cleanup(leases.Close)
 	set, err := leases.HasTimeToLive(t.Context())
@@ -292,7 +304,8 @@ func TestATimeToLiveIsFound(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, set, "a result with a member ttl must not expire")
 
-	missing, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "missing"})
+	missing, err := cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "missing"})
 	require.NoError(t, err)
 	t.Cleanup(missing.Close)
 	_, err = missing.HasTimeToLive(t.Context())
@@ -307,16 +320,17 @@ func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
 		require.NoError(t, c.Submit(t.Context(), json.RawMessage(fmt.Sprintf(`{"id":"d%d","n":%d}`, i, i)), false))
 	}
 	seen := map[string]bool{}
-	err := c.Query(t.Context(), "SELECT c.id, c.n FROM c WHERE c.n >= @from", []cosmos.Param{{Name: "@from", Value: 10}}, func(rows []json.RawMessage) (bool, error) {
-		require.NotEmpty(t, rows)
-		for _, row := range rows {
-			var r struct{ ID string }
-			require.NoError(t, json.Unmarshal(row, &r))
-			require.False(t, seen[r.ID])
-			seen[r.ID] = true
-		}
-		return true, nil
-	})
+	err := c.Query(t.Context(), "SELECT c.id, c.n FROM c WHERE c.n >= @from",
+		[]cosmos.Param{{Name: "@from", Value: 10}}, func(rows []json.RawMessage) (bool, error) {
+			require.NotEmpty(t, rows)
+			for _, row := range rows {
+				var r struct{ ID string }
+				require.NoError(t, json.Unmarshal(row, &r))
+				require.False(t, seen[r.ID])
+				seen[r.ID] = true
+			}
+			return true, nil
+		})
 	require.NoError(t, err)
 	require.Len(t, seen, n-10)
 }
@@ -324,7 +338,10 @@ func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
 func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	for _, query := range []string{"SELECT * FROM c ORDER BY c._ts", "SELECT TOP 1 * FROM c", "SELECT VALUE COUNT(1) FROM c", "SELECT * FROM c WHERE"} {
+	for _, query := range []string{
+		"SELECT * FROM c ORDER BY c._ts", "SELECT TOP 1 * FROM c", "SELECT VALUE COUNT(1) FROM c",
+		"SELECT * FROM c WHERE",
+	} {
 		err := c.Query(t.Context(), query, nil, func([]json.RawMessage) (bool, error) { return true, nil })
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s: %v", query, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// fakeAccount answers a client's first requests, for the account and the container; the test answers those for documents.
-// It is for answers that no working server gives; the emulator (test/emulators/cosmosdb) gives the others.
+// fakeAccount answers a client's first requests, for the account and the container; the test answers those for
+// documents. It is for answers that no working server gives; the emulator (test/emulators/cosmosdb) gives the others.
 type fakeAccount struct {
 	url       string
 	documents http.HandlerFunc
@@ -34,7 +34,8 @@ func (f *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.account != nil && f.account(w, r) {
 			return
 		}
-		_, _ = fmt.Fprintf(w, `{"id":"fake","writableLocations":[{"name":"here","databaseAccountEndpoint":%q}],"readableLocations":[{"name":"here","databaseAccountEndpoint":%q}]}`, f.url, f.url)
+		_, _ = fmt.Fprintf(w,
+			`{"id":"fake","writableLocations":[{"name":"here","databaseAccountEndpoint":%q}],"readableLocations":[{"name":"here","databaseAccountEndpoint":%q}]}`, f.url, f.url)
 	case strings.Contains(r.URL.Path, "/docs"):
 		f.hits.Add(1)
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -57,7 +58,11 @@ func startFake(t *testing.T, documents http.HandlerFunc) (*fakeAccount, *Contain
 // open opens a container of an account on this machine.
 func open(t *testing.T, url, more string) *Container {
 	t.Helper()
-	c, err := Open(Options{Connection: "AccountEndpoint=" + url + ";AccountKey=" + secret + ";" + more, Database: "db", Container: "c", Timeouts: patient()})
+	c, err := Open(
+		Options{
+			Connection: "AccountEndpoint=" + url + ";AccountKey=" + secret + ";" + more, Database: "db",
+			Container: "c", Timeouts: patient(),
+		})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -78,7 +83,9 @@ const patience = 30 * time.Second
 
 // patient are the timeouts of calls that must finish.
 func patient() Timeouts {
-	return Timeouts{Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience}
+	return Timeouts{
+		Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience,
+	}
 }
 
 // quietLog drops a test server's log lines about handshakes that must fail.

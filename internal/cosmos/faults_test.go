@@ -30,9 +30,11 @@ func TestTranslateTheNamedAnswers(t *testing.T) {
 		condition fault.Condition
 	}{
 		"429/3200": {fault.Throttled, ""}, "429/0": {fault.Throttled, ""}, "449/0": {fault.Contention, ""},
-		"403/3": {infra, ""}, "403/1008": {infra, ""}, "404/1002": {infra, ""}, "408/0": {infra, ""}, "410/0": {infra, ""},
+		"403/3": {infra, ""}, "403/1008": {infra, ""}, "404/1002": {infra, ""},
+		"408/0": {infra, ""}, "410/0": {infra, ""},
 		"500/0": {infra, ""}, "502/0": {infra, ""}, "503/0": {infra, ""}, "504/0": {infra, ""}, "401/0": {infra, ""},
-		"404/0": {fault.Document, fault.Gone}, "412/0": {fault.Contention, fault.Changed}, "413/0": {fault.Document, fault.TooLarge},
+		"404/0": {fault.Document, fault.Gone}, "412/0": {fault.Contention, fault.Changed},
+		"413/0": {fault.Document, fault.TooLarge},
 		"400/0": {fault.Document, ""}, "409/0": {fault.Document, ""},
 	} {
 		text, sub, _ := strings.Cut(code, "/")
@@ -52,10 +54,14 @@ func TestRowsStandForTheirCodes(t *testing.T) {
 	for _, row := range Faults() {
 		rows[row.Code] = row
 	}
-	for code, covered := range map[string]string{"429/*": "429/3200", "500-599": "503", "404/*": "404/1013", "100-999": "306/1"} {
+	for code, covered := range map[string]string{
+		"429/*": "429/3200", "500-599": "503", "404/*": "404/1013", "100-999": "306/1",
+	} {
 		require.True(t, rows[code].StandsFor(covered), "%s: %s", code, covered)
 	}
-	for code, other := range map[string]string{"429/*": "430", "500-599": "600", "404": "404/1013", "404/1002": "404/1003", "100-999": "word"} {
+	for code, other := range map[string]string{
+		"429/*": "430", "500-599": "600", "404": "404/1013", "404/1002": "404/1003", "100-999": "word",
+	} {
 		require.False(t, rows[code].StandsFor(other), "%s: %s", code, other)
 	}
 }

@@ -21,10 +21,10 @@ var _ commit.Finder = (*Container)(nil)
 
 // Find implements commit.Finder. It returns the service's pages unchanged, also empty ones; one has at most 4 MB.
 //
-// Its continuation is the service's after a mark of the query. The service does not promise to refuse the continuation of
-// another query, and would continue at a meaningless place ("you'd either get an error or incorrect results",
-// azure-cosmos-dotnet-v2 issue 252). After an upgrade that changes the query, a search therefore begins again. The service's
-// continuation is opaque, must fit into a header and has up to 16 KB (docs/facts.md F109).
+// Its continuation is the service's after a mark of the query. The service does not promise to refuse the continuation
+// of another query, and would continue at a meaningless place ("you'd either get an error or incorrect results",
+// azure-cosmos-dotnet-v2 issue 252). After an upgrade that changes the query, a search therefore begins again. The
+// service's continuation is opaque, must fit into a header and has up to 16 KB (docs/facts.md F109).
 func (c *Container) Find(ctx context.Context, q commit.Query, continuation string) (found commit.Page, err error) {
 	op := operation{"cosmos: find", onContainer}
 	from, params, err := findQuery(op, q)
@@ -42,7 +42,8 @@ func (c *Container) Find(ctx context.Context, q commit.Query, continuation strin
 	}
 	read, err := c.page(ctx, op, query, params, int32(min(q.Size, math.MaxInt32)), token) //nolint:gosec // bounded
 	if token != "" && refusesToken(err) {
-		return found, fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
+		return found,
+			fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
 	}
 	if err != nil {
 		return found, err
@@ -66,12 +67,12 @@ const (
 	isPostponed = "(IS_BOOL(c.sql_writer.postponed) AND c.sql_writer.postponed = true)"
 )
 
-// findQuery makes a query without its SELECT clause. It only filters and projects, because the gateway serves no more over
-// partitions (docs/facts.md F63). The caller sorts and limits.
+// findQuery makes a query without its SELECT clause. It only filters and projects, because the gateway serves no more
+// over partitions (docs/facts.md F63). The caller sorts and limits.
 //
-// The index serves equality, IN, ranges and ARRAY_CONTAINS (F110). LOWER(c.sql_writer.status) = 'pending' would find every
-// spelling, but reads every document ("This function doesn't use the index", the vendor's page on LOWER). The query therefore
-// names each spelling of commit.Spellings.
+// The index serves equality, IN, ranges and ARRAY_CONTAINS (F110). LOWER(c.sql_writer.status) = 'pending' would find
+// every spelling, but reads every document ("This function doesn't use the index", the vendor's page on LOWER). The
+// query therefore names each spelling of commit.Spellings.
 func findQuery(op operation, q commit.Query) (string, []Param, error) {
 	c := &conditions{}
 	if q.SysName != "" {
@@ -116,9 +117,9 @@ func (c *conditions) filters(q commit.Query) {
 	}
 }
 
-// window adds the conditions of a window; false if there is none of this name. A comparison with a missing member or another
-// type is undefined, and so is its NOT. Every negated condition therefore checks the type first. NOT IS_DEFINED is not used,
-// because it scans (docs/facts.md F66).
+// window adds the conditions of a window; false if there is none of this name. A comparison with a missing member or
+// another type is undefined, and so is its NOT. Every negated condition therefore checks the type first. NOT IS_DEFINED
+// is not used, because it scans (docs/facts.md F66).
 func (c *conditions) window(w commit.Window, at commit.WindowTimes) bool {
 	if w == commit.Orphans {
 		pending := c.status(invoice.Pending) + " AND c._ts < " + c.add("@left", at.LeftBefore)
@@ -177,7 +178,8 @@ func (c *conditions) addAll(name string, values []any) string {
 	return strings.Join(names, ", ")
 }
 
-// project gives a SELECT list for members (commit.Query.Members): c["id"], {"status": c["sql_writer"]["status"]} AS sql_writer.
+// project gives a SELECT list for members (commit.Query.Members): c["id"], {"status": c["sql_writer"]["status"]} AS
+// sql_writer.
 func project(members []string) string {
 	if len(members) == 0 {
 		return "*"
@@ -235,10 +237,10 @@ func markOf(op operation, query string, params []Param) (string, error) {
 // notInHeader reports characters that net/http refuses in a header. Its error would look like a network failure.
 func notInHeader(r rune) bool { return r < ' ' || r == 0x7f }
 
-// refusesToken reports whether the service refused a query because of its continuation. The service answers 400 and only
-// the text gives the reason ("... malformed. Re-run the query without it", azure-cosmos-dotnet-v3 issue 3416). Every 400
-// but 1004, which concerns the query, therefore counts. Any other problem of the query shows up again when the search
-// begins again.
+// refusesToken reports whether the service refused a query because of its continuation. The service answers 400 and
+// only the text gives the reason ("... malformed. Re-run the query without it", azure-cosmos-dotnet-v3 issue 3416).
+// Every 400 but 1004, which concerns the query, therefore counts. Any other problem of the query shows up again when
+// the search begins again.
 func refusesToken(err error) bool {
 	return statusOf(err) == http.StatusBadRequest && fault.CodeOf(err) != "400/1004"
 }

@@ -28,7 +28,8 @@ func TestFinder(t *testing.T) {
 				server := cosmosdbtest.Start(t, change)
 				open := func(t testing.TB) *cosmos.Container {
 					t.Helper()
-					c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
+					c, err := cosmos.Open(
+						cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 					require.NoError(t, err)
 					t.Cleanup(c.Close)
 					return c
@@ -36,7 +37,10 @@ func TestFinder(t *testing.T) {
 				c := open(t)
 				server.Container(t, database, container, "/id") // a request may have an id that no key can have
 				return conformance.FinderHarness{
-					Finder: c, Restarted: func(t testing.TB) commit.Finder { t.Helper(); return open(t) }, DocumentsHarness: documentsOf(c),
+					Finder: c, Restarted: func(t testing.TB) commit.Finder {
+						t.Helper()
+						return open(t)
+					}, DocumentsHarness: documentsOf(c),
 				}
 			})
 		})
@@ -47,13 +51,18 @@ func TestFinderOnARealAccount(t *testing.T) {
 	needRealAccount(t)
 	conformance.TestFinder(t, func(t *testing.T) conformance.FinderHarness {
 		c := onRealAccount(t)
-		return conformance.FinderHarness{Finder: c, Restarted: func(testing.TB) commit.Finder { return c }, DocumentsHarness: documentsOf(c)}
+		return conformance.FinderHarness{
+			Finder: c, Restarted: func(testing.TB) commit.Finder { return c }, DocumentsHarness: documentsOf(c),
+		}
 	})
 }
 
 // pending asks for the pending documents in the environment of submitted documents.
 func pending() commit.Query {
-	return commit.Query{SysName: "web", Statuses: []invoice.Status{invoice.Pending}, To: 1 << 40, Members: commit.PendingMembers(), Size: commit.MaxPage}
+	return commit.Query{
+		SysName: "web", Statuses: []invoice.Status{invoice.Pending}, To: 1 << 40,
+		Members: commit.PendingMembers(), Size: commit.MaxPage,
+	}
 }
 
 // begun gives the continuation of a first page.
@@ -107,9 +116,15 @@ func TestAPageThatFailsIsNotAContinuation(t *testing.T) {
 		kind         fault.Kind
 		code         string
 	}{
-		"throttled":                 {cosmosdb.Rule{Status: 429, Substatus: 3200, RetryAfterMS: 1}, next, fault.Throttled, "429/3200"},
-		"gone range":                {cosmosdb.Rule{Status: 410, Substatus: 1002}, next, fault.Infrastructure, "410/1002"},
-		"refused query":             {cosmosdb.Rule{Status: 400, Substatus: 1004}, next, fault.Infrastructure, "400/1004"},
+		"throttled": {
+			cosmosdb.Rule{Status: 429, Substatus: 3200, RetryAfterMS: 1}, next, fault.Throttled, "429/3200",
+		},
+		"gone range": {
+			cosmosdb.Rule{Status: 410, Substatus: 1002}, next, fault.Infrastructure, "410/1002",
+		},
+		"refused query": {
+			cosmosdb.Rule{Status: 400, Substatus: 1004}, next, fault.Infrastructure, "400/1004",
+		},
 		"refused at the beginning":  {cosmosdb.Rule{Status: 400}, "", fault.Infrastructure, "400"},
 		"refused with continuation": {cosmosdb.Rule{Status: 400}, next, fault.Document, "continuation"},
 		"down":                      {cosmosdb.Rule{Status: 503}, next, fault.Infrastructure, "503"},
@@ -131,7 +146,8 @@ func TestAPageThatFailsIsNotAContinuation(t *testing.T) {
 func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	server := cosmosdbtest.Start(t)
 	c, err := cosmos.Open(cosmos.Options{
-		Connection: server.ConnectionString, Database: database, Container: container, Timeouts: cosmos.Timeouts{Page: 100 * time.Millisecond},
+		Connection: server.ConnectionString, Database: database, Container: container,
+		Timeouts: cosmos.Timeouts{Page: 100 * time.Millisecond},
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -147,7 +163,8 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 // A document may have 2 MB, so what nobody reads does not travel.
 func TestOnlyTheMembersThatWereAskedForTravel(t *testing.T) {
 	_, c := start(t)
-	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker",
+	require.NoError(t,
+		c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker",
 		"sql_writer":{"status":"pending","last_error":"marker","attempts":[{"at":"x","error":"marker"},{"at":"marker"}]}}`), false))
 	for _, want := range []struct {
 		members []string
@@ -155,8 +172,14 @@ func TestOnlyTheMembersThatWereAskedForTravel(t *testing.T) {
 	}{
 		{[]string{"id"}, `{"id":"a"}`},
 		{[]string{"id", "post-processing"}, `{"id":"a"}`},
-		{[]string{"sql_writer.status", "id", "sql_writer.attempts[0].at"}, `{"id":"a","sql_writer":{"status":"pending","attempts":[{"at":"x"}]}}`},
-		{[]string{"sql_writer.failed_at", "invoice_details_from_rpa.IVCE_DTL_UID"}, `{"sql_writer":{},"invoice_details_from_rpa":{}}`},
+		{
+			[]string{"sql_writer.status", "id", "sql_writer.attempts[0].at"},
+			`{"id":"a","sql_writer":{"status":"pending","attempts":[{"at":"x"}]}}`,
+		},
+		{
+			[]string{"sql_writer.failed_at", "invoice_details_from_rpa.IVCE_DTL_UID"},
+			`{"sql_writer":{},"invoice_details_from_rpa":{}}`,
+		},
 	} {
 		q := pending()
 		q.Members = want.members

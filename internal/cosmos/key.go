@@ -25,8 +25,8 @@ import (
 // CodePartitionKey is the code of a container whose partition key cannot be used.
 const CodePartitionKey = "partition_key"
 
-// partitionKey is the partition key of a container: one to three members of each document. It is read from the container's
-// definition and never assumed: under a wrong key a document that exists is answered with 404.
+// partitionKey is the partition key of a container: one to three members of each document. It is read from the
+// container's definition and never assumed: under a wrong key a document that exists is answered with 404.
 type partitionKey struct {
 	// text is the definition's paths, for people.
 	text string
@@ -39,9 +39,9 @@ func (k partitionKey) isID() bool {
 	return len(k.paths) == 1 && slices.Equal(k.paths[0], []string{"id"})
 }
 
-// of gives the key of a document as the service's header has it: a JSON list in plain ASCII, in which {} is an absent member.
-// The service compares numbers as doubles. azcosmos (v1.5.0) would write texts by Go's rules: \U0001f600 and \x7f are not JSON,
-// so the service refuses every such request. Escapes stay as they are.
+// of gives the key of a document as the service's header has it: a JSON list in plain ASCII, in which {} is an absent
+// member. The service compares numbers as doubles. azcosmos (v1.5.0) would write texts by Go's rules: \U0001f600 and
+// \x7f are not JSON, so the service refuses every such request. Escapes stay as they are.
 func (k partitionKey) of(doc json.RawMessage) string {
 	var b strings.Builder
 	for i, path := range k.paths {
@@ -78,8 +78,8 @@ func withKey(ctx context.Context, header string) context.Context {
 	return policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Documentdb-Partitionkey": {header}})
 }
 
-// partitionKeyOf reads a container's definition. mustBeID is for containers of the app itself. An error is infrastructure,
-// code "partition_key", and says what is wrong and what mends it.
+// partitionKeyOf reads a container's definition. mustBeID is for containers of the app itself. An error is
+// infrastructure, code "partition_key", and says what is wrong and what mends it.
 func partitionKeyOf(p azcosmos.ContainerProperties, mustBeID bool) (partitionKey, error) {
 	k := partitionKey{text: strings.Join(p.PartitionKeyDefinition.Paths, ", ")}
 	refuse := func(why string) (partitionKey, error) {
@@ -139,15 +139,16 @@ func (c *Container) learn(s *connected, p azcosmos.ContainerProperties) (partiti
 // readDefinition reads the container's definition and keeps its partition key. It costs 1 RU.
 func (c *Container) readDefinition(ctx context.Context) (k partitionKey, p azcosmos.ContainerProperties, err error) {
 	var refused error
-	err = c.do(ctx, operation{"cosmos: read definition", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
-		r, err := s.container.Read(ctx, nil)
-		if err != nil {
-			return err
-		}
-		p = *r.ContainerProperties
-		k, refused = c.learn(s, p)
-		return nil
-	})
+	err = c.do(ctx, operation{"cosmos: read definition", onContainer}, c.options.Timeouts.Ping,
+		func(ctx context.Context, s *connected) error {
+			r, err := s.container.Read(ctx, nil)
+			if err != nil {
+				return err
+			}
+			p = *r.ContainerProperties
+			k, refused = c.learn(s, p)
+			return nil
+		})
 	return k, p, cmp.Or(err, refused)
 }
 
@@ -164,9 +165,10 @@ func (c *Container) key(ctx context.Context) (partitionKey, error) {
 
 // underKey makes one call for the document with an id. doc is the document, or nil if only the id is known.
 //
-// A 404 and a 400 also come when the key is not the document's: the container may have been made anew with another one, and
-// the host rewrites texts that look like times (docs/facts.md F7). So the definition is read again, and the document is looked
-// up by its id. Its etag still decides whether a write is made. Errors by kind, beside those of the call:
+// A 404 and a 400 also come when the key is not the document's: the container may have been made anew with another one,
+// and the host rewrites texts that look like times (docs/facts.md F7). So the definition is read again, and the
+// document is looked up by its id. Its etag still decides whether a write is made. Errors by kind, beside those of the
+// call:
 //   - infrastructure, code "partition_key"; code "not_caught_up" when only the look finds it
 //   - document, code "id_twice": several documents have the id
 func (c *Container) underKey(ctx context.Context, op operation, bound time.Duration, id string, doc json.RawMessage,
@@ -198,7 +200,8 @@ func (c *Container) underKey(ctx context.Context, op operation, bound time.Durat
 		case !gone || key.isID():
 			return called
 		case look:
-			return fault.New(fault.Infrastructure, op.name, "not_caught_up", "a query finds the document with this id, and its address does not")
+			return fault.New(fault.Infrastructure, op.name, "not_caught_up",
+				"a query finds the document with this id, and its address does not")
 		default:
 			look = true
 		}
@@ -230,18 +233,20 @@ func (c *Container) keysOf(ctx context.Context, op operation, key partitionKey, 
 		first = append(first, "c["+strconv.Quote(path[0])+"]")
 	}
 	query := "SELECT " + strings.Join(distinct(first), ", ") + " FROM c WHERE c.id = @id"
-	err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}}, func(rows []json.RawMessage) (bool, error) {
-		for _, row := range rows {
-			found = append(found, key.of(row)) // a row may come twice while its partition is divided
-		}
-		return true, nil
-	})
+	err = c.pages(ctx, operation{op.name, onContainer}, query, []Param{{"@id", id}},
+		func(rows []json.RawMessage) (bool, error) {
+			for _, row := range rows {
+				found = append(found, key.of(row)) // a row may come twice while its partition is divided
+			}
+			return true, nil
+		})
 	return distinct(found), err
 }
 
 // idTwice is the error of an id that documents under several partition keys have.
 func idTwice(op operation, id string, keys []string) error {
 	slices.Sort(keys)
-	return fault.New(fault.Document, op.name, commit.CodeIDTwice, "%d documents have the id %q, under the partition keys %s: delete all but one",
+	return fault.New(fault.Document, op.name, commit.CodeIDTwice,
+		"%d documents have the id %q, under the partition keys %s: delete all but one",
 		len(keys), fault.Truncate(id, fault.MaxForeign), fault.Truncate(strings.Join(keys, " and "), fault.MaxForeign))
 }

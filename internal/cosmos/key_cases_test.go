@@ -27,14 +27,17 @@ func keyed(t *testing.T, paths ...string) (*cosmosdbtest.Running, *cosmos.Contai
 	t.Helper()
 	server := cosmosdbtest.Start(t)
 	c := openOn(t, server, container, false)
-	require.NoError(t, provision.Make(t.Context(), server.ConnectionString, database, provision.Container{Name: container, Key: paths}))
+	require.NoError(t,
+		provision.Make(t.Context(), server.ConnectionString, database,
+			provision.Container{Name: container, Key: paths}))
 	server.Server.ResetStats()
 	return server, c
 }
 
 func openOn(t *testing.T, server *cosmosdbtest.Running, name string, own bool) *cosmos.Container {
 	t.Helper()
-	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: name, KeyIsID: own})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: database, Container: name, KeyIsID: own})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -72,7 +75,9 @@ func TestKeyedDocuments(t *testing.T) {
 		}
 		return conformance.KeyedHarness{
 			DocumentsHarness: h,
-			Document:         func(id string, key int) json.RawMessage { return inRequest(id, fmt.Sprintf(`"R%d"`, key)) },
+			Document: func(id string, key int) json.RawMessage {
+				return inRequest(id, fmt.Sprintf(`"R%d"`, key))
+			},
 			Delete: func(t testing.TB, doc json.RawMessage) {
 				t.Helper()
 				require.NoError(t, others.DeleteAs(t.Context(), doc))
@@ -115,7 +120,8 @@ func requireRecorded(t *testing.T, c *cosmos.Container, doc invoice.Snapshot) {
 	docs, err := c.ReadMany(t.Context(), []string{doc.ID})
 	require.NoError(t, err)
 	for _, raw := range docs {
-		if d, err := invoice.Read(raw, time.Now()); err == nil && d.ETag == next && d.State.Status == invoice.Committed {
+		if d, err := invoice.Read(raw, time.Now()); err == nil && d.ETag == next &&
+			d.State.Status == invoice.Committed {
 			return
 		}
 	}
@@ -129,7 +135,9 @@ func remade(t *testing.T, server *cosmosdbtest.Running, paths ...string) {
 	require.NoError(t, err)
 	_, err = client.Delete(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, provision.Make(t.Context(), server.ConnectionString, database, provision.Container{Name: container, Key: paths}))
+	require.NoError(t,
+		provision.Make(t.Context(), server.ConnectionString, database,
+			provision.Container{Name: container, Key: paths}))
 }
 
 // refusedKey requires the error of a partition key that cannot be used. It blames no document.
@@ -144,12 +152,15 @@ func refusedKey(t *testing.T, err error, words string) {
 func committer(c *cosmos.Container) (*commit.Commit, *inmem.Sink) {
 	sink := inmem.NewSink()
 	sink.AddLines(1, 2, 3, 4, 5, 6, 7, 8, 9)
-	return commit.NewCommit(c, sink, commit.Options{SysName: "web", Log: zerolog.Nop(), Evidence: inmem.NewEvidence()}), sink
+	return commit.NewCommit(c, sink, commit.Options{SysName: "web", Log: zerolog.Nop(), Evidence: inmem.NewEvidence()}),
+		sink
 }
 
 // good is a result of a line; without one, SQL has no such line.
 func good(id, request string, line int) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"id":%q,"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+	return json.RawMessage(
+		fmt.Sprintf(
+			`{"id":%q,"request_details":{"id":%q,"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":"ACME","invoice_line_status":"RC-AI"},"sql_writer":{"status":"pending"}}`, id, request, line))
 }
 
@@ -206,23 +217,32 @@ func keyOfTheFeed(t *testing.T) {
 
 func keyValues(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
-	for i, request := range []string{"", "null", `""`, "7", "7.0", "-0.5", "1e20", "1e-7", "true", "false", "9007199254740993", `"7"`} {
+	for i, request := range []string{
+		"", "null", `""`, "7", "7.0", "-0.5", "1e20", "1e-7", "true", "false", "9007199254740993", `"7"`,
+	} {
 		id := fmt.Sprint("d", i)
 		require.NoError(t, c.Submit(t.Context(), inRequest(id, request), false), request)
 		requireRecorded(t, c, readWhole(t, c, id))
 	}
-	for id, doc := range map[string]string{"no parent": `{"id":"no parent"}`, "a text": `{"id":"a text","request_details":"R"}`, "a list": `{"id":"a list","request_details":[{"id":1}]}`} {
+	for id, doc := range map[string]string{
+		"no parent": `{"id":"no parent"}`, "a text": `{"id":"a text","request_details":"R"}`,
+		"a list": `{"id":"a list","request_details":[{"id":1}]}`,
+	} {
 		require.NoError(t, c.Submit(t.Context(), json.RawMessage(doc), false))
 		requireRecorded(t, c, readWhole(t, c, id))
 	}
 	for _, request := range []string{`{}`, `["R"]`} {
-		require.Equal(t, fault.Document, fault.KindOf(c.Submit(t.Context(), inRequest("no scalar", request), false)), "the service refuses it: %s", request)
+		require.Equal(t, fault.Document, fault.KindOf(c.Submit(t.Context(), inRequest("no scalar", request), false)),
+			"the service refuses it: %s", request)
 	}
 }
 
 func keyTexts(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
-	for i, request := range []string{`say "a"`, `back\slash`, "😀 ünï-日本", "\u007f", "tab\tnew\nline", "<a&b>", " ", strings.Repeat("x", 2048), "2025-12-17T10:30:00Z"} {
+	for i, request := range []string{
+		`say "a"`, `back\slash`, "😀 ünï-日本", "\u007f", "tab\tnew\nline", "<a&b>", " ",
+		strings.Repeat("x", 2048), "2025-12-17T10:30:00Z",
+	} {
 		text, err := json.Marshal(request)
 		require.NoError(t, err)
 		id := fmt.Sprint("d", i)
@@ -240,7 +260,8 @@ func keyRewritten(t *testing.T) {
 	require.NoError(t, err)
 	server.Server.ResetStats()
 	requireRecorded(t, c, doc)
-	require.Equal(t, 2, server.Server.Count(cosmosdb.OpPatch, container), "under the key of the snapshot, and under the one that a query found")
+	require.Equal(t, 2, server.Server.Count(cosmosdb.OpPatch, container),
+		"under the key of the snapshot, and under the one that a query found")
 }
 
 func keyAbsentLevel(t *testing.T) {
@@ -258,7 +279,8 @@ func keyRefused(t *testing.T) {
 		refusedKey(t, err, path)
 		_, err = c.Record(t.Context(), at("a", `"1"`), invoice.State{})
 		refusedKey(t, err, path)
-		require.Zero(t, server.Server.Count(cosmosdb.OpPatch, container)+server.Server.Count(cosmosdb.OpCreate, container))
+		require.Zero(t,
+			server.Server.Count(cosmosdb.OpPatch, container)+server.Server.Count(cosmosdb.OpCreate, container))
 	}
 	server, c := keyed(t, provision.ResultsKey)
 	own := openOn(t, server, container, true)
@@ -301,7 +323,8 @@ func statesOf(t *testing.T, c *cosmos.Container, id string) (states []string) {
 func keyTwinsInABatch(t *testing.T) {
 	server, c := keyed(t, provision.ResultsKey)
 	app, sink := committer(c)
-	report, err := app.Run(t.Context(), commit.Delivery{Documents: append(twins(t, server, c), twinless(t, c)...), Received: time.Now()})
+	report, err := app.Run(t.Context(),
+		commit.Delivery{Documents: append(twins(t, server, c), twinless(t, c)...), Received: time.Now()})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Outcomes["applied"], "%v", report.Outcomes)
 	require.Equal(t, 2, report.Outcomes["retry_scheduled"], "%v", report.Outcomes)
@@ -311,7 +334,8 @@ func keyTwinsInABatch(t *testing.T) {
 		require.False(t, written, "neither is written")
 	}
 	_, err = c.Read(t.Context(), "a")
-	require.ErrorContains(t, err, `2 documents have the id "a", under the partition keys ["R1"] and ["R2"]: delete all but one`)
+	require.ErrorContains(t, err,
+		`2 documents have the id "a", under the partition keys ["R1"] and ["R2"]: delete all but one`)
 }
 
 // twinless is a good document beside the twins.
@@ -348,7 +372,8 @@ func keyMoved(t *testing.T) {
 	_, err := c.Record(t.Context(), before, invoice.State{Status: invoice.Failed})
 	require.True(t, fault.Has(err, fault.Changed), "%v", err)
 	app, _ := committer(c)
-	report, err := app.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{before.JSON()}, Received: time.Now()})
+	report, err := app.Run(t.Context(),
+		commit.Delivery{Documents: []json.RawMessage{before.JSON()}, Received: time.Now()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed "}, statesOf(t, c, "a"))
@@ -373,7 +398,8 @@ func keyRemadeWithLevels(t *testing.T) {
 	server, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	remade(t, server, "/request_details/sys_name", "/request_details/id")
-	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false), "the service refuses a key of one level with 400")
+	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false),
+		"the service refuses a key of one level with 400")
 	requireRecorded(t, c, readWhole(t, c, "a"))
 }
 
@@ -422,7 +448,10 @@ func keyOnePartitionThrottled(t *testing.T) {
 	queries := server.Server.Count(cosmosdb.OpQuery, container) + server.Server.Count(cosmosdb.OpReadMany, container)
 	require.Greater(t, queries, 1)
 	for _, op := range []cosmosdb.Op{cosmosdb.OpQuery, cosmosdb.OpReadMany} {
-		fail(t, server, cosmosdb.Rule{Op: op, Nth: queries / 2, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 1})
+		fail(t, server,
+			cosmosdb.Rule{
+				Op: op, Nth: queries / 2, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 1,
+			})
 	}
 	docs, err = c.ReadMany(t.Context(), ids)
 	require.Equal(t, fault.Throttled, fault.KindOf(err), "never the documents of 24 partitions")
@@ -431,7 +460,8 @@ func keyOnePartitionThrottled(t *testing.T) {
 
 func keyRepeatedMember(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
-	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"id":"A","id":"B"}}`), false))
+	require.NoError(t,
+		c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"id":"A","id":"B"}}`), false))
 	requireRecorded(t, c, readWhole(t, c, "a"))
 }
 
@@ -440,11 +470,14 @@ func keySubmit(t *testing.T) {
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	for _, replace := range []bool{false, true} {
 		err := c.Submit(t.Context(), good("a", "R2", 1), replace)
-		require.Equal(t, []string{"document", commit.CodeIDTwice}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
-		require.ErrorContains(t, err, `a document with the id "a" has the partition key ["R1"], and this one has ["R2"]`)
+		require.Equal(t, []string{"document", commit.CodeIDTwice},
+			[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+		require.ErrorContains(t, err,
+			`a document with the id "a" has the partition key ["R1"], and this one has ["R2"]`)
 	}
 	disguised := json.RawMessage(strings.Replace(string(good("a", "R2", 1)), "{", `{"ID":"b",`, 1))
-	require.Equal(t, commit.CodeIDTwice, fault.CodeOf(c.Submit(t.Context(), disguised, true)), "names are read as the service reads them")
+	require.Equal(t, commit.CodeIDTwice, fault.CodeOf(c.Submit(t.Context(), disguised, true)),
+		"names are read as the service reads them")
 	require.Equal(t, "409", fault.CodeOf(c.Submit(t.Context(), good("a", "R1", 1), false)))
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 2), true))
 	require.Len(t, statesOf(t, c, "a"), 1)
@@ -473,7 +506,8 @@ func keyUnknownAtFirst(t *testing.T) {
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpContainer, Container: container, Status: http.StatusForbidden})
 	app, _ := committer(c)
 	_, err := app.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{doc.JSON()}, Received: time.Now()})
-	require.Equal(t, []string{"infrastructure", "403"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(t, []string{"infrastructure", "403"},
+		[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	require.Zero(t, server.Server.Count(cosmosdb.OpPatch, container), "/id is not taken for granted")
 	server.Server.ClearFaults()
 	report, err := app.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{doc.JSON()}, Received: time.Now()})
@@ -488,5 +522,6 @@ func keyNotCaughtUp(t *testing.T) {
 	doc := readWhole(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusNotFound})
 	_, err := c.Record(t.Context(), doc, invoice.State{})
-	require.Equal(t, []string{"infrastructure", "not_caught_up"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(t, []string{"infrastructure", "not_caught_up"},
+		[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 }

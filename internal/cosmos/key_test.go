@@ -66,17 +66,23 @@ func TestPartitionKeysThatAreRefused(t *testing.T) {
 		want  string
 	}{
 		"below what the app writes": {[]string{"/sql_writer/shard"}, false, "the app writes sql_writer"},
-		"what the app writes":       {[]string{"/request_details/id", "/sql_writer"}, false, "the app writes sql_writer"},
-		"a system member":           {[]string{"/_ts"}, false, "Cosmos DB itself writes _ts"},
-		"below a system member":     {[]string{"/_etag/x"}, false, "Cosmos DB itself writes _etag"},
-		"a place in a list":         {[]string{"/items/0/id"}, false, "/items/0/id is no path of members"},
-		"any place in a list":       {[]string{"/items/[]/id"}, false, "/items/[]/id is no path of members"},
-		"none":                      {nil, false, "it has none"},
-		"migrated without one":      {[]string{"/_partitionKey"}, false, "Cosmos DB itself writes _partitionKey"},
-		"ours, another member":      {[]string{"/request_details/id"}, true, "it must be /id: name a container that has that key, or make one"},
-		"ours, two levels":          {[]string{"/id", "/x"}, true, "it must be /id"},
+		"what the app writes": {
+			[]string{"/request_details/id", "/sql_writer"}, false, "the app writes sql_writer",
+		},
+		"a system member":       {[]string{"/_ts"}, false, "Cosmos DB itself writes _ts"},
+		"below a system member": {[]string{"/_etag/x"}, false, "Cosmos DB itself writes _etag"},
+		"a place in a list":     {[]string{"/items/0/id"}, false, "/items/0/id is no path of members"},
+		"any place in a list":   {[]string{"/items/[]/id"}, false, "/items/[]/id is no path of members"},
+		"none":                  {nil, false, "it has none"},
+		"migrated without one":  {[]string{"/_partitionKey"}, false, "Cosmos DB itself writes _partitionKey"},
+		"ours, another member": {
+			[]string{"/request_details/id"}, true, "it must be /id: name a container that has that key, or make one",
+		},
+		"ours, two levels": {[]string{"/id", "/x"}, true, "it must be /id"},
 	} {
-		p := azcosmos.ContainerProperties{ID: "c", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: c.paths}}
+		p := azcosmos.ContainerProperties{
+			ID: "c", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: c.paths},
+		}
 		_, err := partitionKeyOf(p, c.own)
 		e := fault.As(err)
 		require.NotNil(t, e, name)
@@ -84,19 +90,24 @@ func TestPartitionKeysThatAreRefused(t *testing.T) {
 		require.Contains(t, e.Reason, c.want, name)
 		require.Contains(t, e.Reason, "container c has the partition key ", name)
 		if !c.own {
-			require.Contains(t, e.Reason, "copy the documents into a container with another key, such as /request_details/id", name)
+			require.Contains(t, e.Reason,
+				"copy the documents into a container with another key, such as /request_details/id", name)
 		}
 	}
 	for _, paths := range [][]string{{"/id"}, {"/0"}, {"/_tenant"}, {"/a", "/b/c", `/"post-processing"/id`}} {
-		_, err := partitionKeyOf(azcosmos.ContainerProperties{PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: paths}}, false)
+		_, err := partitionKeyOf(
+			azcosmos.ContainerProperties{PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: paths}}, false)
 		require.NoError(t, err, "%v", paths)
 	}
 }
 
 func TestNamesOfAPath(t *testing.T) {
 	for path, want := range map[string][]string{
-		"/id": {"id"}, "/request_details/id": {"request_details", "id"}, `/"post-processing"/id`: {"post-processing", "id"},
-		`/'a/b'/c`: {"a/b", "c"}, `/"a\"b"`: {`a\"b`}, "": nil, "/": nil, "id": nil, "/a/": nil, "//a": nil, `/"a`: nil, `/""`: nil, `/"a"b`: nil,
+		"/id": {"id"}, "/request_details/id": {"request_details", "id"},
+		`/"post-processing"/id`: {"post-processing", "id"},
+		`/'a/b'/c`:              {"a/b", "c"}, `/"a\"b"`: {`a\"b`}, "": nil, "/": nil, "id": nil,
+		"/a/": nil, "//a": nil, `/"a`: nil,
+		`/""`: nil, `/"a"b`: nil,
 	} {
 		got, ok := splitPath(path)
 		require.Equal(t, want != nil, ok, path)

@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// Connection is the account's connection string (setting COSMOS_CONNECTION), which the .NET trigger reads too:
 	// AccountEndpoint=...;AccountKey=...;. Database= counts when Database is empty; further parts are ignored.
-	// DisableServerCertificateValidation=True is accepted for localhost, 127.0.0.0/8 and ::1, and for other hosts only with
-	// Emulator. Open refuses it elsewhere.
+	// DisableServerCertificateValidation=True is accepted for localhost, 127.0.0.0/8 and ::1, and for other hosts only
+	// with Emulator. Open refuses it elsewhere.
 	Connection string
 	// AccountEndpoint connects with an identity instead of a key (setting COSMOS_CONNECTION__accountEndpoint).
 	AccountEndpoint string
@@ -32,7 +32,8 @@ type Options struct {
 	Emulator bool
 	// Timeouts bound each call; a zero field means its default.
 	Timeouts Timeouts
-	// Concurrency is the number of calls in progress at the same time. Over http/1 as many connections stay open. Default
+	// Concurrency is the number of calls in progress at the same time. Over http/1 as many connections stay open.
+	// Default
 	// 64.
 	Concurrency int
 }
@@ -41,25 +42,28 @@ type Options struct {
 type Timeouts struct {
 	// Read bounds the read of one document, with the look for its partition key. Default 10 s.
 	Read time.Duration
-	// Record bounds one patch, with the look for a key that was another one. Default 10 s, which has room for three waits of 2 s of a throttled account.
+	// Record bounds one patch, with the look for a key that was another one. Default 10 s, which has room for three
+	// waits of 2 s of a throttled account.
 	Record time.Duration
 	// Page bounds each page of a query. ReadMany and Query read several pages. Default 20 s.
 	Page time.Duration
 	// Submit bounds the write of one whole document, with the look for another one that has its id. Default 15 s.
 	Submit time.Duration
-	// Control bounds one read or write of the control document. Default 5 s: documents wait meanwhile, and the breaker can
-	// work without it.
+	// Control bounds one read or write of the control document. Default 5 s: documents wait meanwhile, and the breaker
+	// can work without it.
 	Control time.Duration
-	// Ping bounds the read of the container's metadata. Default 5 s, which has room for the SDK's three retries of 1 s when
-	// nothing listens.
+	// Ping bounds the read of the container's metadata. Default 5 s, which has room for the SDK's three retries of 1 s
+	// when nothing listens.
 	Ping time.Duration
 }
 
 // withDefaults sets the fields that are zero.
 func (t Timeouts) withDefaults() Timeouts {
 	return Timeouts{
-		Read: cmp.Or(t.Read, 10*time.Second), Record: cmp.Or(t.Record, 10*time.Second), Page: cmp.Or(t.Page, 20*time.Second),
-		Submit: cmp.Or(t.Submit, 15*time.Second), Control: cmp.Or(t.Control, 5*time.Second), Ping: cmp.Or(t.Ping, 5*time.Second),
+		Read: cmp.Or(t.Read, 10*time.Second), Record: cmp.Or(t.Record, 10*time.Second),
+		Page:   cmp.Or(t.Page, 20*time.Second),
+		Submit: cmp.Or(t.Submit, 15*time.Second), Control: cmp.Or(t.Control, 5*time.Second),
+		Ping: cmp.Or(t.Ping, 5*time.Second),
 	}
 }
 
@@ -82,7 +86,9 @@ func Open(o Options) (*Container, error) {
 		problems = append(problems, fmt.Errorf("%s is not set", settingContainer))
 	}
 	if len(problems) > 0 {
-		return nil, fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(problems...))
+		return nil,
+			fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used",
+				errors.Join(problems...))
 	}
 	return &Container{options: o, build: build, transport: newTransport(o.Concurrency, unverified)}, nil
 }
@@ -90,8 +96,8 @@ func Open(o Options) (*Container, error) {
 // buildFunc makes a client.
 type buildFunc func(*azcosmos.ClientOptions) (*azcosmos.Client, error)
 
-// account validates the options. It gives the function that makes clients, and whether certificates go unverified. It sets
-// an empty Database from the connection string.
+// account validates the options. It gives the function that makes clients, and whether certificates go unverified. It
+// sets an empty Database from the connection string.
 func account(o *Options) (build buildFunc, unverified bool, err error) {
 	if err := settings().Choose(o.Connection, o.AccountEndpoint); err != nil {
 		return nil, false, err

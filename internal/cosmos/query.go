@@ -16,18 +16,22 @@ type Param struct {
 	Value any
 }
 
-// Query gives the rows of a query page by page, in no order. It stops when page returns more = false or an error, which it
-// returns unchanged. A page is never empty: Query skips the service's empty pages.
+// Query gives the rows of a query page by page, in no order. It stops when page returns more = false or an error, which
+// it returns unchanged. A page is never empty: Query skips the service's empty pages.
 //
-// The query may only filter and project: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT, GROUP BY
-// and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page has its own
-// deadline; the whole query has only the caller's. Errors by kind: infrastructure, throttled.
-func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
+// The query may only filter and project: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT, GROUP
+// BY and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page has
+// its own deadline; the whole query has only the caller's. Errors by kind: infrastructure, throttled.
+func (c *Container) Query(
+	ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error),
+) error {
 	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
 }
 
 // pages is Query for an operation.
-func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
+func (c *Container) pages(
+	ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error),
+) error {
 	for continuation := ""; ; {
 		p, err := c.page(ctx, op, query, params, pageSize, continuation)
 		if err != nil {
@@ -56,7 +60,9 @@ type rowPage struct {
 }
 
 // page gives one page of a query, at most size rows. An empty continuation begins.
-func (c *Container) page(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (read rowPage, err error) {
+func (c *Container) page(
+	ctx context.Context, op operation, query string, params []Param, size int32, continuation string,
+) (read rowPage, err error) {
 	options := &azcosmos.QueryOptions{PageSizeHint: size}
 	for _, p := range params {
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))

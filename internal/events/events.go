@@ -21,9 +21,11 @@ import (
 
 // New makes the handler's logger. Each line has its time in UTC.
 func New(stdout, stderr io.Writer) zerolog.Logger {
-	return zerolog.New(streams{stdout, stderr}).Hook(zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
-		e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00")) // two streams have no order
-	}))
+	return zerolog.New(streams{stdout, stderr}).Hook(
+		zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
+			// two streams have no order
+			e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+		}))
 }
 
 // streams sends each line to the stream that gives it its level at the host.
@@ -45,8 +47,8 @@ func (s streams) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	return len(line), err
 }
 
-// withoutWarn writes the a of each "warn" in a line of JSON as an escape, which means the same text. The host would take
-// an error with this word, in an id for example, for a warning. An a behind a w is never part of another escape.
+// withoutWarn writes the a of each "warn" in a line of JSON as an escape, which means the same text. The host would
+// take an error with this word, in an id for example, for a warning. An a behind a w is never part of another escape.
 func withoutWarn(line []byte) []byte {
 	const word, second = "warn", 1
 	if !bytes.Contains(bytes.ToLower(line), []byte(word)) {

@@ -34,9 +34,13 @@ func hostLevel(stderr bool, line string) zerolog.Level {
 // Every event reaches the host with its own level, whatever its texts are.
 func TestTheHostSeesTheLevelOfEachEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`(?i)(w|\\|")*(warn|wwarn|WARNING|warnwarn|\\u0061warn|error)+[a-zé\\"]*`))
+		text := rapid.OneOf(rapid.String(),
+			rapid.StringMatching(`(?i)(w|\\|")*(warn|wwarn|WARNING|warnwarn|\\u0061warn|error)+[a-zé\\"]*`))
 		row := rapid.SampledFrom(Table()).Draw(t, "event")
-		f := Fields{Document: text.Draw(t, "document"), Reason: text.Draw(t, "reason"), Outcomes: map[string]int{text.Draw(t, "outcome"): 1}}
+		f := Fields{
+			Document: text.Draw(t, "document"), Reason: text.Draw(t, "reason"),
+			Outcomes: map[string]int{text.Draw(t, "outcome"): 1},
+		}
 		var out, errs bytes.Buffer
 		For(t.Context(), New(&out, &errs)).Write(row.Name, f)
 		require.True(t, out.Len() == 0 || errs.Len() == 0)
@@ -51,7 +55,8 @@ func TestTheHostSeesTheLevelOfEachEvent(t *testing.T) {
 		require.Equal(t, row.Level.String(), got.Level)
 		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, got.Time)
 		valid := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-		require.Equal(t, []string{string(row.Name), row.Says, valid(f.Document), valid(f.Reason)}, []string{got.Event, got.Message, got.Document, got.Reason})
+		require.Equal(t, []string{string(row.Name), row.Says, valid(f.Document), valid(f.Reason)},
+			[]string{got.Event, got.Message, got.Document, got.Reason})
 		require.Equal(t, f.Outcomes, got.Outcomes)
 	})
 }
@@ -71,8 +76,10 @@ func TestIDsComeFromTheContext(t *testing.T) {
 	For(ctx, zerolog.New(&out)).Write(RunEnded, Fields{Status: "completed"})
 	For(ctx, zerolog.New(&out)).Write(RunEnded, Fields{Run: "other"})
 	says := `"message":"a run has ended"}` + "\n"
-	require.Equal(t, `{"level":"info","event":"run_ended","function":"BatchWorker","invocation":"i","run":"r","batch":"b","status":"completed",`+says+
-		`{"level":"info","event":"run_ended","function":"BatchWorker","invocation":"i","run":"other","batch":"b",`+says, out.String())
+	require.Equal(t,
+		`{"level":"info","event":"run_ended","function":"BatchWorker","invocation":"i","run":"r","batch":"b","status":"completed",`+says+
+			`{"level":"info","event":"run_ended","function":"BatchWorker","invocation":"i","run":"other","batch":"b",`+
+			says, out.String())
 }
 
 func TestOnlyTheLevelsThatAreWantedAreWritten(t *testing.T) {
@@ -85,8 +92,10 @@ func TestOnlyTheLevelsThatAreWantedAreWritten(t *testing.T) {
 }
 
 func TestAReasonIsOursOrNone(t *testing.T) {
-	classified := fault.Wrap(fault.Document, "sqlite: apply", "2628", "a text is longer than the user's column", errors.New("content"))
-	require.Equal(t, Fields{Kind: fault.Document, Code: "2628", Reason: "a text is longer than the user's column"}, Fields{}.Of(classified))
+	classified := fault.Wrap(fault.Document, "sqlite: apply", "2628",
+		"a text is longer than the user's column", errors.New("content"))
+	require.Equal(t, Fields{Kind: fault.Document, Code: "2628", Reason: "a text is longer than the user's column"},
+		Fields{}.Of(classified))
 	require.Equal(t, Fields{Kind: fault.Internal, Code: "unclassified"}, Fields{}.Of(errors.New("content")))
 	require.Equal(t, Fields{}, Fields{}.Of(nil))
 }

@@ -24,15 +24,30 @@ func advices() []advice {
 	return []advice{
 		{codes: []string{"database_went_back", "other_database"}, of: condition.DatabaseRefused},
 		{codes: []string{"paused"}, of: condition.FlowPaused},
-		{codes: []string{"document.too_deep"}, of: condition.FeedMissed, do: "put a flat version of the document, or delete it"},
+		{
+			codes: []string{"document.too_deep"}, of: condition.FeedMissed,
+			do: "put a flat version of the document, or delete it",
+		},
 		{codes: []string{"breaker_open"}, of: condition.FlowStopped, do: "`sqlwriterctl status` names the cause"},
 		{conditions: []fault.Condition{fault.Gone, fault.Changed}, page: "One line per invocation", do: "nothing"},
-		{conditions: []fault.Condition{fault.MissingRow}, of: condition.WaitsLong, do: "write the missing row into IVCE_DTL; `sqlwriterctl document why ID` names the line"},
-		{kind: fault.Infrastructure, of: condition.FlowStopped, do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when"},
+		{
+			conditions: []fault.Condition{fault.MissingRow}, of: condition.WaitsLong,
+			do: "write the missing row into IVCE_DTL; `sqlwriterctl document why ID` names the line",
+		},
+		{
+			kind: fault.Infrastructure, of: condition.FlowStopped,
+			do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when",
+		},
 		{kind: fault.Throttled, of: condition.FlowStopped, do: "nothing; give it a larger tier if it lasts"},
-		{kind: fault.Quota, of: condition.FlowStopped, do: "make room, then `sqlwriterctl flow resume --why TEXT` probes at once"},
+		{
+			kind: fault.Quota, of: condition.FlowStopped,
+			do: "make room, then `sqlwriterctl flow resume --why TEXT` probes at once",
+		},
 		{kind: fault.Contention, of: condition.WaitsLong, do: "nothing; if it lasts, find out what holds the locks"},
-		{kind: fault.Document, of: condition.Poison, do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again"},
+		{
+			kind: fault.Document, of: condition.Poison,
+			do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again",
+		},
 		{kind: fault.Internal, of: condition.Mistake},
 	}
 }

@@ -10,7 +10,10 @@ import (
 
 // Each kind of code is explained, in any case.
 func TestCodesAreExplained(t *testing.T) {
-	table := New([]fault.Row{{Adapter: "a", Code: "paused", Kind: fault.Infrastructure}, {Adapter: "a", Code: "x", Kind: fault.Document}})
+	table := New(
+		[]fault.Row{
+			{Adapter: "a", Code: "paused", Kind: fault.Infrastructure}, {Adapter: "a", Code: "x", Kind: fault.Document},
+		})
 	require.True(t, table.Names("paused"))
 	require.False(t, table.Names("nothing"))
 	found, _ := table.Look("PAUSED")

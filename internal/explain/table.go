@@ -40,8 +40,8 @@ type Entry struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Look explains a code: that of an error, a kind of error, a condition or a class of a comparison. Notes say what is to be known
-// beside. Without an entry the code is in no table.
+// Look explains a code: that of an error, a kind of error, a condition or a class of a comparison. Notes say what is to
+// be known beside. Without an entry the code is in no table.
 func (t Table) Look(code string) (found []Entry, notes []string) {
 	for _, explain := range []func(string) (Entry, bool){explainCondition, explainClass} {
 		if e, known := explain(code); known {
@@ -53,7 +53,9 @@ func (t Table) Look(code string) (found []Entry, notes []string) {
 		notes = append(notes, fmt.Sprintf("%s may come from several: %s", code, strings.Join(of, ", ")))
 	}
 	if len(rows) > 0 && rows[0].Rest {
-		notes = append(notes, code+" is in no table: an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")
+		notes = append(notes,
+			code+
+				" is in no table: an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")
 	}
 	for _, r := range rows {
 		found = append(found, entryOf(code, r))
@@ -80,13 +82,16 @@ func entryOf(asked string, r fault.Row) Entry {
 	consequence := r.Consequence()
 	do, page := adviceOn(r)
 	return Entry{
-		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Do: strings.ReplaceAll(do, "CODE", codeOfDocuments(asked, r)), Page: page,
+		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind,
+		Condition: r.Condition, About: r.About,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next,
+		Do: strings.ReplaceAll(do, "CODE", codeOfDocuments(asked, r)), Page: page,
 		Reason: r.Reason, Source: r.Source,
 	}
 }
 
-// codeOfDocuments is a row's code as documents have it. A row for several codes stands for the one that was asked for, else for none.
+// codeOfDocuments is a row's code as documents have it. A row for several codes stands for the one that was asked for,
+// else for none.
 func codeOfDocuments(asked string, r fault.Row) string {
 	switch {
 	case !r.Several():
@@ -97,11 +102,13 @@ func codeOfDocuments(asked string, r fault.Row) string {
 	return "CODE"
 }
 
-// lookUp finds the rows that a code may come from. Rows that name the code come first. If no row names it, rows for a range
-// with the code count, and for a number also the rows for the rest. A kind matches all its rows.
+// lookUp finds the rows that a code may come from. Rows that name the code come first. If no row names it, rows for a
+// range with the code count, and for a number also the rows for the rest. A kind matches all its rows.
 func lookUp(all []fault.Row, code string) []fault.Row {
 	if isKind(code) {
-		return slices.DeleteFunc(slices.Clone(all), func(r fault.Row) bool { return !strings.EqualFold(string(r.Kind), code) })
+		return slices.DeleteFunc(slices.Clone(all), func(r fault.Row) bool {
+			return !strings.EqualFold(string(r.Kind), code)
+		})
 	}
 	named, several, status := map[string]bool{}, map[string]bool{}, false
 	for _, r := range all {
@@ -121,8 +128,8 @@ func lookUp(all []fault.Row, code string) []fault.Row {
 	return append(found, fitting(all, code, func(r fault.Row) bool { return r.Rest && !several[r.Adapter] })...)
 }
 
-// fitting returns the wanted adapters' rows that match a code. Rows that name the code all count. Of the rows for a range
-// the first one counts for each subject, as in the adapter's classifier.
+// fitting returns the wanted adapters' rows that match a code. Rows that name the code all count. Of the rows for a
+// range the first one counts for each subject, as in the adapter's classifier.
 func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.Row {
 	var found []fault.Row
 	decided := map[[2]string]bool{} // adapter and subject
@@ -146,7 +153,8 @@ func adaptersOf(rows []fault.Row) []string {
 	var all []string
 	for _, r := range rows {
 		words, known := map[string]string{
-			"sqlserver": "SQL Server", "sqlite": "the local database SQLite", "cosmos": "Cosmos DB", "blob": "blob storage", "servicebus": "Service Bus",
+			"sqlserver": "SQL Server", "sqlite": "the local database SQLite", "cosmos": "Cosmos DB",
+			"blob": "blob storage", "servicebus": "Service Bus",
 		}[r.Adapter]
 		if text := r.Adapter + " is " + words; known && !slices.Contains(all, text) {
 			all = append(all, text)
@@ -157,7 +165,9 @@ func adaptersOf(rows []fault.Row) []string {
 
 // isKind reports whether a text is a kind of error.
 func isKind(text string) bool {
-	return slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool { return strings.EqualFold(string(r.Kind), text) })
+	return slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool {
+		return strings.EqualFold(string(r.Kind), text)
+	})
 }
 
 // ScopeMeaning tells which documents a failure of a scope concerns.

@@ -75,7 +75,10 @@ func Rules() []Rule {
 			Throttled, ScopeDependency, false,
 			"the breaker opens for 10 s, doubling to 5 min; a Retry-After wins; then each instance makes one request at a time for 5 min",
 		},
-		{Quota, ScopeDependency, false, "the breaker opens for 5 min, then one probe every 5 min; an operator's resume probes at once"},
+		{
+			Quota, ScopeDependency, false,
+			"the breaker opens for 5 min, then one probe every 5 min; an operator's resume probes at once",
+		},
 		{
 			Contention, ScopeAttempt, false,
 			"at once, up to 3 times with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
@@ -182,7 +185,8 @@ func Wrap(k Kind, op, code, reason string, err error) *Error {
 	return &Error{Kind: k, Op: op, Code: code, Reason: reason, Err: err}
 }
 
-// Panic makes an Internal error of what recover answered. A panic's own text may hold content, so only that of the runtime is told.
+// Panic makes an Internal error of what recover answered. A panic's own text may hold content, so only that of the
+// runtime is told.
 func Panic(op string, recovered any) *Error {
 	what := fmt.Sprintf("%T", recovered)
 	if e, ok := recovered.(runtime.Error); ok {

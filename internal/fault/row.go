@@ -61,7 +61,9 @@ func IsNumber(code string) bool {
 
 // AtStart is the consequence of a failure to open a dependency, before the app begins to work.
 func AtStart() Consequence {
-	return Consequence{Nothing, "the app tries to open it again every few seconds; Health says what is wrong, and batches wait"}
+	return Consequence{
+		Nothing, "the app tries to open it again every few seconds; Health says what is wrong, and batches wait",
+	}
 }
 
 // OfACommand is the consequence of a failed operator's command.
@@ -84,8 +86,8 @@ func (r Row) Names(code string) bool {
 // StandsFor reports whether the row is about a code, by name or as one of several.
 func (r Row) StandsFor(code string) bool { return r.Names(code) || r.Is(code) }
 
-// Is reports whether errors with a code are the row's. "404" is an HTTP status without a word of the service's, "404/*" with
-// any or none, "404/1003" with that one, and "500-599" a range with any.
+// Is reports whether errors with a code are the row's. "404" is an HTTP status without a word of the service's, "404/*"
+// with any or none, "404/1003" with that one, and "500-599" a range with any.
 func (r Row) Is(code string) bool {
 	if r.Covers != nil && r.Covers(code) {
 		return true
@@ -152,9 +154,13 @@ type ConditionRule struct {
 func ConditionRules() []ConditionRule {
 	return []ConditionRule{
 		{Gone, "the document does not exist", Consequence{Nothing, "nothing: a document that is gone is done"}},
-		{Changed, "the document has changed since it was read", Consequence{Nothing, "it is read again at once and processed as it is now"}},
+		{
+			Changed, "the document has changed since it was read",
+			Consequence{Nothing, "it is read again at once and processed as it is now"},
+		},
 		{TooLarge, "the request is too large for the document", Consequence{
-			Nothing, "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
+			Nothing,
+			"at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
 		{Unreadable, "the document's structure cannot be understood", Consequence{
 			"all retries at once",

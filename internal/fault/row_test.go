@@ -35,7 +35,8 @@ func TestTheNarrowestWordDecidesWhatFollows(t *testing.T) {
 		require.Equal(t, c.Consequence, fault.Row{Kind: fault.Document, Condition: c.Condition}.Consequence())
 	}
 	require.Equal(t, fault.Row{Kind: fault.Document}.Consequence(),
-		fault.Row{Kind: fault.Document, Condition: fault.MissingRow}.Consequence(), "a missing row is an ordinary error of the document's")
+		fault.Row{Kind: fault.Document, Condition: fault.MissingRow}.Consequence(),
+		"a missing row is an ordinary error of the document's")
 	own := fault.Consequence{Spends: "x", Next: "y"}
 	require.Equal(t, own, fault.Row{Kind: fault.Document, Condition: fault.Gone, Own: own}.Consequence())
 	require.Zero(t, fault.Row{Kind: "a kind from a newer build"}.Consequence())

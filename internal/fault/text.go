@@ -24,7 +24,8 @@ func Truncate(text string, limit int) string {
 	return text[:cut] + mark
 }
 
-// TruncateLine is Truncate for a text that must stay on one line: each character that cannot be printed becomes a question mark.
+// TruncateLine is Truncate for a text that must stay on one line: each character that cannot be printed becomes a
+// question mark.
 func TruncateLine(text string, limit int) string {
 	return Truncate(strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {

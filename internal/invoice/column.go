@@ -88,8 +88,8 @@ const StatusColumn = "IVCE_LNE_STAT"
 
 const statusPath = "process_output.invoice_line_status"
 
-// IsStatus reports the line status, whatever name the column has in a layout. Stewards change it, so that a changed status
-// is no edit.
+// IsStatus reports the line status, whatever name the column has in a layout. Stewards change it, so that a changed
+// status is no edit.
 func (c Column) IsStatus() bool { return c.Path == statusPath }
 
 // Line statuses that the code compares.

@@ -24,8 +24,8 @@ const (
 	UnknownStatus Eligibility = "unknown_status"
 )
 
-// OrphanAge is how long after its last change a document may stay pending, or processing in the old writer. An older one
-// counts as left behind (docs/requirements.md R11, R28).
+// OrphanAge is how long after its last change a document may stay pending, or processing in the old writer. An older
+// one counts as left behind (docs/requirements.md R11, R28).
 const OrphanAge = 10 * time.Minute
 
 // MostAhead is the furthest a time of retry can be in the future. The longest wait is about an hour. A later time was

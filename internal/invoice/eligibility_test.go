@@ -24,7 +24,8 @@ func TestADocumentThatCannotBeReadIsTakenUpToSaySo(t *testing.T) {
 }
 
 func TestNumbersBeyondAllReasonOverflowNothing(t *testing.T) {
-	d := readRule(t, `{"id": "doc1", "_ts": 9223372036854775807, "sql_writer": {"retry_count": 9223372036854775807, "reprocess_count": 4294967296}}`)
+	d := readRule(t,
+		`{"id": "doc1", "_ts": 9223372036854775807, "sql_writer": {"retry_count": 9223372036854775807, "reprocess_count": 4294967296}}`)
 	require.Error(t, d.Problem, "its version lies in the future")
 	require.Positive(t, d.Version.US)
 	require.Zero(t, d.State.RetryCount)

@@ -9,16 +9,39 @@ func Faults() []fault.Row {
 		noID   = "a document without an id"
 		member = "a value"
 	)
-	unrecorded := fault.Consequence{Spends: fault.Nothing, Next: "an error line only: without an id nothing can be recorded"}
+	unrecorded := fault.Consequence{
+		Spends: fault.Nothing, Next: "an error line only: without an id nothing can be recorded",
+	}
 	rows := []fault.Row{
-		{Code: "not_json", Condition: fault.Unreadable, About: noID, Reason: "the document is not JSON", Own: unrecorded},
-		{Code: "not_an_object", Condition: fault.Unreadable, About: noID, Reason: "the document is JSON, but not an object", Own: unrecorded},
-		{Code: "no_id", Condition: fault.Unreadable, About: noID, Reason: "the document has no usable id", Own: unrecorded},
-		{Code: "id_characters", Condition: fault.Unreadable, About: noID, Reason: "the service cannot address a document with such an id", Own: unrecorded},
-		{Code: "not_an_object", Condition: fault.Unreadable, About: whole, Reason: "process_output or what holds the line ids is not an object"},
-		{Code: "not_a_list", Condition: fault.Unreadable, About: whole, Reason: "the ids of the duplicates are not a list"},
+		{
+			Code: "not_json", Condition: fault.Unreadable, About: noID,
+			Reason: "the document is not JSON", Own: unrecorded,
+		},
+		{
+			Code: "not_an_object", Condition: fault.Unreadable, About: noID,
+			Reason: "the document is JSON, but not an object", Own: unrecorded,
+		},
+		{
+			Code: "no_id", Condition: fault.Unreadable, About: noID,
+			Reason: "the document has no usable id", Own: unrecorded,
+		},
+		{
+			Code: "id_characters", Condition: fault.Unreadable, About: noID,
+			Reason: "the service cannot address a document with such an id", Own: unrecorded,
+		},
+		{
+			Code: "not_an_object", Condition: fault.Unreadable, About: whole,
+			Reason: "process_output or what holds the line ids is not an object",
+		},
+		{
+			Code: "not_a_list", Condition: fault.Unreadable, About: whole,
+			Reason: "the ids of the duplicates are not a list",
+		},
 		{Code: "id", Condition: fault.Unreadable, About: whole, Reason: "a line's id is not a whole number above 0"},
-		{Code: "inexact_id", Condition: fault.Unreadable, About: whole, Reason: "a line's id is a number that JSON writers round: it must be sent as text"},
+		{
+			Code: "inexact_id", Condition: fault.Unreadable, About: whole,
+			Reason: "a line's id is a number that JSON writers round: it must be sent as text",
+		},
 		{Code: "future", Reason: "the document's time is more than an hour ahead"},
 		{Code: "not_an_object", About: member, Reason: "what should hold the value is not an object"},
 		{Code: "required", Reason: "a required value is missing"},

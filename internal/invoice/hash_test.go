@@ -13,11 +13,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Other hashes mean that every hash in every ledger has a new meaning. If that is intended (a new column, another canonical
-// form), HashVersion grows: only then does `make update` rewrite the golden. Old rows then count as unchanged by their
-// version, so that people's corrections are not overwritten (docs/requirements.md R16).
+// Other hashes mean that every hash in every ledger has a new meaning. If that is intended (a new column, another
+// canonical form), HashVersion grows: only then does `make update` rewrite the golden. Old rows then count as unchanged
+// by their version, so that people's corrections are not overwritten (docs/requirements.md R16).
 func TestTheHashGolden(t *testing.T) {
-	d, err := invoice.Read(rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
+	d, err := invoice.Read(
+		rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
 	version := fmt.Sprintf("HashVersion %d\n", invoice.HashVersion)
@@ -37,11 +38,13 @@ func TestTheHashGolden(t *testing.T) {
 // spellings are ways to write a member. Spellings of one value must give one hash, all others different ones.
 func spellings() map[string][]string {
 	return map[string][]string{
-		"part_number":             {`"425"`, `425`, `"42\u0035"`, `""`, `null`, `" "`, `"4"`, `true`, `"«x*101»"`},
-		"unspsc":                  {`"25"`, `"5"`, `null`, `""`, `25`},
-		"part_number_confidence":  {`0.9`, `0.90`, `9e-1`, `"0.9"`, `0.90001`, `0.9001`, `1.2`, `1.3`, `null`},
-		"data_verified":           {`true`, `"Y"`, `1`, `false`, `0.0`, `null`},
-		"processing_started_at":   {`"2025-12-17 10:30:15-06:00"`, `"2025-12-17T16:30:15.0Z"`, `"2025-12-17T16:30:15.000001Z"`, `null`},
+		"part_number":            {`"425"`, `425`, `"42\u0035"`, `""`, `null`, `" "`, `"4"`, `true`, `"«x*101»"`},
+		"unspsc":                 {`"25"`, `"5"`, `null`, `""`, `25`},
+		"part_number_confidence": {`0.9`, `0.90`, `9e-1`, `"0.9"`, `0.90001`, `0.9001`, `1.2`, `1.3`, `null`},
+		"data_verified":          {`true`, `"Y"`, `1`, `false`, `0.0`, `null`},
+		"processing_started_at": {
+			`"2025-12-17 10:30:15-06:00"`, `"2025-12-17T16:30:15.0Z"`, `"2025-12-17T16:30:15.000001Z"`, `null`,
+		},
 		"invoice_line_status":     {`"AI_ERROR"`, `"AI-ERROR"`, `"DS1"`, `null`},
 		"an unknown member":       {`1`, `2`},
 		"aks_part_number":         {`"x"`},
@@ -60,9 +63,11 @@ func TestTheHashChangesExactlyWhenAValueDoes(t *testing.T) {
 		for _, name := range names {
 			parts = append(parts, fmt.Sprintf("%q: %s", name, rapid.SampledFrom(spellings()[name]).Draw(rt, name)))
 		}
-		ids := rapid.SampledFrom([]string{`[]`, `null`, `[5]`, `[5, "5", 1421549]`, `[5, 6]`, `[6, 5]`, `[56]`}).Draw(rt, "duplicates")
+		ids := rapid.SampledFrom(
+			[]string{`[]`, `null`, `[5]`, `[5, "5", 1421549]`, `[5, 6]`, `[6, 5]`, `[56]`}).Draw(rt, "duplicates")
 		main := rapid.SampledFrom([]string{`1421549`, `"1421549"`, `1421549.0`, `7`}).Draw(rt, "main")
-		in := fmt.Sprintf(`{"process_output": {%s}, "post-processing": {"duplicate_detail_uids": %s}, "invoice_details_from_rpa": {"IVCE_DTL_UID": %s}}`,
+		in := fmt.Sprintf(
+			`{"process_output": {%s}, "post-processing": {"duplicate_detail_uids": %s}, "invoice_details_from_rpa": {"IVCE_DTL_UID": %s}}`,
 			strings.Join(parts, ", "), ids, main)
 		d, err := invoice.Read(rule{in: in}.document(t), rulesNow())
 		require.NoError(rt, err)
@@ -107,7 +112,8 @@ func hashed(row []invoice.Value, table invoice.Table) []invoice.Value {
 
 func TestARefusedContentHasAHashOfItsOwn(t *testing.T) {
 	read := func(confidence string) invoice.Document {
-		d, err := invoice.Read(rule{in: `{"process_output": {"part_number_confidence": ` + confidence + `}}`}.document(t), rulesNow())
+		d, err := invoice.Read(
+			rule{in: `{"process_output": {"part_number_confidence": ` + confidence + `}}`}.document(t), rulesNow())
 		require.NoError(t, err)
 		return d
 	}
@@ -130,8 +136,10 @@ func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, v := range [][]invoice.Value{
-		values(invoice.Null(), invoice.Null()), values(invoice.Of(""), invoice.Null()), values(invoice.Null(), invoice.Of("")),
-		values(invoice.Of("ab"), invoice.Of("")), values(invoice.Of("a"), invoice.Of("b")), values(invoice.Of(""), invoice.Of("ab")),
+		values(invoice.Null(), invoice.Null()), values(invoice.Of(""), invoice.Null()),
+		values(invoice.Null(), invoice.Of("")),
+		values(invoice.Of("ab"), invoice.Of("")), values(invoice.Of("a"), invoice.Of("b")),
+		values(invoice.Of(""), invoice.Of("ab")),
 		values(invoice.Of("NULL"), invoice.Null()),
 	} {
 		seen[rowHashes(invoice.RowValues(v, 1, 1))[0]] = true

@@ -22,7 +22,10 @@ func lineID(span []byte) (int64, *FieldError) {
 		if n := parseNumber(span); n != nil && n.IsInt() && n.Sign() > 0 {
 			v, ok := toInt64(n)
 			if !ok || v > maxExact {
-				return 0, refused("inexact_id", "an id beyond 2^53-1 as text, because JSON writers round such numbers to another line's id", span)
+				return 0,
+					refused("inexact_id",
+						"an id beyond 2^53-1 as text, because JSON writers round such numbers to another line's id",
+						span)
 			}
 			return v, nil
 		}

@@ -26,12 +26,14 @@ func ExampleInvalid() {
 	fmt.Println(fault.KindOf(d.Problem), fault.CodeOf(d.Problem), fault.Has(d.Problem, fault.Unreadable))
 	// Output:
 	// <nil>
-	// document "doc1": invoice_details_from_rpa.IVCE_DTL_UID: expected the id of an invoice line: a whole number from 1, found text "12a"; process_output.part_number_confidence: expected a number from 0 to 1, found number 1.2
+	// document "doc1": invoice_details_from_rpa.IVCE_DTL_UID: expected the id of an invoice line: a whole number from
+	// 1, found text "12a"; process_output.part_number_confidence: expected a number from 0 to 1, found number 1.2
 	// document validation.id true
 }
 
 func TestAnErrorNamesEveryFieldOnceAndLogsNoValue(t *testing.T) {
-	d := readRule(t, `{"process_output": {"part_number": "«secret*20»", "unspsc": "0123456789A", "data_verified": "perhaps",
+	d := readRule(t,
+		`{"process_output": {"part_number": "«secret*20»", "unspsc": "0123456789A", "data_verified": "perhaps",
 		"upc": 1.5, "stage": {"secret": 1}, "processing_started_at": "2025-12-17 10:30:00", "invoice_line_status": ""}}`)
 	var problem *invoice.Invalid
 	require.ErrorAs(t, d.Problem, &problem)
@@ -41,13 +43,16 @@ func TestAnErrorNamesEveryFieldOnceAndLogsNoValue(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"process_output.part_number too_long", "process_output.unspsc too_long", "process_output.upc wrong_type",
-		"process_output.invoice_line_status required", "process_output.data_verified flag", "process_output.stage wrong_type",
+		"process_output.invoice_line_status required", "process_output.data_verified flag",
+		"process_output.stage wrong_type",
 		"process_output.processing_started_at no_offset",
 	}, paths)
-	require.Contains(t, problem.Error(), `process_output.part_number: expected text of at most 100 characters, found text of 120 characters "secretsecretsecretsecretsecretsecretsecr"…;`)
+	require.Contains(t, problem.Error(),
+		`process_output.part_number: expected text of at most 100 characters, found text of 120 characters "secretsecretsecretsecretsecretsecretsecr"…;`)
 	require.Contains(t, problem.Error(), "found number 1.5")
 	safe := problem.Safe()
-	require.Contains(t, safe, "process_output.part_number: expected text of at most 100 characters, found text of 120 characters;")
+	require.Contains(t, safe,
+		"process_output.part_number: expected text of at most 100 characters, found text of 120 characters;")
 	for _, value := range []string{"secret", "0123456789A", "perhaps", "1.5", "10:30:00\""} {
 		require.NotContains(t, safe, value)
 		require.NotContains(t, fault.As(d.Problem).Error(), value, "the classified form is what logs print")
@@ -58,7 +63,9 @@ func TestAnErrorNamesEveryFieldOnceAndLogsNoValue(t *testing.T) {
 
 func TestAnErrorIsOneLineOfOneKilobyte(t *testing.T) {
 	ids := strings.Repeat(`"x\n🔩",`, 5000) + `"x"`
-	d := readRule(t, `{"id": "`+strings.Repeat(`🔩\n`, 3000)+`", "post-processing": {"duplicate_detail_uids": [`+ids+`]}, "process_output": {"part_number": []}}`)
+	d := readRule(t,
+		`{"id": "`+strings.Repeat(`🔩\n`, 3000)+`", "post-processing": {"duplicate_detail_uids": [`+ids+
+			`]}, "process_output": {"part_number": []}}`)
 	var problem *invoice.Invalid
 	require.ErrorAs(t, d.Problem, &problem)
 	require.Len(t, problem.Fields, 64)
@@ -67,7 +74,8 @@ func TestAnErrorIsOneLineOfOneKilobyte(t *testing.T) {
 		require.LessOrEqual(t, len(line), invoice.MaxErrorBytes)
 		require.NotContains(t, line, "\n")
 	}
-	require.Regexp(t, ` and \d+ more$`, readRule(t, `{"post-processing": {"duplicate_detail_uids": [`+ids+`]}}`).Problem.Error())
+	require.Regexp(t, ` and \d+ more$`,
+		readRule(t, `{"post-processing": {"duplicate_detail_uids": [`+ids+`]}}`).Problem.Error())
 }
 
 func TestAProblemIsFoundThroughEveryWrapping(t *testing.T) {
@@ -83,5 +91,6 @@ func TestAProblemIsFoundThroughEveryWrapping(t *testing.T) {
 func TestWhatMakesItUnreadableComesFirst(t *testing.T) {
 	d := readRule(t, `{"process_output": {"part_number": true}, "invoice_details_from_rpa": 5}`)
 	require.Equal(t, "validation.not_an_object", fault.CodeOf(d.Problem))
-	require.Contains(t, d.Problem.Error(), "invoice_details_from_rpa: expected an object, found number 5; process_output.part_number: ")
+	require.Contains(t, d.Problem.Error(),
+		"invoice_details_from_rpa: expected an object, found number 5; process_output.part_number: ")
 }

@@ -60,7 +60,8 @@ func ReadLayout(file []byte) (Layout, error) {
 	}
 	problems = append(problems, l.clashes()...)
 	if len(problems) > 0 {
-		return Layout{}, fault.New(fault.Infrastructure, "invoice: column names", "settings", "%s", strings.Join(problems, "; "))
+		return Layout{},
+			fault.New(fault.Infrastructure, "invoice: column names", "settings", "%s", strings.Join(problems, "; "))
 	}
 	return l, nil
 }
@@ -146,21 +147,25 @@ func parseNames(file []byte) (names []newName, problems []string) {
 		}
 		tables[table] = true
 		if t := Table(table); t != Detail && t != Tracking {
-			problems = append(problems, fmt.Sprintf("expected the tables %s and %s, found %s", Detail, Tracking, strconv.Quote(fault.Truncate(table, fault.MaxForeign))))
+			problems = append(problems,
+				fmt.Sprintf("expected the tables %s and %s, found %s", Detail, Tracking,
+					strconv.Quote(fault.Truncate(table, fault.MaxForeign))))
 			var skipped json.RawMessage
 			return dec.Decode(&skipped)
 		}
 		columns := map[string]bool{}
 		return eachEntry(dec, func(column string) error {
 			if columns[column] {
-				problems = append(problems, fmt.Sprintf("%s: expected every column once, found %s twice", table, column))
+				problems = append(problems,
+					fmt.Sprintf("%s: expected every column once, found %s twice", table, column))
 			}
 			columns[column] = true
 			var name string
 			if err := dec.Decode(&name); err != nil {
 				return err
 			}
-			names = append(names, newName{table: Table(table), old: fault.Truncate(column, fault.MaxForeign), name: name})
+			names = append(names,
+				newName{table: Table(table), old: fault.Truncate(column, fault.MaxForeign), name: name})
 			return nil
 		})
 	})

@@ -13,7 +13,9 @@ import (
 func TestTheZeroLayoutIsTheColumnTable(t *testing.T) {
 	empty, err := invoice.ReadLayout([]byte(`{}`))
 	require.NoError(t, err)
-	for _, l := range []invoice.Layout{invoice.Layout{}.OrDefault(), invoice.DefaultLayout(), empty, empty.OrDefault()} {
+	for _, l := range []invoice.Layout{
+		invoice.Layout{}.OrDefault(), invoice.DefaultLayout(), empty, empty.OrDefault(),
+	} {
 		require.Equal(t, invoice.Columns(), l.Columns)
 		require.Equal(t, invoice.KeyColumn, l.Key(invoice.Detail))
 		require.Equal(t, invoice.KeyColumn, l.Key(invoice.Tracking))
@@ -44,7 +46,9 @@ func TestALayoutRenamesWhatItNamesAndNothingElse(t *testing.T) {
 }
 
 func TestTwoNamesMayBeExchanged(t *testing.T) {
-	l, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"PRCS_STRT_TS": "PRCS_END_TS", "PRCS_END_TS": "PRCS_STRT_TS", "IVCE_DTL_UID": "RQST_TS", "RQST_TS": "IVCE_DTL_UID"}}`))
+	l, err := invoice.ReadLayout(
+		[]byte(
+			`{"IVCE_TRKG_MSTR": {"PRCS_STRT_TS": "PRCS_END_TS", "PRCS_END_TS": "PRCS_STRT_TS", "IVCE_DTL_UID": "RQST_TS", "RQST_TS": "IVCE_DTL_UID"}}`))
 	require.NoError(t, err)
 	require.Equal(t, "RQST_TS", l.Key(invoice.Tracking))
 	names := map[string]string{}
@@ -58,13 +62,20 @@ func TestTwoNamesMayBeExchanged(t *testing.T) {
 func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 	long := strings.Repeat("n", 128)
 	for _, c := range []struct{ file, want string }{
-		{`{"IVCE_DTL": {"CLN_MFR_AI_NM": "MAKER"}}`, "IVCE_DTL.CLN_MFR_AI_NM: expected a column whose name is assumed, found one that the requirements name"},
-		{`{"IVCE_DTL": {"UPC_CD": "UPC"}}`, "IVCE_DTL.UPC_CD: expected a column whose name is assumed"}, // its path is assumed, its name is not
+		{
+			`{"IVCE_DTL": {"CLN_MFR_AI_NM": "MAKER"}}`,
+			"IVCE_DTL.CLN_MFR_AI_NM: expected a column whose name is assumed, found one that the requirements name",
+		},
+		// its path is assumed, its name is not
+		{`{"IVCE_DTL": {"UPC_CD": "UPC"}}`, "IVCE_DTL.UPC_CD: expected a column whose name is assumed"},
 		{`{"IVCE_DTL": {"PRNT_IVCE_DTL_ID": "PARENT"}}`, "found one that the requirements name"},
 		{`{"IVCE_DTL": {"RQST_TS": "X"}}`, "IVCE_DTL.RQST_TS: expected a name of the column table, found none like it"},
 		{`{"IVCE_TRKG_MSTR": {"rqst_ts": "X"}}`, "found none like it"},
 		{`{"IVCE_HDR": {"RQST_TS": "X"}}`, `expected the tables IVCE_DTL and IVCE_TRKG_MSTR, found "IVCE_HDR"`},
-		{`{"IVCE_TRKG_MSTR": {"RQST_TS": ""}}`, "IVCE_TRKG_MSTR.RQST_TS: expected the name of a column, found an empty text"},
+		{
+			`{"IVCE_TRKG_MSTR": {"RQST_TS": ""}}`,
+			"IVCE_TRKG_MSTR.RQST_TS: expected the name of a column, found an empty text",
+		},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": null}}`, "found an empty text"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "  "}}`, "found an empty text"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "X "}}`, `found blanks around "X "`},
@@ -72,10 +83,19 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "a\ud800b"}}`, "found a character that cannot stand in a name"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "` + long + `n"}}`, "found 129 characters, and 128 fit"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "` + strings.Repeat("😀", 65) + `"}}`, "found 130 characters, and 128 fit"},
-		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "upc_cd"}}`, "IVCE_TRKG_MSTR: expected every name once, found two columns upc_cd"},
-		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "IVCE_DTL_UID"}}`, "IVCE_TRKG_MSTR: expected every name once, found two columns IVCE_DTL_UID"},
+		{
+			`{"IVCE_TRKG_MSTR": {"RQST_TS": "upc_cd"}}`,
+			"IVCE_TRKG_MSTR: expected every name once, found two columns upc_cd",
+		},
+		{
+			`{"IVCE_TRKG_MSTR": {"RQST_TS": "IVCE_DTL_UID"}}`,
+			"IVCE_TRKG_MSTR: expected every name once, found two columns IVCE_DTL_UID",
+		},
 		{`{"IVCE_DTL": {"IVCE_DTL_UID": "UPC_CD"}}`, "IVCE_DTL: expected every name once, found two columns UPC_CD"},
-		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "A", "RQST_TS": "B"}}`, "IVCE_TRKG_MSTR: expected every column once, found RQST_TS twice"},
+		{
+			`{"IVCE_TRKG_MSTR": {"RQST_TS": "A", "RQST_TS": "B"}}`,
+			"IVCE_TRKG_MSTR: expected every column once, found RQST_TS twice",
+		},
 		{`{"IVCE_DTL": {}, "IVCE_DTL": {}}`, "expected every table once, found IVCE_DTL twice"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": 5}}`, "found a number where a name belongs"},
 		{`{"IVCE_TRKG_MSTR": "RQST_TS"}`, "found a value that is not an object"},
@@ -96,7 +116,8 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 }
 
 func TestAllThatIsWrongWithALayoutIsSaidAtOnceAndNoValueOfAnotherFile(t *testing.T) {
-	_, err := invoice.ReadLayout([]byte(`{"IVCE_DTL": {"CLN_MFR_AI_NM": "X", "NO": "Y"}, "IVCE_TRKG_MSTR": {"DUP_IND": ""}}`))
+	_, err := invoice.ReadLayout(
+		[]byte(`{"IVCE_DTL": {"CLN_MFR_AI_NM": "X", "NO": "Y"}, "IVCE_TRKG_MSTR": {"DUP_IND": ""}}`))
 	for _, want := range []string{"IVCE_DTL.CLN_MFR_AI_NM", "IVCE_DTL.NO", "IVCE_TRKG_MSTR.DUP_IND"} {
 		require.ErrorContains(t, err, want)
 	}

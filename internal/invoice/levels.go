@@ -1,9 +1,11 @@
 package invoice
 
-// CodeTooDeep is the code of a document at which the change feed stops. It is not a failure: the document can be written.
+// CodeTooDeep is the code of a document at which the change feed stops. It is not a failure: the document can be
+// written.
 const CodeTooDeep = "document.too_deep"
 
-// mostLevels is the most levels of a document that the change feed brings, the document itself counted (docs/facts.md F45).
+// mostLevels is the most levels of a document that the change feed brings, the document itself counted (docs/facts.md
+// F45).
 const mostLevels = 63
 
 // TooDeep reports whether the change feed stops at a document, and brings neither it nor those behind it in its range.

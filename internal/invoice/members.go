@@ -6,7 +6,8 @@ import "bytes"
 // it, match names without regard to case ("ID" for "id") and hide lone surrogates. json.Valid checks the whole once,
 // and these functions walk the valid text.
 //
-// A span is the bytes of one value inside the snapshot, nil when the member is absent. No result of Read may keep a span.
+// A span is the bytes of one value inside the snapshot, nil when the member is absent. No result of Read may keep a
+// span.
 
 // jsonType is the type of a value, as error messages name it.
 type jsonType string

@@ -17,13 +17,15 @@ const maxExact = 1<<53 - 1
 // longestNumber is the length of the longest text that is read exactly.
 const longestNumber = 400
 
-// Exact reads a decimal number: sign, digits, point, exponent. It gives nil for any other text, and for more than 400 characters.
+// Exact reads a decimal number: sign, digits, point, exponent. It gives nil for any other text, and for more than 400
+// characters.
 //
-// math/big writes powers of ten out, so an exponent beyond 1000 becomes 1000. Whatever its 400 digits, the number stays too large
-// for every column, or rounded to 0 in it.
+// math/big writes powers of ten out, so an exponent beyond 1000 becomes 1000. Whatever its 400 digits, the number stays
+// too large for every column, or rounded to 0 in it.
 func Exact(text string) *big.Rat {
 	const beyond = 1000
-	if len(text) > longestNumber || strings.Trim(text, "+-.0123456789eE") != "" { // math/big reads fractions and other bases, too
+	// math/big reads fractions and other bases, too
+	if len(text) > longestNumber || strings.Trim(text, "+-.0123456789eE") != "" {
 		return nil
 	}
 	if e := strings.IndexAny(text, "eE"); e >= 0 {
@@ -37,8 +39,8 @@ func Exact(text string) *big.Rat {
 	return n
 }
 
-// parseNumber reads a text that is exactly one JSON number; nil if it is none. One of more than 400 characters is rounded to a
-// double, as Cosmos DB rounds numbers: exact arithmetic is slow with many digits.
+// parseNumber reads a text that is exactly one JSON number; nil if it is none. One of more than 400 characters is
+// rounded to a double, as Cosmos DB rounds numbers: exact arithmetic is slow with many digits.
 func parseNumber(text []byte) *big.Rat {
 	if !json.Valid(text) {
 		return nil
@@ -49,9 +51,9 @@ func parseNumber(text []byte) *big.Rat {
 	return Exact(string(text))
 }
 
-// asDouble rounds a JSON number to a double, in its shortest digits. The host and Cosmos DB keep fractions as doubles and may
-// print 17 digits where three came. Both must give the same value and hash. A number beyond doubles becomes the largest one, which
-// no column holds either.
+// asDouble rounds a JSON number to a double, in its shortest digits. The host and Cosmos DB keep fractions as doubles
+// and may print 17 digits where three came. Both must give the same value and hash. A number beyond doubles becomes the
+// largest one, which no column holds either.
 func asDouble(text []byte) []byte {
 	f, _ := strconv.ParseFloat(string(text), 64) // it is infinite after an error of range
 	return strconv.AppendFloat(nil, max(-math.MaxFloat64, min(f, math.MaxFloat64)), 'e', -1, 64)
@@ -65,8 +67,8 @@ func toInt64(n *big.Rat) (int64, bool) {
 	return n.Num().Int64(), true
 }
 
-// rounded formats a number with exactly scale digits after the point, rounded half away from zero like SQL Server's ROUND. ok is
-// false if that takes more than precision digits.
+// rounded formats a number with exactly scale digits after the point, rounded half away from zero like SQL Server's
+// ROUND. ok is false if that takes more than precision digits.
 func rounded(n *big.Rat, precision, scale int) (text string, ok bool) {
 	text = n.FloatString(scale)
 	digits := strings.TrimLeft(strings.Replace(text, ".", "", 1), "-0")
@@ -76,8 +78,8 @@ func rounded(n *big.Rat, precision, scale int) (text string, ok bool) {
 	return text, len(digits) <= precision
 }
 
-// numberIn reads a JSON number, or a text that is exactly one (as pandas and spreadsheets write); nil for anything else. fractions
-// says that a JSON number is a double.
+// numberIn reads a JSON number, or a text that is exactly one (as pandas and spreadsheets write); nil for anything
+// else. fractions says that a JSON number is a double.
 func numberIn(span []byte, fractions bool) *big.Rat {
 	switch typeOf(span) {
 	case jsonNumber:
@@ -126,7 +128,9 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 	}
 	text, ok := rounded(n, c.Precision, c.Scale)
 	if !ok {
-		return Null(), refused("out_of_range", expected+" with at most "+strconv.Itoa(c.Precision-c.Scale)+" digits before the point", span)
+		return Null(),
+			refused("out_of_range",
+				expected+" with at most "+strconv.Itoa(c.Precision-c.Scale)+" digits before the point", span)
 	}
 	return Of(text), nil
 }

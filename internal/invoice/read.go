@@ -80,7 +80,8 @@ func (r *reader) identity() error {
 		return unrecordable("no_id", "id: expected the document's id, found an empty text")
 	}
 	if i := strings.IndexAny(r.doc.ID, `/\?#`); i >= 0 {
-		return unrecordable("id_characters", `id %q: expected none of / \ ? #, found %q: such a document cannot be addressed, so its outcome could not be recorded`,
+		return unrecordable("id_characters",
+			`id %q: expected none of / \ ? #, found %q: such a document cannot be addressed, so its outcome could not be recorded`,
 			fault.Truncate(r.doc.ID, fault.MaxForeign), r.doc.ID[i:i+1])
 	}
 	if r.doc.IDLooksLikeTime = looksLikeISO(span) && isCompleteTime(r.doc.ID); r.doc.IDLooksLikeTime {
@@ -199,8 +200,8 @@ func looksLikeISO(span []byte) bool {
 	return true
 }
 
-// isCompleteTime reports whether a text that begins like an ISO time may be a time as a whole. The host rewrites only texts
-// of 19 to 40 characters that parse as a whole (docs/facts.md F7). An id with a counter after its time is safe.
+// isCompleteTime reports whether a text that begins like an ISO time may be a time as a whole. The host rewrites only
+// texts of 19 to 40 characters that parse as a whole (docs/facts.md F7). An id with a counter after its time is safe.
 func isCompleteTime(s string) bool {
 	return len(s) <= 40 && strings.Trim(s, "0123456789T:.,Z+-") == "" && strings.Count(s[len("2025-12-17T"):], "-") <= 1
 }

@@ -54,7 +54,9 @@ func TestReadFillsWhatTheDocumentIsRecordedBy(t *testing.T) {
 
 // A batch may be 190 MB: a document that keeps a slice of its snapshot would keep all of it.
 func TestReadKeepsNothingOfTheSnapshot(t *testing.T) {
-	raw := rule{in: `{"sql_writer": {"note": {"by": "QA"}, "last_error": "e", "attempts": [{"at": "a", "error": "e"}]}, "post-processing": {"duplicate_detail_uids": ["5", "x"]}}`}.document(t)
+	raw := rule{
+		in: `{"sql_writer": {"note": {"by": "QA"}, "last_error": "e", "attempts": [{"at": "a", "error": "e"}]}, "post-processing": {"duplicate_detail_uids": ["5", "x"]}}`,
+	}.document(t)
 	want, err := invoice.Read(bytes.Clone(raw), rulesNow())
 	require.NoError(t, err)
 	got, err := invoice.Read(raw, rulesNow())
@@ -109,7 +111,9 @@ func FuzzRead(f *testing.F) {
 			f.Add(r.document(f))
 		}
 	}
-	for _, s := range []string{`{"id":"x"}`, `{"id":"x","sql_writer":{"":1}}`, `[]`, `null`, "\xef\xbb\xbf{}", `{"id":"\u0000"}`} {
+	for _, s := range []string{
+		`{"id":"x"}`, `{"id":"x","sql_writer":{"":1}}`, `[]`, `null`, "\xef\xbb\xbf{}", `{"id":"\u0000"}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

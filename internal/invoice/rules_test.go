@@ -106,7 +106,8 @@ func TestRules(t *testing.T) {
 					return
 				}
 				require.Equal(t, r.sql, facts(t, d, r.sql))
-				require.Equal(t, d.Problem == nil, strings.HasPrefix(r.then, "retry") == strings.HasPrefix(r.then, "failed"))
+				require.Equal(t, d.Problem == nil,
+					strings.HasPrefix(r.then, "retry") == strings.HasPrefix(r.then, "failed"))
 			})
 		}
 	}
@@ -260,7 +261,8 @@ func TestDocsRulesIsProducedFromTheTable(t *testing.T) {
 	require.NoError(t, err)
 	want, got := strings.Split(b.String(), "\n"), strings.Split(string(file), "\n")
 	for i := range min(len(want), len(got)) {
-		require.Equal(t, want[i], got[i], "docs/rules.md is stale in line %d: go test ./internal/invoice -run Docs -update", i+1)
+		require.Equal(t, want[i], got[i],
+			"docs/rules.md is stale in line %d: go test ./internal/invoice -run Docs -update", i+1)
 	}
 	require.Len(t, got, len(want), "docs/rules.md is stale")
 }
@@ -295,9 +297,11 @@ func renderColumns() string {
 		if c.Required {
 			holds = append(holds, "required")
 		}
-		assumed := strings.NewReplacer("no document names the member; the path is ours", "path", "no document names this column; the name is ours", "name",
+		assumed := strings.NewReplacer("no document names the member; the path is ours", "path",
+			"no document names this column; the name is ours", "name",
 			"no document names the column or the member; both are ours", "name, path").Replace(c.Assumed)
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", c.Table, c.Name, from, strings.Join(holds, ", "), cell(c.Meaning), assumed)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", c.Table, c.Name, from, strings.Join(holds, ", "),
+			cell(c.Meaning), assumed)
 	}
 	return b.String()
 }

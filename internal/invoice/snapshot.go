@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Snapshot is a document that was read whole, as the container or the change feed gave it. Only a snapshot can be recorded:
-// any member may be the container's partition key, and a projection may lack it. ReadSnapshot makes one.
+// Snapshot is a document that was read whole, as the container or the change feed gave it. Only a snapshot can be
+// recorded: any member may be the container's partition key, and a projection may lack it. ReadSnapshot makes one.
 type Snapshot struct {
 	Document
 
@@ -26,8 +26,8 @@ func ReadSnapshot(whole json.RawMessage, now time.Time) (Snapshot, error) {
 // JSON is the whole document; nil if ReadSnapshot did not make the snapshot.
 func (s Snapshot) JSON() json.RawMessage { return s.whole }
 
-// Identity tells the document from every other one of its container, also from one that is put anew after it was deleted: the
-// service's _rid. Without that it is the id, which is unique only within a partition key.
+// Identity tells the document from every other one of its container, also from one that is put anew after it was
+// deleted: the service's _rid. Without that it is the id, which is unique only within a partition key.
 func (s Snapshot) Identity() string {
 	if rid := Member(s.whole, []string{"_rid"}); typeOf(rid) == jsonText {
 		return string(rid)
@@ -35,8 +35,8 @@ func (s Snapshot) Identity() string {
 	return s.ID
 }
 
-// Member is the value at a path of names in a JSON object; nil if it is absent, or if something on its way is no object.
-// The last value of a repeated name counts, as in Cosmos DB. The object must be valid JSON.
+// Member is the value at a path of names in a JSON object; nil if it is absent, or if something on its way is no
+// object. The last value of a repeated name counts, as in Cosmos DB. The object must be valid JSON.
 func Member(object json.RawMessage, path []string) json.RawMessage {
 	value := bytes.TrimLeft(object, " \t\r\n")
 	for _, name := range path {

@@ -19,7 +19,8 @@ func ExampleState_MarshalJSON() {
 		Extra: map[string]json.RawMessage{"ticket": json.RawMessage("17.0")},
 	})
 	fmt.Println(string(b), err)
-	// Output: {"status":"committed","retry_count":0,"outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00","ticket":17.0} <nil>
+	// Output: {"status":"committed","retry_count":0,"outcome":"applied","committed_at":"2025-12-17
+	// 10:30:15.123456-06:00","ticket":17.0} <nil>
 }
 
 func states() *rapid.Generator[invoice.State] {
@@ -29,7 +30,8 @@ func states() *rapid.Generator[invoice.State] {
 			Error: rapid.String().Draw(t, "error"), NextTry: rapid.String().Draw(t, "next try"),
 		}
 	})
-	extra := rapid.SampledFrom([]string{`1`, `1.0`, `"a b"`, `{"b": [ 1 ]}`, `null`, `true`, `"<&>"`, `1e400`, `"\u00e9"`})
+	extra := rapid.SampledFrom(
+		[]string{`1`, `1.0`, `"a b"`, `{"b": [ 1 ]}`, `null`, `true`, `"<&>"`, `1e400`, `"\u00e9"`})
 	return rapid.Custom(func(t *rapid.T) invoice.State {
 		status := rapid.SampledFrom([]invoice.Status{
 			invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing, "paused",
@@ -38,11 +40,14 @@ func states() *rapid.Generator[invoice.State] {
 		s := invoice.State{
 			Present: true, Status: status, StatusFound: string(status), Outcome: text("outcome"),
 			SupersededBy: text("superseded by"), RetryCount: rapid.IntRange(0, 9).Draw(t, "retry count"),
-			RetryAfter: rapid.Int64Range(0, 1<<60).Draw(t, "retry after"), Postponed: rapid.Bool().Draw(t, "postponed"), LastError: text("last error"),
-			LastErrorAt: text("at"), LastErrorKind: text("kind"), CommittedAt: text("committed"), FailedAt: text("failed"),
-			Error: text("error"), FinalError: text("final"), ReprocessCount: rapid.IntRange(0, 9).Draw(t, "reprocess"),
-			Version:  rapid.Int64Range(0, 1<<62).Draw(t, "version"),
-			Attempts: rapid.SliceOfN(attempt, 1, 10).Draw(t, "attempts"),
+			RetryAfter: rapid.Int64Range(0, 1<<60).Draw(t, "retry after"), Postponed: rapid.Bool().Draw(t, "postponed"),
+			LastError:   text("last error"),
+			LastErrorAt: text("at"), LastErrorKind: text("kind"), CommittedAt: text("committed"),
+			FailedAt: text("failed"),
+			Error:    text("error"), FinalError: text("final"),
+			ReprocessCount: rapid.IntRange(0, 9).Draw(t, "reprocess"),
+			Version:        rapid.Int64Range(0, 1<<62).Draw(t, "version"),
+			Attempts:       rapid.SliceOfN(attempt, 1, 10).Draw(t, "attempts"),
 		}
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`x[a-z"<\\]{0,3}`), 0, 3).Draw(t, "names") {
 			if s.Extra == nil {
@@ -110,17 +115,22 @@ func TestAStateStaysSmallWhateverWentWrong(t *testing.T) {
 
 func TestExtraNeverReplacesOurOwnMembers(t *testing.T) {
 	b, err := json.Marshal(invoice.State{Status: invoice.Committed, Extra: map[string]json.RawMessage{
-		"status": json.RawMessage(`"pending"`), "error": json.RawMessage(`"x"`), "empty": nil, "kept": json.RawMessage(`1`),
+		"status": json.RawMessage(`"pending"`), "error": json.RawMessage(`"x"`), "empty": nil,
+		"kept": json.RawMessage(`1`),
 	}})
 	require.NoError(t, err)
 	require.Equal(t, `{"status":"committed","retry_count":0,"kept":1}`, string(b))
 }
 
 func TestMistypedMembersOfOursNeverFail(t *testing.T) {
-	for _, value := range []string{`null`, `true`, `-1`, `1.5`, `1e999`, `"x"`, `""`, `[]`, `[1,{"at":[]}]`, `{}`, `{"a":1}`} {
+	for _, value := range []string{
+		`null`, `true`, `-1`, `1.5`, `1e999`, `"x"`, `""`, `[]`, `[1,{"at":[]}]`, `{}`, `{"a":1}`,
+	} {
 		members := []string{
-			"status", "retry_count", "outcome", "superseded_by", "retry_after", "postponed", "last_error", "last_error_at",
-			"last_error_kind", "committed_at", "failed_at", "error", "final_error", "reprocess_count", "version", "attempts",
+			"status", "retry_count", "outcome", "superseded_by", "retry_after", "postponed",
+			"last_error", "last_error_at",
+			"last_error_kind", "committed_at", "failed_at", "error", "final_error",
+			"reprocess_count", "version", "attempts",
 		}
 		var parts []string
 		for _, m := range members {
@@ -148,7 +158,8 @@ func TestAStateIsAnObjectOrNull(t *testing.T) {
 
 func TestAfreshKeepsTheHistoryAndForgetsTheFailure(t *testing.T) {
 	s := invoice.State{
-		Status: invoice.Pending, RetryCount: 5, RetryAfter: 9, Postponed: true, FailedAt: "then", Error: "e", FinalError: "f",
+		Status: invoice.Pending, RetryCount: 5, RetryAfter: 9, Postponed: true, FailedAt: "then",
+		Error: "e", FinalError: "f",
 		Attempts: []invoice.Attempt{{At: "then"}}, Version: 7, LastError: "e",
 	}
 	require.True(t, s.ResetByHand())

@@ -15,8 +15,9 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 // the future would win against every later result of its line.
 const maxAhead = time.Hour
 
-// ClockSkew is how far the container's clock, which makes _ts, may be from that of a process. Both are kept by NTP, so minutes are
-// ample. A run looks this far beyond its start: a longer time would only have it find more of what came later.
+// ClockSkew is how far the container's clock, which makes _ts, may be from that of a process. Both are kept by NTP, so
+// minutes are ample. A run looks this far beyond its start: a longer time would only have it find more of what came
+// later.
 const ClockSkew = 5 * time.Minute
 
 // Stamp writes a time in the layout that readers of sql_writer know, in the deployment's time zone:
@@ -74,7 +75,8 @@ const (
 // hours of one digit, and no offset as UTC.
 func readStamp(s string) (stamp, string) {
 	const shortest = len("2025-12-17 10:30:00")
-	if len(s) < shortest || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':' {
+	if len(s) < shortest || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' ||
+		s[16] != ':' {
 		return stamp{}, flawTime
 	}
 	var fields [7]int
@@ -98,7 +100,8 @@ func readStamp(s string) (stamp, string) {
 	if flaw != "" {
 		return stamp{}, flaw
 	}
-	t := time.Date(fields[0], time.Month(fields[1]), fields[2], fields[3], fields[4], fields[5], fields[6]*1000, time.UTC)
+	t := time.Date(fields[0], time.Month(fields[1]), fields[2], fields[3], fields[4], fields[5],
+		fields[6]*1000, time.UTC)
 	if !sameClock(t, fields) {
 		return stamp{}, flawDate
 	}

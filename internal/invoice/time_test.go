@@ -32,7 +32,8 @@ func TestAStampIsReadAsItWasWritten(t *testing.T) {
 	require.NoError(t, err)
 	want := time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC)
 	for _, text := range []string{
-		invoice.Stamp(want, chicago), invoice.Stamp(want, time.UTC), "2025-12-17 10:30:15.123456", "2025-12-17T16:30:15.123456Z",
+		invoice.Stamp(want, chicago), invoice.Stamp(want, time.UTC), "2025-12-17 10:30:15.123456",
+		"2025-12-17T16:30:15.123456Z",
 	} {
 		got, ok := invoice.ParseStamp(text, chicago)
 		require.True(t, ok, text)
@@ -43,7 +44,8 @@ func TestAStampIsReadAsItWasWritten(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "2025-07-01T10:00:00-05:00", summer.Format(time.RFC3339), "by the clock of that day")
 	for _, text := range []string{
-		"", "yesterday", "2025-12-17", "2025-12-17 10:30:15.123456-06:00-0001-1", "2025-12-17 10:30:15-0001", "2025-12-17 10:30:15 ",
+		"", "yesterday", "2025-12-17", "2025-12-17 10:30:15.123456-06:00-0001-1",
+		"2025-12-17 10:30:15-0001", "2025-12-17 10:30:15 ",
 		"2025-02-29 10:30:15", "2025-12-17 10:30:15ZZ", "2025-12-17 10:30:15+25:00",
 	} {
 		_, ok := invoice.ParseStamp(text, chicago)

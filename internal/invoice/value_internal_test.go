@@ -69,7 +69,8 @@ func TestSecondsAreRoundedUp(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1734454920.0": 1734454920, "1734454920": 1734454920, "1734454920.000001": 1734454921, "0.1": 1, "0": 0,
 		"-5": 0, "-0.5": 0, "1.7344549200001e9": 1734454921, "1e300": 0, "9223372036854775807": 9223372036854775807,
-		"9223372036854775806.5": 9223372036854775807, "9223372036854775807.5": 0, `"5"`: 0, "null": 0, "": 0, "12e-1": 2,
+		"9223372036854775806.5": 9223372036854775807, "9223372036854775807.5": 0, `"5"`: 0,
+		"null": 0, "": 0, "12e-1": 2,
 	} {
 		require.Equal(t, want, wholeSecondsUp([]byte(text)), text)
 	}
@@ -77,7 +78,9 @@ func TestSecondsAreRoundedUp(t *testing.T) {
 
 // No column has whole numbers of a document yet.
 func TestAnIntegerColumnTakesWholeNumbersExactly(t *testing.T) {
-	c := Column{Table: Detail, Name: "QTY", Source: FromDocument, Path: "process_output.quantity", Kind: Integer, Min: "-5"}
+	c := Column{
+		Table: Detail, Name: "QTY", Source: FromDocument, Path: "process_output.quantity", Kind: Integer, Min: "-5",
+	}
 	for text, want := range map[string]string{
 		"7": "7", "7.0": "7", "-5": "-5", `"12"`: "12", "-0": "0", `"9223372036854775807"`: "9223372036854775807",
 		"9007199254740991": "9007199254740991",
@@ -112,7 +115,10 @@ func TestEveryByteThatIsNoUTF8IsACharacter(t *testing.T) {
 }
 
 func TestTextsAreReadAsEncodingJSONReadsThem(t *testing.T) {
-	pieces := []string{"a", "é", "🔩", `\"`, `\\`, `\/`, `\n`, `\t`, `\b`, `\f`, `\r`, `\u0041`, `\u00e9`, `\uD83D\uDD29`, `\u0000`, `\ud800`, `\uDC00`, `\uFFFF`, "\xff"}
+	pieces := []string{
+		"a", "é", "🔩", `\"`, `\\`, `\/`, `\n`, `\t`, `\b`, `\f`, `\r`, `\u0041`, `\u00e9`, `\uD83D\uDD29`, `\u0000`,
+		`\ud800`, `\uDC00`, `\uFFFF`, "\xff",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		span := []byte(`"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "") + `"`)
 		var want string
@@ -136,7 +142,8 @@ func TestTextsAreReadAsEncodingJSONReadsThem(t *testing.T) {
 }
 
 func TestMembersAreWalkedAsEncodingJSONWalksThem(t *testing.T) {
-	object := []byte("{ \"a\" : [1, {\"b\":\"]}\"} ,\"\\\"\"] ,\n\"a\\u0062\":-1.5e3,\"\":{}\t, \"c\" : \"x\\\\\" , \"d\":true }")
+	object := []byte(
+		"{ \"a\" : [1, {\"b\":\"]}\"} ,\"\\\"\"] ,\n\"a\\u0062\":-1.5e3,\"\":{}\t, \"c\" : \"x\\\\\" , \"d\":true }")
 	var want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(object, &want))
 	got := map[string]json.RawMessage{}

@@ -19,11 +19,28 @@ type order struct {
 
 func orders() []order {
 	return []order{
-		{name: "later request", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549", newer: "2025-12-17 10:30:00.000001-06:00-0001-1421549", why: "the newer request wins, however late the older one arrives"},
-		{name: "later by another clock face", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549", newer: "2025-12-17 10:31:00.000000-07:00-0001-1421549", why: "times are compared in UTC"},
-		{name: "before 1970", older: "1969-12-31 23:59:59.999999Z-1", newer: "1970-01-01 00:00:00Z-1", why: "negative microseconds are in order too"},
-		{name: "equal times, two documents", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549", newer: "2025-12-17 10:30:00.000000-06:00-0002-1421549", why: "the larger SHA-256 of the id wins: by chance, but everywhere and always the same"},
-		{name: "equal versions", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549", why: "it is the same document: _ts orders its contents, and the same content changes nothing"},
+		{
+			name: "later request", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549",
+			newer: "2025-12-17 10:30:00.000001-06:00-0001-1421549",
+			why:   "the newer request wins, however late the older one arrives",
+		},
+		{
+			name: "later by another clock face", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549",
+			newer: "2025-12-17 10:31:00.000000-07:00-0001-1421549", why: "times are compared in UTC",
+		},
+		{
+			name: "before 1970", older: "1969-12-31 23:59:59.999999Z-1", newer: "1970-01-01 00:00:00Z-1",
+			why: "negative microseconds are in order too",
+		},
+		{
+			name: "equal times, two documents", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549",
+			newer: "2025-12-17 10:30:00.000000-06:00-0002-1421549",
+			why:   "the larger SHA-256 of the id wins: by chance, but everywhere and always the same",
+		},
+		{
+			name: "equal versions", older: "2025-12-17 10:30:00.000000-06:00-0001-1421549",
+			why: "it is the same document: _ts orders its contents, and the same content changes nothing",
+		},
 	}
 }
 

@@ -31,7 +31,8 @@ func get(ctx context.Context, t *testing.T, client *http.Client, address string)
 		_ = resp.Body.Close()
 	}
 	require.Error(t, err)
-	require.Contains(t, err.Error(), "SIGNATURE", "net/http's own text has the address, so there is something to leave out")
+	require.Contains(t, err.Error(), "SIGNATURE",
+		"net/http's own text has the address, so there is something to leave out")
 	text := neterr.Describe(err)
 	require.NotEmpty(t, text)
 	require.NotContains(t, text, "PRIVATE-ID")
@@ -159,7 +160,8 @@ func TestNoAnswerComes(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.Equal(t, []string{"timeout"}, matches(get(ctx, t, http.DefaultClient, server.URL)))
-	require.Equal(t, []string{"timeout"}, matches(get(t.Context(), t, &http.Client{Timeout: time.Nanosecond}, server.URL)), "net/http's own limit")
+	require.Equal(t, []string{"timeout"},
+		matches(get(t.Context(), t, &http.Client{Timeout: time.Nanosecond}, server.URL)), "net/http's own limit")
 }
 
 // A lookup by Go's resolver, with a name server on loopback.
@@ -178,7 +180,9 @@ func TestANameThatIsNotThere(t *testing.T) {
 		}
 	}()
 	lookUp := func(ask func(context.Context) (net.Conn, error)) error {
-		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return ask(ctx) }}
+		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return ask(ctx)
+		}}
 		transport := &http.Transport{DialContext: (&net.Dialer{Resolver: resolver}).DialContext}
 		return get(t.Context(), t, &http.Client{Transport: transport}, "http://account.test.")
 	}

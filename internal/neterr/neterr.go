@@ -50,7 +50,8 @@ func IsReset(err error) bool {
 // IsTimeout reports whether a deadline of any origin passed. The request may have been executed.
 func IsTimeout(err error) bool {
 	var t interface{ Timeout() bool }
-	return isAny(err, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT) || (errors.As(err, &t) && t.Timeout())
+	return isAny(err, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT) ||
+		(errors.As(err, &t) && t.Timeout())
 }
 
 // IsEOF reports whether the connection ended before the answer did. The request may have been executed.

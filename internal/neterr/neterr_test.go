@@ -64,12 +64,31 @@ func TestEveryErrorIsOfItsSorts(t *testing.T) {
 		{"a type that says so", timeoutError{}, []string{"timeout"}},
 		{"the system's patience", syscallError("connect", syscall.ETIMEDOUT), []string{"timeout"}},
 		{"no such name", &net.DNSError{Err: "no such host", IsNotFound: true}, []string{"dns"}},
-		{"a name's lookup took too long", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, []string{"dns", "timeout"}},
-		{"a dial whose lookup took too long", &net.OpError{Op: "dial", Err: &net.DNSError{IsTimeout: true}}, []string{"dns", "timeout"}},
-		{"a lookup given up", &net.DNSError{Err: "canceled", UnwrapErr: context.Canceled}, []string{"cancelled", "dns"}},
+		{
+			"a name's lookup took too long", &net.DNSError{Err: "i/o timeout", IsTimeout: true},
+			[]string{"dns", "timeout"},
+		},
+		{
+			"a dial whose lookup took too long", &net.OpError{Op: "dial", Err: &net.DNSError{IsTimeout: true}},
+			[]string{"dns", "timeout"},
+		},
+		{
+			"a lookup given up", &net.DNSError{Err: "canceled", UnwrapErr: context.Canceled},
+			[]string{"cancelled", "dns"},
+		},
 		{"unknown authority", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, []string{"tls"}},
-		{"expired", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, []string{"tls"}},
-		{"wrong host", &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}}, []string{"tls"}},
+		{
+			"expired",
+			&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}},
+			[]string{"tls"},
+		},
+		{
+			"wrong host",
+			&tls.CertificateVerificationError{
+				Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"},
+			},
+			[]string{"tls"},
+		},
 		{"no TLS at the other end", tls.RecordHeaderError{Msg: "x"}, []string{"tls"}},
 		{"alert", tls.AlertError(42), []string{"tls"}},
 		{"refused", syscallError("connect", syscall.ECONNREFUSED), []string{"refused"}},
@@ -86,8 +105,10 @@ func TestEveryErrorIsOfItsSorts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			other := errors.New("another")
 			for shape, err := range map[string]error{
-				"bare": c.err, "wrapped": fmt.Errorf("wrapped: %w", c.err), "by net/http": &url.Error{Op: "Put", URL: "https://x", Err: c.err},
-				"joined first": errors.Join(c.err, other), "joined last": fmt.Errorf("deep: %w", errors.Join(other, c.err)),
+				"bare": c.err, "wrapped": fmt.Errorf("wrapped: %w", c.err),
+				"by net/http":  &url.Error{Op: "Put", URL: "https://x", Err: c.err},
+				"joined first": errors.Join(c.err, other),
+				"joined last":  fmt.Errorf("deep: %w", errors.Join(other, c.err)),
 			} {
 				require.Equal(t, c.sorts, matches(err), shape)
 			}

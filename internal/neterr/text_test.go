@@ -24,7 +24,9 @@ func at(err error) error {
 
 // DO show the host and the system's message, DON'T show an address or an unknown text.
 func TestDescribeTellsWhatHelpsAndNoMore(t *testing.T) {
-	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: syscall.ECONNREFUSED}
+	dial := &net.OpError{
+		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: syscall.ECONNREFUSED,
+	}
 	dns := &net.DNSError{Err: "no such host", Name: "acct.test", IsNotFound: true}
 	for _, c := range []struct {
 		err  error

@@ -9,8 +9,8 @@ import (
 
 type actorKey struct{}
 
-// WithActor names who asks: a person or a function key. Every action needs one, for the audit log. The name comes from a checked
-// identity, never from the request.
+// WithActor names who asks: a person or a function key. Every action needs one, for the audit log. The name comes from
+// a checked identity, never from the request.
 func WithActor(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, actorKey{}, run.Truncate(name, run.MaxBy))
 }

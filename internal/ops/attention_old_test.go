@@ -14,7 +14,8 @@ import (
 func TestOldCountsAskForNothing(t *testing.T) {
 	r := newRuns(t)
 	r.hours()
-	r.put(result(1, "x", `{"status":"pending"}`), result(2, "x", `{"status":"failed","failed_at":"2025-12-18 15:59:00.000000-06:00"}`))
+	r.put(result(1, "x", `{"status":"pending"}`),
+		result(2, "x", `{"status":"failed","failed_at":"2025-12-18 15:59:00.000000-06:00"}`))
 	r.queue.Send(t.Context(), []run.Outgoing{{ID: "a"}})
 	r.queue.DeadLetter(1)
 	r.clock = r.clock.Add(4 * time.Hour)

@@ -56,7 +56,8 @@ func alarms(s ops.Status) map[string]string {
 type unreachableControl struct{ breaker.ControlStore }
 
 func (unreachableControl) Load(context.Context) (breaker.Control, string, error) {
-	return breaker.Control{}, "", fault.New(fault.Infrastructure, "test: load control", "refused", "nothing listens there")
+	return breaker.Control{}, "",
+		fault.New(fault.Infrastructure, "test: load control", "refused", "nothing listens there")
 }
 
 // unreachableCounts are in such an account.
@@ -69,14 +70,16 @@ func (unreachableCounts) LoadCounts(context.Context) (ops.Saved, error) {
 // firstSeen notes the first answers of a new deployment, of which one failed and recovered.
 func firstSeen(at time.Time) breaker.Status {
 	return breaker.Status{Dependencies: map[string]breaker.Dependency{
-		"sql": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "b"}, "cosmos": {State: breaker.DependencyOK, Since: at.Add(5 * time.Minute), SeenAt: at, By: "b"},
+		"sql":    {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "b"},
+		"cosmos": {State: breaker.DependencyOK, Since: at.Add(5 * time.Minute), SeenAt: at, By: "b"},
 	}}
 }
 
 // sqlFails says that SQL fails since a time, and was last asked at another.
 func sqlFails(since, seen time.Time) breaker.Status {
 	return breaker.Status{Dependencies: map[string]breaker.Dependency{"sql": {
-		State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: "the server refuses the connection", Since: since, SeenAt: seen, By: "b",
+		State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused",
+		Reason: "the server refuses the connection", Since: since, SeenAt: seen, By: "b",
 	}}}
 }
 
@@ -98,21 +101,27 @@ func planted() map[string]struct {
 			plant: func(r *runs) {
 				r.hears(sqlFails(r.clock, r.clock))
 			},
-			attention: map[string]string{"dependency_failing": "sql fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the server refuses the connection"},
-			flow:      "running; SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the flow stops after five failures in a row",
-			why:       "SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused: the server refuses the connection): it is tried again when SQL answers",
+			attention: map[string]string{
+				"dependency_failing": "sql fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the server refuses the connection",
+			},
+			flow: "running; SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): the flow stops after five failures in a row",
+			why:  "SQL fails since 2025-12-18T12:00:00-06:00 (infrastructure refused: the server refuses the connection): it is tried again when SQL answers",
 		},
 		"SQL off": {
-			plant:     func(r *runs) { r.sink.fails = down(); require.Error(r.t, r.breaker.Tick(r.t.Context())) },
-			attention: map[string]string{"flow_stopped": "the flow is stopped since 2025-12-18T12:00:40-06:00 (infrastructure refused: set by the test)"},
-			flow:      "stopped since", why: "the flow is stopped since",
+			plant: func(r *runs) { r.sink.fails = down(); require.Error(r.t, r.breaker.Tick(r.t.Context())) },
+			attention: map[string]string{
+				"flow_stopped": "the flow is stopped since 2025-12-18T12:00:40-06:00 (infrastructure refused: set by the test)",
+			},
+			flow: "stopped since", why: "the flow is stopped since",
 		},
 		"Cosmos away": {
 			plant: func(r *runs) {
 				r.breaker = breaker.New(unreachableControl{}, breaker.Options{Now: func() time.Time { return r.clock }})
 				r.renew()
 			},
-			attention: map[string]string{"dependency_failing": "cosmos fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): nothing listens there"},
+			attention: map[string]string{
+				"dependency_failing": "cosmos fails since 2025-12-18T12:00:00-06:00 (infrastructure refused): nothing listens there",
+			},
 		},
 		"Cosmos away for the counts": {
 			plant: func(r *runs) { r.counts = unreachableCounts{r.counts}; r.renew() },
@@ -135,8 +144,10 @@ func planted() map[string]struct {
 				r.hears(firstSeen(r.clock))
 				r.clock = r.clock.Add(10*time.Minute - 5*time.Second)
 			},
-			attention: map[string]string{"timer_silent": "the timer has never counted: retries, postponed documents and what the feed missed wait for it"},
-			why:       "the timer has never counted",
+			attention: map[string]string{
+				"timer_silent": "the timer has never counted: retries, postponed documents and what the feed missed wait for it",
+			},
+			why: "the timer has never counted",
 		},
 		"timer off": {
 			plant: func(r *runs) { r.clock = r.clock.Add(10*time.Minute + time.Second) },
@@ -148,11 +159,16 @@ func planted() map[string]struct {
 		"stuck range": {
 			plant: func(r *runs) {
 				r.known(func(c *breaker.Control) {
-					c.Missed = breaker.Missed{Documents: 26, Oldest: r.clock.Add(-time.Hour), At: r.clock, Sample: "x", Code: invoice.CodeTooDeep}
+					c.Missed = breaker.Missed{
+						Documents: 26, Oldest: r.clock.Add(-time.Hour), At: r.clock, Sample: "x",
+						Code: invoice.CodeTooDeep,
+					}
 				})
 			},
-			attention: map[string]string{"feed_missed": "the feed did not bring 26 documents that were due, the oldest of 2025-12-18T11:00:00-06:00, such as x (document.too_deep)"},
-			why:       "the change feed stands still: it did not bring 26 documents that were due; the recovery timer takes it up after 10 min",
+			attention: map[string]string{
+				"feed_missed": "the feed did not bring 26 documents that were due, the oldest of 2025-12-18T11:00:00-06:00, such as x (document.too_deep)",
+			},
+			why: "the change feed stands still: it did not bring 26 documents that were due; the recovery timer takes it up after 10 min",
 		},
 		"lag": {
 			plant: func(r *runs) {
@@ -166,13 +182,18 @@ func planted() map[string]struct {
 				r.known(func(c *breaker.Control) {
 					c.Skipped = []breaker.Skipped{
 						{SysName: "WEB", Documents: 3, Since: r.clock.Add(-time.Hour), LastAt: r.clock, Sample: "a"},
-						{SysName: "dev", Documents: 9, Since: r.clock.Add(-25 * time.Hour), LastAt: r.clock, Sample: "b"},
+						{
+							SysName: "dev", Documents: 9, Since: r.clock.Add(-25 * time.Hour),
+							LastAt: r.clock, Sample: "b",
+						},
 					}
 				})
 				r.put(documentOf(id(1), "WEB", 1, "x", ""))
 			},
-			attention: map[string]string{"skipped": `3 documents name another environment than "web": it leaves them alone since 2025-12-18T11:00:00-06:00, such as a`},
-			why:       `it belongs to the environment "WEB", this app is "web"`,
+			attention: map[string]string{
+				"skipped": `3 documents name another environment than "web": it leaves them alone since 2025-12-18T11:00:00-06:00, such as a`,
+			},
+			why: `it belongs to the environment "WEB", this app is "web"`,
 		},
 		"poison message": {
 			plant: func(r *runs) {
@@ -196,8 +217,10 @@ func planted() map[string]struct {
 				r.clock = r.clock.Add(6 * time.Second)
 				r.tick()
 			},
-			attention: map[string]string{"mass_failure": "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00; others go on"},
-			why:       "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00",
+			attention: map[string]string{
+				"mass_failure": "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00; others go on",
+			},
+			why: "25 documents began to fail with missing_detail_row since 2025-12-18T12:00:00-06:00",
 		},
 		"too-long text": {
 			plant: func(r *runs) {
@@ -227,8 +250,10 @@ func planted() map[string]struct {
 			plant: func(r *runs) {
 				require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance"))
 			},
-			attention: map[string]string{"flow_paused": "the flow is paused by kim since 2025-12-18T12:00:00-06:00: maintenance"},
-			flow:      "paused by kim", why: "the flow is paused by kim",
+			attention: map[string]string{
+				"flow_paused": "the flow is paused by kim since 2025-12-18T12:00:00-06:00: maintenance",
+			},
+			flow: "paused by kim", why: "the flow is paused by kim",
 		},
 		"dead manager": {
 			plant: func(r *runs) {
@@ -284,27 +309,50 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 		state string
 		plant func(r *runs, id string)
 	}{
-		"no manager has it for 10 s: a message brings one":                                {ops.RunDeferred, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Second) }},
-		"no manager has it for 10 min: the recovery timer sends for one at its next tick": {ops.RunSilent, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Minute) }},
-		"the flow is paused by kim since 2025-12-18T10:00:00-06:00: maintenance":          {ops.RunPaused, func(r *runs, _ string) { require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance")) }},
+		"no manager has it for 10 s: a message brings one": {
+			ops.RunDeferred, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Second) },
+		},
+		"no manager has it for 10 min: the recovery timer sends for one at its next tick": {
+			ops.RunSilent, func(r *runs, _ string) { r.clock = r.clock.Add(10 * time.Minute) },
+		},
+		"the flow is paused by kim since 2025-12-18T10:00:00-06:00: maintenance": {
+			ops.RunPaused, func(r *runs, _ string) {
+				require.NoError(r.t, r.breaker.Pause(r.t.Context(), "kim", "maintenance"))
+			},
+		},
 		"waits for SQL: the flow is ramping up, at most 1 in one request; it was stopped since 2025-12-18T10:00:00-06:00 (quota 9002: x)": {ops.RunWaits, func(r *runs, _ string) {
-			r.set(breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Quota, Code: "9002", Reason: "x", Since: start()})
+			r.set(
+				breaker.State{
+					Name: breaker.HalfOpen, Limit: 1, Kind: fault.Quota, Code: "9002", Reason: "x", Since: start(),
+				})
 			r.clock = r.clock.Add(6 * time.Second)
 		}},
-		"cancelled: the recovery timer ends it at its next tick": {ops.RunCancelled, func(r *runs, id string) { r.cancel(id) }},
+		"cancelled: the recovery timer ends it at its next tick": {ops.RunCancelled, func(r *runs, id string) {
+			r.cancel(id)
+		}},
 		"cancelled: 1 batch still under way": {ops.RunCancelled, func(r *runs, id string) {
 			r.claim(id)
 			r.begin(id, 1)
 			r.cancel(id)
 		}},
-		"its manager works: 0 documents handed off":                             {ops.RunWorks, func(r *runs, id string) { r.claim(id) }},
-		"manager silent for 95 s, taken over at 120 s":                          {ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(95 * time.Second) }},
-		"manager silent for 300 s: another takes it over with the next message": {ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(5 * time.Minute) }},
-		"deferred until 2025-12-18T10:05:00-06:00 by its rate, 2 documents handed off": {ops.RunDeferred, func(r *runs, id string) {
-			lease := r.claim(id)
-			require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), lease, run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Wait: 5 * time.Minute}))
-			require.NoError(r.t, r.runStore.ReleaseRun(r.t.Context(), lease))
-		}},
+		"its manager works: 0 documents handed off": {
+			ops.RunWorks, func(r *runs, id string) { r.claim(id) },
+		},
+		"manager silent for 95 s, taken over at 120 s": {
+			ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(95 * time.Second) },
+		},
+		"manager silent for 300 s: another takes it over with the next message": {
+			ops.RunSilent, func(r *runs, id string) { r.claim(id); r.clock = r.clock.Add(5 * time.Minute) },
+		},
+		"deferred until 2025-12-18T10:05:00-06:00 by its rate, 2 documents handed off": {
+			ops.RunDeferred, func(r *runs, id string) {
+				lease := r.claim(id)
+				require.NoError(r.t,
+					r.runStore.AddChunk(r.t.Context(), lease,
+						run.Chunk{First: 1, Batches: [][]string{{"a", "b"}}, Wait: 5 * time.Minute}))
+				require.NoError(r.t, r.runStore.ReleaseRun(r.t.Context(), lease))
+			},
+		},
 		"workers have 1 batch, 1 waits": {ops.RunWorks, func(r *runs, id string) {
 			lease := r.claim(id)
 			r.begin(id, 2)
@@ -355,6 +403,7 @@ func (r *runs) begin(id string, n int) {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprint("doc-", b)})
 	}
 	require.NoError(r.t, r.runStore.AddChunk(r.t.Context(), run.RunLease{Run: id, Owner: "manager-1", Epoch: 1}, chunk))
-	_, err := r.runStore.ClaimBatch(r.t.Context(), run.BatchID("web", id, 1), run.Ticket{}, run.Worker{ID: "worker-1"}, time.Minute, run.Audit{})
+	_, err := r.runStore.ClaimBatch(r.t.Context(), run.BatchID("web", id, 1), run.Ticket{}, run.Worker{ID: "worker-1"},
+		time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 }

@@ -13,8 +13,8 @@ const (
 	defaultListed = 20
 )
 
-// Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind: *RequestError (usage);
-// infrastructure, throttled, quota, contention.
+// Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind:
+// *RequestError (usage); infrastructure, throttled, quota, contention.
 func (o *Ops) Audits(ctx context.Context, q AuditQuery) (page AuditPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
@@ -57,7 +57,8 @@ func notAPage(token string) error {
 }
 
 func notARun(id string) error {
-	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", run.Truncate(id, run.MaxRunID))
+	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q",
+		run.Truncate(id, run.MaxRunID))
 }
 
 func checkLimit(limit int) (int, error) {

@@ -30,7 +30,10 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	require.Equal(t, []string{ops.FlowResumed, ops.FlowPaused, "RUN_CANCEL", "RUN_START"}, actions)
 
 	for code := range run.Codes() { // those of the use case are people's, all others are not
-		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true, run.CodeCompare: true}[code]
+		people := map[string]bool{
+			run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true,
+			run.CodeBatchRequeue: true, run.CodeCompare: true,
+		}[code]
 		require.Equal(t, people, run.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
 		require.True(t, run.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
 		require.True(t, run.Audit{Action: code, Level: run.LevelError}.Notable(), code)
@@ -45,12 +48,16 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	_, err = r.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
-		a := run.Audit{Action: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
+		a := run.Audit{
+			Action: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1",
+			Batch: fmt.Sprintf("%064d", n),
+		}
 		require.NoError(t, r.runStore.Write(t.Context(), a))
 	}
 	page, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"}, []any{len(page.Audits), page.Audits[1].Action, page.Audits[1].Why})
+	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"},
+		[]any{len(page.Audits), page.Audits[1].Action, page.Audits[1].Why})
 	page, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page.Audits, 600)
@@ -65,7 +72,9 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 		q.Page = page.Next
 	}
 	require.Equal(t, []any{600, ""}, []any{len(seen), q.Page}, "each once, to the end")
-	for _, q := range []ops.AuditQuery{{Page: "x"}, {Page: "0"}, {Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)}} {
+	for _, q := range []ops.AuditQuery{
+		{Page: "x"}, {Page: "0"}, {Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)},
+	} {
 		_, err := r.ops.Audits(t.Context(), q)
 		require.Equal(t, ops.Usage, refusal(err), "%+v", q)
 	}

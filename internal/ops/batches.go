@@ -33,7 +33,8 @@ type BatchPage struct {
 	Next string `json:"next,omitempty"`
 }
 
-// BatchList returns batches of a run by number, failed ones first; without a run, the latest of all runs. Errors as RunShow.
+// BatchList returns batches of a run by number, failed ones first; without a run, the latest of all runs. Errors as
+// RunShow.
 func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
@@ -109,7 +110,8 @@ func (q BatchQuery) position() (p batchPosition, err error) {
 	return p, nil
 }
 
-// batchesFrom lists own batches from a position on. The page is short and has a Next when many batches of others stand between.
+// batchesFrom lists own batches from a position on. The page is short and has a Next when many batches of others stand
+// between.
 func (o *Ops) batchesFrom(ctx context.Context, s Stores, q BatchQuery, p batchPosition) (page BatchPage, err error) {
 	for read := 0; p.sort < len(q.sorts()); p = (batchPosition{sort: p.sort + 1}) {
 		status, most := q.sorts()[p.sort], max(q.Limit, minBatchesRead)
@@ -135,7 +137,8 @@ func (o *Ops) batchesFrom(ctx context.Context, s Stores, q BatchQuery, p batchPo
 }
 
 func (o *Ops) localBatch(batch run.Batch) run.Batch {
-	batch.CreatedAt, batch.QueuedAt, batch.StartedAt = o.in(batch.CreatedAt), o.in(batch.QueuedAt), o.in(batch.StartedAt)
+	batch.CreatedAt, batch.QueuedAt, batch.StartedAt = o.in(batch.CreatedAt),
+		o.in(batch.QueuedAt), o.in(batch.StartedAt)
 	batch.EndedAt, batch.HeartbeatAt = o.in(batch.EndedAt), o.in(batch.HeartbeatAt)
 	return batch
 }
@@ -159,7 +162,9 @@ func (o *Ops) batchID(name string) (string, error) {
 			return run.BatchID(o.o.SysName, name[:at], number), nil
 		}
 	}
-	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", run.Truncate(name, run.MaxRunID))
+	return "",
+		refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q",
+			run.Truncate(name, run.MaxRunID))
 }
 
 // isBatchID reports whether a text has the form of run.BatchID.
@@ -196,8 +201,10 @@ type Requeued struct {
 	Note string `json:"note,omitempty"`
 }
 
-// BatchRequeue makes failed batches pending_retry, at most 1,000 of a run. A completed run becomes running again. Errors as RunShow;
-// *RequestError (conflict) when no batch failed, or the run was cancelled or failed. After an error nothing was changed.
+// BatchRequeue makes failed batches pending_retry, at most 1,000 of a run. A completed run becomes running again.
+// Errors as RunShow;
+// *RequestError (conflict) when no batch failed, or the run was cancelled or failed. After an error nothing was
+// changed.
 func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued, err error) {
 	if (r.Batch == "") == (r.Run == "") {
 		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
@@ -221,7 +228,11 @@ requeue:
 			break
 		}
 		err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: by, Why: r.Why, Run: batch.Run, Batch: batch.ID})
+			again, err := s.Runs.RequeueBatch(ctx, batch.ID,
+				run.Audit{
+					Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: by, Why: r.Why,
+					Run: batch.Run, Batch: batch.ID,
+				})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch is not failed any more")
 			}
@@ -251,7 +262,8 @@ requeue:
 	return done, nil
 }
 
-// notifyRun sends the run's message to a manager, which sends the batches' messages. If that fails, the timer goes on with it.
+// notifyRun sends the run's message to a manager, which sends the batches' messages. If that fails, the timer goes on
+// with it.
 func (o *Ops) notifyRun(ctx context.Context, id string) (note string) {
 	sent := false
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {

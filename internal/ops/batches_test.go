@@ -47,7 +47,9 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 			require.Equal(t, want, found, "pages of %d: each batch once", q.Limit)
 		}
 	}
-	for _, page := range []string{"x", "0", "0/x", "-1/" + run.BatchID("web", begun, 1), "2/" + run.BatchID("web", begun, 1)} {
+	for _, page := range []string{
+		"x", "0", "0/x", "-1/" + run.BatchID("web", begun, 1), "2/" + run.BatchID("web", begun, 1),
+	} {
 		_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: begun, Page: page})
 		require.Equal(t, ops.Usage, refusal(err), page)
 	}
@@ -56,7 +58,8 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 	require.Equal(t, ops.NotFound, refusal(err))
 	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Status: "done"})
 	require.Equal(t, ops.Usage, refusal(err))
-	require.ErrorContains(t, err, "status: expected one of pending_queue, pending_retry, queued, processing, completed, failed")
+	require.ErrorContains(t, err,
+		"status: expected one of pending_queue, pending_retry, queued, processing, completed, failed")
 	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Limit: 1001})
 	require.Equal(t, ops.Usage, refusal(err))
 }
@@ -74,7 +77,10 @@ func TestABatchHasTwoNames(t *testing.T) {
 	byID, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: b.ID})
 	require.NoError(t, err)
 	require.Equal(t, byNumber, byID)
-	for name, want := range map[string]ops.Refusal{begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage, begun + "/x": ops.Usage, begun + "/0": ops.Usage, "/1": ops.Usage} {
+	for name, want := range map[string]ops.Refusal{
+		begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage,
+		begun + "/x": ops.Usage, begun + "/0": ops.Usage, "/1": ops.Usage,
+	} {
 		_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: name})
 		require.Equal(t, want, refusal(err), name)
 	}
@@ -103,7 +109,9 @@ func TestRequeue(t *testing.T) {
 		"no batch's name": {ops.RequeueRequest{Batch: "a/b"}, ops.Usage, "RUN/NUMBER"},
 		"no such run":     {ops.RequeueRequest{Run: "nobody"}, ops.NotFound, `no run "nobody"`},
 		"no run's id":     {ops.RequeueRequest{Run: "a b"}, ops.Usage, "run: expected"},
-		"a completed one": {ops.RequeueRequest{Batch: begun + "/1"}, ops.Conflict, "the batch is completed: only one that has failed"},
+		"a completed one": {
+			ops.RequeueRequest{Batch: begun + "/1"}, ops.Conflict, "the batch is completed: only one that has failed",
+		},
 	} {
 		_, err := ask(c.request)
 		require.Equal(t, c.refusal, refusal(err), "%s: %v", name, err)
@@ -117,7 +125,8 @@ func TestRequeue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ops.Requeued{Batches: 1}, done)
 	entry := r.audited(run.CodeBatchRequeue)[0]
-	require.Equal(t, []any{begun, run.BatchID("web", begun, 2), "pat", "mended"}, []any{entry.Run, entry.Batch, entry.By, entry.Why})
+	require.Equal(t, []any{begun, run.BatchID("web", begun, 2), "pat", "mended"},
+		[]any{entry.Run, entry.Batch, entry.By, entry.Why})
 	p, err := r.ops.RunShow(t.Context(), begun)
 	require.NoError(t, err)
 	require.Equal(t, run.RunRunning, p.Status, "a completed run runs again")

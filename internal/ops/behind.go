@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// beforeCopy is how long before the time of a copy documents are written again: clocks differ, and a copy takes a while. What the database
-	// has stays untouched.
+	// beforeCopy is how long before the time of a copy documents are written again: clocks differ, and a copy takes a
+	// while. What the database has stays untouched.
 	beforeCopy = 10 * time.Minute
 	// mostForced is how many forced resumes are looked at. One is rare; each costs a look at the runs since.
 	mostForced = 20
@@ -22,10 +22,10 @@ const (
 	behindFor = 30 * 24 * time.Hour
 )
 
-// behind says what brings a database up to date that an operator accepted although it lacks writes: the command of a run that writes again all
-// that it may lack, until such a run has ended. It is empty when there is nothing to do, and when SQL cannot be asked: then something
-// else asks for attention. It is derived from the audit log and from the rows of runs. since is when
-// the database was accepted.
+// behind says what brings a database up to date that an operator accepted although it lacks writes: the command of a
+// run that writes again all that it may lack, until such a run has ended. It is empty when there is nothing to do, and
+// when SQL cannot be asked: then something else asks for attention. It is derived from the audit log and from the rows
+// of runs. since is when the database was accepted.
 func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since time.Time) {
 	if view.Control.Breaker.Name == breaker.Open {
 		return "", time.Time{}
@@ -37,7 +37,8 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since
 		if err != nil {
 			return err
 		}
-		// A database that was accepted later may be a copy of one that still lacked writes: the widest need is said first.
+		// A database that was accepted later may be a copy of one that still lacked writes: the widest need is said
+		// first.
 		kind := o.o.Kinds.Reapplying().Kind
 		var forced breaker.Transition
 		var copied time.Time
@@ -66,7 +67,8 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since
 		}
 		filter, lacks := "--all", "may lack everything that was written to the one before"
 		if !copied.IsZero() {
-			filter, lacks = "--since "+copied.UTC().Format("2006-01-02T15:04Z07:00"), "lacks what was written since "+o.clock(forced.Copied)
+			filter, lacks = "--since "+copied.UTC().Format("2006-01-02T15:04Z07:00"),
+				"lacks what was written since "+o.clock(forced.Copied)
 		}
 		since = forced.At
 		says = fmt.Sprintf("the database that %s accepted at %s %s: ", forced.By, o.clock(forced.At), lacks)
@@ -80,7 +82,8 @@ func (o *Ops) behind(ctx context.Context, view breaker.View) (says string, since
 	return says, since
 }
 
-// forcedResumes are the latest forced resumes that accepted a database, newest first: those that wait for the audit log, then those in it.
+// forcedResumes are the latest forced resumes that accepted a database, newest first: those that wait for the audit
+// log, then those in it.
 func forcedResumes(ctx context.Context, s Stores, view breaker.View) (all []breaker.Transition, err error) {
 	for _, t := range slices.Backward(view.Control.Transitions) {
 		if t.Forced != "" {
@@ -97,9 +100,11 @@ func forcedResumes(ctx context.Context, s Stores, view breaker.View) (all []brea
 	return all, err
 }
 
-// broughtUpToDate looks for runs of a kind that began after a time and take every document that changed since another one. running is the id
-// of one that is under way, ended says that one has come to its end.
-func broughtUpToDate(ctx context.Context, s Stores, kind run.Kind, after, since time.Time) (running string, ended bool, err error) {
+// broughtUpToDate looks for runs of a kind that began after a time and take every document that changed since another
+// one. running is the id of one that is under way, ended says that one has come to its end.
+func broughtUpToDate(
+	ctx context.Context, s Stores, kind run.Kind, after, since time.Time,
+) (running string, ended bool, err error) {
 	for before := ""; ; {
 		rows, err := s.Runs.ListRuns(ctx, before, maxRunsCounted)
 		if err != nil {

@@ -35,8 +35,8 @@ func (r *runs) execute(started ops.Started) map[run.Outcome]int {
 	return stats.Outcomes
 }
 
-// restored is a database that was replaced by its copy of an hour ago: line 1 has a newer result since, line 2 a first one, line 3 is
-// unchanged. It returns the time of the copy.
+// restored is a database that was replaced by its copy of an hour ago: line 1 has a newer result since, line 2 a first
+// one, line 3 is unchanged. It returns the time of the copy.
 func (r *runs) restored() time.Time {
 	r.t.Helper()
 	r.sink.AddLines(1, 2, 3)
@@ -81,7 +81,8 @@ func (r *runs) behind() string {
 // next is the command that a status names, as a request.
 func (r *runs) next() ops.StartRequest {
 	r.t.Helper()
-	m := regexp.MustCompile("`sqlwriterctl run start reapply (?:(--all)|--since (\\S+)) --why \"\\.\\.\\.\"`$").FindStringSubmatch(r.behind())
+	m := regexp.MustCompile(
+		"`sqlwriterctl run start reapply (?:(--all)|--since (\\S+)) --why \"\\.\\.\\.\"`$").FindStringSubmatch(r.behind())
 	require.NotNil(r.t, m, r.behind())
 	request := ops.StartRequest{Kind: run.Reapply, Why: "INC-4715", All: m[1] != ""}
 	if m[2] != "" {
@@ -92,8 +93,8 @@ func (r *runs) next() ops.StartRequest {
 	return request
 }
 
-// The flow was stopped by the database, paused before the restore, or runs because nobody wrote since. The person stops after each step, and
-// the status names the next one until the run has ended. Each step may be repeated.
+// The flow was stopped by the database, paused before the restore, or runs because nobody wrote since. The person stops
+// after each step, and the status names the next one until the run has ended. Each step may be repeated.
 func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 	for name, before := range map[string]func(r *runs){
 		"stopped": func(r *runs) {
@@ -117,7 +118,8 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 
 			change, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})
 			require.NoError(t, err)
-			require.Equal(t, []any{breaker.Risk, breaker.RampingUp, true}, []any{change.Risk, change.Is.State, change.Audited})
+			require.Equal(t, []any{breaker.Risk, breaker.RampingUp, true},
+				[]any{change.Risk, change.Is.State, change.Audited})
 			require.Equal(t, change.Behind, r.behind(), "the command says it at once")
 			require.Contains(t, change.Behind, "that kim accepted at ")
 			for range 2 { // and again tomorrow
@@ -149,13 +151,15 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 			require.Contains(t, r.behind(), "write it again by", "a cancelled run")
 
 			started := r.start(request)
-			require.Contains(t, r.behind(), "run "+started.Run+" writes it again, `sqlwriterctl run show "+started.Run+"`")
+			require.Contains(t, r.behind(),
+				"run "+started.Run+" writes it again, `sqlwriterctl run show "+started.Run+"`")
 			states := r.snapshot()["states"]
 			r.execute(started)
 			require.Equal(t, []string{"newer", "b", "c"}, []string{r.makerOf(1), r.makerOf(2), r.makerOf(3)})
 			require.Equal(t, states, r.snapshot()["states"], "a committed document is not patched")
 			require.Empty(t, r.behind(), "it is done")
-			require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2}, r.execute(r.start(request)), "it may be repeated")
+			require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2},
+				r.execute(r.start(request)), "it may be repeated")
 			require.Empty(t, r.behind())
 		})
 	}
@@ -220,7 +224,10 @@ func TestWhatIsBehindIsFoundWhereItIs(t *testing.T) {
 	require.Empty(t, r.behind(), "runs of that time may be deleted")
 
 	var filter run.Filter
-	for text, want := range map[string]bool{`{}`: true, `{"from":"2026-01-01T00:00:00Z"}`: true, `{"code":"2628"}`: false, `{"statuses":["failed"]}`: false, `{"run":"r"}`: false, `no`: false} {
+	for text, want := range map[string]bool{
+		`{}`: true, `{"from":"2026-01-01T00:00:00Z"}`: true, `{"code":"2628"}`: false, `{"statuses":["failed"]}`: false,
+		`{"run":"r"}`: false, `no`: false,
+	} {
 		_, all := run.Run{Filter: json.RawMessage(text)}.TakesAllSince()
 		require.Equal(t, want, all, text)
 		if strings.HasPrefix(text, "{") {
@@ -238,7 +245,9 @@ func TestTheWidestNeedOfTwoAcceptedDatabasesIsSaid(t *testing.T) {
 	r.note(func(c *breaker.Control) {
 		c.Transitions = append(c.Transitions,
 			breaker.Transition{At: at, By: "kim", To: breaker.HalfOpen, Forced: "another database"},
-			breaker.Transition{At: at.Add(2 * time.Hour), By: "kim", To: breaker.HalfOpen, Forced: "a copy", Copied: at.Add(time.Hour)})
+			breaker.Transition{
+				At: at.Add(2 * time.Hour), By: "kim", To: breaker.HalfOpen, Forced: "a copy", Copied: at.Add(time.Hour),
+			})
 	})
 	r.clock = at.Add(3 * time.Hour)
 	require.True(t, r.next().All)
@@ -256,7 +265,8 @@ func TestAFailureSinceTheCopyIsTriedAgain(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
 	r.put(result(1, tooLong(), failed(1, fault.Document, "2628")))
-	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1}, r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", Since: r.clock.Add(-time.Hour)})))
+	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1},
+		r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", Since: r.clock.Add(-time.Hour)})))
 	require.Equal(t, []any{invoice.RetryScheduled, 1}, []any{r.state(1).Status, r.state(1).RetryCount})
 }
 

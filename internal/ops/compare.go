@@ -14,8 +14,8 @@ const ByTimer = reconcile.ByTimer
 
 // CompareRequest asks for a comparison.
 type CompareRequest struct {
-	// IDs names documents, 1,000 at most: these alone are compared. All means everything. Without both it is what changed since the last
-	// comparison.
+	// IDs names documents, 1,000 at most: these alone are compared. All means everything. Without both it is what
+	// changed since the last comparison.
 	IDs []string `json:"ids,omitempty"`
 	All bool     `json:"all,omitempty"`
 	Why string   `json:"why"`
@@ -27,9 +27,9 @@ type Comparing struct {
 	Comparison string `json:"comparison"`
 }
 
-// Compare begins a comparison, which the timer's ticks carry on after those that were begun before. What they find is listed a quarter of an
-// hour after it was seen first. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention; nothing
-// was begun then.
+// Compare begins a comparison, which the timer's ticks carry on after those that were begun before. What they find is
+// listed a quarter of an hour after it was seen first. Errors: *RequestError (usage; conflict in a shadow);
+// infrastructure, throttled, quota, contention; nothing was begun then.
 func (o *Ops) Compare(ctx context.Context, r CompareRequest) (begun Comparing, err error) {
 	r.IDs = distinct(r.IDs)
 	switch n := len(r.IDs); {

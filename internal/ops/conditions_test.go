@@ -62,9 +62,11 @@ func (t ticks) TellTransitions(context.Context) error { return nil }
 // post posts a tick as the host does.
 func (r *runs) post(function string, err error) {
 	r.t.Helper()
-	h := handlers.Mount([]handlers.Mounted{handlers.RecoverRetries(ticks{r, err})}, handlers.Options{Log: zerolog.New(&r.log)})
+	h := handlers.Mount([]handlers.Mounted{handlers.RecoverRetries(ticks{r, err})},
+		handlers.Options{Log: zerolog.New(&r.log)})
 	body := strings.NewReader(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`)
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "/"+function, body))
+	h.ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "/"+function, body))
 }
 
 // process runs the handler's process with one setting until it ends.
@@ -79,7 +81,8 @@ func (r *runs) process(name, value string) {
 	}})
 }
 
-// conditions make each condition, and give the time of its beginning if the line has one. The timer tells them afterwards.
+// conditions make each condition, and give the time of its beginning if the line has one. The timer tells them
+// afterwards.
 func conditions() map[string]func(r *runs) time.Time {
 	faults := planted()
 	planted := func(name string, after time.Duration) func(r *runs) time.Time {
@@ -107,7 +110,8 @@ func conditions() map[string]func(r *runs) time.Time {
 		},
 		condition.FlowStopped: func(r *runs) time.Time {
 			faults["SQL off"].plant(r)
-			require.Contains(r.t, r.log.String(), `"condition":"flow_stopped","severity":"wake"`, "it is told before the next tick")
+			require.Contains(r.t, r.log.String(), `"condition":"flow_stopped","severity":"wake"`,
+				"it is told before the next tick")
 			return r.flow().Since
 		},
 		condition.SettingsInvalid: func(r *runs) time.Time {
@@ -128,7 +132,9 @@ func conditions() map[string]func(r *runs) time.Time {
 		condition.MassFailure: planted("missing row", 0),
 		condition.SecondWriter: func(r *runs) time.Time {
 			r.adoptedAt = r.clock.Add(-time.Hour)
-			r.put(result(1, "x", `{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
+			r.put(
+				result(1, "x",
+					`{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
 			raw, err := r.docs.Read(r.t.Context(), id(1))
 			require.NoError(r.t, err)
 			_, err = r.commit.Run(r.t.Context(), commit.Delivery{Documents: []json.RawMessage{raw}, Received: r.clock})
@@ -214,8 +220,8 @@ func conditions() map[string]func(r *runs) time.Time {
 	}
 }
 
-// Each condition is made by the use cases, and a line has it with its severity and its beginning. testdata/lines.jsonl has these lines, and
-// those of ticks: the alerts are compared with them.
+// Each condition is made by the use cases, and a line has it with its severity and its beginning. testdata/lines.jsonl
+// has these lines, and those of ticks: the alerts are compared with them.
 func TestGoldenEachConditionHasItsLine(t *testing.T) {
 	var recorded bytes.Buffer
 	for _, c := range condition.Table() {
@@ -228,7 +234,9 @@ func TestGoldenEachConditionHasItsLine(t *testing.T) {
 			began := conditions()[c.Code](r)
 			r.tells()
 			if c.Code == condition.HandlerRestarts {
-				keep(t, &recorded, &r.log, func(l line) bool { return l.Event == "handler_started" || l.Event == "handler_failed" })
+				keep(t, &recorded, &r.log, func(l line) bool {
+					return l.Event == "handler_started" || l.Event == "handler_failed"
+				})
 				return
 			}
 			lines := keep(t, &recorded, &r.log, func(l line) bool { return l.Condition == c.Code })
@@ -301,7 +309,8 @@ func TestBatchesThatNoWorkerHas(t *testing.T) {
 	r.clock = r.clock.Add(time.Hour - time.Second)
 	require.NotContains(t, alarms(r.tick()), condition.WorkWaits)
 	r.clock = r.clock.Add(time.Second)
-	require.Contains(t, alarms(r.tick())[condition.WorkWaits], "run "+id+": a batch waits since 2025-12-18T10:00:00-06:00, and no worker has it")
+	require.Contains(t, alarms(r.tick())[condition.WorkWaits],
+		"run "+id+": a batch waits since 2025-12-18T10:00:00-06:00, and no worker has it")
 	require.NoError(t, r.breaker.Pause(t.Context(), "kim", "maintenance"))
 	require.NotContains(t, alarms(r.tick()), condition.WorkWaits, "the pause says why")
 }

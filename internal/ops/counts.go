@@ -21,16 +21,16 @@ const (
 	// countWithin bounds the time of counting documents, queueWithin that of looking into one queue.
 	countWithin = 20 * time.Second
 	queueWithin = 5 * time.Second
-	// minTick and maxTick bound the interval of the recovery timer, as two successive counts show it. The lower one is the documented
-	// schedule's, so that a tick by hand does not make the next one look late.
+	// minTick and maxTick bound the interval of the recovery timer, as two successive counts show it. The lower one is
+	// the documented schedule's, so that a tick by hand does not make the next one look late.
 	minTick = 5 * time.Minute
 	maxTick = time.Hour
 )
 
 // CountsStore keeps what the last tick saved of an environment, where all instances read it.
 type CountsStore interface {
-	// LoadCounts returns what is stored; the zero Saved when nothing is. Errors by kind: infrastructure (code "unreadable" when
-	// they are not what was stored), throttled.
+	// LoadCounts returns what is stored; the zero Saved when nothing is. Errors by kind: infrastructure (code
+	// "unreadable" when they are not what was stored), throttled.
 	LoadCounts(ctx context.Context) (Saved, error)
 	// StoreCounts replaces what is stored. Errors by kind: infrastructure (they may have been stored), throttled.
 	StoreCounts(ctx context.Context, c Saved) error
@@ -38,9 +38,9 @@ type CountsStore interface {
 
 // Messages looks at the messages of one queue. It takes none.
 type Messages interface {
-	// Count counts active and dead-lettered messages among the first most of each, with the time of the oldest; AtLeast says that there may be more. Locked messages
-	// are active; scheduled and deferred ones are not. Errors by kind: infrastructure (code "unauthorized" without the right to look),
-	// throttled.
+	// Count counts active and dead-lettered messages among the first most of each, with the time of the oldest; AtLeast
+	// says that there may be more. Locked messages are active; scheduled and deferred ones are not. Errors by kind:
+	// infrastructure (code "unauthorized" without the right to look), throttled.
 	Count(ctx context.Context, most int) (active, deadLettered Count, err error)
 }
 
@@ -55,11 +55,11 @@ type Counts struct {
 	At time.Time `json:"at"`
 	// EverySeconds is the interval of the recovery timer, which counts.
 	EverySeconds int64 `json:"every_s"`
-	// Depth counts pending, retry_scheduled, processing and failed documents. Committed ones are not counted: that would read the whole
-	// container.
+	// Depth counts pending, retry_scheduled, processing and failed documents. Committed ones are not counted: that
+	// would read the whole container.
 	Depth map[invoice.Status]Count `json:"depth"`
-	// Due counts scheduled retries whose time has come. PutOff counts retries whose last try was not judged. Postponed counts those whose
-	// retries are spent: the next failure may be the last.
+	// Due counts scheduled retries whose time has come. PutOff counts retries whose last try was not judged. Postponed
+	// counts those whose retries are spent: the next failure may be the last.
 	Due       int `json:"due"`
 	PutOff    int `json:"put_off"`
 	Postponed int `json:"postponed"`
@@ -71,8 +71,8 @@ type Counts struct {
 	PoisonLastHour int `json:"poison_last_60_min"`
 	// Queues are the queues of the runs.
 	Queues []QueueCount `json:"queues"`
-	// Findings are those of comparisons; nil when they were never counted. FindingsUnknown says why this tick could not count them, and
-	// Findings are then older.
+	// Findings are those of comparisons; nil when they were never counted. FindingsUnknown says why this tick could not
+	// count them, and Findings are then older.
 	Findings        *Found `json:"findings,omitempty"`
 	FindingsUnknown string `json:"findings_unknown,omitempty"`
 }
@@ -122,7 +122,8 @@ type Group struct {
 	// Sample is the id of the latest, Line its main line; 0 when it names none.
 	Sample string `json:"sample"`
 	Line   int64  `json:"line,omitempty"`
-	// Retry is the command that retries the group; empty when nothing is to retry, or when no filter selects the group alone.
+	// Retry is the command that retries the group; empty when nothing is to retry, or when no filter selects the group
+	// alone.
 	Retry string `json:"retry,omitempty"`
 }
 
@@ -135,8 +136,8 @@ type QueueCount struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// SaveCounts counts documents, messages and findings, and stores the result with a sample, for Status and Day. It changes no document. Errors
-// by kind: infrastructure, throttled; nothing is stored then.
+// SaveCounts counts documents, messages and findings, and stores the result with a sample, for Status and Day. It
+// changes no document. Errors by kind: infrastructure, throttled; nothing is stored then.
 func (o *Ops) SaveCounts(ctx context.Context) error {
 	now := o.o.Now()
 	c, oldest, err := o.count(ctx, now)
@@ -169,8 +170,10 @@ func (o *Ops) count(ctx context.Context, now time.Time) (c Counts, untried time.
 		statuses []invoice.Status
 		newest   bool
 	}{
-		{[]invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, false}, // a flood of failed ones must not hide these
-		{[]invoice.Status{invoice.Failed}, true},                                               // nor old failures the latest
+		// a flood of failed ones must not hide these
+		{[]invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, false},
+		// nor old failures the latest
+		{[]invoice.Status{invoice.Failed}, true},
 	} {
 		atLeast, err := o.scan(counting, part.statuses, part.newest, now, func(doc commit.PendingDoc) {
 			o.add(&c, doc, now, groups)
@@ -192,7 +195,8 @@ func (o *Ops) count(ctx context.Context, now time.Time) (c Counts, untried time.
 		c.Groups = append(c.Groups, *g)
 	}
 	slices.SortFunc(c.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Documents.Documents, a.Documents.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(b.Documents.Documents, a.Documents.Documents), cmp.Compare(a.Status, b.Status),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
 	})
 	for _, q := range o.p.Queues {
 		c.Queues = append(c.Queues, countQueue(ctx, q))
@@ -250,7 +254,8 @@ func (o *Ops) add(c *Counts, doc commit.PendingDoc, now time.Time, groups map[gr
 	}
 }
 
-// firstSeen is when a waiting document was first seen: its oldest remembered attempt, or its last change if that is earlier (docs/rules.md).
+// firstSeen is when a waiting document was first seen: its oldest remembered attempt, or its last change if that is
+// earlier (docs/rules.md).
 func (o *Ops) firstSeen(doc commit.PendingDoc) time.Time {
 	changed := time.Unix(doc.TS, 0).UTC()
 	if first := o.stamp(doc.FirstAt); !first.IsZero() && first.Before(changed) {
@@ -278,23 +283,27 @@ func (g *Group) add(doc commit.PendingDoc, at time.Time) {
 	}
 }
 
-// retry is the command that retries the group and no other, now. Failed documents need one. Those that wait for a retry after a failure of
-// their own come again by themselves, but whoever mended the cause need not wait. Documents that were put off wait for a dependency.
+// retry is the command that retries the group and no other, now. Failed documents need one. Those that wait for a retry
+// after a failure of their own come again by themselves, but whoever mended the cause need not wait. Documents that
+// were put off wait for a dependency.
 func (o *Ops) retry(g *Group) string {
 	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, Code: g.Code})
 	retried := g.Status == invoice.Failed || (g.Status == invoice.RetryScheduled && !deferred(g.Kind))
 	if !retried || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
 		return "" // a filter cannot ask for no code, and refuses one that another program wrote
 	}
-	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --code %s --why "..."`, g.Status, g.Kind, g.Code)
+	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --code %s --why "..."`,
+		g.Status, g.Kind, g.Code)
 }
 
 // deferred reports whether a document's last error, by its kind, did not count as a try.
 func deferred(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
 
-// scan lists documents by status, window by window from the oldest or from the newest, at most maxCounted. atLeast says that there may
-// be more.
-func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, newest bool, now time.Time, take func(commit.PendingDoc)) (atLeast bool, err error) {
+// scan lists documents by status, window by window from the oldest or from the newest, at most maxCounted. atLeast says
+// that there may be more.
+func (o *Ops) scan(
+	ctx context.Context, statuses []invoice.Status, newest bool, now time.Time, take func(commit.PendingDoc),
+) (atLeast bool, err error) {
 	taken := 0
 	edges := windowEdges(now)
 	for i := range len(edges) - 1 {
@@ -302,7 +311,8 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, newest bool, 
 			i = len(edges) - 2 - i
 		}
 		q := commit.Query{
-			SysName: o.o.SysName, Statuses: statuses, From: edges[i], To: edges[i+1], Members: commit.PendingMembers(), Size: commit.MaxPage,
+			SysName: o.o.SysName, Statuses: statuses, From: edges[i], To: edges[i+1],
+			Members: commit.PendingMembers(), Size: commit.MaxPage,
 		}
 		err := commit.Each(ctx, o.p.Finder, q, func(page commit.Page) (more bool, err error) {
 			docs, err := commit.PendingDocs(page.Documents)
@@ -328,7 +338,9 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, newest bool, 
 // windowEdges are the bounds of the windows of _ts. Old documents are rare, so older windows are longer.
 func windowEdges(now time.Time) []int64 {
 	edges := []int64{0}
-	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -invoice.ClockSkew} {
+	for _, ago := range []time.Duration{
+		720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -invoice.ClockSkew,
+	} {
 		if edge := now.Add(-ago).Unix() + 1; edge > edges[len(edges)-1] {
 			edges = append(edges, edge)
 		}

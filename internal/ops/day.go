@@ -14,8 +14,8 @@ import (
 const (
 	// sampledFor is how far samples go back.
 	sampledFor = 24 * time.Hour
-	// maxSamples bounds the samples: two in succession span at least twoSamples, or they are one. Ticks of the documented schedule,
-	// 20 s late or early, are not.
+	// maxSamples bounds the samples: two in succession span at least twoSamples, or they are one. Ticks of the
+	// documented schedule, 20 s late or early, are not.
 	maxSamples = 300
 	twoSamples = 2 * sampledFor / (maxSamples - 2)
 	// hourSlack is how much more than an hour the ticks of an hour may span.
@@ -34,8 +34,8 @@ type Saved struct {
 // Sample is what a tick of the recovery timer saw, and what happened since the sample before it.
 type Sample struct {
 	At time.Time `json:"at"`
-	// Committed is about how many documents became committed since the sample before. Instances tell it up to a minute late, and one that
-	// is killed not at all.
+	// Committed is about how many documents became committed since the sample before. Instances tell it up to a minute
+	// late, and one that is killed not at all.
 	Committed int64 `json:"committed"`
 	// Waiting counts pending, retry_scheduled and processing documents.
 	Waiting Count `json:"waiting"`
@@ -45,7 +45,8 @@ type Sample struct {
 	StoppedSeconds int64 `json:"stopped_s"`
 }
 
-// Samples are the samples of the last 24 hours, oldest first. They are stored as one text: a container indexes each member of a list.
+// Samples are the samples of the last 24 hours, oldest first. They are stored as one text: a container indexes each
+// member of a list.
 type Samples []Sample
 
 // Day is what the recovery timer sampled in the last 24 hours.
@@ -110,7 +111,8 @@ func lastHour(all []Sample) *Committed {
 	return &sum
 }
 
-// sample makes the sample of a tick. last is what the tick before stored, oldest the document that was not tried and waits longest.
+// sample makes the sample of a tick. last is what the tick before stored, oldest the document that was not tried and
+// waits longest.
 func sample(c Counts, oldest time.Time, last Saved, view breaker.View) (s Sample, committed map[string]int64) {
 	s = Sample{At: c.At.Truncate(time.Second)}
 	for status, n := range c.Depth {
@@ -163,8 +165,8 @@ func (all Samples) with(s Sample) Samples {
 	return append(all, s)
 }
 
-// MarshalText writes a sample as "seconds,committed,waiting,lag,stopped", the first time since 1970 and each other since the one before.
-// A plus after waiting says that there may be more.
+// MarshalText writes a sample as "seconds,committed,waiting,lag,stopped", the first time since 1970 and each other
+// since the one before. A plus after waiting says that there may be more.
 func (all Samples) MarshalText() ([]byte, error) {
 	var b []byte
 	before := int64(0)
@@ -176,7 +178,8 @@ func (all Samples) MarshalText() ([]byte, error) {
 		if s.Waiting.AtLeast {
 			more = "+"
 		}
-		b = fmt.Appendf(b, "%d,%d,%d%s,%d,%d", s.At.Unix()-before, s.Committed, s.Waiting.Documents, more, s.LagSeconds, s.StoppedSeconds)
+		b = fmt.Appendf(b, "%d,%d,%d%s,%d,%d", s.At.Unix()-before, s.Committed, s.Waiting.Documents, more,
+			s.LagSeconds, s.StoppedSeconds)
 		before = s.At.Unix()
 	}
 	return b, nil
@@ -205,7 +208,8 @@ func (all *Samples) UnmarshalText(text []byte) error {
 		}
 		at += n[0]
 		*all = append(*all, Sample{
-			At: time.Unix(at, 0).UTC(), Committed: n[1], Waiting: Count{Documents: int(n[2]), AtLeast: more}, LagSeconds: n[3], StoppedSeconds: n[4],
+			At: time.Unix(at, 0).UTC(), Committed: n[1], Waiting: Count{Documents: int(n[2]), AtLeast: more},
+			LagSeconds: n[3], StoppedSeconds: n[4],
 		})
 	}
 	return nil

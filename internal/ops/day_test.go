@@ -44,7 +44,8 @@ func TestADayIsSampled(t *testing.T) {
 		w.run(id(10 + line))
 	}
 	w.breaker.Tell(t.Context())
-	w.put(result(3, "x", ""), result(4, "x", scheduled(start().Add(time.Hour))), result(5, "x", failed(1, fault.Document, "547")))
+	w.put(result(3, "x", ""), result(4, "x", scheduled(start().Add(time.Hour))),
+		result(5, "x", failed(1, fault.Document, "547")))
 	w.clock = start().Add(10*time.Minute + 300*time.Millisecond)
 	s := w.tick()
 	shown, err := json.Marshal(s)
@@ -64,7 +65,8 @@ func TestADayIsSampled(t *testing.T) {
 	w.clock = start().Add(12 * time.Minute)
 	w.open(fault.Quota, "9002")
 	d = w.day()
-	require.Equal(t, []ops.Stop{{From: at(7), To: at(9), Code: "refused"}, {From: at(12), Code: "9002"}}, d.Stops, "it goes on")
+	require.Equal(t,
+		[]ops.Stop{{From: at(7), To: at(9), Code: "refused"}, {From: at(12), Code: "9002"}}, d.Stops, "it goes on")
 	w.clock = start().Add(15 * time.Minute)
 	w.tick()
 	require.EqualValues(t, 180, w.day().Samples[3].StoppedSeconds)
@@ -118,7 +120,8 @@ func TestATickKeepsTheDay(t *testing.T) {
 	w.clock = start().Add(5 * time.Minute)
 	again := func(code string) *ops.Ops {
 		err := fault.New(fault.Infrastructure, "test: load counts", code, "not now")
-		return ops.New(ops.Ports{Finder: w.docs, Breaker: w.breaker, Counts: oddCounts{w.counts, err}, Stores: w.stores},
+		return ops.New(
+			ops.Ports{Finder: w.docs, Breaker: w.breaker, Counts: oddCounts{w.counts, err}, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	}
 	require.Error(t, again("503").SaveCounts(t.Context()))
@@ -142,22 +145,28 @@ func TestSamplesThatCannotBeReadAreAnError(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"samples":""}`), &s))
 }
 
-// Ticks at any times, also of instances whose clocks differ: the samples are few, in order, and lose nothing of their time, stored or not.
+// Ticks at any times, also of instances whose clocks differ: the samples are few, in order, and lose nothing of their
+// time, stored or not.
 func TestSamplesAreBoundedAndAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		gaps := rapid.SampledFrom([][2]int{{1, 20}, {60, 60}, {280, 320}, {280, 700}, {-30, 400}, {0, 7200}}).Draw(rt, "gaps")
+		gaps := rapid.SampledFrom(
+			[][2]int{{1, 20}, {60, 60}, {280, 320}, {280, 700}, {-30, 400}, {0, 7200}}).Draw(rt, "gaps")
 		ticks := rapid.IntRange(1, 2000).Draw(rt, "ticks")
 		draws := rapid.SliceOfN(rapid.IntRange(gaps[0], gaps[1]), 31, 31).Draw(rt, "seconds")
 		var found, all ops.Samples
 		now := start()
 		for i := range ticks {
 			now = now.Add(time.Duration(draws[i*17%31]) * time.Second)
-			s := ops.Sample{At: now, Committed: int64(i % 7), StoppedSeconds: int64(i % 3), LagSeconds: int64(i), Waiting: ops.Count{Documents: i, AtLeast: i%2 == 0}}
+			s := ops.Sample{
+				At: now, Committed: int64(i % 7), StoppedSeconds: int64(i % 3), LagSeconds: int64(i),
+				Waiting: ops.Count{Documents: i, AtLeast: i%2 == 0},
+			}
 			all = append(all, s)
 			found = ops.With(found, s)
 			require.LessOrEqual(rt, len(found), 300)
 			last := len(found) - 1
-			require.Equal(rt, []any{s.Waiting, s.LagSeconds}, []any{found[last].Waiting, found[last].LagSeconds}, "the latest")
+			require.Equal(rt, []any{s.Waiting, s.LagSeconds},
+				[]any{found[last].Waiting, found[last].LagSeconds}, "the latest")
 		}
 		text, err := json.Marshal(found)
 		require.NoError(rt, err)

@@ -16,12 +16,13 @@ const maxDiffRows = 1000
 // DocumentDiff compares a document with its lines in SQL.
 type DocumentDiff struct {
 	ID string `json:"id"`
-	// Status, Why and Next are those of an Explanation. Only document.diff gives them, as it does Taken, Verdict and Warning. Status is
-	// "gone" without a document.
+	// Status, Why and Next are those of an Explanation. Only document.diff gives them, as it does Taken, Verdict and
+	// Warning. Status is "gone" without a document.
 	Status string `json:"status,omitempty"`
 	Why    string `json:"why,omitempty"`
 	Next   string `json:"next,omitempty"`
-	// Taken says that the app takes the document by itself now. The lines of another one show what a run that takes it would do.
+	// Taken says that the app takes the document by itself now. The lines of another one show what a run that takes it
+	// would do.
 	Taken bool `json:"taken,omitempty"`
 	// Verdict is the outcome that the document would get.
 	Verdict commit.Verdict `json:"verdict,omitempty"`
@@ -38,15 +39,16 @@ type LineDiff struct {
 	Line int64 `json:"line"`
 	// Duplicate says that it is not the document's main line.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited; empty where another line's
-	// absence keeps the document back. By is the id of the document whose newer content the line has or gets.
+	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited; empty
+	// where another line's absence keeps the document back. By is the id of the document whose newer content the line
+	// has or gets.
 	Verdict commit.Verdict `json:"verdict,omitempty"`
 	By      string         `json:"by,omitempty"`
 	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
 	Writes bool   `json:"writes"`
 	Says   string `json:"says"`
-	// Columns are those whose value in SQL is not the document's, in the order of the column table. A status that a rewrite keeps is not
-	// among them.
+	// Columns are those whose value in SQL is not the document's, in the order of the column table. A status that a
+	// rewrite keeps is not among them.
 	Columns []ColumnDiff `json:"columns"`
 }
 
@@ -59,10 +61,13 @@ type ColumnDiff struct {
 	After  *string `json:"after"`
 }
 
-// diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the newest. lines
-// selects the lines; nil means all. In mode rewrite the verdicts and values are those of a rewrite, as far as a preview knows them: it does
-// not compare a line that gets other content with the ledger. Errors as commit.Sink.Apply.
-func (s Stores) diff(ctx context.Context, mode commit.Mode, items []commit.Item, lines map[int64]bool) ([]DocumentDiff, error) {
+// diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the
+// newest. lines selects the lines; nil means all. In mode rewrite the verdicts and values are those of a rewrite, as
+// far as a preview knows them: it does not compare a line that gets other content with the ledger. Errors as
+// commit.Sink.Apply.
+func (s Stores) diff(
+	ctx context.Context, mode commit.Mode, items []commit.Item, lines map[int64]bool,
+) ([]DocumentDiff, error) {
 	diffs := make([]DocumentDiff, 0, len(items))
 	for from := 0; from < len(items); {
 		to, rows := from, 0
@@ -102,7 +107,10 @@ func (s Stores) documentDiff(mode commit.Mode, it commit.Item, o commit.Outcome,
 		if lines != nil && !lines[row.DetailID] {
 			continue
 		}
-		line := LineDiff{Line: row.DetailID, Duplicate: row.DetailID != it.Main, Verdict: row.Verdict, By: row.By, Columns: []ColumnDiff{}}
+		line := LineDiff{
+			Line: row.DetailID, Duplicate: row.DetailID != it.Main, Verdict: row.Verdict, By: row.By,
+			Columns: []ColumnDiff{},
+		}
 		if row.Before != nil {
 			after := row.Want
 			if mode == commit.Rewrite && row.Verdict == commit.Unchanged {
@@ -130,7 +138,8 @@ func (l LineDiff) says(mode commit.Mode) string {
 		if n == 0 {
 			return "it has this content"
 		}
-		return fmt.Sprintf("this content was written before, and %s changed since: a %s leaves the line alone", columns, mode)
+		return fmt.Sprintf(
+			"this content was written before, and %s changed since: a %s leaves the line alone", columns, mode)
 	case commit.Superseded:
 		return fmt.Sprintf("it belongs to newer content, of %s: a %s leaves it alone", l.By, mode)
 	case commit.Missing:
@@ -142,7 +151,8 @@ func (l LineDiff) says(mode commit.Mode) string {
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }
 
-// rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values after it.
+// rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values
+// after it.
 func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (commit.Verdict, []invoice.Value) {
 	if it.Overwrites(row.DetailID) {
 		return commit.Applied, values
@@ -152,7 +162,8 @@ func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (c
 		tracked = tracked || (c.Table == invoice.Tracking && !row.Before[i].Null)
 	}
 	detail, tracking := invoice.RowHashes(row.Before)
-	if wantDetail, wantTracking := invoice.RowHashes(values); detail != wantDetail || (tracked && tracking != wantTracking) {
+	if wantDetail, wantTracking := invoice.RowHashes(values); detail != wantDetail ||
+		(tracked && tracking != wantTracking) {
 		return commit.Edited, values
 	}
 	values = slices.Clone(values)
@@ -168,7 +179,8 @@ func columnDiffs(layout invoice.Layout, before, after []invoice.Value) []ColumnD
 	columns := []ColumnDiff{}
 	for i, c := range layout.Columns {
 		if before[i] != after[i] {
-			columns = append(columns, ColumnDiff{Table: c.Table, Column: c.Name, Before: textOf(before[i]), After: textOf(after[i])})
+			columns = append(columns,
+				ColumnDiff{Table: c.Table, Column: c.Name, Before: textOf(before[i]), After: textOf(after[i])})
 		}
 	}
 	return columns
@@ -190,12 +202,15 @@ func reasonText(err error) string {
 }
 
 // rewriteDiff says what a rewrite does to lines of documents, at most shown of them.
-func (o *Ops) rewriteDiff(ctx context.Context, docs []invoice.Document, overwrite []int64, lines map[int64]bool) (diffs []DocumentDiff, err error) {
+func (o *Ops) rewriteDiff(
+	ctx context.Context, docs []invoice.Document, overwrite []int64, lines map[int64]bool,
+) (diffs []DocumentDiff, err error) {
 	var items []commit.Item
 	var unreadable []DocumentDiff
 	for _, doc := range docs[:min(len(docs), shown)] {
 		if doc.Problem != nil {
-			unreadable = append(unreadable, DocumentDiff{ID: doc.ID, Problem: notWritten + reasonText(doc.Problem), Lines: []LineDiff{}})
+			unreadable = append(unreadable,
+				DocumentDiff{ID: doc.ID, Problem: notWritten + reasonText(doc.Problem), Lines: []LineDiff{}})
 			continue
 		}
 		it := commit.ItemOf(doc)

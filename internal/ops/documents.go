@@ -46,11 +46,12 @@ type DocumentQuery struct {
 // DocumentList are the documents that match and changed last.
 type DocumentList struct {
 	Documents []DocumentRow `json:"documents"`
-	// Matched counts the documents that match since LookedSince: an hour ago, a week ago, or the filter's own begin; zero means all. A window is
-	// only looked at when the one before brought fewer documents than the limit.
+	// Matched counts the documents that match since LookedSince: an hour ago, a week ago, or the filter's own begin;
+	// zero means all. A window is only looked at when the one before brought fewer documents than the limit.
 	Matched     Count     `json:"matched"`
 	LookedSince time.Time `json:"looked_since,omitzero"`
-	// Cut says that the time was over: the documents are the newest of those that were read, and newer ones may be left out.
+	// Cut says that the time was over: the documents are the newest of those that were read, and newer ones may be left
+	// out.
 	Cut bool `json:"cut,omitempty"`
 	// NarrowBy are the filters that would leave documents out; empty when all that match are there.
 	NarrowBy []string `json:"narrow_by,omitempty"`
@@ -99,11 +100,13 @@ type RequestCount struct {
 
 // DocumentStatuses are the statuses that a filter may name.
 func DocumentStatuses() []invoice.Status {
-	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
+	return []invoice.Status{
+		invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing,
+	}
 }
 
-// Documents returns the matching documents that changed last, newest first, and how many match. They are those of the environment. By a request
-// or a line it also finds those that name another environment, or none.
+// Documents returns the matching documents that changed last, newest first, and how many match. They are those of the
+// environment. By a request or a line it also finds those that name another environment, or none.
 //
 // Errors by kind: *RequestError (usage; conflict when the container dropped the search); infrastructure, throttled.
 func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentList, error) {
@@ -119,7 +122,9 @@ func (o *Ops) Documents(ctx context.Context, q DocumentQuery) (DocumentList, err
 	if err != nil {
 		return DocumentList{}, err
 	}
-	list := DocumentList{Documents: []DocumentRow{}, Matched: Count{Documents: n.matched, AtLeast: n.cut || n.more}, Cut: n.cut}
+	list := DocumentList{
+		Documents: []DocumentRow{}, Matched: Count{Documents: n.matched, AtLeast: n.cut || n.more}, Cut: n.cut,
+	}
 	for _, doc := range n.docs {
 		list.Documents = append(list.Documents, o.documentRow(doc))
 	}
@@ -147,20 +152,27 @@ func (o *Ops) listSays(l DocumentList) string {
 	}
 	says := fmt.Sprintf("the newest %d of %s that match%s", len(l.Documents), l.Matched, since)
 	if l.Cut {
-		says = fmt.Sprintf("the time was over: the newest %d of the %d that were read%s, and newer ones may be left out", len(l.Documents), l.Matched.Documents, since)
+		says = fmt.Sprintf(
+			"the time was over: the newest %d of the %d that were read%s, and newer ones may be left out",
+			len(l.Documents), l.Matched.Documents, since)
 	}
 	return says + ". Narrow by " + strings.ReplaceAll(strings.Join(l.NarrowBy, ", "), "error_code", "code")
 }
 
 // search checks a filter and translates it.
 func (o *Ops) search(f DocumentFilter) (commit.Query, error) {
-	s := commit.Query{SysName: o.o.SysName, Kind: f.Kind, Request: f.Request, Line: f.Line, To: o.o.Now().Add(invoice.ClockSkew).Unix()}
+	s := commit.Query{
+		SysName: o.o.SysName, Kind: f.Kind, Request: f.Request, Line: f.Line,
+		To: o.o.Now().Add(invoice.ClockSkew).Unix(),
+	}
 	if f.Status != "" {
 		s.Statuses = []invoice.Status{f.Status}
 	}
 	switch {
 	case f.Status != "" && !slices.Contains(DocumentStatuses(), f.Status):
-		return s, refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()), run.Truncate(string(f.Status), run.MaxKind))
+		return s,
+			refuse(Usage, "status: expected one of %s, found %q", joined(DocumentStatuses()),
+				run.Truncate(string(f.Status), run.MaxKind))
 	case f.Kind != "" && !knownKind(fault.Kind(f.Kind)):
 		return s, refuse(Usage, "kind: expected one of %s, found %q", kinds(), run.Truncate(f.Kind, run.MaxKind))
 	case len(f.Request) > maxRequestID:
@@ -194,13 +206,17 @@ func (o *Ops) code(parameter, code string) (string, error) {
 	if known, ok := fault.Known(o.o.Faults, code); ok {
 		return known, nil
 	}
-	return "", refuse(Usage, "%s: expected a number or a code of `sqlwriterctl explain`, found %q", parameter, run.Truncate(code, run.MaxKind))
+	return "",
+		refuse(Usage, "%s: expected a number or a code of `sqlwriterctl explain`, found %q", parameter,
+			run.Truncate(code, run.MaxKind))
 }
 
 func (o *Ops) documentRow(doc found) DocumentRow {
 	row := DocumentRow{
-		ID: doc.ID, SysName: doc.SysName, Foreign: doc.SysName != o.o.SysName, Line: doc.Main, Request: doc.request, Status: doc.State.StatusFound,
-		Kind: doc.State.LastErrorKind, Code: doc.State.LastErrorCode, Retries: min(doc.State.RetryCount, commit.MaxRetries),
+		ID: doc.ID, SysName: doc.SysName, Foreign: doc.SysName != o.o.SysName, Line: doc.Main, Request: doc.request,
+		Status: doc.State.StatusFound,
+		Kind:   doc.State.LastErrorKind, Code: doc.State.LastErrorCode,
+		Retries:   min(doc.State.RetryCount, commit.MaxRetries),
 		ChangedAt: o.in(time.Unix(doc.TS, 0)),
 	}
 	switch {

@@ -39,10 +39,12 @@ type Diff struct {
 	At time.Time `json:"at"`
 }
 
-// Diff says what a write of documents would change now, line by line and column by column. It only reads. Documents that the app takes by
-// itself now are previewed as one request, in which a line goes to the newest; so are the others. docs/rules.md has what it does not know.
+// Diff says what a write of documents would change now, line by line and column by column. It only reads. Documents
+// that the app takes by itself now are previewed as one request, in which a line goes to the newest; so are the others.
+// docs/rules.md has what it does not know.
 //
-// Errors by kind: *RequestError (usage; conflict for an id that several documents have); infrastructure, throttled, quota.
+// Errors by kind: *RequestError (usage; conflict for an id that several documents have); infrastructure, throttled,
+// quota.
 func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 	ids := distinct(q.IDs)
 	if err := checkDiff(ids); err != nil {
@@ -59,7 +61,9 @@ func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 			return Diff{}, err
 		}
 		if _, twice := d.byID[doc.ID]; twice {
-			return Diff{}, refuse(Conflict, "%s: several documents have the id %q", commit.CodeIDTwice, run.Truncate(doc.ID, run.MaxBy))
+			return Diff{},
+				refuse(Conflict, "%s: several documents have the id %q", commit.CodeIDTwice,
+					run.Truncate(doc.ID, run.MaxBy))
 		}
 		d.add(doc, invoice.TooDeep(raw))
 	}
@@ -89,7 +93,8 @@ func checkDiff(ids []string) error {
 			return err
 		}
 		if strings.Contains(id, ",") {
-			return refuse(Usage, "ids: expected ids without a comma, which separates ids, found %q", run.Truncate(id, run.MaxBy))
+			return refuse(Usage, "ids: expected ids without a comma, which separates ids, found %q",
+				run.Truncate(id, run.MaxBy))
 		}
 	}
 	return nil
@@ -107,7 +112,9 @@ type differ struct {
 // add takes a document as it is now.
 func (d *differ) add(doc invoice.Document, tooDeep bool) {
 	e := d.explanation(doc, tooDeep)
-	diff := DocumentDiff{ID: doc.ID, Status: e.Status, Why: e.Summary, Next: e.Next, Warning: e.Warning, Lines: []LineDiff{}}
+	diff := DocumentDiff{
+		ID: doc.ID, Status: e.Status, Why: e.Summary, Next: e.Next, Warning: e.Warning, Lines: []LineDiff{},
+	}
 	switch eligibility := doc.Eligibility(d.now, d.o.o.SysName); {
 	case eligibility == invoice.NotOurs, eligibility == invoice.NotOffered, eligibility == invoice.UnknownStatus:
 		diff.Problem = notWritten + e.Summary
@@ -133,7 +140,8 @@ func (d *differ) preview(ctx context.Context, items []commit.Item) error {
 	case len(items) == 0:
 		return nil
 	case len(items) > 1 && rows > maxDiffRows:
-		return refuse(Usage, "ids: expected documents with at most %d lines together, found %d: name fewer", maxDiffRows, rows)
+		return refuse(Usage,
+			"ids: expected documents with at most %d lines together, found %d: name fewer", maxDiffRows, rows)
 	}
 	return d.o.stores(ctx, func(ctx context.Context, s Stores) error {
 		found, err := s.diff(ctx, commit.Write, items, nil)
@@ -153,12 +161,17 @@ func (d *differ) warnings(diff DocumentDiff) string {
 	waits := doc.Eligibility(d.now, d.o.o.SysName) == invoice.NotDue || diff.Taken
 	warnings := []string{diff.Warning}
 	switch {
-	case diff.Problem == "" && diff.Verdict == commit.Applied && notANumber == nil && doc.State.LastErrorKind == string(fault.Document):
-		warnings = append(warnings, fmt.Sprintf("SQL refused its last write (%s): a diff asks no constraint and no trigger of the tables, so the next write may be refused too",
-			doc.State.LastErrorCode))
+	case diff.Problem == "" && diff.Verdict == commit.Applied && notANumber == nil &&
+		doc.State.LastErrorKind == string(fault.Document):
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"SQL refused its last write (%s): a diff asks no constraint and no trigger of the tables, so the next write may be refused too",
+				doc.State.LastErrorCode))
 	case diff.Problem != "" && diff.Verdict != commit.Superseded && waits && commit.Spent(doc.State, doc.Problem):
-		warnings = append(warnings, fmt.Sprintf("its retries are spent: the next failure may make it a poison message, which writes %s to %s of its lines",
-			invoice.StatusAIError, invoice.StatusColumn))
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"its retries are spent: the next failure may make it a poison message, which writes %s to %s of its lines",
+				invoice.StatusAIError, invoice.StatusColumn))
 	}
 	return strings.Join(slices.DeleteFunc(warnings, func(w string) bool { return w == "" }), "; ")
 }

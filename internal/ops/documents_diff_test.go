@@ -35,25 +35,38 @@ func TestADiffExplainsEachDocument(t *testing.T) {
 	require.Empty(t, d.Note)
 	require.Equal(t, w.clock.In(d.At.Location()), d.At)
 	require.Len(t, d.Documents, 4)
-	require.Equal(t, ops.DocumentDiff{ID: "nobody", Status: "gone", Problem: "no document has this id", Lines: []ops.LineDiff{}}, d.Documents[0])
+	require.Equal(t,
+		ops.DocumentDiff{
+			ID: "nobody", Status: "gone", Problem: "no document has this id", Lines: []ops.LineDiff{},
+		}, d.Documents[0])
 
 	foreign := d.Documents[1]
-	require.Equal(t, `nothing of it is written: it belongs to the environment "dev", this app is "web"`, foreign.Problem)
-	require.Equal(t, []any{"pending", false, commit.Verdict(""), 0}, []any{foreign.Status, foreign.Taken, foreign.Verdict, len(foreign.Lines)})
+	require.Equal(t,
+		`nothing of it is written: it belongs to the environment "dev", this app is "web"`, foreign.Problem)
+	require.Equal(t, []any{"pending", false, commit.Verdict(""), 0},
+		[]any{foreign.Status, foreign.Taken, foreign.Verdict, len(foreign.Lines)})
 
 	written := d.Documents[2]
-	require.Equal(t, []any{id(1), "pending", true, commit.Applied, ""}, []any{written.ID, written.Status, written.Taken, written.Verdict, written.Problem})
+	require.Equal(t, []any{id(1), "pending", true, commit.Applied, ""},
+		[]any{written.ID, written.Status, written.Taken, written.Verdict, written.Problem})
 	require.Equal(t, "pending; waiting for 0 s", written.Why)
-	require.Equal(t, "the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up", written.Next)
+	require.Equal(t,
+		"the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
+		written.Next)
 	line := written.Lines[0]
-	require.Equal(t, []any{int64(1), false, true, fmt.Sprintf("a write changes %d columns", len(line.Columns))}, []any{line.Line, line.Duplicate, line.Writes, line.Says})
+	require.Equal(t, []any{int64(1), false, true, fmt.Sprintf("a write changes %d columns", len(line.Columns))},
+		[]any{line.Line, line.Duplicate, line.Writes, line.Says})
 	empty := ""
-	require.Equal(t, ops.ColumnDiff{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: nil, After: &empty}, line.Columns[0], "an empty text is not NULL")
+	require.Equal(t, ops.ColumnDiff{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: nil, After: &empty},
+		line.Columns[0], "an empty text is not NULL")
 
 	held := d.Documents[3]
-	require.Equal(t, []any{commit.Missing, "nothing of it is written: IVCE_DTL has no row for line 4"}, []any{held.Verdict, held.Problem})
-	require.Equal(t, []any{false, "another line of the document keeps it back: IVCE_DTL has no row for that one"}, []any{held.Lines[0].Writes, held.Lines[0].Says})
-	require.Equal(t, []any{true, false, "IVCE_DTL has no row for it"}, []any{held.Lines[1].Duplicate, held.Lines[1].Writes, held.Lines[1].Says})
+	require.Equal(t, []any{commit.Missing, "nothing of it is written: IVCE_DTL has no row for line 4"},
+		[]any{held.Verdict, held.Problem})
+	require.Equal(t, []any{false, "another line of the document keeps it back: IVCE_DTL has no row for that one"},
+		[]any{held.Lines[0].Writes, held.Lines[0].Says})
+	require.Equal(t, []any{true, false, "IVCE_DTL has no row for it"},
+		[]any{held.Lines[1].Duplicate, held.Lines[1].Writes, held.Lines[1].Says})
 }
 
 func TestADiffSaysWhyALineStays(t *testing.T) {
@@ -65,7 +78,8 @@ func TestADiffSaysWhyALineStays(t *testing.T) {
 	r := runs{world: w}
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
 	d := w.diff(id(1), "2025-12-17 09:00:00.000000-06:00-0001-2")
-	require.Equal(t, "this content was written before, and 1 column changed since: a write leaves the line alone", d.Documents[0].Lines[0].Says)
+	require.Equal(t, "this content was written before, and 1 column changed since: a write leaves the line alone",
+		d.Documents[0].Lines[0].Says)
 	require.Equal(t, "it belongs to newer content, of "+id(2)+": a write leaves it alone", d.Documents[1].Lines[0].Says)
 }
 
@@ -80,7 +94,8 @@ func TestADiffIsRefused(t *testing.T) {
 		for i := range duplicates {
 			duplicates[i] = fmt.Sprint(line*1000 + int64(i))
 		}
-		return strings.Replace(result(line, "x", ""), `"duplicate_detail_uids":[]`, `"duplicate_detail_uids":[`+strings.Join(duplicates, ",")+`]`, 1)
+		return strings.Replace(result(line, "x", ""), `"duplicate_detail_uids":[]`,
+			`"duplicate_detail_uids":[`+strings.Join(duplicates, ",")+`]`, 1)
 	}
 	w.put(wide(1), wide(2))
 	for want, ids := range map[string][]string{
@@ -159,13 +174,16 @@ func TestADiffWarnsOfAFailureMark(t *testing.T) {
 	}
 	d := w.diff(id(1)).Documents[0]
 	require.Equal(t, []any{"retry_scheduled", true}, []any{d.Status, d.Taken})
-	require.Equal(t, "its retries are spent: the next failure may make it a poison message, which writes AI-ERROR to IVCE_LNE_STAT of its lines", d.Warning)
+	require.Equal(t,
+		"its retries are spent: the next failure may make it a poison message, which writes AI-ERROR to IVCE_LNE_STAT of its lines", d.Warning)
 	w.run(id(1))
 	require.Equal(t, invoice.Failed, w.state(1).Status)
 	require.Equal(t, "AI-ERROR", w.status(1))
 	require.Empty(t, w.diff(id(1)).Documents[0].Warning, "only an operator has it tried again, from the first try on")
 
-	w.put(strings.Replace(result(2, "x", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`), `"process_output":{`, `"process_output":[],"x":{`, 1))
+	w.put(
+		strings.Replace(result(2, "x", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`),
+			`"process_output":{`, `"process_output":[],"x":{`, 1))
 	d = w.diff(id(2)).Documents[0]
 	require.Contains(t, d.Problem, "nothing of it is written: ")
 	require.Contains(t, d.Warning, "its retries are spent", "for what cannot be read the first failure is the last")

@@ -21,17 +21,21 @@ type RetryRequest struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// RetryDocuments tries failed documents, and those that wait for a retry, again: a run of kind replay. Without a status both are taken. This
-// process executes it for 100 documents or fewer; more are handed to the workers. Documents of other environments are left alone. Errors as
-// StartRun.
+// RetryDocuments tries failed documents, and those that wait for a retry, again: a run of kind replay. Without a status
+// both are taken. This process executes it for 100 documents or fewer; more are handed to the workers. Documents of
+// other environments are left alone. Errors as StartRun.
 func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, error) {
-	p := runPlan{kind: o.o.Kinds.OfRun(), dryRun: r.DryRun, rate: r.Rate, limit: r.Limit, why: r.Why, retry: true, filter: run.Filter{IDs: distinct(r.IDs)}}
+	p := runPlan{
+		kind: o.o.Kinds.OfRun(), dryRun: r.DryRun, rate: r.Rate, limit: r.Limit, why: r.Why, retry: true,
+		filter: run.Filter{IDs: distinct(r.IDs)},
+	}
 	named, filtered := len(p.filter.IDs) > 0, r.DocumentFilter != (DocumentFilter{})
 	if named && filtered {
 		return Started{}, refuse(Usage, "ids: go with no other filter")
 	}
 	if !named && !filtered {
-		return Started{}, refuse(Usage, "ids: expected the ids of documents, or a filter: the status failed means all failed ones")
+		return Started{},
+			refuse(Usage, "ids: expected the ids of documents, or a filter: the status failed means all failed ones")
 	}
 	if err := p.checkBounds(); err != nil {
 		return Started{}, err
@@ -43,7 +47,9 @@ func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, erro
 		statuses := p.kind.Selectable()
 		if r.Status != "" {
 			if !slices.Contains(statuses, r.Status) {
-				return Started{}, refuse(Usage, "status: expected one of %s, found %q", joined(statuses), run.Truncate(string(r.Status), run.MaxKind))
+				return Started{},
+					refuse(Usage, "status: expected one of %s, found %q", joined(statuses),
+						run.Truncate(string(r.Status), run.MaxKind))
 			}
 			statuses = []invoice.Status{r.Status}
 		}
@@ -59,9 +65,12 @@ func (o *Ops) RetryDocuments(ctx context.Context, r RetryRequest) (Started, erro
 	return o.start(ctx, p)
 }
 
-// selected is the filter of a run that takes the documents of this environment which a list with the filter f shows, and which have one of
-// the statuses. Where a run cannot search by it the documents are named; none says that there are none. More than a run may name are refused.
-func (o *Ops) selected(ctx context.Context, f DocumentFilter, statuses []invoice.Status) (filter run.Filter, none bool, err error) {
+// selected is the filter of a run that takes the documents of this environment which a list with the filter f shows,
+// and which have one of the statuses. Where a run cannot search by it the documents are named; none says that there are
+// none. More than a run may name are refused.
+func (o *Ops) selected(
+	ctx context.Context, f DocumentFilter, statuses []invoice.Status,
+) (filter run.Filter, none bool, err error) {
 	s, err := o.search(f)
 	if err != nil {
 		return filter, false, err
@@ -82,7 +91,8 @@ func (o *Ops) selected(ctx context.Context, f DocumentFilter, statuses []invoice
 	case err != nil:
 		return filter, false, err
 	case len(ids) > maxRunIDs:
-		return filter, false, refuse(Usage, "request: more than %d documents match: narrow it, for example by a code", maxRunIDs)
+		return filter, false,
+			refuse(Usage, "request: more than %d documents match: narrow it, for example by a code", maxRunIDs)
 	}
 	return run.Filter{IDs: distinct(ids)}, len(ids) == 0, nil
 }

@@ -15,7 +15,8 @@ import (
 
 // waits is sql_writer of a document that waits for a retry for a day.
 func waits(code string) string {
-	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":2,"retry_after":%d,"last_error_kind":"document","last_error_code":%q}`, start().Unix()+86000, code)
+	return fmt.Sprintf(
+		`{"status":"retry_scheduled","retry_count":2,"retry_after":%d,"last_error_kind":"document","last_error_code":%q}`, start().Unix()+86000, code)
 }
 
 // retried puts documents in all states, retries some and returns the lines that were written.
@@ -32,7 +33,9 @@ func retried(t *testing.T, request ops.RetryRequest) (ops.Started, []int64) {
 		if line == 7 {
 			sysName = "dev"
 		}
-		r.put(fmt.Sprintf(`{"id":%q,"request_details":{"id":"r%d","sys_name":%q},%s`, id(line), line%2, sysName, documentOf("", "", line, "a", state)[len(`{"id":"","request_details":{"sys_name":""},`):]))
+		r.put(
+			fmt.Sprintf(`{"id":%q,"request_details":{"id":"r%d","sys_name":%q},%s`, id(line), line%2, sysName,
+				documentOf("", "", line, "a", state)[len(`{"id":"","request_details":{"sys_name":""},`):]))
 	}
 	res, err := r.ops.RetryDocuments(by(t, "kim"), request)
 	require.NoError(t, err)
@@ -50,15 +53,25 @@ func TestARetryTakesTheFilterOfTheList(t *testing.T) {
 		request ops.RetryRequest
 		want    []int64
 	}{
-		"a status":         {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed}}, []int64{1, 2}},
-		"the other status": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.RetryScheduled}}, []int64{3, 4}},
-		"a code":           {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Code: "2628"}}, []int64{1, 3}},
-		"a kind":           {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Kind: "document"}}, []int64{1, 2, 3, 4}},
-		"a line":           {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Line: 3}}, []int64{3}},
-		"a request":        {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Request: "r1"}}, []int64{1, 3}},
-		"both":             {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Request: "r0", Code: "547", Status: invoice.Failed}}, []int64{2}},
-		"ids":              {ops.RetryRequest{IDs: []string{id(1), id(4)}}, []int64{1, 4}},
-		"nothing there":    {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Line: 5}}, nil},
+		"a status": {
+			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed}}, []int64{1, 2},
+		},
+		"the other status": {
+			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.RetryScheduled}}, []int64{3, 4},
+		},
+		"a code": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Code: "2628"}}, []int64{1, 3}},
+		"a kind": {
+			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Kind: "document"}}, []int64{1, 2, 3, 4},
+		},
+		"a line":    {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Line: 3}}, []int64{3}},
+		"a request": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Request: "r1"}}, []int64{1, 3}},
+		"both": {
+			ops.RetryRequest{
+				DocumentFilter: ops.DocumentFilter{Request: "r0", Code: "547", Status: invoice.Failed},
+			}, []int64{2},
+		},
+		"ids":           {ops.RetryRequest{IDs: []string{id(1), id(4)}}, []int64{1, 4}},
+		"nothing there": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Line: 5}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.Why = "the cause is mended"
@@ -83,7 +96,9 @@ func TestARetryRefusesWhatItCannotTake(t *testing.T) {
 	for name, request := range map[string]ops.RetryRequest{
 		"ids: expected":   {},
 		"ids: go with no": {IDs: []string{"a"}, DocumentFilter: ops.DocumentFilter{Code: "547"}},
-		"status: expected one of failed, retry_scheduled": {DocumentFilter: ops.DocumentFilter{Status: invoice.Committed}},
+		"status: expected one of failed, retry_scheduled": {
+			DocumentFilter: ops.DocumentFilter{Status: invoice.Committed},
+		},
 		"code: expected": {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
 		"why: expected":  {DocumentFilter: ops.DocumentFilter{Code: "547"}},
 	} {
@@ -99,7 +114,8 @@ func TestARetryRefusesWhatItCannotTake(t *testing.T) {
 // Operators ask a dry run what is there: it must not answer about other statuses than those that the run takes.
 func TestADryRunFindsTheStatusesOfItsKind(t *testing.T) {
 	r := newRuns(t)
-	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", waits("2628")), result(3, "c", `{"status":"committed"}`))
+	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", waits("2628")),
+		result(3, "c", `{"status":"committed"}`))
 	for name, c := range map[string]struct {
 		request ops.StartRequest
 		want    []string
@@ -121,7 +137,10 @@ func TestADryRunFindsTheStatusesOfItsKind(t *testing.T) {
 		request ops.StartRequest
 		want    string
 	}{
-		{ops.StartRequest{Kind: run.Replay, Since: start().Add(time.Hour)}, "whose status is failed alone: `document retry` also takes those that wait for a retry"},
+		{
+			ops.StartRequest{Kind: run.Replay, Since: start().Add(time.Hour)},
+			"whose status is failed alone: `document retry` also takes those that wait for a retry",
+		},
 		{ops.StartRequest{Kind: run.Drain}, ""},
 	} {
 		c.request.DryRun = true

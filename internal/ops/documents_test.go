@@ -41,7 +41,8 @@ func (c *fakeContainer) put(id string, ts int64) {
 	c.ts[id] = ts
 }
 
-// Find implements commit.Finder: a page has documents of one partition. The continuation is the partition and the place in it.
+// Find implements commit.Finder: a page has documents of one partition. The continuation is the partition and the place
+// in it.
 func (c *fakeContainer) Find(_ context.Context, q commit.Query, continuation string) (page commit.Page, err error) {
 	if c.requests++; c.between != nil && c.requests > 1 {
 		c.between()
@@ -59,7 +60,11 @@ func (c *fakeContainer) Find(_ context.Context, q commit.Query, continuation str
 				page.Next = fmt.Sprintf("%d/%d", partition, at)
 				return page, nil
 			}
-			page.Documents = append(page.Documents, invoice.Projection(fmt.Sprintf(`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id, ts)))
+			page.Documents = append(page.Documents,
+				invoice.Projection(
+					fmt.Sprintf(
+						`{"id":%q,"_ts":%d,"request_details":{"sys_name":"web"},"sql_writer":{"status":"failed"}}`, id,
+						ts)))
 		}
 	}
 	if partition++; partition < c.partitions {
@@ -87,7 +92,8 @@ func (c *fakeContainer) latest() []string {
 	return all
 }
 
-// Whatever the distribution (ADR 0036), a list has the documents that changed last, in their order, and says how many match.
+// Whatever the distribution (ADR 0036), a list has the documents that changed last, in their order, and says how many
+// match.
 func TestAListIsTheNewest(t *testing.T) {
 	now := start().Unix()
 	for name, shape := range map[string]struct {
@@ -142,10 +148,12 @@ func TestAListThatIsCutSaysSo(t *testing.T) {
 	require.Equal(t, ops.Count{Documents: 20_000, AtLeast: true}, l.Matched)
 	require.Len(t, l.Documents, 10)
 	require.Equal(t, time.Unix(now-3599+1999, 0), l.Documents[0].ChangedAt.Local(), "the newest that were read")
-	require.Equal(t, "the time was over: the newest 10 of the 20000 that were read since 2025-12-18T15:00:00Z, and newer ones may be left out. Narrow by since", l.Says)
+	require.Equal(t,
+		"the time was over: the newest 10 of the 20000 that were read since 2025-12-18T15:00:00Z, and newer ones may be left out. Narrow by since", l.Says)
 
 	c.requests = 0
-	whole := c.list(t, time.Second, ops.DocumentQuery{Limit: 10, DocumentFilter: ops.DocumentFilter{Since: start().Add(-11 * time.Minute)}})
+	whole := c.list(t, time.Second,
+		ops.DocumentQuery{Limit: 10, DocumentFilter: ops.DocumentFilter{Since: start().Add(-11 * time.Minute)}})
 	require.False(t, whole.Cut, "narrower")
 	require.Equal(t, time.Unix(now-3599+2999, 0), whole.Documents[0].ChangedAt.Local())
 	require.Equal(t, ops.Count{Documents: 610}, whole.Matched)
@@ -161,7 +169,8 @@ func TestAListThatIsCutSaysSo(t *testing.T) {
 // A list names the filters whose values differ among what was read.
 func TestAListSaysWhatWouldNarrowIt(t *testing.T) {
 	w := newWorld(t)
-	w.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(1, fault.Document, "547")), result(3, "c", ""))
+	w.put(result(1, "a", failed(1, fault.Document, "2628")),
+		result(2, "b", failed(1, fault.Document, "547")), result(3, "c", ""))
 	narrowBy := func(f ops.DocumentFilter, limit int) []string {
 		l, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: limit})
 		require.NoError(t, err)
@@ -218,8 +227,10 @@ func rowsOf(t *testing.T, o *ops.Ops, f ops.DocumentFilter) []string {
 
 func TestAListIsOfThisEnvironment(t *testing.T) {
 	w := newWorld(t)
-	w.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(1, fault.Internal, "panic")), result(3, "c", ""),
-		documentOf("theirs", "dev", 4, "d", failed(1, fault.Document, "2628")), `{"id":"nobody's","invoice_details_from_rpa":{"IVCE_DTL_UID":"4"}}`)
+	w.put(result(1, "a", failed(1, fault.Document, "2628")),
+		result(2, "b", failed(1, fault.Internal, "panic")), result(3, "c", ""),
+		documentOf("theirs", "dev", 4, "d", failed(1, fault.Document, "2628")),
+		`{"id":"nobody's","invoice_details_from_rpa":{"IVCE_DTL_UID":"4"}}`)
 	for _, c := range []struct {
 		f    ops.DocumentFilter
 		want []string
@@ -264,14 +275,18 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 func TestARequestSaysHowManyOfItsDetailsAreThere(t *testing.T) {
 	w := newWorld(t)
 	put := func(id, sysName string, line int, more string) {
-		w.put(fmt.Sprintf(`{"id":%q,"request_details":{"id":"r1","total_invoice_detail_ids":7,"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d}%s}`, id, sysName, line, more))
+		w.put(
+			fmt.Sprintf(
+				`{"id":%q,"request_details":{"id":"r1","total_invoice_detail_ids":7,"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d}%s}`, id, sysName, line, more))
 	}
 	put("a", "web", 1, `,"post-processing":{"duplicate_detail_uids":[2,"3",1]}`)
 	put("b", "web", 4, "")
 	put("b again", "web", 4, "")
 	put("c", "dev", 5, "")
-	w.put(`{"id":"d","request_details":{"id":"r1","sys_name":"web"}}`, `{"id":"e","request_details":{"id":"r2","sys_name":"web"}}`)
-	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Request: "r1"}, Limit: 2})
+	w.put(`{"id":"d","request_details":{"id":"r1","sys_name":"web"}}`,
+		`{"id":"e","request_details":{"id":"r2","sys_name":"web"}}`)
+	p, err := w.ops.Documents(t.Context(),
+		ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Request: "r1"}, Limit: 2})
 	require.NoError(t, err)
 	require.Equal(t, &ops.RequestCount{ID: "r1", Expected: 7, Present: 4, Documents: 4, Foreign: 1}, p.Request)
 	require.Len(t, p.Documents, 2)
@@ -280,8 +295,11 @@ func TestARequestSaysHowManyOfItsDetailsAreThere(t *testing.T) {
 
 func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
-	w.put(result(1, "a", `{"status":"RETRY_SCHEDULED","retry_count":2,"retry_after":1766073660,"last_error_kind":"document","last_error_code":"547"}`),
-		result(2, "a", `{"status":"retry_scheduled","retry_after":1766073660000}`), result(3, "a", failed(7, fault.Document, "2628")),
+	w.put(
+		result(1, "a",
+			`{"status":"RETRY_SCHEDULED","retry_count":2,"retry_after":1766073660,"last_error_kind":"document","last_error_code":"547"}`),
+		result(2, "a", `{"status":"retry_scheduled","retry_after":1766073660000}`),
+		result(3, "a", failed(7, fault.Document, "2628")),
 		result(4, "a", `{"status":"odd"}`), result(5, "a", `{}`))
 	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
 	require.NoError(t, err)
@@ -289,9 +307,15 @@ func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 	zone := p.Documents[0].ChangedAt.Location()
 	at := start().In(zone)
 	require.Equal(t, []ops.DocumentRow{
-		{ID: id(1), SysName: "web", Line: 1, Status: "retry_scheduled", Kind: "document", Code: "547", Retries: 2, ChangedAt: at, RetryAt: time.Unix(1766073660, 0).In(zone)},
+		{
+			ID: id(1), SysName: "web", Line: 1, Status: "retry_scheduled", Kind: "document", Code: "547", Retries: 2,
+			ChangedAt: at, RetryAt: time.Unix(1766073660, 0).In(zone),
+		},
 		{ID: id(2), SysName: "web", Line: 2, Status: "retry_scheduled", ChangedAt: at},
-		{ID: id(3), SysName: "web", Line: 3, Status: "failed", Kind: "document", Code: "2628", Retries: 5, ChangedAt: at, FailedAt: time.Date(2025, 12, 18, 9, 7, 0, 0, zone)},
+		{
+			ID: id(3), SysName: "web", Line: 3, Status: "failed", Kind: "document", Code: "2628", Retries: 5,
+			ChangedAt: at, FailedAt: time.Date(2025, 12, 18, 9, 7, 0, 0, zone),
+		},
 		{ID: id(4), SysName: "web", Line: 4, Status: "odd", ChangedAt: at},
 		{ID: id(5), SysName: "web", Line: 5, Status: "not offered", ChangedAt: at},
 	}, p.Documents)
@@ -314,7 +338,8 @@ func TestADocumentThatMovesWithinItsWindowComesOnce(t *testing.T) {
 		}
 		return []invoice.Projection{doc("b", 20), doc("a", 5)}, ""
 	})
-	p, err := ops.New(ops.Ports{Finder: moving}, ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
+	p, err := ops.New(ops.Ports{Finder: moving},
+		ops.Options{SysName: "web", Now: start}).Documents(t.Context(), ops.DocumentQuery{})
 	require.NoError(t, err)
 	var found []string
 	for _, row := range p.Documents {

@@ -22,7 +22,8 @@ import (
 const (
 	// filesAtOnce bounds the files of evidence that are read side by side.
 	filesAtOnce = 16
-	// evidenceWithin bounds the listing of one request. The last page and its files may take some seconds more; a client waits for 60 s.
+	// evidenceWithin bounds the listing of one request. The last page and its files may take some seconds more; a
+	// client waits for 60 s.
 	evidenceWithin = 30 * time.Second
 	// maxEpisodes bounds the episodes that are shown.
 	maxEpisodes = 200
@@ -47,7 +48,8 @@ type EvidenceOfDocument struct {
 type DocumentEvidence struct {
 	Document string        `json:"document"`
 	Place    EvidencePlace `json:"place"`
-	// Searched says which folders were searched. More says that it ended early, because the request would have become too long.
+	// Searched says which folders were searched. More says that it ended early, because the request would have become
+	// too long.
 	Searched string `json:"searched"`
 	More     bool   `json:"more,omitempty"`
 	// Found counts the episodes. Episodes are the newest 200, newest first.
@@ -66,8 +68,8 @@ type EvidenceEpisode struct {
 	// Incomplete says that there is no metadata.json: it is being stored, or what stored it was ended.
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Files      []EvidenceFile `json:"files"`
-	// Failed is the last failure, after Retries retries, and Attempts are the last ones, oldest first: what error.json has. RunID or
-	// InvocationID tried it last. All are empty without the file.
+	// Failed is the last failure, after Retries retries, and Attempts are the last ones, oldest first: what error.json
+	// has. RunID or InvocationID tried it last. All are empty without the file.
 	Failed   *Tried  `json:"failed,omitempty"`
 	Retries  int     `json:"retries"`
 	Attempts []Tried `json:"attempts,omitempty"`
@@ -101,8 +103,8 @@ type EvidenceContent struct {
 	Content []byte `json:"content"`
 }
 
-// EvidenceShow returns all evidence of a document, without its content. Errors by kind: *RequestError (usage; not_found); infrastructure,
-// throttled.
+// EvidenceShow returns all evidence of a document, without its content. Errors by kind: *RequestError (usage;
+// not_found); infrastructure, throttled.
 func (o *Ops) EvidenceShow(ctx context.Context, q EvidenceOfDocument) (DocumentEvidence, error) {
 	found, err := o.findEvidence(ctx, q)
 	if err != nil {
@@ -120,14 +122,16 @@ func (o *Ops) EvidenceShow(ctx context.Context, q EvidenceOfDocument) (DocumentE
 	return found, group.Wait()
 }
 
-// EvidenceGet returns a file of a document's evidence. Errors by kind: *RequestError (usage; not_found; conflict for a file that is too large,
-// and when the newest episode was not found in time); infrastructure, throttled.
+// EvidenceGet returns a file of a document's evidence. Errors by kind: *RequestError (usage; not_found; conflict for a
+// file that is too large, and when the newest episode was not found in time); infrastructure, throttled.
 func (o *Ops) EvidenceGet(ctx context.Context, q EvidenceFileQuery) (c EvidenceContent, err error) {
 	if q.File == "" {
 		q.File = commit.EvidenceOriginal
 	}
 	if !slices.Contains(EvidenceFiles(), q.File) {
-		return c, refuse(Usage, "file: expected one of %s, found %q", strings.Join(EvidenceFiles(), ", "), run.Truncate(q.File, run.MaxKind))
+		return c,
+			refuse(Usage, "file: expected one of %s, found %q", strings.Join(EvidenceFiles(), ", "),
+				run.Truncate(q.File, run.MaxKind))
 	}
 	folder, err := o.evidenceFolder(ctx, q)
 	if err != nil {
@@ -139,7 +143,10 @@ func (o *Ops) EvidenceGet(ctx context.Context, q EvidenceFileQuery) (c EvidenceC
 	case fault.Has(err, fault.Gone):
 		return EvidenceContent{}, refuse(NotFound, "%s has no %s", folder, q.File)
 	case err == nil && len(c.Content) > maxContent:
-		return EvidenceContent{}, refuse(Conflict, "%s/%s has %d bytes, more than the %d that are given: read it with a tool of the storage account", folder, q.File, len(c.Content), maxContent)
+		return EvidenceContent{},
+			refuse(Conflict,
+				"%s/%s has %d bytes, more than the %d that are given: read it with a tool of the storage account",
+				folder, q.File, len(c.Content), maxContent)
 	}
 	return c, err
 }
@@ -172,9 +179,13 @@ func (o *Ops) evidenceFolder(ctx context.Context, q EvidenceFileQuery) (string, 
 	}
 	switch {
 	case commit.CheckEvidenceFolder(folder) != nil || commit.CheckEvidenceName(folder) != nil:
-		return "", refuse(Usage, "folder: expected a folder of evidence, as `evidence show` lists it, found %q", run.Truncate(q.Folder, run.MaxSubject))
+		return "",
+			refuse(Usage, "folder: expected a folder of evidence, as `evidence show` lists it, found %q",
+				run.Truncate(q.Folder, run.MaxSubject))
 	case path.Base(path.Dir(folder)) != evidenceName(q.ID):
-		return "", refuse(Usage, "folder: expected a folder of document %q, found one of another document: %q", q.ID, run.Truncate(q.Folder, run.MaxSubject))
+		return "",
+			refuse(Usage, "folder: expected a folder of document %q, found one of another document: %q", q.ID,
+				run.Truncate(q.Folder, run.MaxSubject))
 	}
 	return folder, nil
 }
@@ -182,7 +193,8 @@ func (o *Ops) evidenceFolder(ctx context.Context, q EvidenceFileQuery) (string, 
 // missing is the error when nothing, or not the newest, was found.
 func (d DocumentEvidence) missing() error {
 	if d.More {
-		return refuse(Conflict, "line: expected the main line of document %q: not all folders can be searched in %d s", d.Document, int(evidenceWithin.Seconds()))
+		return refuse(Conflict, "line: expected the main line of document %q: not all folders can be searched in %d s",
+			d.Document, int(evidenceWithin.Seconds()))
 	}
 	return refuse(NotFound, "no evidence of document %q is in %s", d.Document, d.Searched)
 }
@@ -191,11 +203,12 @@ func (d DocumentEvidence) missing() error {
 func evidenceName(id string) string { return path.Base(evidenceFolders(id, 0)[0]) }
 
 func evidenceFolders(id string, line int64) []string {
-	return commit.EvidenceFoldersOf(invoice.Document{ID: id, Main: line, Version: invoice.Version{Key: invoice.Key(id)}})
+	return commit.EvidenceFoldersOf(
+		invoice.Document{ID: id, Main: line, Version: invoice.Version{Key: invoice.Key(id)}})
 }
 
-// findEvidence lists the evidence of a document, newest first. The folders of its main line are searched. All folders are searched without
-// one, and when the document's own line has none.
+// findEvidence lists the evidence of a document, newest first. The folders of its main line are searched. All folders
+// are searched without one, and when the document's own line has none.
 func (o *Ops) findEvidence(ctx context.Context, q EvidenceOfDocument) (found DocumentEvidence, err error) {
 	if err := checkDocumentID(q.ID); err != nil {
 		return found, err
@@ -213,7 +226,8 @@ func (o *Ops) findEvidence(ctx context.Context, q EvidenceOfDocument) (found Doc
 	late := o.late(evidenceWithin)
 	if line > 0 {
 		found.Searched = fmt.Sprintf("the folders of line %d and of unknown lines", line)
-		if err := o.searchEvidence(ctx, &found, evidenceFolders(q.ID, line), late); err != nil || q.Line > 0 || found.Episodes != nil {
+		if err := o.searchEvidence(ctx, &found, evidenceFolders(q.ID, line), late); err != nil || q.Line > 0 ||
+			found.Episodes != nil {
 			return found, err
 		}
 	}
@@ -317,7 +331,8 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 		}
 	}
 	if there[commit.EvidenceError] {
-		if e.failed, err = readJSON[commit.PoisonError](ctx, o, e.Folder, commit.EvidenceError, &e.Problems); err != nil {
+		if e.failed, err = readJSON[commit.PoisonError](ctx, o, e.Folder, commit.EvidenceError,
+			&e.Problems); err != nil {
 			return err
 		}
 		if f := e.failed; f != nil {
@@ -327,11 +342,14 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 		}
 	}
 	if there[commit.EvidenceMetadata] {
-		if e.Metadata, err = readJSON[commit.PoisonMetadata](ctx, o, e.Folder, commit.EvidenceMetadata, &e.Problems); err != nil {
+		if e.Metadata, err = readJSON[commit.PoisonMetadata](ctx, o, e.Folder, commit.EvidenceMetadata,
+			&e.Problems); err != nil {
 			return err
 		}
 		if m := e.Metadata; m != nil && m.DocumentID != id {
-			e.Problems = append(e.Problems, fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata, run.Truncate(m.DocumentID, run.MaxBy)))
+			e.Problems = append(e.Problems,
+				fmt.Sprintf("%s names another document: %q", commit.EvidenceMetadata,
+					run.Truncate(m.DocumentID, run.MaxBy)))
 		}
 	}
 	return nil
@@ -339,7 +357,8 @@ func (o *Ops) readEpisode(ctx context.Context, id string, e *EvidenceEpisode) (e
 
 func missingFile(name string) string { return name + " does not exist" }
 
-// readJSON reads a file of evidence. It returns nil and adds a problem for a file that does not exist, or is something else.
+// readJSON reads a file of evidence. It returns nil and adds a problem for a file that does not exist, or is something
+// else.
 func readJSON[T any](ctx context.Context, o *Ops, folder, file string, problems *[]string) (*T, error) {
 	content, err := o.p.Evidence.Read(ctx, folder+"/"+file)
 	if fault.Has(err, fault.Gone) { // removed meanwhile
@@ -351,7 +370,9 @@ func readJSON[T any](ctx context.Context, o *Ops, folder, file string, problems 
 	}
 	var v *T
 	if json.Unmarshal(content, &v) != nil || v == nil {
-		*problems = append(*problems, fmt.Sprintf("%s: expected a JSON object as the app writes it, found something else (%d bytes)", file, len(content)))
+		*problems = append(*problems,
+			fmt.Sprintf(
+				"%s: expected a JSON object as the app writes it, found something else (%d bytes)", file, len(content)))
 		return nil, nil //nolint:nilerr // the problem says it
 	}
 	return v, nil

@@ -42,11 +42,12 @@ type Restored struct {
 	Code   string         `json:"code"`
 }
 
-// EvidenceRestore puts a deleted document back into the container from its newest complete evidence, as it failed: a retry takes it then. It
-// is refused where the evidence cannot be trusted, or where SQL has later content of the document. The audit entry comes first.
+// EvidenceRestore puts a deleted document back into the container from its newest complete evidence, as it failed: a
+// retry takes it then. It is refused where the evidence cannot be trusted, or where SQL has later content of the
+// document. The audit entry comes first.
 //
-// Errors by kind: *RequestError (usage; not_found; conflict when it exists, when its evidence is refused, and in a shadow); infrastructure,
-// throttled, quota, contention; document when the container refuses it.
+// Errors by kind: *RequestError (usage; not_found; conflict when it exists, when its evidence is refused, and in a
+// shadow); infrastructure, throttled, quota, contention; document when the container refuses it.
 func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Restored, err error) {
 	by := ""
 	if !r.DryRun {
@@ -75,14 +76,16 @@ func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Resto
 		return done, err
 	}
 	done = Restored{
-		DryRun: r.DryRun, Document: r.ID, Folder: e.Folder, At: o.in(e.At), Status: state.Status, Kind: state.LastErrorKind, Code: state.LastErrorCode,
+		DryRun: r.DryRun, Document: r.ID, Folder: e.Folder, At: o.in(e.At), Status: state.Status,
+		Kind: state.LastErrorKind, Code: state.LastErrorCode,
 	}
 	if r.DryRun {
 		return done, nil
 	}
 	detail, err := json.Marshal(map[string]string{"folder": e.Folder})
 	if err != nil {
-		return Restored{}, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the audit entry cannot be written as JSON", err)
+		return Restored{},
+			fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the audit entry cannot be written as JSON", err)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx, run.Audit{Action: DocumentRestore, By: by, Why: r.Why, Subject: r.ID, Detail: detail})
@@ -104,9 +107,10 @@ const maxSkew = time.Minute
 // documentExists is the code of DocumentCreator.Submit for a document that exists.
 const documentExists = "409"
 
-// original makes a document of its evidence, with the state in which it failed and without what belongs to the container. Numbers keep their
-// digits. Whoever may write to the storage account could plant evidence, so it is compared with what does not come from there.
-// Whoever computes the hash and dates the metadata anew is not stopped: an immutability policy of the container does (ADR 0021).
+// original makes a document of its evidence, with the state in which it failed and without what belongs to the
+// container. Numbers keep their digits. Whoever may write to the storage account could plant evidence, so it is
+// compared with what does not come from there. Whoever computes the hash and dates the metadata anew is not stopped: an
+// immutability policy of the container does (ADR 0021).
 func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.RawMessage, invoice.State, error) {
 	refused := func(format string, args ...any) error {
 		return refuse(Conflict, "%s is not put back: %s", e.Folder, fmt.Sprintf(format, args...))
@@ -122,25 +126,36 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	_, hash, _ := strings.Cut(path.Base(e.Folder), "-")
 	switch {
 	case err != nil || doc.ID != id:
-		return nil, doc.State, refused("expected the document %q in %s, found something else", id, commit.EvidenceOriginal)
+		return nil, doc.State,
+			refused("expected the document %q in %s, found something else", id, commit.EvidenceOriginal)
 	case doc.SysName != o.o.SysName:
-		return nil, doc.State, refused("its document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
+		return nil, doc.State,
+			refused("its document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
 	case e.Metadata.HashVersion != invoice.HashVersion:
-		return nil, doc.State, refused("a build with another recipe for the hash of contents stored it, so its content cannot be compared. " +
-			"If it is right: `evidence get` it, and `document submit` the file")
+		return nil, doc.State,
+			refused(
+				"a build with another recipe for the hash of contents stored it, so its content cannot be compared. " +
+					"If it is right: `evidence get` it, and `document submit` the file")
 	case time.Unix(e.Metadata.TS, 0).After(e.At.Add(maxSkew)):
-		return nil, doc.State, refused("expected the _ts of the document before %s, when it was stored, found %d", o.clock(e.At), e.Metadata.TS)
+		return nil, doc.State,
+			refused("expected the _ts of the document before %s, when it was stored, found %d",
+				o.clock(e.At), e.Metadata.TS)
 	case doc.Hash != hash:
-		return nil, doc.State, refused("expected content with the hash %s, which its name has, found %s", hash, doc.Hash)
+		return nil, doc.State,
+			refused("expected content with the hash %s, which its name has, found %s", hash, doc.Hash)
 	}
 	if err := o.notAppliedSince(ctx, id, e.Metadata.TS); err != nil {
 		return nil, doc.State, err
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(content, &members); err != nil {
-		return nil, doc.State, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document is not an object", err) // it was read as one
+		// it was read as one
+		return nil, doc.State,
+			fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document is not an object", err)
 	}
-	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return slices.Contains(systemMembers(), name) })
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
+		return slices.Contains(systemMembers(), name)
+	})
 	state := e.failed.Restored(doc.State)
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
@@ -149,7 +164,8 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 		err = out.Encode(members)
 	}
 	if err != nil {
-		return nil, state, fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document cannot be written as JSON", err)
+		return nil, state,
+			fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the document cannot be written as JSON", err)
 	}
 	return text.Bytes(), state, nil
 }
@@ -159,8 +175,8 @@ func systemMembers() []string {
 	return []string{"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"}
 }
 
-// notAppliedSince refuses a document that SQL has as it was after a _ts, on whatever line: what is put back has a new _ts, and would be
-// written over it. Lines that another document holds are none of its concern, because newest wins.
+// notAppliedSince refuses a document that SQL has as it was after a _ts, on whatever line: what is put back has a new
+// _ts, and would be written over it. Lines that another document holds are none of its concern, because newest wins.
 func (o *Ops) notAppliedSince(ctx context.Context, id string, ts int64) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		rows, err := s.Ledger.LedgerOf(ctx, id)
@@ -169,7 +185,8 @@ func (o *Ops) notAppliedSince(ctx context.Context, id string, ts int64) error {
 		}
 		for _, row := range rows {
 			if row.Outcome != "failed" && row.SourceTS >= ts {
-				return refuse(Conflict, "the document %q is not put back: line %d has content of it of %s, and its evidence is of %s",
+				return refuse(Conflict,
+					"the document %q is not put back: line %d has content of it of %s, and its evidence is of %s",
 					id, row.Line, o.clock(time.Unix(row.SourceTS, 0)), o.clock(time.Unix(ts, 0)))
 			}
 		}

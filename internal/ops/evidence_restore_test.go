@@ -17,26 +17,34 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// keepEvidence keeps the evidence of a document's failure as a commit does, and returns its folder. original is the document before it was marked.
+// keepEvidence keeps the evidence of a document's failure as a commit does, and returns its folder. original is the
+// document before it was marked.
 func (w *world) keepEvidence(original string, resets int) (folder string) {
 	w.t.Helper()
 	doc, err := invoice.Read(json.RawMessage(original), w.clock)
 	require.NoError(w.t, err)
 	folder = commit.EvidenceFolder(doc, resets)
-	w.keepPoison(folder, original, commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
+	w.keepPoison(folder, original,
+		commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
 	return folder
 }
 
 func (w *world) keepPoison(folder, original string, m commit.PoisonMetadata) {
 	w.t.Helper()
 	failed, err := json.Marshal(commit.PoisonError{
-		DocumentID: m.DocumentID, FailedAt: "2025-12-18 09:30:00.000000-06:00", RetryCount: 6, Kind: "document", Code: "2628", LastError: "set by the test",
-		Attempts: []invoice.Attempt{{At: "2025-12-18 09:30:00.000000-06:00", Kind: "document", Code: "2628", Error: "set by the test"}},
+		DocumentID: m.DocumentID, FailedAt: "2025-12-18 09:30:00.000000-06:00", RetryCount: 6, Kind: "document",
+		Code: "2628", LastError: "set by the test",
+		Attempts: []invoice.Attempt{
+			{At: "2025-12-18 09:30:00.000000-06:00", Kind: "document", Code: "2628", Error: "set by the test"},
+		},
 	})
 	require.NoError(w.t, err)
 	metadata, err := json.Marshal(m)
 	require.NoError(w.t, err)
-	for name, content := range map[string]string{commit.EvidenceOriginal: original, commit.EvidenceError: string(failed), commit.EvidenceMetadata: string(metadata)} {
+	for name, content := range map[string]string{
+		commit.EvidenceOriginal: original, commit.EvidenceError: string(failed),
+		commit.EvidenceMetadata: string(metadata),
+	} {
 		w.evidence.Put(folder+"/"+name, []byte(content))
 	}
 }
@@ -48,7 +56,8 @@ func waiting() string {
 
 // digits is a document with numbers and texts that a careless writer changes, and with the container's own members.
 func digits(line int64, manufacturer, state string) string {
-	return strings.Replace(result(line, manufacturer, state), `{"id"`, `{"exact":{"id":9007199254740993,"price":0.123456789012345678901234567890,"list":[1e400,-0.0,1.50]},"html":"<b>&amp;</b>",
+	return strings.Replace(result(line, manufacturer, state), `{"id"`,
+		`{"exact":{"id":9007199254740993,"price":0.123456789012345678901234567890,"list":[1e400,-0.0,1.50]},"html":"<b>&amp;</b>",
 		"_rid":"r","_self":"s","_etag":"\"e\"","_attachments":"a","_lsn":7,"_ts":1766073000,"id"`, 1)
 }
 
@@ -62,7 +71,9 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	r.sink.AddLines(1)
 	r.keepEvidence(result(1, "older", waiting()), 0)
 	r.clock = r.clock.Add(time.Hour)
-	newest := r.keepEvidence(digits(1, "newest", `{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
+	newest := r.keepEvidence(
+		digits(1, "newest",
+			`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":3,"mine":12345678901234567890}`), 3)
 	stored := r.clock
 	r.clock = r.clock.Add(time.Hour)
 
@@ -72,7 +83,11 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	would, err := r.ops.EvidenceRestore(by(t, "pat"), dry)
 	require.NoError(t, err)
 	require.True(t, would.At.Equal(stored))
-	require.Equal(t, ops.Restored{DryRun: true, Document: id(1), Folder: newest, At: would.At, Status: invoice.Failed, Kind: "document", Code: "2628"}, would)
+	require.Equal(t,
+		ops.Restored{
+			DryRun: true, Document: id(1), Folder: newest, At: would.At, Status: invoice.Failed,
+			Kind: "document", Code: "2628",
+		}, would)
 	require.Equal(t, before, r.snapshot())
 	_, err = r.docs.Read(t.Context(), id(1))
 	require.True(t, fault.Has(err, fault.Gone), "a dry run creates nothing")
@@ -87,7 +102,8 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	require.NoError(t, err)
 	would.DryRun = false
 	require.Equal(t, would, done)
-	require.Contains(t, created, `"exact":{"id":9007199254740993,"price":0.123456789012345678901234567890,"list":[1e400,-0.0,1.50]}`)
+	require.Contains(t, created,
+		`"exact":{"id":9007199254740993,"price":0.123456789012345678901234567890,"list":[1e400,-0.0,1.50]}`)
 	require.Contains(t, created, `"html":"<b>&amp;</b>"`)
 	require.Contains(t, created, `"status":"failed","retry_count":6`, "no trigger takes it before a retry")
 	require.Contains(t, created, `"reprocess_count":3`, "its next evidence has a folder of its own")
@@ -96,7 +112,8 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 		require.NotContains(t, created, `"`+name+`"`)
 	}
 	entry := r.audits()[0]
-	require.Equal(t, []string{ops.DocumentRestore, "pat", "deleted by mistake", id(1)}, []string{entry.Action, entry.By, entry.Why, entry.Subject})
+	require.Equal(t, []string{ops.DocumentRestore, "pat", "deleted by mistake", id(1)},
+		[]string{entry.Action, entry.By, entry.Why, entry.Subject})
 	require.True(t, entry.Notable())
 	text, err := json.Marshal(entry)
 	require.NoError(t, err)
@@ -121,7 +138,8 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"another folder, later": func(r *runs, folder string) string {
 			r.clock = r.clock.Add(time.Hour)
-			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()),
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
 			return "expected content with the hash"
 		},
 		"another environment's document": func(r *runs, _ string) string { // its hash is right: it is of the values
@@ -138,15 +156,20 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 			return fmt.Sprintf("expected the document %q in original.json", id(1))
 		},
 		"another recipe of the hash": func(r *runs, folder string) string {
-			r.keepPoison(folder, result(1, "EVIL CORP", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
+			r.keepPoison(folder, result(1, "EVIL CORP", waiting()),
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
 			return "a build with another recipe for the hash of contents stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
-			r.keepPoison(folder, result(1, "good", waiting()), commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder, result(1, "good", waiting()),
+				commit.PoisonMetadata{
+					DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion,
+				})
 			return "expected the _ts of the document before"
 		},
 		"metadata of another document": func(r *runs, folder string) string {
-			r.keepPoison(folder, result(1, "good", waiting()), commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+			r.keepPoison(folder, result(1, "good", waiting()),
+				commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
 			return "its evidence is not complete: metadata.json names another document"
 		},
 		"no error.json": func(r *runs, folder string) string {
@@ -179,15 +202,18 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 	}
 }
 
-// A document that was corrected and committed after it failed has newer content in SQL. Put back, its old content would be the latest.
+// A document that was corrected and committed after it failed has newer content in SQL. Put back, its old content would
+// be the latest.
 func TestADocumentThatWasWrittenSinceIsNotPutBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		failed string
 		line   int64 // of the corrected content
 	}{
-		"on the same line":                       {result(1, tooLong(), ""), 1},
-		"on another line":                        {documentOf(id(1), "web", 7, tooLong(), ""), 1},
-		"the line of the evidence is unreadable": {strings.Replace(result(1, "x", ""), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"x"`, 1), 1},
+		"on the same line": {result(1, tooLong(), ""), 1},
+		"on another line":  {documentOf(id(1), "web", 7, tooLong(), ""), 1},
+		"the line of the evidence is unreadable": {
+			strings.Replace(result(1, "x", ""), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"x"`, 1), 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuns(t)
@@ -241,11 +267,15 @@ func TestARestoreThatCannotBeDoneChangesNothing(t *testing.T) {
 		return err
 	}
 	for says, request := range map[string]ops.RestoreRequest{
-		"usage: why: expected the reason":           {EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}},
-		"usage: id: expected the id":                {Why: "x"},
-		"not_found: no evidence of document":        restore(2),
-		"usage: line: expected the id of a line":    {EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1), Line: -1}, Why: "x"},
-		"not_found: no evidence of document \"2025": {EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1), Line: 9}, Why: "x"},
+		"usage: why: expected the reason":    {EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1)}},
+		"usage: id: expected the id":         {Why: "x"},
+		"not_found: no evidence of document": restore(2),
+		"usage: line: expected the id of a line": {
+			EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1), Line: -1}, Why: "x",
+		},
+		"not_found: no evidence of document \"2025": {
+			EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(1), Line: 9}, Why: "x",
+		},
 	} {
 		err := ask(request)
 		require.Contains(t, string(refusal(err))+": "+err.Error(), says)
@@ -266,5 +296,6 @@ func TestARestoreThatCannotBeDoneChangesNothing(t *testing.T) {
 	_, err := r.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	require.ErrorContains(t, err, "came meanwhile: it stays as it is")
 	require.Equal(t, invoice.Pending, r.state(1).Status)
-	require.Len(t, slices.DeleteFunc(r.audits(), func(a run.Audit) bool { return a.Action != ops.DocumentRestore }), 1, "the entry says what was begun")
+	require.Len(t, slices.DeleteFunc(r.audits(), func(a run.Audit) bool { return a.Action != ops.DocumentRestore }), 1,
+		"the entry says what was begun")
 }

@@ -12,7 +12,8 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// nothingHas is a value of each member of a filter that no document of the test has. A member that is missing here fails the test.
+// nothingHas is a value of each member of a filter that no document of the test has. A member that is missing here
+// fails the test.
 func nothingHas() map[string]any {
 	return map[string]any{
 		"Status": invoice.RetryScheduled, "Kind": "quota", "Code": "547", "Request": "another", "Line": int64(999),
@@ -20,7 +21,8 @@ func nothingHas() map[string]any {
 	}
 }
 
-// A retry takes what a list with the same filter shows. A member that either does not read would let it take everything.
+// A retry takes what a list with the same filter shows. A member that either does not read would let it take
+// everything.
 func TestEachMemberOfAFilterNarrowsAListAndARetry(t *testing.T) {
 	r := newRuns(t)
 	r.put(result(1, "a", failed(1, fault.Document, "2628")))

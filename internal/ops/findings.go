@@ -44,8 +44,8 @@ type FindingPage struct {
 	Next string `json:"next,omitempty"`
 }
 
-// FindingList returns findings. Errors: *RequestError (usage; of a named finding also not found, and conflict when the name is that of several);
-// infrastructure, throttled, quota, contention.
+// FindingList returns findings. Errors: *RequestError (usage; of a named finding also not found, and conflict when the
+// name is that of several); infrastructure, throttled, quota, contention.
 func (o *Ops) FindingList(ctx context.Context, q FindingQuery) (page FindingPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return page, err
@@ -122,7 +122,9 @@ func findingNamed(text string) (n findingName, err error) {
 	}
 	line, document, _ := strings.Cut(rest, "/")
 	if n.Line, err = strconv.ParseInt(line, 10, 64); err != nil || n.Line < 1 {
-		return n, refuse(Usage, "finding: expected CLASS/LINE or CLASS/LINE/DOCUMENT, as `finding list` shows them, found %q", n.text)
+		return n,
+			refuse(Usage,
+				"finding: expected CLASS/LINE or CLASS/LINE/DOCUMENT, as `finding list` shows them, found %q", n.text)
 	}
 	n.Document = document
 	return n, nil
@@ -136,7 +138,8 @@ func checkClass(member string, class reconcile.Class) error {
 	for i, c := range reconcile.FindingClasses() {
 		names[i] = string(c)
 	}
-	return refuse(Usage, "%s: expected one of the classes %s, found %q", member, strings.Join(names, ", "), run.Truncate(string(class), run.MaxKind))
+	return refuse(Usage, "%s: expected one of the classes %s, found %q", member, strings.Join(names, ", "),
+		run.Truncate(string(class), run.MaxKind))
 }
 
 // find reads the finding. A line has a few findings of a class at most: one for each document.
@@ -152,7 +155,9 @@ func (n findingName) find(ctx context.Context, s FindingStore) (reconcile.Findin
 	case 1:
 		return all[0], nil
 	}
-	return reconcile.Finding{}, refuse(Conflict, "%d findings are named %s, such as %q: name the document too", len(all), n.text, nameOfFinding(all[0].Key))
+	return reconcile.Finding{},
+		refuse(Conflict, "%d findings are named %s, such as %q: name the document too", len(all), n.text,
+			nameOfFinding(all[0].Key))
 }
 
 // findingPage writes the position behind a finding, and findingPosition reads it.

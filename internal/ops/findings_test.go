@@ -56,7 +56,8 @@ func names(rows []ops.FindingRow) (all []string) {
 func TestFindingsAreListedByClassAndLine(t *testing.T) {
 	w := newWorld(t)
 	w.finds(
-		reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)}, reconcile.Key{Class: reconcile.Edited, Line: 8, Document: id(8)},
+		reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)},
+		reconcile.Key{Class: reconcile.Edited, Line: 8, Document: id(8)},
 		reconcile.Key{Class: reconcile.RowMissing, Line: 7, Document: id(7)},
 	)
 	w.saves([]reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Stale, Line: 9, Document: id(9)}}}, nil) // a suspect
@@ -64,10 +65,13 @@ func TestFindingsAreListedByClassAndLine(t *testing.T) {
 		q    ops.FindingQuery
 		want []string
 	}{
-		"all":     {ops.FindingQuery{}, []string{"edited/7/" + id(7), "edited/8/" + id(8), "row_missing/7/" + id(7)}},
-		"a class": {ops.FindingQuery{Classes: []reconcile.Class{reconcile.Edited}}, []string{"edited/7/" + id(7), "edited/8/" + id(8)}},
-		"a line":  {ops.FindingQuery{Line: 7}, []string{"edited/7/" + id(7), "row_missing/7/" + id(7)}},
-		"none":    {ops.FindingQuery{Line: 9}, nil},
+		"all": {ops.FindingQuery{}, []string{"edited/7/" + id(7), "edited/8/" + id(8), "row_missing/7/" + id(7)}},
+		"a class": {
+			ops.FindingQuery{Classes: []reconcile.Class{reconcile.Edited}},
+			[]string{"edited/7/" + id(7), "edited/8/" + id(8)},
+		},
+		"a line": {ops.FindingQuery{Line: 7}, []string{"edited/7/" + id(7), "row_missing/7/" + id(7)}},
+		"none":   {ops.FindingQuery{Line: 9}, nil},
 	} {
 		page, err := w.ops.FindingList(t.Context(), c.q)
 		require.NoError(t, err)
@@ -101,10 +105,13 @@ func TestFindingsAreListedByClassAndLine(t *testing.T) {
 func TestAFindingIsShownByItsName(t *testing.T) {
 	w := newWorld(t)
 	w.finds(
-		reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)}, reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "a"},
+		reconcile.Key{Class: reconcile.Edited, Line: 7, Document: id(7)},
+		reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "a"},
 		reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "b"},
 	)
-	for name, want := range map[string]string{"edited/7": "edited/7/" + id(7), "edited/7/" + id(7): "edited/7/" + id(7), "stale/7/b": "stale/7/b"} {
+	for name, want := range map[string]string{
+		"edited/7": "edited/7/" + id(7), "edited/7/" + id(7): "edited/7/" + id(7), "stale/7/b": "stale/7/b",
+	} {
 		found, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: name})
 		require.NoError(t, err, name)
 		require.Equal(t, []string{want}, names(found.Findings), name)
@@ -153,7 +160,8 @@ func TestAComparisonIsBegun(t *testing.T) {
 		require.False(t, c.Night, "it mends nothing")
 		return c
 	}
-	require.Equal(t, []any{[]string(nil), false}, []any{next(ops.CompareRequest{}).IDs, next(ops.CompareRequest{}).Whole})
+	require.Equal(t, []any{[]string(nil), false},
+		[]any{next(ops.CompareRequest{}).IDs, next(ops.CompareRequest{}).Whole})
 	require.True(t, next(ops.CompareRequest{All: true}).Whole)
 	require.Equal(t, []string{"a", "b"}, next(ops.CompareRequest{IDs: []string{"a", "b", "a"}}).IDs)
 	require.Equal(t, run.CodeCompare, r.runStore.Audits()[0].Action)

@@ -55,12 +55,20 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Finder: r.search, Breaker: r.breaker, Counts: r.counts, Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
+		Documents: r.docs, Finder: r.search, Breaker: r.breaker, Counts: r.counts,
+		Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink}, Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check}, nil
+			return ops.Stores{
+				Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink},
+				Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check,
+			}, nil
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,
-	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
+	}, ops.Options{
+		SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time {
+			return r.clock
+		},
+	})
 }
 
 func (r *runs) check(context.Context) error { return r.unfit }
@@ -152,7 +160,8 @@ func (fakeReports) Names() []run.ReportName {
 
 func (fakeReports) Report(_ context.Context, name string) (run.Table, error) {
 	if name != "runs" {
-		return run.Table{}, fault.New(fault.Internal, "test: report", "no_report", "there is no report %q; there are runs", name)
+		return run.Table{},
+			fault.New(fault.Internal, "test: report", "no_report", "there is no report %q; there are runs", name)
 	}
 	return run.Table{Columns: []string{"run"}, Rows: [][]any{{"a"}}}, nil
 }
@@ -181,7 +190,8 @@ func (r *runs) startHere(request ops.StartRequest) ops.Started {
 	return res
 }
 
-// handOff gives a run batches, as a manager does, and completes them, as workers do. The batches numbered in failed fail.
+// handOff gives a run batches, as a manager does, and completes them, as workers do. The batches numbered in failed
+// fail.
 func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -200,7 +210,8 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	require.NoError(r.t, r.runStore.AddChunk(ctx, lease, chunk))
 	require.NoError(r.t, r.runStore.EndHandOff(ctx, lease, run.Audit{Action: run.CodeRunHandedOff}))
 	for b := range batches {
-		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{},
+			run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		if slices.Contains(failed, b+1) {
 			require.NoError(r.t, r.runStore.FailBatch(ctx, claimed.Lease, "Max queue retries exceeded", run.Audit{}))
@@ -218,7 +229,9 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 
 func (r *runs) complete(id string) {
 	r.t.Helper()
-	ok, err := r.runStore.CompleteRun(r.t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
+	ok, err := r.runStore.CompleteRun(r.t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+		return run.Audit{}
+	})
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 }

@@ -93,7 +93,9 @@ func (w *world) newCommit() *commit.Commit {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(w.t, err)
 	return commit.NewCommit(w.docs, w.sink, commit.Options{
-		SysName: "web", Location: zone, Now: func() time.Time { return w.clock }, Draw: func() float64 { return 0 }, Parallel: 1,
+		SysName: "web", Location: zone, Now: func() time.Time {
+			return w.clock
+		}, Draw: func() float64 { return 0 }, Parallel: 1,
 		Wait: func(context.Context, time.Duration) error { return nil }, Log: zerolog.New(&w.log),
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
 		AdoptedAt: func() time.Time { return w.adoptedAt },
@@ -106,7 +108,9 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 		most = -1
 	}
 	return breaker.New(w.control, breaker.Options{
-		Instance: instance, Build: "v1", Log: zerolog.New(&w.log), MaxPoisonPerHour: most, Now: func() time.Time { return w.clock },
+		Instance: instance, Build: "v1", Log: zerolog.New(&w.log), MaxPoisonPerHour: most, Now: func() time.Time {
+			return w.clock
+		},
 		SysName: "web", Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
 		Draw: func() float64 { return 0 },
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -117,7 +121,10 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 }
 
 func (w *world) stores(context.Context) (ops.Stores, error) {
-	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}, Ledger: fakeLedger{w.sink}, Findings: w.store.Findings(nil), Preview: w.preview, Check: func(context.Context) error { return nil }}, nil
+	return ops.Stores{
+		Audit: w.audit, Runs: w.store, Reports: fakeReports{}, Ledger: fakeLedger{w.sink},
+		Findings: w.store.Findings(nil), Preview: w.preview, Check: func(context.Context) error { return nil },
+	}, nil
 }
 
 // flow is the breaker's state in the control document.
@@ -151,7 +158,8 @@ func (w *world) run(ids ...string) commit.Report {
 	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	require.Len(w.t, raws, len(ids))
-	report, err := w.commit.Run(w.t.Context(), commit.Delivery{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
+	report, err := w.commit.Run(w.t.Context(),
+		commit.Delivery{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(w.t, err)
 	return report
 }
@@ -166,7 +174,8 @@ func (w *world) applyOther() {
 	require.Equal(w.t, 1, w.run(id(line)).Outcomes["applied"])
 }
 
-// poison makes a document fail until it is a poison message. Another document is applied after each failure, so that it counts.
+// poison makes a document fail until it is a poison message. Another document is applied after each failure, so that it
+// counts.
 func (w *world) poison(line int64) {
 	w.t.Helper()
 	for range 7 {
@@ -257,7 +266,8 @@ func documentOf(id, sysName string, line int64, manufacturer, state string) stri
 
 // failed is sql_writer of a document that failed at a minute after nine in Chicago.
 func failed(minute int, kind fault.Kind, code string) string {
-	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:%02d:00.000000-06:00","last_error":"set by the test",
+	return fmt.Sprintf(
+		`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:%02d:00.000000-06:00","last_error":"set by the test",
 		"last_error_kind":%q,"last_error_code":%q,"last_error_at":"2025-12-18 09:%02d:00.000000-06:00"}`, minute, kind, code, minute)
 }
 
@@ -320,7 +330,9 @@ type spySink struct {
 	applied func()
 }
 
-func (s *spySink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *spySink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	s.applies++
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {
@@ -365,7 +377,11 @@ func (l fakeLedger) LedgerOf(ctx context.Context, document string) ([]ops.Ledger
 
 func ledgerLines(rows []adopt.Row) (all []ops.LedgerLine) {
 	for _, r := range rows {
-		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
+		all = append(all,
+			ops.LedgerLine{
+				Line: r.Line, Document: r.DocumentID, SysName: r.SysName,
+				Outcome: string(r.Outcome), SourceTS: r.SourceTS,
+			})
 	}
 	return all
 }

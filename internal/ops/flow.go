@@ -44,8 +44,8 @@ type FlowChange struct {
 	Is  FlowView `json:"is"`
 	// Audited says that the audit log has the entry. Otherwise it waits in the control document for SQL.
 	Audited bool `json:"audited"`
-	// Risk is what a forced resume accepted: the database was not the one written to last, and is from now on. It is empty when nothing had to be
-	// forced.
+	// Risk is what a forced resume accepted: the database was not the one written to last, and is from now on. It is
+	// empty when nothing had to be forced.
 	Risk string `json:"risk,omitempty"`
 	// Behind is Status.Behind after a forced resume.
 	Behind string `json:"behind,omitempty"`
@@ -72,19 +72,20 @@ type FlowView struct {
 	Lost   bool `json:"lost,omitempty"`
 }
 
-// Pause stops the flow of all instances until Resume. Waiting documents spend no retry. SQL is not needed: the audit entry waits in the
-// control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the control document cannot be read or
-// written), throttled, contention.
+// Pause stops the flow of all instances until Resume. Waiting documents spend no retry. SQL is not needed: the audit
+// entry waits in the control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the
+// control document cannot be read or written), throttled, contention.
 func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
 	return o.change(ctx, r.Why, o.p.Breaker.Pause)
 }
 
-// Resume lets the flow run again, whatever stopped it. SQL is not needed, unless the database is not the one written to last. Then Force
-// is required. With Force the database must answer and be ready for the app: migrated, and its ledger adopted or said to be empty. An app
-// that runs checked another one. Behind a failure of SQL Force changes nothing. Errors as Pause; *RequestError (conflict) when Force is
-// required, and in a shadow with Force.
+// Resume lets the flow run again, whatever stopped it. SQL is not needed, unless the database is not the one written to
+// last. Then Force is required. With Force the database must answer and be ready for the app: migrated, and its ledger
+// adopted or said to be empty. An app that runs checked another one. Behind a failure of SQL Force changes nothing.
+// Errors as Pause; *RequestError (conflict) when Force is required, and in a shadow with Force.
 func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
-	if flow := o.p.Breaker.View(ctx).Control.Breaker; !r.Force || (flow.Name == breaker.Open && !flow.RefusesDatabase()) {
+	if flow := o.p.Breaker.View(ctx).Control.Breaker; !r.Force ||
+		(flow.Name == breaker.Open && !flow.RefusesDatabase()) {
 		return o.change(ctx, r.Why, o.p.Breaker.Resume)
 	}
 	if o.o.ReadOnly != "" {
@@ -110,7 +111,9 @@ func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
 	return change, err
 }
 
-func (o *Ops) change(ctx context.Context, why string, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
+func (o *Ops) change(
+	ctx context.Context, why string, do func(ctx context.Context, by, why string) error,
+) (FlowChange, error) {
 	by, err := checkReason(ctx, why)
 	if err != nil {
 		return FlowChange{}, err
@@ -127,8 +130,9 @@ func (o *Ops) change(ctx context.Context, why string, do func(ctx context.Contex
 	return FlowChange{Was: was, Is: o.flowView(o.p.Breaker.Seen()), Audited: err == nil}, nil
 }
 
-// TellTransitions writes the flow's transitions that are not in the audit log yet, oldest first. A transition is written twice when the
-// control document cannot be updated right after. Errors: *RequestError (conflict in a shadow); the breaker's; those of AuditLog.Write.
+// TellTransitions writes the flow's transitions that are not in the audit log yet, oldest first. A transition is
+// written twice when the control document cannot be updated right after. Errors: *RequestError (conflict in a shadow);
+// the breaker's; those of AuditLog.Write.
 func (o *Ops) TellTransitions(ctx context.Context) error {
 	if o.o.ReadOnly != "" {
 		return refuse(Conflict, "%s", o.o.ReadOnly)
@@ -142,9 +146,12 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 		for _, t := range waiting {
 			detail, err := json.Marshal(t)
 			if err != nil {
-				return fault.Wrap(fault.Internal, "ops: audit", fault.CodeBug, "the audit entry cannot be written as JSON", err)
+				return fault.Wrap(fault.Internal, "ops: audit", fault.CodeBug,
+					"the audit entry cannot be written as JSON", err)
 			}
-			entry := run.Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
+			entry := run.Audit{
+				Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail,
+			}
 			if t.StoppedFor > 0 {
 				entry.Why = run.Truncate("ended: "+t.Why, run.MaxWhy) // it is the reason of the stop
 			}
@@ -190,12 +197,14 @@ func (o *Ops) flowView(v breaker.View) FlowView {
 	return view
 }
 
-// flowSays describes the flow. SQL that fails although the breaker has not counted enough failures is named from the first.
+// flowSays describes the flow. SQL that fails although the breaker has not counted enough failures is named from the
+// first.
 func (o *Ops) flowSays(v breaker.View) string {
 	s := v.Control.Breaker
 	says := o.describe(s)
 	if sql := v.Status.Dependencies[DepSQL]; s.Flow() == breaker.Running && sql.State == DepFailing {
-		says += fmt.Sprintf("; SQL fails since %s (%s %s): the flow stops after five failures in a row", o.clock(sql.Since), sql.Kind, sql.Code)
+		says += fmt.Sprintf("; SQL fails since %s (%s %s): the flow stops after five failures in a row",
+			o.clock(sql.Since), sql.Kind, sql.Code)
 	}
 	return says
 }

@@ -36,7 +36,8 @@ func (w *world) note(f func(*breaker.Control)) {
 // openSince opens the breaker in the past, with the next probe in the future.
 func (w *world) openSince(kind fault.Kind, code string, ago, probe time.Duration) {
 	w.set(breaker.State{
-		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe), WaitSeconds: int(probe / time.Second),
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock.Add(-ago),
+		OpenUntil: w.clock.Add(probe), WaitSeconds: int(probe / time.Second),
 	})
 }
 
@@ -50,7 +51,8 @@ func TestPauseAndResume(t *testing.T) {
 	w := newWorld(t)
 	change, err := w.ops.Pause(by(t, "kim"), flowRequest("index rebuild"))
 	require.NoError(t, err)
-	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true}, []any{change.Was.State, change.Is.State, change.Audited})
+	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true},
+		[]any{change.Was.State, change.Is.State, change.Audited})
 	w.put(result(1, "x", ""))
 	raws, err := w.docs.ReadMany(t.Context(), []string{id(1)})
 	require.NoError(t, err)
@@ -59,11 +61,14 @@ func TestPauseAndResume(t *testing.T) {
 
 	change, err = w.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "it is built"})
 	require.NoError(t, err)
-	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true}, []any{change.Was.State, change.Is.State, change.Audited})
+	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true},
+		[]any{change.Was.State, change.Is.State, change.Audited})
 	audits := w.audits()
 	require.Len(t, audits, 2)
-	require.Equal(t, []string{ops.FlowResumed, "pat", "it is built", "flow:web"}, []string{audits[0].Action, audits[0].By, audits[0].Why, audits[0].Subject})
-	require.Equal(t, []string{ops.FlowPaused, "kim", "index rebuild"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Equal(t, []string{ops.FlowResumed, "pat", "it is built", "flow:web"},
+		[]string{audits[0].Action, audits[0].By, audits[0].Why, audits[0].Subject})
+	require.Equal(t, []string{ops.FlowPaused, "kim", "index rebuild"},
+		[]string{audits[1].Action, audits[1].By, audits[1].Why})
 	require.Empty(t, w.breaker.Unaudited(t.Context()))
 
 	for _, r := range []ops.FlowRequest{{}, {Why: " "}} {
@@ -75,7 +80,8 @@ func TestPauseAndResume(t *testing.T) {
 	require.Equal(t, breaker.RampingUp, w.flow().Flow())
 }
 
-// A process that starts with a full database can pause and resume. The audit log gets the entries once it accepts writes.
+// A process that starts with a full database can pause and resume. The audit log gets the entries once it accepts
+// writes.
 func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 	full := fault.New(fault.Quota, "test: audit log", "9002", "the log is full")
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
@@ -87,7 +93,8 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		change, err := o.Resume(by(t, "kim"), ops.ResumeFlow{Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
-		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false}, []any{change.Was.State, change.Is.State, change.Audited})
+		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false},
+			[]any{change.Was.State, change.Is.State, change.Audited})
 		change, err = o.Pause(by(t, "kim"), flowRequest("it is not"))
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
@@ -99,8 +106,10 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		require.NoError(t, w.ops.TellTransitions(t.Context()), "another instance tells it")
 		audits := w.audits()
 		require.Len(t, audits, 2)
-		require.Equal(t, []string{ops.FlowPaused, "kim", "it is not"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
-		require.Equal(t, []string{ops.FlowResumed, "kim", "the disk is larger"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+		require.Equal(t, []string{ops.FlowPaused, "kim", "it is not"},
+			[]string{audits[0].Action, audits[0].By, audits[0].Why})
+		require.Equal(t, []string{ops.FlowResumed, "kim", "the disk is larger"},
+			[]string{audits[1].Action, audits[1].By, audits[1].Why})
 		require.Contains(t, string(audits[1].Detail), `"from":"open"`)
 		require.NoError(t, w.ops.TellTransitions(t.Context()))
 		require.Len(t, w.audits(), 2, "once")
@@ -125,9 +134,11 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	require.NoError(t, w.ops.TellTransitions(t.Context()))
 	audits := w.audits()
 	require.Len(t, audits, 2)
-	require.Equal(t, []string{ops.FlowRunning, "a", "ended: set by the test"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
+	require.Equal(t, []string{ops.FlowRunning, "a", "ended: set by the test"},
+		[]string{audits[0].Action, audits[0].By, audits[0].Why})
 	require.Regexp(t, `"stopped_s":6\d\d`, string(audits[0].Detail))
-	require.Equal(t, []string{ops.FlowStopped, "a", "set by the test"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Equal(t, []string{ops.FlowStopped, "a", "set by the test"},
+		[]string{audits[1].Action, audits[1].By, audits[1].Why})
 	require.Contains(t, string(audits[1].Detail), `"code":"refused"`)
 }
 
@@ -151,7 +162,8 @@ func TestAuditingTransitionsContinuesWhereItStopped(t *testing.T) {
 
 func TestAShadowAuditsNothing(t *testing.T) {
 	w := newWorld(t)
-	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.stores}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
+	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.stores},
+		ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
 	change, err := shadow.Pause(by(t, "kim"), flowRequest("x"))
 	require.NoError(t, err)
 	require.False(t, change.Audited)
@@ -162,25 +174,31 @@ func TestMarkCommitted(t *testing.T) {
 	request := func(line int64) ops.MarkRequest { return ops.MarkRequest{ID: id(line), Why: "typed it in"} }
 	w := newWorld(t, 1)
 	w.put(
-		result(1, "x", `{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","error":"e","final_error":"f","last_error":"l",
+		result(1, "x",
+			`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","error":"e","final_error":"f","last_error":"l",
 			"last_error_kind":"document","last_error_code":"2628","reprocess_count":2,"theirs":{"a":1},"attempts":[{"at":"x","kind":"document","error":"l"}]}`),
 		result(2, "x", scheduled(start().Add(time.Hour))),
 		result(3, "x", `{"status":"pending","failed_at":"2025-12-18 09:00:00.000000-06:00"}`),
 		result(4, "x", `{"status":"pending"}`), result(5, "x", `{"status":"committed","outcome":"applied"}`),
-		result(6, "x", `{"status":"processing"}`), documentOf("elsewhere", "dev", 7, "x", failed(1, fault.Document, "1")),
+		result(6, "x", `{"status":"processing"}`),
+		documentOf("elsewhere", "dev", 7, "x", failed(1, fault.Document, "1")),
 	)
 	for line, from := range map[int64]invoice.Status{1: invoice.Failed, 2: invoice.RetryScheduled, 3: invoice.Pending} {
 		res, err := w.ops.MarkCommitted(by(t, "kim"), request(line))
 		require.NoError(t, err)
 		require.Equal(t, ops.Marked{ID: id(line), From: from}, res)
 		s := w.state(line)
-		require.Equal(t, []any{invoice.Committed, "manual", "2025-12-18 10:00:00.000000-06:00"}, []any{s.Status, s.Outcome, s.CommittedAt})
-		require.Equal(t, []any{"", "", "", "", "", int64(0), false}, []any{s.FailedAt, s.Error, s.FinalError, s.LastError, s.LastErrorKind, s.RetryAfter, s.Postponed})
+		require.Equal(t, []any{invoice.Committed, "manual", "2025-12-18 10:00:00.000000-06:00"},
+			[]any{s.Status, s.Outcome, s.CommittedAt})
+		require.Equal(t, []any{"", "", "", "", "", int64(0), false},
+			[]any{s.FailedAt, s.Error, s.FinalError, s.LastError, s.LastErrorKind, s.RetryAfter, s.Postponed})
 		require.JSONEq(t, `"kim"`, string(s.Extra["marked_by"]))
 		require.JSONEq(t, `"typed it in"`, string(s.Extra["marked_why"]))
 	}
 	s := w.state(1)
-	require.Equal(t, []any{5, 2, 1, `{"a":1}`}, []any{s.RetryCount, s.ReprocessCount, len(s.Attempts), string(s.Extra["theirs"])}, "the history stays, and what is not ours")
+	require.Equal(t, []any{5, 2, 1, `{"a":1}`},
+		[]any{s.RetryCount, s.ReprocessCount, len(s.Attempts), string(s.Extra["theirs"])},
+		"the history stays, and what is not ours")
 	require.Len(t, w.audits(), 3)
 	require.Zero(t, w.sink.applies, "neither lines nor ledger")
 	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
@@ -191,9 +209,11 @@ func TestMarkCommitted(t *testing.T) {
 		r    ops.MarkRequest
 		want ops.Refusal
 	}{
-		"never failed": {request(4), ops.Conflict}, "committed": {request(5), ops.Conflict}, "processing": {request(6), ops.Conflict},
-		"elsewhere": {ops.MarkRequest{ID: "elsewhere", Why: "w"}, ops.Conflict}, "nobody": {request(99), ops.NotFound},
-		"twice": {request(1), ops.Conflict}, "no reason": {ops.MarkRequest{ID: id(1)}, ops.Usage}, "no id": {ops.MarkRequest{Why: "w"}, ops.Usage},
+		"never failed": {request(4), ops.Conflict}, "committed": {request(5), ops.Conflict},
+		"processing": {request(6), ops.Conflict},
+		"elsewhere":  {ops.MarkRequest{ID: "elsewhere", Why: "w"}, ops.Conflict}, "nobody": {request(99), ops.NotFound},
+		"twice": {request(1), ops.Conflict}, "no reason": {ops.MarkRequest{ID: id(1)}, ops.Usage},
+		"no id": {ops.MarkRequest{Why: "w"}, ops.Usage},
 	} {
 		_, err := w.ops.MarkCommitted(by(t, "kim"), c.r)
 		require.Equal(t, c.want, refusal(err), "%s: %v", name, err)
@@ -345,9 +365,11 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 
 	change, err := w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "we lost a minute", Force: true})
 	require.NoError(t, err)
-	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true}, []any{change.Was.State, change.Is.State, change.Risk, change.Audited})
+	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true},
+		[]any{change.Was.State, change.Is.State, change.Risk, change.Audited})
 	audits := w.audits()
-	require.Equal(t, []string{ops.FlowForced, "kim", "we lost a minute"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
+	require.Equal(t, []string{ops.FlowForced, "kim", "we lost a minute"},
+		[]string{audits[0].Action, audits[0].By, audits[0].Why})
 	is, _ := w.sink.Heartbeats("web")
 	for _, part := range []string{is.DatabaseID, known.DatabaseID, strconv.FormatInt(known.Number-60_000, 10)} {
 		require.Contains(t, string(audits[0].Detail), part)

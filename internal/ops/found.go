@@ -13,14 +13,16 @@ import (
 
 // Found counts the findings at a time.
 type Found struct {
-	// Classes have findings, by name. Open are those that a person must look at, or that the night mends: all but Edited.
+	// Classes have findings, by name. Open are those that a person must look at, or that the night mends: all but
+	// Edited.
 	Classes []reconcile.Count `json:"classes"`
 	Open    int               `json:"open"`
 	// Edited are lines that people edited, which they may.
 	Edited int `json:"edited"`
 	// NewEdits are those of Edited that the last completed comparison was the first to find.
 	NewEdits int `json:"edited_new,omitempty"`
-	// Comparison is the last one that ended well and named no documents, and ComparedAt when it began; both empty when there is none.
+	// Comparison is the last one that ended well and named no documents, and ComparedAt when it began; both empty when
+	// there is none.
 	Comparison string    `json:"comparison,omitempty"`
 	ComparedAt time.Time `json:"compared_at,omitzero"`
 	// Comparing is one that goes on, and MovedAt the time of its last step; both empty when there is none.
@@ -35,11 +37,12 @@ type Found struct {
 // mendWithin is how long the nightly comparison has to mend a finding: until the night after it was found.
 const mendWithin = 26 * time.Hour
 
-// forPeople counts the findings that people must look at: of the classes that the night mends only those that it did not mend in time, and
-// no edited lines. since is when the first of them was found.
+// forPeople counts the findings that people must look at: of the classes that the night mends only those that it did
+// not mend in time, and no edited lines. since is when the first of them was found.
 func (f Found) forPeople(now time.Time) (open int, classes []string, since time.Time) {
 	for _, c := range f.Classes {
-		if c.Class == reconcile.Edited || (slices.Contains(reconcile.MendedClasses(), c.Class) && now.Sub(c.First) < mendWithin) {
+		if c.Class == reconcile.Edited ||
+			(slices.Contains(reconcile.MendedClasses(), c.Class) && now.Sub(c.First) < mendWithin) {
 			continue
 		}
 		if since.IsZero() || c.First.Before(since) {
@@ -51,8 +54,8 @@ func (f Found) forPeople(now time.Time) (open int, classes []string, since time.
 	return open, classes, since
 }
 
-// countedFindings counts the findings for SaveCounts; unknown says why it could not. A shadow has none. While the flow is stopped or paused
-// SQL is not asked: probes are the breaker's.
+// countedFindings counts the findings for SaveCounts; unknown says why it could not. A shadow has none. While the flow
+// is stopped or paused SQL is not asked: probes are the breaker's.
 func (o *Ops) countedFindings(ctx context.Context) (found *Found, unknown string) {
 	if o.o.ReadOnly != "" {
 		return nil, ""
@@ -80,7 +83,9 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 		return Found{}, err
 	}
 	f.Classes = present(f.Classes)
-	slices.SortFunc(f.Classes, func(a, b reconcile.Count) int { return strings.Compare(string(a.Class), string(b.Class)) })
+	slices.SortFunc(f.Classes, func(a, b reconcile.Count) int {
+		return strings.Compare(string(a.Class), string(b.Class))
+	})
 	for _, c := range f.Classes {
 		if c.Class == reconcile.Edited {
 			f.Edited = c.Findings

@@ -29,18 +29,23 @@ func TestTheStatusSaysWhetherSQLEqualsCosmos(t *testing.T) {
 	require.Empty(t, attends(r.tick()), "people may edit")
 	r.clock = r.clock.Add(time.Hour)
 	r.compared(1)
-	require.Equal(t, "none, SQL equals Cosmos; people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
+	require.Equal(t,
+		"none, SQL equals Cosmos; people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
 	r.finds(reconcile.Key{Class: reconcile.RowMissing, Line: 9})
-	require.Equal(t, "1 open (1 row_missing); people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
-	require.Equal(t, "SQL does not equal Cosmos: 1 open finding (1 row_missing), as of 2025-12-18T11:00:00-06:00", attends(r.tick()))
+	require.Equal(t,
+		"1 open (1 row_missing); people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
+	require.Equal(t,
+		"SQL does not equal Cosmos: 1 open finding (1 row_missing), as of 2025-12-18T11:00:00-06:00", attends(r.tick()))
 }
 
 // The night mends some classes by itself. People look at these only when the second night still finds them.
 func TestWhatTheNightMendsAsksForAttentionADayLater(t *testing.T) {
 	r := newRuns(t)
 	r.compared(0)
-	r.finds(reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "a"}, reconcile.Key{Class: reconcile.TrackingMissing, Line: 8})
-	require.Equal(t, "2 open (1 stale, 1 tracking_missing), as of 2025-12-18T10:00:00-06:00", r.tick().Counts.Findings.Says)
+	r.finds(reconcile.Key{Class: reconcile.Stale, Line: 7, Document: "a"},
+		reconcile.Key{Class: reconcile.TrackingMissing, Line: 8})
+	require.Equal(t, "2 open (1 stale, 1 tracking_missing), as of 2025-12-18T10:00:00-06:00",
+		r.tick().Counts.Findings.Says)
 	require.Empty(t, attends(r.tick()))
 	r.clock = r.clock.Add(26 * time.Hour)
 	require.Contains(t, attends(r.tick()), "2 open findings (1 stale, 1 tracking_missing)")
@@ -57,7 +62,8 @@ func TestFindingsThatCannotBeCountedKeepTheirLastNumbers(t *testing.T) {
 	heartbeats := r.sink.heartbeats
 	s := r.tick()
 	require.Equal(t, 1, s.Counts.Findings.Open)
-	require.Contains(t, s.Counts.Findings.Says, "1 open (1 row_missing), as of 2025-12-18T10:00:00-06:00; counted at 2025-12-18T10:00:00-06:00: SQL is not asked while the flow is stopped")
+	require.Contains(t, s.Counts.Findings.Says,
+		"1 open (1 row_missing), as of 2025-12-18T10:00:00-06:00; counted at 2025-12-18T10:00:00-06:00: SQL is not asked while the flow is stopped")
 	require.NotEmpty(t, attends(s))
 	require.Equal(t, heartbeats, r.sink.heartbeats, "no probe was sent for it")
 }
@@ -71,10 +77,16 @@ func TestTheNightMends(t *testing.T) {
 	require.False(t, there, "there is nothing to mend")
 	var seen []reconcile.Seen
 	for line := range int64(1100) {
-		seen = append(seen, reconcile.Seen{Key: reconcile.Key{Class: reconcile.Stale, Line: line + 1, Document: id(line + 1)}, Sure: true, Mends: true})
+		seen = append(seen,
+			reconcile.Seen{
+				Key:  reconcile.Key{Class: reconcile.Stale, Line: line + 1, Document: id(line + 1)},
+				Sure: true, Mends: true,
+			})
 	}
 	seen[0].Mends, seen[1].Sure = false, false
-	r.saves(append(seen, reconcile.Seen{Key: reconcile.Key{Class: reconcile.Edited, Line: 5000, Document: "x"}, Sure: true}), nil)
+	r.saves(
+		append(seen,
+			reconcile.Seen{Key: reconcile.Key{Class: reconcile.Edited, Line: 5000, Document: "x"}, Sure: true}), nil)
 	for range 2 {
 		require.NoError(t, r.ops.MendFindings(t.Context(), "2025-12-18"))
 	}
@@ -89,7 +101,8 @@ func TestTheNightMends(t *testing.T) {
 	other, there, err := r.store.Run(t.Context(), "2025-12-20-mend-15c93851")
 	require.NoError(t, err)
 	require.True(t, there)
-	require.NotEqual(t, string(row.Filter), string(other.Filter), "each night draws others, so what cannot be mended keeps nobody waiting")
+	require.NotEqual(t, string(row.Filter), string(other.Filter),
+		"each night draws others, so what cannot be mended keeps nobody waiting")
 	dev := ops.New(ops.Ports{
 		Breaker: r.breaker, RunQueue: r.queue,
 		Stores: func(context.Context) (ops.Stores, error) {
@@ -99,5 +112,6 @@ func TestTheNightMends(t *testing.T) {
 	require.NoError(t, dev.MendFindings(t.Context(), "2025-12-18"))
 	require.Equal(t, 3, r.queue.Sends(), "an environment that shares the database has a run of its own")
 	r.runStore.fails = fault.New(fault.Infrastructure, "test: start", "refused", "no")
-	require.True(t, fault.IsDependency(r.ops.MendFindings(t.Context(), "2025-12-19")), "the tick fails, and the next one goes on")
+	require.True(t, fault.IsDependency(r.ops.MendFindings(t.Context(), "2025-12-19")),
+		"the tick fails, and the next one goes on")
 }

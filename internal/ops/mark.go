@@ -34,9 +34,10 @@ type Marked struct {
 	From invoice.Status `json:"from"`
 }
 
-// MarkCommitted marks a document as committed whose lines a person has repaired. It is not tried again, and readers count it as
-// committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a line holds, and the repair
-// is no document's. The document must be failed, retry_scheduled, or pending after a failure. Its state is audited first.
+// MarkCommitted marks a document as committed whose lines a person has repaired. It is not tried again, and readers
+// count it as committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a
+// line holds, and the repair is no document's. The document must be failed, retry_scheduled, or pending after a
+// failure. Its state is audited first.
 //
 // Errors by kind: *RequestError (usage; not found; conflict when the status does not allow it or changed). Further
 // infrastructure, throttled, quota, contention; document when it accepts no patch.
@@ -87,26 +88,30 @@ func (o *Ops) markable(doc invoice.Document) error {
 		return refuse(Conflict, "the document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
 	case s.Status == invoice.Failed || s.Status == invoice.RetryScheduled:
 		return nil
-	case s.Status == invoice.Pending && (s.FailedAt != "" || s.LastErrorAt != "" || s.LastErrorKind != "" || len(s.Attempts) > 0):
+	case s.Status == invoice.Pending &&
+		(s.FailedAt != "" || s.LastErrorAt != "" || s.LastErrorKind != "" || len(s.Attempts) > 0):
 		return nil
 	case s.Status == invoice.Pending:
 		return refuse(Conflict, "the document is pending and has not failed: it will be written by itself")
 	case s.Status == "":
-		return refuse(Conflict, "the document was never offered (no sql_writer.status): only one that has failed can be marked")
+		return refuse(Conflict,
+			"the document was never offered (no sql_writer.status): only one that has failed can be marked")
 	}
 	return refuse(Conflict, "the document is %s: only one that has failed can be marked", s.StatusFound)
 }
 
 func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why string) error {
 	detail, err := json.Marshal(map[string]any{
-		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind, "code": doc.State.LastErrorCode,
+		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind,
+		"code":      doc.State.LastErrorCode,
 		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
 	})
 	if err != nil {
 		return fault.Wrap(fault.Internal, "ops: mark", fault.CodeBug, "the audit entry cannot be written as JSON", err)
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		return s.Audit.Write(ctx, run.Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
+		return s.Audit.Write(ctx,
+			run.Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
 	})
 }
 
@@ -122,7 +127,9 @@ func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
-	for name, text := range map[string]string{markedBy: run.Truncate(by, maxBy), markedWhy: run.Truncate(why, maxWhy), markedAt: at} {
+	for name, text := range map[string]string{
+		markedBy: run.Truncate(by, maxBy), markedWhy: run.Truncate(why, maxWhy), markedAt: at,
+	} {
 		if value, err := json.Marshal(text); err == nil { // a text can always be encoded
 			extra[name] = value
 		}

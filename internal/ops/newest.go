@@ -24,14 +24,16 @@ type newest struct {
 	// matched counts the documents that were read. From is the begin of the windows that were read, in seconds.
 	matched int
 	from    int64
-	// cut says that the time was over within a window: later documents than docs may be left out. more says that earlier ones may match.
+	// cut says that the time was over within a window: later documents than docs may be left out. more says that
+	// earlier ones may match.
 	cut, more bool
 	// values are those that the documents have, by the filter that would select them.
 	values map[string]map[string]bool
 }
 
-// newest reads the documents of the last hour, of the week before it and of all time before that, until a window has brought enough. A window
-// comes in no order, so it is read whole, and sorted. A search for few documents, by a line or a request, has one window. Errors:
+// newest reads the documents of the last hour, of the week before it and of all time before that, until a window has
+// brought enough. A window comes in no order, so it is read whole, and sorted. A search for few documents, by a line or
+// a request, has one window. Errors:
 // *RequestError (conflict when the container dropped the search); infrastructure, throttled.
 func (o *Ops) newest(ctx context.Context, s commit.Query, limit int) (n newest, err error) {
 	now, late := o.o.Now(), o.late(searchWithin)
@@ -95,7 +97,8 @@ func (n *newest) narrowBy() []string {
 	return names
 }
 
-// newestFirst sorts documents and keeps the first. One that changed between two pages comes twice, and its last _ts counts.
+// newestFirst sorts documents and keeps the first. One that changed between two pages comes twice, and its last _ts
+// counts.
 func newestFirst(docs []found, limit int) []found {
 	slices.SortFunc(docs, func(a, b found) int {
 		return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Version.Key, b.Version.Key))

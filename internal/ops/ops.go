@@ -45,7 +45,8 @@ type Stores struct {
 	Findings FindingStore
 	// Executor executes runs in this process.
 	Executor Executor
-	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure, throttled, quota.
+	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,
+	// throttled, quota.
 	Check func(ctx context.Context) error
 	// Preview is commit.Sink.Apply in mode preview. Layout has this deployment's names of columns.
 	Preview func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error)
@@ -90,8 +91,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified errors
-// (internal/fault), of dependency scope while a dependency does not answer. It is safe for concurrent use.
+// Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified
+// errors (internal/fault), of dependency scope while a dependency does not answer. It is safe for concurrent use.
 type Ops struct {
 	p Ports
 	o Options
@@ -158,13 +159,14 @@ func checkDocumentID(id string) error {
 	case len(id) > run.MaxSubject:
 		return refuse(Usage, "id: expected at most %d bytes, found %d", run.MaxSubject, len(id))
 	case strings.ContainsAny(id, `/\?#`):
-		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, run.Truncate(id, run.MaxBy))
+		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`,
+			run.Truncate(id, run.MaxBy))
 	}
 	return nil
 }
 
-// stores uses the database if the breaker permits it. It also goes ahead during a pause, which says nothing about SQL. The operator who
-// paused may want to read and to act first.
+// stores uses the database if the breaker permits it. It also goes ahead during a pause, which says nothing about SQL.
+// The operator who paused may want to read and to act first.
 func (o *Ops) stores(ctx context.Context, use func(context.Context, Stores) error) error {
 	if o.p.Breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := o.p.Breaker.Permit(ctx); err != nil {

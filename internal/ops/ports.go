@@ -31,8 +31,8 @@ type AuditPage struct {
 	Next string `json:"next,omitempty"`
 }
 
-// AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as run.Audit.Normalize returns them. Errors
-// by kind, for all calls: infrastructure, throttled, quota, contention.
+// AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as
+// run.Audit.Normalize returns them. Errors by kind, for all calls: infrastructure, throttled, quota, contention.
 type AuditLog interface {
 	// Write adds an entry.
 	Write(ctx context.Context, a run.Audit) error
@@ -49,10 +49,12 @@ type FindingStore interface {
 	Last(ctx context.Context) (c reconcile.Comparison, there bool, err error)
 }
 
-// EvidenceStore is the store of evidence for operators. Errors by kind, for all calls: infrastructure, throttled; internal for an invalid name.
+// EvidenceStore is the store of evidence for operators. Errors by kind, for all calls: infrastructure, throttled;
+// internal for an invalid name.
 type EvidenceStore interface {
-	// FilesBelow returns the next files below a folder of the environment, with their names in the environment and in the order of their names,
-	// and the position after them; "" begins, and ends. It returns also files that are no evidence.
+	// FilesBelow returns the next files below a folder of the environment, with their names in the environment and in
+	// the order of their names, and the position after them; "" begins, and ends. It returns also files that are no
+	// evidence.
 	FilesBelow(ctx context.Context, folder, at string) (page []EvidenceFile, next string, err error)
 	// Read gives a file by its name within the environment. Errors also: condition fault.Gone when it does not exist.
 	Read(ctx context.Context, name string) ([]byte, error)
@@ -71,7 +73,8 @@ type EvidenceFile struct {
 
 // EvidencePlace is where evidence is stored; without a key or a signature.
 type EvidencePlace struct {
-	// Account is the address of the blob service, Container the container's name, Prefix the environment's folder in it.
+	// Account is the address of the blob service, Container the container's name, Prefix the environment's folder in
+	// it.
 	Account   string `json:"account"`
 	Container string `json:"container"`
 	Prefix    string `json:"prefix"`
@@ -79,8 +82,9 @@ type EvidencePlace struct {
 
 // DocumentCreator writes whole documents: *cosmos.Container.
 type DocumentCreator interface {
-	// Submit creates a document, or with replace writes it over one with its id. Errors by kind: document, code "409" when it exists and is
-	// not to be replaced, another code when it is refused; infrastructure (it may have been written), throttled, contention.
+	// Submit creates a document, or with replace writes it over one with its id. Errors by kind: document, code "409"
+	// when it exists and is not to be replaced, another code when it is refused; infrastructure (it may have been
+	// written), throttled, contention.
 	Submit(ctx context.Context, doc json.RawMessage, replace bool) error
 }
 
@@ -96,6 +100,7 @@ type RunStore interface {
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error)
 	ListBatches(ctx context.Context, runID string, status run.BatchStatus, after string, limit int) ([]run.Batch, error)
-	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error)
+	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string,
+		limit int) ([]run.ItemOutcome, error)
 	RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error)
 }

@@ -19,22 +19,27 @@ const (
 	mendedANight = 1000
 )
 
-// resolveFindings makes the documents and lines of findings those of the plan. Lines that only an operator's word lets a rewrite write
-// are named in its filter too. Errors: *RequestError (usage) when there are too many; those of reconcile.Findings.List.
+// resolveFindings makes the documents and lines of findings those of the plan. Lines that only an operator's word lets
+// a rewrite write are named in its filter too. Errors: *RequestError (usage) when there are too many; those of
+// reconcile.Findings.List.
 func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		_, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings}, func(all []reconcile.Finding) error {
-			if p.take(all); len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
-				return refuse(Usage, "findings: those of %s name more than %d documents or lines: name fewer classes, or the documents with ids", joined(p.findings), maxRunIDs)
-			}
-			return nil
-		})
+		_, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings},
+			func(all []reconcile.Finding) error {
+				if p.take(all); len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
+					return refuse(Usage,
+						"findings: those of %s name more than %d documents or lines: name fewer classes, or the documents with ids", joined(p.findings), maxRunIDs)
+				}
+				return nil
+			})
 		return err
 	})
 }
 
 // listFindings lists all findings of a query. It asks enough with each page whether those so far are too many.
-func listFindings(ctx context.Context, s FindingStore, q reconcile.Query, enough func([]reconcile.Finding) error) (all []reconcile.Finding, err error) {
+func listFindings(
+	ctx context.Context, s FindingStore, q reconcile.Query, enough func([]reconcile.Finding) error,
+) (all []reconcile.Finding, err error) {
 	for after := (*reconcile.Key)(nil); ; {
 		found, err := s.List(ctx, q, after, findingsPage)
 		all = append(all, found...)
@@ -57,20 +62,24 @@ func (p *runPlan) take(found []reconcile.Finding) {
 			overwrite[f.Line] = true
 		}
 	}
-	p.lines, p.filter.IDs, p.filter.OverwriteEdits = lines, slices.Sorted(maps.Keys(documents)), slices.Sorted(maps.Keys(overwrite))
+	p.lines, p.filter.IDs, p.filter.OverwriteEdits = lines, slices.Sorted(maps.Keys(documents)),
+		slices.Sorted(maps.Keys(overwrite))
 }
 
-// MendFindings starts the run that writes again what a comparison found and nobody edited, 1,000 findings at most: what an operator starts
-// by classes of findings, but for the lines that only his word lets it overwrite. Its id is made of the environment and the comparison, so
-// a repeated call starts no other. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
+// MendFindings starts the run that writes again what a comparison found and nobody edited, 1,000 findings at most: what
+// an operator starts by classes of findings, but for the lines that only his word lets it overwrite. Its id is made of
+// the environment and the comparison, so a repeated call starts no other. Errors by kind: infrastructure, throttled,
+// quota, contention; nothing was started then.
 func (o *Ops) MendFindings(ctx context.Context, comparison string) error {
-	environment := crc32.ChecksumIEEE([]byte(o.o.SysName)) // environments may share a database, and a run's id is unique there
+	// environments may share a database, and a run's id is unique there
+	environment := crc32.ChecksumIEEE([]byte(o.o.SysName))
 	p := runPlan{
 		kind: o.o.Kinds.Rewriting(), findings: reconcile.MendedClasses(), why: "findings of " + comparison,
 		id: fmt.Sprintf("%s-mend-%08x", comparison, environment),
 	}
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-		found, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings, Mends: true}, func([]reconcile.Finding) error { return nil })
+		found, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings, Mends: true},
+			func([]reconcile.Finding) error { return nil })
 		if len(found) > mendedANight { // each night draws others: some that cannot be mended keep nobody waiting
 			draw := rand.New(rand.NewPCG(uint64(crc32.ChecksumIEEE([]byte(p.id))), 0)) //nolint:gosec // no secret
 			draw.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })

@@ -65,11 +65,13 @@ func twoLines(id string, main, duplicate int64, maker string) string {
 		"post-processing":{"duplicate_detail_uids":[%d]},"sql_writer":{"status":"pending","retry_count":0}}`, id, main, maker, duplicate)
 }
 
-// Lines of five classes, each with its neighbours: an edit that was not found, one that was accepted, a steward's status, a newer result.
+// Lines of five classes, each with its neighbours: an edit that was not found, one that was accepted, a steward's
+// status, a newer result.
 func (r *runs) broken() {
 	r.t.Helper()
 	r.sink.AddLines(1, 2, 3, 4, 6, 7, 8, 9)
-	r.put(twoLines(id(1), 1, 2, "a"), result(3, "c", ""), result(4, "d", ""), result(6, "f", ""), result(7, "g", ""), result(8, "h", ""),
+	r.put(twoLines(id(1), 1, 2, "a"), result(3, "c", ""), result(4, "d", ""), result(6, "f", ""),
+		result(7, "g", ""), result(8, "h", ""),
 		documentOf("2025-12-17 10:00:00.000000-06:00-0002-6", "web", 6, "newer", ""), result(9, "i", ""))
 	require.Len(r.t, r.startHere(ops.StartRequest{Kind: run.Drain, Why: "x"}).First, 8)
 	r.put(result(5, "e", `{"status":"committed","outcome":"applied"}`))
@@ -85,8 +87,10 @@ func (r *runs) broken() {
 	r.put(result(9, "i", `{"status":"committed","outcome":"manual"}`))
 	r.meddle(9, invoice.Detail, "CLN_MFR_AI_NM", "by hand")
 	r.finds(
-		reconcile.Key{Class: reconcile.Edited, Line: 1, Document: id(1)}, reconcile.Key{Class: reconcile.TrackingMissing, Line: 3, Document: id(3)},
-		reconcile.Key{Class: reconcile.RowMissing, Line: 4, Document: id(4)}, reconcile.Key{Class: reconcile.RowMissing, Line: 5, Document: id(5)},
+		reconcile.Key{Class: reconcile.Edited, Line: 1, Document: id(1)},
+		reconcile.Key{Class: reconcile.TrackingMissing, Line: 3, Document: id(3)},
+		reconcile.Key{Class: reconcile.RowMissing, Line: 4, Document: id(4)},
+		reconcile.Key{Class: reconcile.RowMissing, Line: 5, Document: id(5)},
 		reconcile.Key{Class: reconcile.Stale, Line: 6, Document: id(6)},
 	)
 }
@@ -99,7 +103,8 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 		Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
 	}
 	res := r.startHere(request)
-	require.Equal(t, map[run.Outcome]int{run.DocEdited: 1, run.DocCommitted: 2, run.DocSuperseded: 1, run.DocFailed: 1}, res.Progress.Stats.Outcomes)
+	require.Equal(t, map[run.Outcome]int{run.DocEdited: 1, run.DocCommitted: 2, run.DocSuperseded: 1, run.DocFailed: 1},
+		res.Progress.Stats.Outcomes)
 	require.Equal(t, []string{"a", "RC-AI"}, []string{r.makerOf(1), r.statusOf(1)})
 	require.Equal(t, "not found yet", r.makerOf(2), "no comparison found it")
 	require.Equal(t, []string{"c", "BY HAND"}, []string{r.makerOf(3), r.statusOf(3)}, "a steward's status stays")
@@ -109,11 +114,14 @@ func TestARewriteOfFindingsWritesExactlyTheirLines(t *testing.T) {
 	require.Equal(t, "newer", r.makerOf(6))
 	require.Equal(t, "not found, too", r.makerOf(7))
 	require.Equal(t, "by hand", r.makerOf(9))
-	require.JSONEq(t, `{"kind":"reindex","matched":5,"at_least":false,"here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
+	require.JSONEq(t,
+		`{"kind":"reindex","matched":5,"at_least":false,"here":false,"findings":"edited, tracking_missing, row_missing, stale"}`,
 		string(r.audited(run.CodeRunStart)[1].Detail))
 	row, _, err := r.store.Run(t.Context(), res.Run)
 	require.NoError(t, err)
-	require.JSONEq(t, fmt.Sprintf(`{"ids":[%q,%q,%q,%q,%q],"overwrite_edits":[1,4,5,6]}`, id(1), id(3), id(4), id(5), id(6)), string(row.Filter))
+	require.JSONEq(t,
+		fmt.Sprintf(`{"ids":[%q,%q,%q,%q,%q],"overwrite_edits":[1,4,5,6]}`, id(1), id(3), id(4), id(5), id(6)),
+		string(row.Filter))
 }
 
 // Rows that were as written when a comparison saw them are no reason to overwrite what a person edited since.
@@ -126,7 +134,10 @@ func TestARewriteOfFindingsLeavesLaterEditsAlone(t *testing.T) {
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
 	for _, mends := range []bool{true, false} {
 		want := map[bool]string{true: "edited since", false: "new"}[mends]
-		r.saves([]reconcile.Seen{{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Sure: true, Mends: mends}}, nil)
+		r.saves(
+			[]reconcile.Seen{
+				{Key: reconcile.Key{Class: reconcile.Stale, Line: 1, Document: id(1)}, Sure: true, Mends: mends},
+			}, nil)
 		r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Stale}})
 		require.Equal(t, want, r.makerOf(1), mends)
 	}
@@ -138,7 +149,8 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	r.broken()
 	audits := len(r.runStore.Audits())
 	res := r.start(ops.StartRequest{
-		Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
+		Kind: run.Reindex, DryRun: true,
+		Findings: []reconcile.Class{reconcile.Edited, reconcile.TrackingMissing, reconcile.RowMissing, reconcile.Stale},
 	})
 	require.Equal(t, 5, res.Matched)
 	text := func(s string) *string { return &s }
@@ -146,10 +158,22 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	for _, d := range res.Diffs {
 		byID[d.ID] = d
 	}
-	require.Equal(t, ops.DocumentDiff{ID: id(1), Lines: []ops.LineDiff{{Line: 1, Verdict: commit.Applied, Writes: true, Says: "a rewrite changes 2 columns", Columns: []ops.ColumnDiff{
-		{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
-		{Table: invoice.Detail, Column: invoice.StatusColumn, Before: text("BY HAND"), After: text("RC-AI")},
-	}}}}, byID[id(1)], "the other line is not the finding's")
+	require.Equal(t,
+		ops.DocumentDiff{
+			ID: id(1),
+			Lines: []ops.LineDiff{
+				{
+					Line: 1, Verdict: commit.Applied, Writes: true, Says: "a rewrite changes 2 columns",
+					Columns: []ops.ColumnDiff{
+						{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
+						{
+							Table: invoice.Detail, Column: invoice.StatusColumn,
+							Before: text("BY HAND"), After: text("RC-AI"),
+						},
+					},
+				},
+			},
+		}, byID[id(1)], "the other line is not the finding's")
 	lost := byID[id(3)].Lines[0]
 	require.Equal(t, commit.Applied, lost.Verdict)
 	for _, c := range lost.Columns {
@@ -160,16 +184,22 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	require.NotEmpty(t, lost.Columns)
 	require.Equal(t, commit.Applied, byID[id(4)].Lines[0].Verdict)
 	require.Equal(t, ops.DocumentDiff{
-		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5", Lines: []ops.LineDiff{{Line: 5, Verdict: commit.Missing, Says: "IVCE_DTL has no row for it", Columns: []ops.ColumnDiff{}}},
+		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5",
+		Lines: []ops.LineDiff{
+			{Line: 5, Verdict: commit.Missing, Says: "IVCE_DTL has no row for it", Columns: []ops.ColumnDiff{}},
+		},
 	}, byID[id(5)])
 	superseded := byID[id(6)].Lines[0]
-	require.Equal(t, []any{commit.Superseded, "2025-12-17 10:00:00.000000-06:00-0002-6"}, []any{superseded.Verdict, superseded.By})
+	require.Equal(t, []any{commit.Superseded, "2025-12-17 10:00:00.000000-06:00-0002-6"},
+		[]any{superseded.Verdict, superseded.By})
 	require.Len(t, r.runStore.Audits(), audits)
 	require.Equal(t, "somebody's", r.makerOf(1), "nothing is changed")
 
-	// Somebody edits the row beside the lost one after the comparison: the rewrite leaves it alone, and the dry run says so.
+	// Somebody edits the row beside the lost one after the comparison: the rewrite leaves it alone, and the dry run
+	// says so.
 	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
-	res = r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
+	res = r.start(
+		ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, commit.Edited, res.Diffs[0].Lines[0].Verdict)
 	require.Equal(t, "somebody edited it since it was written: a rewrite leaves it alone", res.Diffs[0].Lines[0].Says)
 	r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
@@ -181,7 +211,8 @@ func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {
 	r.broken()
 	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
 		res := r.start(ops.StartRequest{Kind: kind, DryRun: true, IDs: []string{id(9)}})
-		require.Equal(t, []ops.NotTaken{{ID: id(9), Why: "a person repaired its lines and marked it as committed"}}, res.NotTaken)
+		require.Equal(t,
+			[]ops.NotTaken{{ID: id(9), Why: "a person repaired its lines and marked it as committed"}}, res.NotTaken)
 	}
 	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, IDs: []string{id(9)}, OverwriteEdits: []int64{9}})
 	require.Equal(t, 1, res.Matched)
@@ -205,7 +236,9 @@ func TestTooManyFindingsAreRefused(t *testing.T) {
 	res := r.start(ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited}})
 	require.Len(t, res.NotTaken, 10_000, "none exists")
 	r.finds(reconcile.Key{Class: reconcile.Stale, Line: 10_001, Document: id(10_001)})
-	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}})
+	_, err := r.ops.StartRun(by(t, "pat"),
+		ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}})
 	require.Equal(t, ops.Usage, refusal(err))
-	require.ErrorContains(t, err, "findings: those of edited, stale name more than 10000 documents or lines: name fewer classes")
+	require.ErrorContains(t, err,
+		"findings: those of edited, stale name more than 10000 documents or lines: name fewer classes")
 }

@@ -13,13 +13,14 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// Somebody waits for a few documents: they have ended when the request is answered, with Service Bus or without it. More are given to the
-// workers.
+// Somebody waits for a few documents: they have ended when the request is answered, with Service Bus or without it.
+// More are given to the workers.
 func TestARetryOfFewDocumentsIsExecutedHere(t *testing.T) {
 	for _, many := range []int{100, 101} {
 		r := newRuns(t)
 		r.fill(many)
-		res, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed}, Rate: 6000, Why: "mended"})
+		res, err := r.ops.RetryDocuments(by(t, "pat"),
+			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.Failed}, Rate: 6000, Why: "mended"})
 		require.NoError(t, err)
 		row, _, err := r.store.Run(t.Context(), res.Run)
 		require.NoError(t, err)
@@ -42,9 +43,11 @@ func TestARunIsExecutedHereWhileTheQueueIsAway(t *testing.T) {
 	r := newRuns(t)
 	r.queue.Always(inmem.QueueDown())
 	r.sink.AddLines(1, 2, 3)
-	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
+	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")),
+		result(3, tooLong(), failed(3, fault.Document, "2628")))
 	res := r.start(replayAll())
-	require.Equal(t, "its message could not be sent: inmem: send: infrastructure down: the queue cannot be reached", res.Note)
+	require.Equal(t,
+		"its message could not be sent: inmem: send: infrastructure down: the queue cannot be reached", res.Note)
 	require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
 	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
 
@@ -54,7 +57,8 @@ func TestARunIsExecutedHereWhileTheQueueIsAway(t *testing.T) {
 			r.fill(matched)
 			status = invoice.Failed
 		}
-		retried, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: status}, Why: "mended"})
+		retried, err := r.ops.RetryDocuments(by(t, "pat"),
+			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: status}, Why: "mended"})
 		require.NoError(t, err)
 		require.NotEqual(t, run.RunRunning, retried.Progress.Status)
 		require.Equal(t, []any{matched, matched}, []any{retried.Matched, retried.Progress.Done})

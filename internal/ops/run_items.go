@@ -64,8 +64,8 @@ func outcomes() string {
 	return strings.Join(all, ", ")
 }
 
-// Report runs a monitoring query. Without a name it lists them with what they answer, and asks nothing. Errors as RunShow; *RequestError
-// (usage) with the known names for an unknown one.
+// Report runs a monitoring query. Without a name it lists them with what they answer, and asks nothing. Errors as
+// RunShow; *RequestError (usage) with the known names for an unknown one.
 func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) {
 	if name == "" {
 		t.Columns = []string{"report", "answers"}
@@ -93,5 +93,6 @@ func (o *Ops) knownReport(name string) error {
 		}
 		known = append(known, n.Name)
 	}
-	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), run.Truncate(name, run.MaxRunID))
+	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "),
+		run.Truncate(name, run.MaxRunID))
 }

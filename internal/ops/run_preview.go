@@ -107,17 +107,22 @@ func othersToTake(kind run.KindRow, f run.Filter) string {
 	if len(kind.TakeOverNamed) == 0 || len(f.Statuses)+len(f.IDs) > 0 || f.Run != "" {
 		return ""
 	}
-	return fmt.Sprintf("a %s takes documents whose status is %s alone: `document retry` also takes those that wait for a retry", kind.Kind, joined(kind.Statuses))
+	return fmt.Sprintf(
+		"a %s takes documents whose status is %s alone: `document retry` also takes those that wait for a retry",
+		kind.Kind, joined(kind.Statuses))
 }
 
 // previewFound searches.
 func (o *Ops) previewFound(ctx context.Context, of runPlan, p runPreview) error {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	err := of.kind.Preview(finding, o.p.Finder, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
+	err := of.kind.Preview(finding, o.p.Finder, o.o.SysName, of.filter, o.o.Now(), func(doc commit.PendingDoc) bool {
+		return p.add(o.match(doc))
+	})
 	if err != nil {
 		late := finding.Err() != nil && ctx.Err() == nil
-		if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count
+		// the container dropped the continuation: the documents found so far count
+		if !late && fault.CodeOf(err) != "continuation" {
 			return err
 		}
 		p.AtLeast = true
@@ -209,7 +214,8 @@ func (o *Ops) match(doc commit.PendingDoc) Match {
 // sortFailures puts the most frequent first.
 func sortFailures(all []Failures) {
 	slices.SortFunc(all, func(a, b Failures) int {
-		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
 	})
 }
 

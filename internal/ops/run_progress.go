@@ -19,8 +19,8 @@ type RunProgress struct {
 	// State is one of the RunStates; Says describes it.
 	State string `json:"state"`
 	Says  string `json:"says"`
-	// Done counts documents with an outcome; PerSecond is their average rate since the start. LeftSeconds estimates the known rest
-	// (Left); 0 when there is no estimate.
+	// Done counts documents with an outcome; PerSecond is their average rate since the start. LeftSeconds estimates the
+	// known rest (Left); 0 when there is no estimate.
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
@@ -28,8 +28,8 @@ type RunProgress struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Left estimates the time for the known rest at perSecond documents a second. With a rate it is at least the time to hand off the
-// documents without a batch. 0 means that nothing is left, or that no estimate is possible.
+// Left estimates the time for the known rest at perSecond documents a second. With a rate it is at least the time to
+// hand off the documents without a batch. 0 means that nothing is left, or that no estimate is possible.
 func (p RunProgress) Left(perSecond float64) time.Duration {
 	known, _ := p.Known()
 	rest := known - p.Done
@@ -63,8 +63,8 @@ func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, err
 	return row, err
 }
 
-// RunShow returns a run with its progress. Errors: *RequestError (usage; not found, also for a run of another environment);
-// infrastructure, throttled, quota, contention.
+// RunShow returns a run with its progress. Errors: *RequestError (usage; not found, also for a run of another
+// environment); infrastructure, throttled, quota, contention.
 func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	if !run.IsRunID(id) {
 		return RunProgress{}, notARun(id)
@@ -73,7 +73,9 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 }
 
 // showRun is RunShow by a way to the stores.
-func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(context.Context, Stores) error) error, id string) (p RunProgress, err error) {
+func (o *Ops) showRun(
+	ctx context.Context, stores func(context.Context, func(context.Context, Stores) error) error, id string,
+) (p RunProgress, err error) {
 	err = stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		if p.Run, err = o.requireRun(ctx, s, id); err != nil {
 			return err
@@ -101,13 +103,14 @@ func (o *Ops) progressed(p RunProgress) RunProgress {
 
 // localRun converts times to the deployment's zone and shortens the filter.
 func (o *Ops) localRun(r run.Run) run.Run {
-	r.StartedAt, r.EndedAt, r.HandedOffAt, r.HeartbeatAt = o.in(r.StartedAt), o.in(r.EndedAt), o.in(r.HandedOffAt), o.in(r.HeartbeatAt)
+	r.StartedAt, r.EndedAt, r.HandedOffAt, r.HeartbeatAt = o.in(r.StartedAt), o.in(r.EndedAt),
+		o.in(r.HandedOffAt), o.in(r.HeartbeatAt)
 	r.Filter = shortFilter(r.Filter)
 	return r
 }
 
-// shortFilter keeps the first ids of a filter and counts them in ids_named. A filter may name 10,000, and a view polls it every few
-// seconds.
+// shortFilter keeps the first ids of a filter and counts them in ids_named. A filter may name 10,000, and a view polls
+// it every few seconds.
 func shortFilter(raw json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	var ids []json.RawMessage
@@ -126,8 +129,8 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// RunSummary is a run in a list. Its documents are not counted, because there may be millions. A filter that names documents is only in
-// RunShow; here Named is their number.
+// RunSummary is a run in a list. Its documents are not counted, because there may be millions. A filter that names
+// documents is only in RunShow; here Named is their number.
 type RunSummary struct {
 	run.Run
 	// State is one of the RunStates; Says describes it.
@@ -191,23 +194,25 @@ type RunRequest struct {
 	Why string `json:"why"`
 }
 
-// RunCancel asks a run to end. Batches under way finish, others do not start. Errors as RunShow; *RequestError (not found) when the run
-// is not running, or (conflict) in a shadow.
+// RunCancel asks a run to end. Batches under way finish, others do not start. Errors as RunShow; *RequestError (not
+// found) when the run is not running, or (conflict) in a shadow.
 func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
 	return o.changeRun(ctx, r, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
 		change: func(ctx context.Context, s Stores, _ run.Run, by string) (bool, error) {
-			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: by, Why: r.Why, Run: r.Run})
+			return s.Runs.CancelRun(ctx, r.Run,
+				run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: by, Why: r.Why, Run: r.Run})
 		},
 	})
 }
 
-// RunResume continues a run that has failed or was cancelled, or a running one that no live process has. If its message cannot be sent, the
-// run is executed in this process, as StartRun does. Errors as RunShow; *RequestError when its state does not allow
-// it (not found), and when another process has it (conflict).
+// RunResume continues a run that has failed or was cancelled, or a running one that no live process has. If its message
+// cannot be sent, the run is executed in this process, as StartRun does. Errors as RunShow; *RequestError when its
+// state does not allow it (not found), and when another process has it (conflict).
 func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
 	p, err := o.changeRun(ctx, r, action{
-		state: "is running, has failed or was cancelled", from: []run.RunStatus{run.RunRunning, run.RunFailed, run.RunCancelled},
+		state: "is running, has failed or was cancelled",
+		from:  []run.RunStatus{run.RunRunning, run.RunFailed, run.RunCancelled},
 		change: func(ctx context.Context, s Stores, row run.Run, by string) (bool, error) {
 			if held := row.HeldBy(); held != "" {
 				return false, refuse(Conflict, "run %q: %s", r.Run, held)
@@ -216,9 +221,12 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 				return false, refuse(Conflict, "run %q: it is to be cancelled: resume it when it has ended", r.Run)
 			}
 			if row.Status == run.RunRunning { // only its executor changes
-				return true, s.Audit.Write(ctx, run.Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
+				return true,
+					s.Audit.Write(ctx,
+						run.Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
 			}
-			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
+			return s.Runs.ResumeRun(ctx, r.Run,
+				run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err != nil {

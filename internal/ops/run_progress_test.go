@@ -36,7 +36,10 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 
 	all, err := r.ops.RunList(t.Context(), ops.RunQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []ops.RunSummary{{Run: p.Run, State: ops.RunEnded, Says: "completed with failures", Batches: p.Stats.Batches}}, all.Runs)
+	require.Equal(t,
+		[]ops.RunSummary{
+			{Run: p.Run, State: ops.RunEnded, Says: "completed with failures", Batches: p.Stats.Batches},
+		}, all.Runs)
 
 	_, err = r.ops.RunShow(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -89,7 +92,8 @@ func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 	}
 	ctx := r.t.Context()
 	require.NoError(r.t, r.runStore.AddChunk(ctx, l, run.Chunk{First: number, Batches: [][]string{ids}}))
-	claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{},
+		run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
 	for _, document := range claimed.Open {
@@ -108,12 +112,14 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 		perSecond float64
 		left      time.Duration
 	}{
-		"at the speed":                   {run.Run{Matched: 100}, 20, 2, 40 * time.Second},
-		"at the rate":                    {run.Run{Matched: 100, Documents: 40, Rate: 60}, 20, 1000, time.Minute},
-		"slower than the rate":           {run.Run{Matched: 100, Documents: 40, Rate: 6000}, 20, 1, 80 * time.Second},
-		"nothing done yet":               {run.Run{Matched: 100}, 0, 0, 0},
-		"nothing done yet, with a rate":  {run.Run{Matched: 100, Rate: 60}, 0, 0, 100 * time.Second},
-		"all handed off, with a rate":    {run.Run{Matched: 100, Documents: 80, Rate: 60, HandedOffAt: handedOff}, 40, 2, 20 * time.Second},
+		"at the speed":                  {run.Run{Matched: 100}, 20, 2, 40 * time.Second},
+		"at the rate":                   {run.Run{Matched: 100, Documents: 40, Rate: 60}, 20, 1000, time.Minute},
+		"slower than the rate":          {run.Run{Matched: 100, Documents: 40, Rate: 6000}, 20, 1, 80 * time.Second},
+		"nothing done yet":              {run.Run{Matched: 100}, 0, 0, 0},
+		"nothing done yet, with a rate": {run.Run{Matched: 100, Rate: 60}, 0, 0, 100 * time.Second},
+		"all handed off, with a rate": {
+			run.Run{Matched: 100, Documents: 80, Rate: 60, HandedOffAt: handedOff}, 40, 2, 20 * time.Second,
+		},
 		"all done of what is known":      {run.Run{Matched: 100, AtLeast: true, Documents: 100}, 100, 2, 0},
 		"more than the preview found":    {run.Run{Matched: 100, Documents: 120}, 100, 2, 10 * time.Second},
 		"it is to be cancelled":          {run.Run{Matched: 100, Cancel: true, Rate: 60}, 20, 2, 0},
@@ -188,9 +194,11 @@ func (r *runs) foreignRun(id string, batches int) {
 	for b := range batches {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
 	}
-	require.NoError(r.t, r.runStore.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
+	require.NoError(r.t,
+		r.runStore.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
 	for b := range batches {
-		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{},
+			run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		require.NoError(r.t, r.runStore.FailBatch(ctx, claimed.Lease, "x", run.Audit{}))
 	}
@@ -217,7 +225,9 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	r := newRuns(t)
 	for n := range 103 {
-		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain}, run.Audit{}))
+		require.NoError(t,
+			r.runStore.RunStore.StartRun(t.Context(),
+				run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain}, run.Audit{}))
 	}
 	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
 	require.NoError(t, err)
@@ -225,7 +235,9 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	ended := all.Runs[100].ID
 	done, err := r.runStore.CancelRun(t.Context(), ended, run.Audit{})
 	require.True(t, err == nil && done)
-	_, err = r.runStore.CompleteRun(t.Context(), ended, time.Hour, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
+	_, err = r.runStore.CompleteRun(t.Context(), ended, time.Hour, func(run.RunStatus, run.Stats) run.Audit {
+		return run.Audit{}
+	})
 	require.NoError(t, err)
 	all, err = r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
 	require.NoError(t, err)
@@ -262,7 +274,8 @@ func TestCancelAndResume(t *testing.T) {
 	require.ErrorContains(t, err, "it is to be cancelled: resume it when it has ended")
 	entries := r.audited(run.CodeRunCancel)
 	require.Len(t, entries, 1)
-	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
+	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun},
+		[]any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
 	r.complete(begun)
 	_, err = r.ops.RunCancel(by(t, "pat"), words)
 	require.Equal(t, ops.NotFound, refusal(err))

@@ -36,10 +36,12 @@ func TestAReplayAfterAFixRewritesTheMark(t *testing.T) {
 	r.put(result(1, "mended", string(state)))
 	r.docs.states = nil
 	p := r.replayHere()
-	require.Equal(t, []any{run.RunCompleted, map[run.Outcome]int{run.DocCommitted: 1}}, []any{p.Status, p.Stats.Outcomes})
+	require.Equal(t, []any{run.RunCompleted, map[run.Outcome]int{run.DocCommitted: 1}},
+		[]any{p.Status, p.Stats.Outcomes})
 	require.Equal(t, "RC-AI", r.status(1))
 	after := r.state(1)
-	require.Equal(t, []any{invoice.Committed, "applied", 0, 1}, []any{after.Status, after.Outcome, after.RetryCount, after.ReprocessCount})
+	require.Equal(t, []any{invoice.Committed, "applied", 0, 1},
+		[]any{after.Status, after.Outcome, after.RetryCount, after.ReprocessCount})
 	require.Len(t, r.docs.states, 1, "failed becomes committed in one patch")
 }
 
@@ -51,12 +53,15 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	first := r.evidence.Files()
 	e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
-	require.Contains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json", "why names the folder that there is")
+	require.Contains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json",
+		"why names the folder that there is")
 
 	r.docs.states = nil
 	p := r.replayHere() // the cause is not fixed
-	require.Equal(t, []any{run.RunCompletedWithFailures, map[run.Outcome]int{run.DocDeferred: 1}}, []any{p.Status, p.Stats.Outcomes})
-	require.Equal(t, []any{invoice.RetryScheduled, 1, 1}, []any{r.state(1).Status, r.state(1).RetryCount, r.state(1).ReprocessCount}, "its budget starts anew")
+	require.Equal(t, []any{run.RunCompletedWithFailures, map[run.Outcome]int{run.DocDeferred: 1}},
+		[]any{p.Status, p.Stats.Outcomes})
+	require.Equal(t, []any{invoice.RetryScheduled, 1, 1},
+		[]any{r.state(1).Status, r.state(1).RetryCount, r.state(1).ReprocessCount}, "its budget starts anew")
 	r.poison(1)
 	second := r.evidence.Files()
 	require.Len(t, second, 6)
@@ -76,13 +81,16 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 
 func TestTheEvidenceOfAnUnreadableDocumentNamesTheRun(t *testing.T) {
 	r := newRuns(t)
-	r.put(strings.Replace(result(1, "x", failed(1, fault.Document, "validation.required")), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"none"`, 1))
+	r.put(
+		strings.Replace(result(1, "x", failed(1, fault.Document, "validation.required")), `"IVCE_DTL_UID":1`,
+			`"IVCE_DTL_UID":"none"`, 1))
 	p := r.replayHere()
 	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1}, p.Stats.Outcomes)
 	r.clock = r.clock.Add(2 * time.Minute)
 	r.applyOther()
 	p = r.replayHere(id(1))
-	require.Equal(t, map[run.Outcome]int{run.DocFailed: 1}, p.Stats.Outcomes, "others got through after the first failure")
+	require.Equal(t, map[run.Outcome]int{run.DocFailed: 1}, p.Stats.Outcomes,
+		"others got through after the first failure")
 	named := false
 	for name, content := range r.evidence.Files() {
 		named = named || (strings.HasSuffix(name, "error.json") && strings.Contains(string(content), p.ID))

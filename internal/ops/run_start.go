@@ -25,8 +25,8 @@ const (
 	maxRunLimit = 100_000_000
 	// maxRunsCounted bounds the runs of a list whose batches are counted.
 	maxRunsCounted = 100
-	// maxBatchesRead bounds the batches of a shared database that are searched for those of one environment. Each query reads
-	// minBatchesRead or more.
+	// maxBatchesRead bounds the batches of a shared database that are searched for those of one environment. Each query
+	// reads minBatchesRead or more.
 	maxBatchesRead = 10_000
 	minBatchesRead = 100
 	// requeueWithin bounds one requeue request: Azure's front end ends an HTTP request after 230 s.
@@ -35,13 +35,14 @@ const (
 	maxRate = 100_000
 	// sendWithin bounds the sending of a run's first message.
 	sendWithin = 20 * time.Second
-	// atOnce is the most documents of a retry that the process executes that is asked; more are handed to the workers. executeWithin bounds
-	// it, as requeueWithin.
+	// atOnce is the most documents of a retry that the process executes that is asked; more are handed to the workers.
+	// executeWithin bounds it, as requeueWithin.
 	atOnce        = 100
 	executeWithin = 3 * time.Minute
 )
 
-// StartRequest asks for a run with a manager and workers. It selects documents by one of IDs, Since, Run, Findings and All.
+// StartRequest asks for a run with a manager and workers. It selects documents by one of IDs, Since, Run, Findings and
+// All.
 type StartRequest struct {
 	// Kind is one of Options.Kinds.
 	Kind run.Kind `json:"kind"`
@@ -55,8 +56,8 @@ type StartRequest struct {
 	Findings []reconcile.Class `json:"findings,omitempty"`
 	// All means all documents. A kind that needs no filter goes without.
 	All bool `json:"all,omitempty"`
-	// OverwriteEdits are lines that a kind that writes lines again writes although a person edited them. NotComparable lets it write lines
-	// that cannot be compared with what was written. Neither selects documents.
+	// OverwriteEdits are lines that a kind that writes lines again writes although a person edited them. NotComparable
+	// lets it write lines that cannot be compared with what was written. Neither selects documents.
 	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
 	NotComparable  bool    `json:"not_comparable,omitempty"`
 	// DryRun counts and lists, and changes nothing.
@@ -86,13 +87,20 @@ func (r StartRequest) check(table run.KindTable) (run.KindRow, error) {
 	case r.Run != "" && !kind.OfRun:
 		return kind, refuse(Usage, "run: goes with a kind that tries failed documents again, found %q", string(r.Kind))
 	case (len(r.Findings) > 0 || len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
-		return kind, refuse(Usage, "findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
+		return kind,
+			refuse(Usage,
+				"findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found %q",
+				string(r.Kind))
 	case len(r.Findings) > 0 && (len(r.OverwriteEdits) > 0 || r.NotComparable):
 		return kind, refuse(Usage, "findings: name the lines themselves, without overwrite_edits and not_comparable")
 	}
-	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool { return !slices.Contains(reconcile.FindingClasses(), c) })
+	unknown := slices.IndexFunc(r.Findings, func(c reconcile.Class) bool {
+		return !slices.Contains(reconcile.FindingClasses(), c)
+	})
 	if unknown >= 0 {
-		return kind, refuse(Usage, "findings: expected %s, found %q", joined(reconcile.FindingClasses()), run.Truncate(string(r.Findings[unknown]), run.MaxKind))
+		return kind,
+			refuse(Usage, "findings: expected %s, found %q", joined(reconcile.FindingClasses()),
+				run.Truncate(string(r.Findings[unknown]), run.MaxKind))
 	}
 	return kind, nil
 }
@@ -107,19 +115,20 @@ type Started struct {
 	// Run is its id; empty for a dry run, and when nothing matches.
 	Run  string   `json:"run,omitempty"`
 	Kind run.Kind `json:"kind"`
-	// Matched is how many documents match now, within the limit. With AtLeast there may be more: the count ended at 10,000, or after a
-	// minute.
+	// Matched is how many documents match now, within the limit. With AtLeast there may be more: the count ended at
+	// 10,000, or after a minute.
 	Matched int  `json:"matched"`
 	AtLeast bool `json:"at_least,omitempty"`
-	// Failures counts them by status, kind and code of the last error, the most frequent first. First lists some of them, at most 20.
+	// Failures counts them by status, kind and code of the last error, the most frequent first. First lists some of
+	// them, at most 20.
 	Failures []Failures `json:"failures"`
 	First    []Match    `json:"first"`
 	// NotTaken are documents that a dry run names and the run would leave alone.
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
 	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
 	Diffs []DocumentDiff `json:"diffs,omitempty"`
-	// Progress is the run as it was when this process had executed it for a while: a retry of few documents, and any run whose message could
-	// not be sent.
+	// Progress is the run as it was when this process had executed it for a while: a retry of few documents, and any
+	// run whose message could not be sent.
 	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
 	Note string `json:"note,omitempty"`
@@ -142,17 +151,21 @@ type runPlan struct {
 	retry bool
 }
 
-// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent,
-// this process executes the run for some minutes, and the timer goes on. Errors: *RequestError (usage; conflict in a shadow); infrastructure,
-// throttled, quota, contention. After an error no run was started.
+// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message
+// cannot be sent, this process executes the run for some minutes, and the timer goes on. Errors: *RequestError (usage;
+// conflict in a shadow); infrastructure, throttled, quota, contention. After an error no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	kind, err := r.check(o.o.Kinds)
 	if err != nil {
 		return Started{}, err
 	}
-	p := runPlan{kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why, findings: r.Findings, filter: run.Filter{
-		IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits, NotComparable: r.NotComparable,
-	}}
+	p := runPlan{
+		kind: kind, rate: r.Rate, limit: r.Limit, dryRun: r.DryRun, why: r.Why,
+		findings: r.Findings, filter: run.Filter{
+			IDs: distinct(r.IDs), From: r.Since, Run: r.Run, OverwriteEdits: r.OverwriteEdits,
+			NotComparable: r.NotComparable,
+		},
+	}
 	if err = p.checkBounds(); err != nil {
 		return Started{}, err
 	}
@@ -234,7 +247,9 @@ func (o *Ops) start(ctx context.Context, p runPlan) (Started, error) {
 	}
 	progress, err := o.execute(ctx, row.ID)
 	if err != nil {
-		res.Note = joinNotes(res.Note, fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", row.ID, errorText(err)))
+		res.Note = joinNotes(res.Note,
+			fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s",
+				row.ID, errorText(err)))
 		return res, nil
 	}
 	res.Progress, res.Note = &progress, joinNotes(res.Note, progress.Note)
@@ -249,10 +264,12 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	}
 	filter, err := json.Marshal(p.filter)
 	if err != nil {
-		return run.Run{}, fault.Wrap(fault.Internal, "ops: start run", fault.CodeBug, "the filter cannot be written as JSON", err)
+		return run.Run{},
+			fault.Wrap(fault.Internal, "ops: start run", fault.CodeBug, "the filter cannot be written as JSON", err)
 	}
 	row := run.Run{
-		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName, Kind: p.kind.Kind, Filter: filter,
+		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName,
+		Kind: p.kind.Kind, Filter: filter,
 		Rate: p.rate, Limit: p.limit, Matched: res.Matched, AtLeast: res.AtLeast,
 		RequestedBy: by, Why: p.why,
 	}
@@ -260,11 +277,14 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	if len(p.findings) > 0 {
 		found = fmt.Sprintf(`,"findings":%q`, joined(p.findings)) // names of a table
 	}
-	detail := json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"here":%t%s}`, row.Kind, res.Matched, res.AtLeast, here, found))
+	detail := json.RawMessage(
+		fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"here":%t%s}`, row.Kind, res.Matched,
+			res.AtLeast, here, found))
 	asked := false
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		asked = true
-		return s.Runs.StartRun(ctx, row, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
+		return s.Runs.StartRun(ctx, row,
+			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: p.why, Run: row.ID, Detail: detail})
 	})
 	switch {
 	case err == nil:
@@ -275,7 +295,8 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	return run.Run{}, unaudited(err)
 }
 
-// execute executes a run in this process for a while, unless the flow is paused, and shows it. A note says how it goes on. Errors as RunShow;
+// execute executes a run in this process for a while, unless the flow is paused, and shows it. A note says how it goes
+// on. Errors as RunShow;
 // *RequestError (conflict) when another live process has the run.
 func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	var executor Executor
@@ -304,7 +325,8 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	case failed != nil:
 		return p, failed
 	}
-	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --why TEXT` goes on with it, otherwise the timer does",
+	p.Note = fmt.Sprintf(
+		"the run is not over: %s; `run resume %s --why TEXT` goes on with it, otherwise the timer does",
 		cmp.Or(done.Left, "another process works on its last batches"), id)
 	return p, nil
 }

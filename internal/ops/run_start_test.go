@@ -31,31 +31,95 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		request ops.StartRequest
 		says    string
 	}{
-		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "census" }), `kind: expected drain, replay, reindex or reapply, found "census"`},
-		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
-		"ids and a time":             {with(func(r *ops.StartRequest) { r.IDs, r.Since, r.All = []string{"a"}, start(), false }), "ids: expected one of ids, since, run, findings and all, found 2"},
-		"an invalid id":              {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }), "id: expected the id of a document"},
-		"an empty id":                {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{""}, false }), "id: expected the id of a document, found nothing"},
-		"a rate below zero":          {with(func(r *ops.StartRequest) { r.Rate = -1 }), "rate: expected 0 to 100000 documents a minute, found -1"},
-		"a limit too large":          {with(func(r *ops.StartRequest) { r.Limit = 100_000_001 }), "limit: expected 0 to 100000000, found 100000001"},
-		"an empty filter":            {with(func(r *ops.StartRequest) { r.All = false }), "all: expected a filter, or that all documents are meant"},
-		"all with a filter":          {with(func(r *ops.StartRequest) { r.Since = start() }), "ids: expected one of ids, since"},
+		"no kind": {
+			with(func(r *ops.StartRequest) { r.Kind = "census" }),
+			`kind: expected drain, replay, reindex or reapply, found "census"`,
+		},
+		"too many ids": {
+			with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001",
+		},
+		"ids and a time": {
+			with(func(r *ops.StartRequest) { r.IDs, r.Since, r.All = []string{"a"}, start(), false }),
+			"ids: expected one of ids, since, run, findings and all, found 2",
+		},
+		"an invalid id": {
+			with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }),
+			"id: expected the id of a document",
+		},
+		"an empty id": {
+			with(func(r *ops.StartRequest) { r.IDs, r.All = []string{""}, false }),
+			"id: expected the id of a document, found nothing",
+		},
+		"a rate below zero": {
+			with(func(r *ops.StartRequest) { r.Rate = -1 }), "rate: expected 0 to 100000 documents a minute, found -1",
+		},
+		"a limit too large": {
+			with(func(r *ops.StartRequest) { r.Limit = 100_000_001 }),
+			"limit: expected 0 to 100000000, found 100000001",
+		},
+		"an empty filter": {
+			with(func(r *ops.StartRequest) { r.All = false }),
+			"all: expected a filter, or that all documents are meant",
+		},
+		"all with a filter": {
+			with(func(r *ops.StartRequest) { r.Since = start() }), "ids: expected one of ids, since",
+		},
 		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
 		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, Why: "x"}, "all: expected a filter"},
 		"a reapply of everything":    {ops.StartRequest{Kind: run.Reapply, Why: "x"}, "all: expected a filter"},
-		"lines of a reapply":         {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reapply, []int64{1} }), `found "reapply"`},
-		"a reindex of a run":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Run: "run-1"}, "run: goes with a kind that tries failed documents again"},
-		"a run and its documents":    {with(func(r *ops.StartRequest) { r.Run, r.IDs, r.All = "run-1", []string{"a"}, false }), "ids: expected one of ids, since"},
-		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
-		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
-		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 10_001) }), "overwrite_edits: expected at most 10000 lines, found 10001"},
-		"findings of a replay":       {ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}}, `findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
-		"findings that have no line": {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, "left_behind"}}, `findings: expected edited, not_in_ledger, row_missing, stale, tracking_missing, found "left_behind"`},
-		"findings and a time":        {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Since: start()}, "ids: expected one of ids, since"},
-		"findings and lines":         {ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, OverwriteEdits: []int64{1}}, "findings: name the lines themselves"},
-		"findings of everything":     {ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}}, "ids: expected one of ids, since"},
-		"no line":                    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, []int64{7, 0} }), "overwrite_edits: expected the ids of lines, found 0"},
-		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "all: expected a filter"},
+		"lines of a reapply": {
+			with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reapply, []int64{1} }), `found "reapply"`,
+		},
+		"a reindex of a run": {
+			ops.StartRequest{Kind: run.Reindex, Why: "x", Run: "run-1"},
+			"run: goes with a kind that tries failed documents again",
+		},
+		"a run and its documents": {
+			with(func(r *ops.StartRequest) { r.Run, r.IDs, r.All = "run-1", []string{"a"}, false }),
+			"ids: expected one of ids, since",
+		},
+		"lines of a replay": {
+			with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }),
+			`overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`,
+		},
+		"a replay compares nothing": {
+			with(func(r *ops.StartRequest) { r.NotComparable = true }),
+			"overwrite_edits, not_comparable: go with a kind",
+		},
+		"too many lines": {
+			with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 10_001) }),
+			"overwrite_edits: expected at most 10000 lines, found 10001",
+		},
+		"findings of a replay": {
+			ops.StartRequest{Kind: run.Replay, Why: "x", Findings: []reconcile.Class{reconcile.Edited}},
+			`findings, overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`,
+		},
+		"findings that have no line": {
+			ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, "left_behind"}},
+			`findings: expected edited, not_in_ledger, row_missing, stale, tracking_missing, found "left_behind"`,
+		},
+		"findings and a time": {
+			ops.StartRequest{
+				Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, Since: start(),
+			}, "ids: expected one of ids, since",
+		},
+		"findings and lines": {
+			ops.StartRequest{
+				Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited}, OverwriteEdits: []int64{1},
+			}, "findings: name the lines themselves",
+		},
+		"findings of everything": {
+			ops.StartRequest{Kind: run.Reindex, Why: "x", All: true, Findings: []reconcile.Class{reconcile.Edited}},
+			"ids: expected one of ids, since",
+		},
+		"no line": {
+			with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, []int64{7, 0} }),
+			"overwrite_edits: expected the ids of lines, found 0",
+		},
+		"lines without documents": {
+			with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }),
+			"all: expected a filter",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ops.StartRun(by(t, "pat"), c.request)
@@ -71,7 +135,8 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 	r := newRuns(t)
 	r.fill(25)
-	r.put(result(101, "waits", ""), result(102, "is committed", `{"status":"committed"}`), documentOf("elsewhere", "dev", 103, "x", failed(1, fault.Document, "2628")))
+	r.put(result(101, "waits", ""), result(102, "is committed", `{"status":"committed"}`),
+		documentOf("elsewhere", "dev", 103, "x", failed(1, fault.Document, "2628")))
 	for name, c := range map[string]struct {
 		request ops.StartRequest
 		matched int
@@ -101,8 +166,10 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 func TestADryRunExplainsNamedDocuments(t *testing.T) {
 	r := newRuns(t)
 	r.put(
-		result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, "c", failed(3, fault.Document, "2628")),
-		result(4, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766080000}`), result(5, "e", `{"status":"committed"}`), result(6, "f", `{}`),
+		result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")),
+		result(3, "c", failed(3, fault.Document, "2628")),
+		result(4, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766080000}`),
+		result(5, "e", `{"status":"committed"}`), result(6, "f", `{}`),
 		documentOf(id(7), "dev", 7, "x", failed(1, fault.Document, "2628")), result(8, "g", ""),
 	)
 	left := func(res ops.Started) map[string]string {
@@ -115,7 +182,8 @@ func TestADryRunExplainsNamedDocuments(t *testing.T) {
 	ids := []string{id(1), id(2), id(3), id(4), id(5), id(6), id(7), id(8), id(9)}
 	replay := r.start(ops.StartRequest{Kind: run.Replay, IDs: ids, DryRun: true})
 	require.Equal(t, map[string]string{
-		id(5): "it is committed", id(6): "it was never offered", id(7): `it belongs to the environment "dev"`, id(9): "no document has this id",
+		id(5): "it is committed", id(6): "it was never offered", id(7): `it belongs to the environment "dev"`,
+		id(9): "no document has this id",
 	}, left(replay))
 	require.Equal(t, 5, replay.Matched)
 	require.Equal(t, ops.Failures{Status: "failed", Kind: "document", Code: "2628", Documents: 2}, replay.Failures[0])
@@ -137,12 +205,15 @@ func TestStartRun(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, []any{run.Replay, "web", 600, 10, 10, false, "pat", "column widened", run.RunRunning},
-		[]any{row.Kind, row.SysName, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status})
+		[]any{
+			row.Kind, row.SysName, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status,
+		})
 	require.JSONEq(t, `{"from":"2025-12-18T15:00:00Z"}`, string(row.Filter))
 
 	entries := r.audited(run.CodeRunStart)
 	require.Len(t, entries, 1)
-	require.Equal(t, []any{"INFO", "pat", "column widened", res.Run}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
+	require.Equal(t, []any{"INFO", "pat", "column widened", res.Run},
+		[]any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
 	require.JSONEq(t, `{"kind":"replay","matched":10,"at_least":false,"here":false}`, string(entries[0].Detail))
 
 	messages := r.queue.Messages()
@@ -243,7 +314,8 @@ func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 	r.fill(1)
 	r.runStore.fails = down()
 	_, err := r.ops.StartRun(by(t, "pat"), replayAll())
-	require.Regexp(t, `run replay-\S+ may have been started: .run list. says so`, err.Error(), "the answer may be lost after its commit")
+	require.Regexp(t, `run replay-\S+ may have been started: .run list. says so`, err.Error(),
+		"the answer may be lost after its commit")
 	require.True(t, fault.IsDependency(err))
 	require.Zero(t, r.queue.Sends())
 
@@ -258,7 +330,8 @@ func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 // The error of opening the database is returned as it is.
 func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
-	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
+	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted",
+		"nobody said what was written before")
 	o := ops.New(ops.Ports{
 		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
@@ -284,7 +357,9 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 	r.fill(1)
 	old := r.start(replayAll()).Run
 	r.handOff(old, 3, 2, 3)
-	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{Action: run.CodeRunDone} })
+	_, err := r.runStore.CompleteRun(t.Context(), old, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+		return run.Audit{Action: run.CodeRunDone}
+	})
 	require.NoError(t, err)
 	r.clock = r.clock.Add(31 * 24 * time.Hour)
 	n, err := r.runStore.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, 1)

@@ -30,8 +30,8 @@ const (
 // maxRunsShown bounds the runs of a Status.
 const maxRunsShown = 20
 
-// openRuns reads the running runs from SQL; unknown says why it could not. It does not ask while the breaker is open: probes are the
-// breaker's.
+// openRuns reads the running runs from SQL; unknown says why it could not. It does not ask while the breaker is open:
+// probes are the breaker's.
 func (o *Ops) openRuns(ctx context.Context, view breaker.View) (all []RunState, unknown string) {
 	all = []RunState{}
 	flow := view.Control.Breaker
@@ -67,7 +67,9 @@ func (o *Ops) openRuns(ctx context.Context, view breaker.View) (all []RunState, 
 }
 
 // standsSince is RunState.Since.
-func (o *Ops) standsSince(ctx context.Context, runs RunStore, r run.Run, state string, batches map[run.BatchStatus]int) (since time.Time, err error) {
+func (o *Ops) standsSince(
+	ctx context.Context, runs RunStore, r run.Run, state string, batches map[run.BatchStatus]int,
+) (since time.Time, err error) {
 	switch {
 	case state == RunSilent:
 		return o.in(o.o.Now().Add(-r.Silent)), nil
@@ -92,7 +94,8 @@ func (o *Ops) standsSince(ctx context.Context, runs RunStore, r run.Run, state s
 	return o.in(since), nil
 }
 
-// doneBatches is the number of documents in batches that have ended: it counts no documents, because there may be millions.
+// doneBatches is the number of documents in batches that have ended: it counts no documents, because there may be
+// millions.
 func doneBatches(r run.Run, batches map[run.BatchStatus]int) int {
 	if r.Batches == 0 { // a run without batches counts its documents itself
 		return r.Documents
@@ -118,9 +121,12 @@ func (o *Ops) runState(r run.Run, batches map[run.BatchStatus]int, flow breaker.
 	case r.HandedOffAt.IsZero():
 		return o.handOffState(r)
 	case busy > 0:
-		return RunWorks, fmt.Sprintf("workers have %s, %d %s", numberOfBatches(busy), waiting, Plural(waiting, "waits", "wait"))
+		return RunWorks,
+			fmt.Sprintf("workers have %s, %d %s", numberOfBatches(busy), waiting, Plural(waiting, "waits", "wait"))
 	case waiting > 0:
-		return RunDeferred, fmt.Sprintf("no worker has one of the %s that %s: a message brings it", numberOfBatches(waiting), Plural(waiting, "waits", "wait"))
+		return RunDeferred,
+			fmt.Sprintf("no worker has one of the %s that %s: a message brings it", numberOfBatches(waiting),
+				Plural(waiting, "waits", "wait"))
 	}
 	return RunWorks, "all batches have ended: the recovery timer ends the run at its next tick"
 }
@@ -131,15 +137,19 @@ func (o *Ops) handOffState(r run.Run) (state, says string) {
 	silent, handedOff := r.Silent.Round(time.Second), documents(r.Documents)+" handed off"
 	switch {
 	case r.Owner != "" && r.Silent >= run.ManagerStale:
-		return RunSilent, fmt.Sprintf("manager silent for %.0f s: another takes it over with the next message", silent.Seconds())
+		return RunSilent,
+			fmt.Sprintf("manager silent for %.0f s: another takes it over with the next message", silent.Seconds())
 	case r.Owner != "" && r.Silent > beats:
-		return RunSilent, fmt.Sprintf("manager silent for %.0f s, taken over at %.0f s", silent.Seconds(), run.ManagerStale.Seconds())
+		return RunSilent,
+			fmt.Sprintf("manager silent for %.0f s, taken over at %.0f s", silent.Seconds(), run.ManagerStale.Seconds())
 	case r.NextIn > 0:
-		return RunDeferred, fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn)), handedOff)
+		return RunDeferred,
+			fmt.Sprintf("deferred until %s by its rate, %s", o.clock(o.o.Now().Add(r.NextIn)), handedOff)
 	case r.Owner != "":
 		return RunWorks, "its manager works: " + handedOff
 	case r.Silent >= run.RunSilent:
-		return RunSilent, fmt.Sprintf("no manager has it for %s: the recovery timer sends for one at its next tick", ago(r.Silent))
+		return RunSilent,
+			fmt.Sprintf("no manager has it for %s: the recovery timer sends for one at its next tick", ago(r.Silent))
 	}
 	return RunDeferred, fmt.Sprintf("no manager has it for %s: a message brings one", ago(r.Silent))
 }

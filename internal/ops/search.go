@@ -7,11 +7,14 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// listed are the members of a document in a list. The error's text and the attempts are left out: they have up to 11 KB.
+// listed are the members of a document in a list. The error's text and the attempts are left out: they have up to 11
+// KB.
 func listed() []string {
 	return []string{
-		"id", "_ts", "request_details", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status", "sql_writer.retry_count",
-		"sql_writer.retry_after", "sql_writer.last_error_kind", "sql_writer.last_error_code", "sql_writer.failed_at", "sql_writer.version",
+		"id", "_ts", "request_details", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status",
+		"sql_writer.retry_count",
+		"sql_writer.retry_after", "sql_writer.last_error_kind", "sql_writer.last_error_code",
+		"sql_writer.failed_at", "sql_writer.version",
 	}
 }
 
@@ -23,8 +26,8 @@ type found struct {
 	expected int
 }
 
-// foundOf reads a document of a search. Members of an unexpected type count as missing. Of a document whose id the app cannot use, only
-// the id and _ts are read.
+// foundOf reads a document of a search. Members of an unexpected type count as missing. Of a document whose id the app
+// cannot use, only the id and _ts are read.
 func foundOf(doc invoice.Projection, now time.Time) (f found, err error) {
 	if f.Document, err = invoice.Read(doc, now); err != nil {
 		var head struct {

@@ -20,7 +20,8 @@ type Status struct {
 	// Version is the build that answers; AppVersion is the build that last wrote the control document.
 	Version    string `json:"version,omitempty"`
 	AppVersion string `json:"app_version,omitempty"`
-	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while that is unknown.
+	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while
+	// that is unknown.
 	PartitionKey string `json:"partition_key,omitempty"`
 	// Attention is what a person must look at, most urgent first; empty when all is well.
 	Attention    []Attention      `json:"attention"`
@@ -30,7 +31,8 @@ type Status struct {
 	Skipped []Skipped `json:"skipped,omitempty"`
 	// Feed is the change feed's last reported lag; nil when it never reported.
 	Feed *Feed `json:"feed,omitempty"`
-	// Behind says what brings a database up to date that an operator accepted although it lacks writes; empty when none does.
+	// Behind says what brings a database up to date that an operator accepted although it lacks writes; empty when none
+	// does.
 	Behind string `json:"behind,omitempty"`
 	// Runs are the running ones, read from SQL, oldest first. RunsUnknown says why they could not be read.
 	Runs        []RunState `json:"runs"`
@@ -53,7 +55,8 @@ type Attention struct {
 	// Code is one of package condition. Severity says who is told.
 	Code     string             `json:"code"`
 	Severity condition.Severity `json:"severity"`
-	// Says describes it in one line. Since is its beginning; of poison messages the time of the latest, because each is told anew.
+	// Says describes it in one line. Since is its beginning; of poison messages the time of the latest, because each is
+	// told anew.
 	Says  string    `json:"says"`
 	Since time.Time `json:"since,omitzero"`
 	// Page is the heading of docs/runbook.md.
@@ -112,8 +115,8 @@ type RunState struct {
 	// State is one of the RunStates; Says describes it.
 	State string `json:"state"`
 	Says  string `json:"says"`
-	// Since is when it last got on: its silent manager was heard, the batch that waits longest was sent, or its comparison moved; zero when
-	// it does not wait, or waits for the flow.
+	// Since is when it last got on: its silent manager was heard, the batch that waits longest was sent, or its
+	// comparison moved; zero when it does not wait, or waits for the flow.
 	Since time.Time `json:"since,omitzero"`
 	// Done counts documents with an outcome, of Known as far as known.
 	Done  int `json:"done"`
@@ -127,14 +130,15 @@ type Feed struct {
 }
 
 const (
-	// statusWithin bounds each read of Status: of the runs and of the counts. The control document has its own bound of the same length.
+	// statusWithin bounds each read of Status: of the runs and of the counts. The control document has its own bound of
+	// the same length.
 	statusWithin = 5 * time.Second
 	// wholeStatus bounds Status where Cosmos DB and SQL are both silent: it leaves a second for the runs.
 	wholeStatus = statusWithin + time.Second
 )
 
-// Status describes the flow, the dependencies, the runs and the counts. What cannot be read is said so in its place: Status itself fails
-// never, and takes a few seconds at most.
+// Status describes the flow, the dependencies, the runs and the counts. What cannot be read is said so in its place:
+// Status itself fails never, and takes a few seconds at most.
 func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	now := o.o.Now()
 	within, cancel := context.WithTimeout(ctx, wholeStatus)
@@ -164,7 +168,11 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	}
 	s.Dependencies = append(o.dependencies(view, countsErr), timer)
 	for _, k := range view.Control.Skipped {
-		s.Skipped = append(s.Skipped, Skipped{SysName: k.SysName, Documents: k.Documents, Since: o.in(k.Since), LastAt: o.in(k.LastAt), Sample: k.Sample})
+		s.Skipped = append(s.Skipped,
+			Skipped{
+				SysName: k.SysName, Documents: k.Documents, Since: o.in(k.Since),
+				LastAt: o.in(k.LastAt), Sample: k.Sample,
+			})
 	}
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
@@ -173,8 +181,8 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	return s, nil
 }
 
-// loadCounts begins to read the stored counts. The returned function waits for them, but not while the control document is not
-// available: both are in one container.
+// loadCounts begins to read the stored counts. The returned function waits for them, but not while the control document
+// is not available: both are in one container.
 func (o *Ops) loadCounts(ctx context.Context) (wait func(breaker.View) (Saved, error)) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	var counts Saved
@@ -186,15 +194,16 @@ func (o *Ops) loadCounts(ctx context.Context) (wait func(breaker.View) (Saved, e
 		if view.Lost {
 			cancel()
 			reading.Wait()
-			return Saved{}, fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
+			return Saved{},
+				fault.New(fault.Infrastructure, "ops: counts", breaker.CodeControl, "Cosmos DB does not answer")
 		}
 		reading.Wait()
 		return counts, err
 	}
 }
 
-// timerView is the state of the recovery timer, as its counts show it. One that never counted is silent when it had two ticks of the
-// documented schedule to do so: an answer of a dependency is noted that is older.
+// timerView is the state of the recovery timer, as its counts show it. One that never counted is silent when it had two
+// ticks of the documented schedule to do so: an answer of a dependency is noted that is older.
 func (o *Ops) timerView(c Counts, err error, view breaker.View, now time.Time) DependencyView {
 	every := time.Duration(c.EverySeconds) * time.Second
 	since, reason := c.At, "the timer is silent since "+o.clock(c.At)
@@ -208,7 +217,9 @@ func (o *Ops) timerView(c Counts, err error, view breaker.View, now time.Time) D
 	}
 	switch v := (DependencyView{Name: DepTimer, SeenAt: o.in(c.At)}); {
 	case err != nil:
-		return DependencyView{Name: DepTimer, State: DepUnknown, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Reason: errorText(err)}
+		return DependencyView{
+			Name: DepTimer, State: DepUnknown, Kind: fault.KindOf(err), Code: fault.CodeOf(err), Reason: errorText(err),
+		}
 	case !since.IsZero() && now.Sub(since) > 2*every:
 		v.State, v.Reason, v.Since = DepSilent, reason, o.in(since)
 		return v
@@ -243,15 +254,16 @@ func (o *Ops) countsView(c Counts, now time.Time) Counts {
 	return c
 }
 
-// dependencies describes the external services. Two more things count: the breaker stopped because SQL failed, and the counts, which are
-// in Cosmos DB, could not be read just now.
+// dependencies describes the external services. Two more things count: the breaker stopped because SQL failed, and the
+// counts, which are in Cosmos DB, could not be read just now.
 func (o *Ops) dependencies(view breaker.View, countsErr error) []DependencyView {
 	var all []DependencyView
 	for _, name := range []string{DepCosmos, DepSQL, DepServiceBus, DepBlob} {
 		v := DependencyView{Name: name, State: DepUnknown}
 		if d, asked := view.Status.Dependencies[name]; asked {
 			v = DependencyView{
-				Name: name, State: d.State, Kind: d.Kind, Code: d.Code, Reason: d.Reason, Since: o.in(d.Since), SeenAt: o.in(d.SeenAt), By: d.By,
+				Name: name, State: d.State, Kind: d.Kind, Code: d.Code, Reason: d.Reason, Since: o.in(d.Since),
+				SeenAt: o.in(d.SeenAt), By: d.By,
 			}
 		}
 		flow := view.Control.Breaker
@@ -259,7 +271,9 @@ func (o *Ops) dependencies(view breaker.View, countsErr error) []DependencyView 
 		case v.State == DepFailing:
 		case name == DepCosmos && fault.IsDependency(countsErr) && fault.CodeOf(countsErr) != "unreadable":
 			e, at := fault.As(countsErr), o.in(o.o.Now())
-			v = DependencyView{Name: name, State: DepFailing, Kind: e.Kind, Code: e.Code, Reason: e.Reason, Since: at, SeenAt: at}
+			v = DependencyView{
+				Name: name, State: DepFailing, Kind: e.Kind, Code: e.Code, Reason: e.Reason, Since: at, SeenAt: at,
+			}
 		case name == DepSQL && flow.Name == breaker.Open:
 			v.State, v.Kind, v.Code, v.Reason, v.By = DepFailing, flow.Kind, flow.Code, flow.Reason, flow.HeldBy
 			v.Since, v.SeenAt = o.in(flow.Since), o.in(flow.ChangedAt)

@@ -25,26 +25,33 @@ func TestStatus(t *testing.T) {
 	w.put(
 		result(1, "x", `{"status":"pending"}`), result(2, "x", `null`),
 		result(3, "x", scheduled(start().Add(time.Hour))), result(4, "x", scheduled(start().Add(-time.Hour))),
-		result(5, "x", failed(1, fault.Document, "547")), result(6, "x", failed(2, fault.Document, "547")), result(7, "x", failed(2, fault.Internal, "panic")),
+		result(5, "x", failed(1, fault.Document, "547")), result(6, "x", failed(2, fault.Document, "547")),
+		result(7, "x", failed(2, fault.Internal, "panic")),
 		result(8, "x", `{"status":"processing"}`), result(9, "x", `{"status":"committed"}`),
 		documentOf("elsewhere", "dev", 9, "x", `{"status":"pending"}`),
 	)
 	w.note(func(c *breaker.Control) {
-		c.Feed, c.Poison, c.AppVersion = breaker.FeedLag{Seconds: 7, At: start()}, breaker.PoisonCount{Hour: start(), Count: 3}, "v0"
-		c.Missed = breaker.Missed{Documents: 26, Oldest: start().Add(-time.Hour), At: start(), Sample: "x", Code: invoice.CodeTooDeep}
+		c.Feed, c.Poison, c.AppVersion = breaker.FeedLag{Seconds: 7, At: start()},
+			breaker.PoisonCount{Hour: start(), Count: 3}, "v0"
+		c.Missed = breaker.Missed{
+			Documents: 26, Oldest: start().Add(-time.Hour), At: start(), Sample: "x", Code: invoice.CodeTooDeep,
+		}
 	})
 	w.clock = start().Add(20 * time.Second)
 	s := w.tick()
 	require.Equal(t, map[invoice.Status]ops.Count{
-		invoice.Pending: {Documents: 1}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
+		invoice.Pending: {Documents: 1}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1},
+		invoice.Failed: {Documents: 3},
 	}, s.Counts.Depth)
 	require.Equal(t, 1, s.Counts.Due)
-	require.EqualValues(t, 30*60+20, s.Counts.Oldest.AgeSeconds, "since its first attempt, and not since its last change")
+	require.EqualValues(t, 30*60+20, s.Counts.Oldest.AgeSeconds,
+		"since its first attempt, and not since its last change")
 	var groups []string
 	for _, g := range s.Counts.Groups {
 		groups = append(groups, fmt.Sprint(g.Status, " ", g.Kind, " ", g.Code, " ", g.Documents.Documents))
 	}
-	require.Equal(t, []string{"failed document 547 2", "retry_scheduled document 2628 2", "failed internal panic 1"}, groups)
+	require.Equal(t,
+		[]string{"failed document 547 2", "retry_scheduled document 2628 2", "failed internal panic 1"}, groups)
 	require.EqualValues(t, 7, s.Feed.LagSeconds)
 	require.Equal(t, []any{"v0", "v1", breaker.Running}, []any{s.AppVersion, s.Version, s.Flow.State})
 	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
@@ -70,8 +77,11 @@ func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 		ids = append(ids, id(1+line))
 	}
 	w.run(ids...)
-	w.put(result(30, "x", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766074800,"postponed":true,"last_error_kind":"document"}`),
-		result(31, "x", `{"status":"retry_scheduled","retry_count":0,"retry_after":1766074800,"last_error_kind":"contention"}`))
+	w.put(
+		result(30, "x",
+			`{"status":"retry_scheduled","retry_count":1,"retry_after":1766074800,"postponed":true,"last_error_kind":"document"}`),
+		result(31, "x",
+			`{"status":"retry_scheduled","retry_count":0,"retry_after":1766074800,"last_error_kind":"contention"}`))
 	s := w.tick()
 	require.Equal(t, breaker.Running, s.Flow.State)
 	require.Contains(t, alarms(s)["mass_failure"], "25 documents began to fail with missing_detail_row")
@@ -95,7 +105,9 @@ func (f floodedBacklog) Find(_ context.Context, q commit.Query, continuation str
 	done, _ := strconv.Atoi(continuation) // none is 0
 	rows := make([]commit.PendingDoc, min(1000, f.documents-done))
 	for i := range rows {
-		rows[i] = commit.PendingDoc{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
+		rows[i] = commit.PendingDoc{
+			ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547",
+		}
 	}
 	next := ""
 	if done += len(rows); done < f.documents {
@@ -144,58 +156,76 @@ func TestCountingStopsAtItsDeadline(t *testing.T) {
 		begin := time.Now()
 		s := w.tick()
 		require.Equal(t, 20*time.Second, time.Since(begin))
-		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Counts.Depth[invoice.Pending], s.Counts.Depth[invoice.Failed]})
+		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}},
+			[]ops.Count{s.Counts.Depth[invoice.Pending], s.Counts.Depth[invoice.Failed]})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.True(t, fault.IsDependency(w.ops.SaveCounts(ctx)), "the caller's own time is over")
 	})
 }
 
-// What many retries change every few minutes waits since its first failure. Oldest failures are many, and do not hide the latest.
-// The command of a group takes no other group, so one without a kind or with an unknown code has none; nor has one that waits for a dependency.
+// What many retries change every few minutes waits since its first failure. Oldest failures are many, and do not hide
+// the latest. The command of a group takes no other group, so one without a kind or with an unknown code has none; nor
+// has one that waits for a dependency.
 func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 	w := newWorld(t)
 	w.clock = start().Add(-50 * time.Hour)
 	for line := range int64(3) {
-		w.put(result(100+line, "x", `{"status":"failed","failed_at":"2025-12-16 08:00:00.000000-06:00","last_error_kind":"document","last_error_code":"547","last_error_at":"2025-12-16 08:00:00.000000-06:00"}`))
+		w.put(
+			result(100+line, "x",
+				`{"status":"failed","failed_at":"2025-12-16 08:00:00.000000-06:00","last_error_kind":"document","last_error_code":"547","last_error_at":"2025-12-16 08:00:00.000000-06:00"}`))
 	}
 	w.clock = start().Add(-time.Minute)
 	w.put(
-		result(1, "x", `{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"document","last_error_code":"2628","last_error_at":"2025-12-18 09:59:00.000000-06:00",
+		result(1, "x",
+			`{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"document","last_error_code":"2628","last_error_at":"2025-12-18 09:59:00.000000-06:00",
 			"attempts":[{"at":"2025-12-18 07:00:00.000000-06:00","kind":"document","error":"x"}]}`),
 		result(2, "x", `{"status":"pending"}`),
 		result(3, "x", failed(1, fault.Document, "547")), result(4, "x", failed(59, fault.Document, "547")),
-		result(5, "x", failed(5, fault.Internal, "")), result(6, "x", `{"status":"failed"}`), result(7, "x", failed(1, fault.Document, "it's; rm")),
-		result(8, "x", `{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"infrastructure","last_error_code":"refused","last_error_at":"2025-12-18 09:59:00.000000-06:00"}`),
+		result(5, "x", failed(5, fault.Internal, "")), result(6, "x", `{"status":"failed"}`),
+		result(7, "x", failed(1, fault.Document, "it's; rm")),
+		result(8, "x",
+			`{"status":"retry_scheduled","retry_after":1766074800,"last_error_kind":"infrastructure","last_error_code":"refused","last_error_at":"2025-12-18 09:59:00.000000-06:00"}`),
 	)
 	w.clock = start().Add(2 * time.Minute) // 10:02, another hour of the clock
 	s := w.tick()
-	require.Equal(t, &ops.Oldest{ID: id(1), Status: invoice.RetryScheduled, Since: start().Add(-3 * time.Hour).In(s.At.Location()), AgeSeconds: 3*3600 + 120}, s.Counts.Oldest)
+	require.Equal(t,
+		&ops.Oldest{
+			ID: id(1), Status: invoice.RetryScheduled, Since: start().Add(-3 * time.Hour).In(s.At.Location()),
+			AgeSeconds: 3*3600 + 120,
+		}, s.Counts.Oldest)
 	require.Equal(t, 2, s.Counts.PoisonLastHour, "at 2025-12-18T09:05:00-06:00 and 09:59")
 	at := func(ago time.Duration) time.Time { return start().Add(-ago).In(s.At.Location()) }
 	require.Equal(t, []ops.Group{
 		{
-			Status: invoice.Failed, Kind: "document", Code: "547", Documents: ops.Count{Documents: 5}, First: at(50 * time.Hour), Last: at(time.Minute),
-			Sample: id(4), Line: 4, Retry: `sqlwriterctl document retry --status failed --kind document --code 547 --why "..."`,
+			Status: invoice.Failed, Kind: "document", Code: "547", Documents: ops.Count{Documents: 5},
+			First: at(50 * time.Hour), Last: at(time.Minute),
+			Sample: id(4), Line: 4,
+			Retry: `sqlwriterctl document retry --status failed --kind document --code 547 --why "..."`,
 		},
 		{
 			Status: invoice.Failed, Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
 			Sample: id(6), Line: 6,
 		},
 		{
-			Status: invoice.Failed, Kind: "document", Code: "it's; rm", Documents: ops.Count{Documents: 1}, First: at(59 * time.Minute), Last: at(59 * time.Minute),
+			Status: invoice.Failed, Kind: "document", Code: "it's; rm", Documents: ops.Count{Documents: 1},
+			First: at(59 * time.Minute), Last: at(59 * time.Minute),
 			Sample: id(7), Line: 7,
 		},
 		{
-			Status: invoice.Failed, Kind: "internal", Documents: ops.Count{Documents: 1}, First: at(55 * time.Minute), Last: at(55 * time.Minute),
+			Status: invoice.Failed, Kind: "internal", Documents: ops.Count{Documents: 1}, First: at(55 * time.Minute),
+			Last:   at(55 * time.Minute),
 			Sample: id(5), Line: 5,
 		},
 		{
-			Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
-			Sample: id(1), Line: 1, Retry: `sqlwriterctl document retry --status retry_scheduled --kind document --code 2628 --why "..."`,
+			Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 1},
+			First: at(time.Minute), Last: at(time.Minute),
+			Sample: id(1), Line: 1,
+			Retry: `sqlwriterctl document retry --status retry_scheduled --kind document --code 2628 --why "..."`,
 		},
 		{
-			Status: invoice.RetryScheduled, Kind: "infrastructure", Code: "refused", Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
+			Status: invoice.RetryScheduled, Kind: "infrastructure", Code: "refused", Documents: ops.Count{Documents: 1},
+			First: at(time.Minute), Last: at(time.Minute),
 			Sample: id(8), Line: 8,
 		},
 	}, s.Counts.Groups)
@@ -257,7 +287,8 @@ func TestTheTimerIsSilentAfterTwoTicks(t *testing.T) {
 	}
 	timer := func(s ops.Status) ops.DependencyView { return s.Dependencies[len(s.Dependencies)-1] }
 	s := show()
-	require.Equal(t, []any{ops.DepUnknown, "unknown: the timer has not counted yet", true}, []any{timer(s).State, s.CountsUnknown, s.Counts == nil})
+	require.Equal(t, []any{ops.DepUnknown, "unknown: the timer has not counted yet", true},
+		[]any{timer(s).State, s.CountsUnknown, s.Counts == nil})
 	for _, every := range []time.Duration{5 * time.Minute, 15 * time.Minute, 20 * time.Second} {
 		w.clock = w.clock.Add(10 * time.Hour) // such a pause makes no slow timer
 		w.tick()
@@ -282,7 +313,8 @@ func TestAQueueThatCannotBeAskedIsUnknown(t *testing.T) {
 	w := newWorld(t)
 	for text, err := range map[string]error{
 		"no right to ask": fault.New(fault.Infrastructure, "test: peek", "unauthorized", "not allowed"),
-		"test: peek: infrastructure connlost: no connection": fault.New(fault.Infrastructure, "test: peek", "connlost", "no connection"),
+		"test: peek: infrastructure connlost: no connection": fault.New(fault.Infrastructure, "test: peek",
+			"connlost", "no connection"),
 	} {
 		w.queue.Always(inmem.QueueFault{Err: err})
 		require.Equal(t, []ops.QueueCount{{Queue: "runs", Unknown: text}, {Queue: "batches"}}, w.tick().Counts.Queues)

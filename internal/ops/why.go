@@ -42,8 +42,8 @@ type Explanation struct {
 	FinalError string `json:"final_error,omitempty" role:"Operator"`
 	// Evidence is the folder in the evidence container of a failed document whose content has not changed since.
 	Evidence string `json:"evidence,omitempty"`
-	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has the values that were
-	// found. An operator sees it.
+	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has
+	// the values that were found. An operator sees it.
 	Problem      string `json:"problem,omitempty"`
 	ProblemFound string `json:"problem_found,omitempty" role:"Operator"`
 	// Warning says what in the document keeps the change feed from bringing others; empty when nothing does.
@@ -91,7 +91,8 @@ func (o *Ops) explaining(ctx context.Context) why {
 	now, view := o.o.Now(), o.p.Breaker.View(ctx)
 	counts, err := o.loadCounts(ctx)(view)
 	return why{
-		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view), control: view.Control, told: view.Status,
+		o: o, now: now, flow: view.Control.Breaker, flowSays: o.flowSays(view),
+		control: view.Control, told: view.Status,
 		timer: o.timerView(counts.Counts, err, view, now), mayPoison: o.p.Breaker.MayPoison(ctx),
 	}
 }
@@ -101,19 +102,24 @@ func (w why) explanation(doc invoice.Document, tooDeep bool) Explanation {
 	o := w.o
 	w.doc = doc
 	e := Explanation{
-		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
-		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: o.tried(doc.State.Attempts),
-		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: w.flowSays,
+		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome,
+		SupersededBy: doc.State.SupersededBy,
+		RetriesUsed:  min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries,
+		Attempts: o.tried(doc.State.Attempts),
+		Error:    doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: w.flowSays,
 	}
 	if s := doc.State; s.LastError != "" || s.LastErrorKind != "" {
-		e.LastError = &Tried{At: o.stamp(s.LastErrorAt), Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError}
+		e.LastError = &Tried{
+			At: o.stamp(s.LastErrorAt), Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError,
+		}
 	}
 	var invalid *invoice.Invalid
 	if errors.As(doc.Problem, &invalid) {
 		e.Problem, e.ProblemFound = invalid.Safe(), invalid.Error()
 	}
 	if tooDeep {
-		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
+		e.Warning = invoice.CodeTooDeep +
+			": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
 	}
 	w.explain(&e)
 	return e
@@ -235,7 +241,8 @@ func (w why) scheduled(e *Explanation) {
 	e.Summary = used(w.doc.State) + " used" + w.waitingFor()
 	for _, m := range w.told.MassFailures(w.now) {
 		if m.Code == w.doc.State.LastErrorCode {
-			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one", documents(m.Documents), m.Code, w.o.clock(m.Since))
+			e.Summary += fmt.Sprintf("; %s began to fail with %s since %s, so the cause is hardly this one",
+				documents(m.Documents), m.Code, w.o.clock(m.Since))
 		}
 	}
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
@@ -279,7 +286,8 @@ func (w why) waitingFor() string {
 	s := w.doc.State
 	switch {
 	case deferred(s.LastErrorKind):
-		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
+		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted",
+			s.LastErrorKind, s.LastErrorCode)
 	case s.Postponed && !w.mayPoison:
 		return ", and it failed again: it may become a poison message, but this hour's number of them is reached"
 	case s.Postponed:
@@ -327,7 +335,8 @@ func (w why) pending(e *Explanation) {
 		e.Next = failing
 		return
 	case missed.Holds():
-		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %s that %s due; ", documents(missed.Documents), Plural(missed.Documents, "was", "were")) + w.timerTakesUp("after 10 min")
+		e.Next = fmt.Sprintf("the change feed stands still: it did not bring %s that %s due; ",
+			documents(missed.Documents), Plural(missed.Documents, "was", "were")) + w.timerTakesUp("after 10 min")
 		return
 	}
 	lag := ""
@@ -346,7 +355,8 @@ func (w why) sqlFails() string {
 	if sql.State != DepFailing {
 		return ""
 	}
-	return fmt.Sprintf("SQL fails since %s (%s %s: %s): it is tried again when SQL answers, and this spends no retry", w.o.clock(sql.Since), sql.Kind, sql.Code, sql.Reason)
+	return fmt.Sprintf("SQL fails since %s (%s %s: %s): it is tried again when SQL answers, and this spends no retry",
+		w.o.clock(sql.Since), sql.Kind, sql.Code, sql.Reason)
 }
 
 // timerTakesUp says when the recovery timer takes the document up, and that it does not while the timer is silent.

@@ -37,7 +37,8 @@ type LedgerLine struct {
 
 // Ledger reads the ledger.
 type Ledger interface {
-	// LedgerLines returns the rows of lines; a line that has none is left out. Errors by kind: infrastructure, throttled.
+	// LedgerLines returns the rows of lines; a line that has none is left out. Errors by kind: infrastructure,
+	// throttled.
 	LedgerLines(ctx context.Context, lines []int64) ([]LedgerLine, error)
 	// LedgerOf returns the rows that a document has. It reads the whole ledger. Errors as above.
 	LedgerOf(ctx context.Context, document string) ([]LedgerLine, error)
@@ -46,16 +47,19 @@ type Ledger interface {
 // AboutLine is the part of an Explanation about the line that was asked for.
 type AboutLine struct {
 	Line int64 `json:"line"`
-	// Ledger is what the ledger says; nil when it does not know the line, or when it cannot be asked. Says has it in words.
+	// Ledger is what the ledger says; nil when it does not know the line, or when it cannot be asked. Says has it in
+	// words.
 	Ledger *LedgerLine `json:"ledger,omitempty"`
 	Says   string      `json:"says"`
-	// Others are the other documents that name the line, at most 100: those of this environment first, newest result first.
+	// Others are the other documents that name the line, at most 100: those of this environment first, newest result
+	// first.
 	Others []DocumentRow `json:"others"`
 }
 
-// Why explains one document: why it is in its state, and what happens next. By a line it explains the newest result of this environment that
-// names it, otherwise of any, and lists the others. A newer result of another environment comes first in the summary. By an id it does without SQL; by a line it goes on without an answer of the ledger.
-// Errors by kind: *RequestError (usage; not found, which says what the ledger knows of the line); infrastructure, throttled.
+// Why explains one document: why it is in its state, and what happens next. By a line it explains the newest result of
+// this environment that names it, otherwise of any, and lists the others. A newer result of another environment comes
+// first in the summary. By an id it does without SQL; by a line it goes on without an answer of the ledger. Errors by
+// kind: *RequestError (usage; not found, which says what the ledger knows of the line); infrastructure, throttled.
 func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 	switch {
 	case (q.ID == "") == (q.Line == 0):
@@ -80,7 +84,9 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 		}
 		return 0
 	}
-	newest := slices.MaxFunc(l.docs, func(a, b found) int { return cmp.Or(a.Version.Compare(b.Version), ours(a)-ours(b)) })
+	newest := slices.MaxFunc(l.docs, func(a, b found) int {
+		return cmp.Or(a.Version.Compare(b.Version), ours(a)-ours(b))
+	})
 	slices.SortFunc(l.docs, func(a, b found) int { return cmp.Or(ours(b)-ours(a), b.Version.Compare(a.Version)) })
 	e, err := o.whyDocument(ctx, l.docs[0].ID)
 	if err != nil {
@@ -88,7 +94,8 @@ func (o *Ops) Why(ctx context.Context, q WhyQuery) (Explanation, error) {
 	}
 	if newest.ID != e.ID { // a wrong sys_name must not hide behind an older result
 		row := o.documentRow(newest)
-		e.Summary = fmt.Sprintf("a newer result names this line but belongs to %s, and this app is %q, so it never takes it: %s (%s). The newest of this environment: %s",
+		e.Summary = fmt.Sprintf(
+			"a newer result names this line but belongs to %s, and this app is %q, so it never takes it: %s (%s). The newest of this environment: %s",
 			environmentOf(row.SysName), o.o.SysName, row.ID, row.Status, e.Summary)
 		e.Next = fmt.Sprintf("the newer one: nothing here, %s. This one: %s", notOurs, e.Next)
 	}
@@ -124,7 +131,8 @@ func (o *Ops) askLedger(ctx context.Context, about *AboutLine) {
 	case about.Ledger == nil:
 		about.Says = "the ledger does not know it: no document was written to it"
 	default:
-		about.Says = fmt.Sprintf("the ledger says: %s by document %q", strings.NewReplacer("failed", "marked as failed").Replace(about.Ledger.Outcome), about.Ledger.Document)
+		about.Says = fmt.Sprintf("the ledger says: %s by document %q",
+			strings.NewReplacer("failed", "marked as failed").Replace(about.Ledger.Outcome), about.Ledger.Document)
 		if about.Ledger.SysName != o.o.SysName {
 			about.Says += fmt.Sprintf(" of the environment %q", about.Ledger.SysName)
 		}

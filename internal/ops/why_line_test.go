@@ -20,16 +20,24 @@ func TestWhyByLine(t *testing.T) {
 	e, err := w.ops.Why(t.Context(), line)
 	require.NoError(t, err)
 	require.Equal(t, id(1), e.ID)
-	require.Equal(t, &ops.AboutLine{Line: 1, Says: "the ledger does not know it: no document was written to it", Others: []ops.DocumentRow{}}, e.Line)
+	require.Equal(t,
+		&ops.AboutLine{
+			Line: 1, Says: "the ledger does not know it: no document was written to it", Others: []ops.DocumentRow{},
+		}, e.Line)
 
 	w.run(id(1))
-	const older, newer, theirs = "2025-12-17 09:00:00.000000-06:00-0001-1", "2025-12-17 11:00:00.000000-06:00-0001-2", "2025-12-17 12:00:00.000000-06:00-0001-1"
+	const older, newer, theirs = "2025-12-17 09:00:00.000000-06:00-0001-1", "2025-12-17 11:00:00.000000-06:00-0001-2",
+		"2025-12-17 12:00:00.000000-06:00-0001-1"
 	w.put(documentOf(older, "web", 1, "old", ""), documentOf(theirs, "wbe", 1, "wrong environment", ""),
-		`{"id":"`+newer+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2},"post-processing":{"duplicate_detail_uids":["1"]},"sql_writer":{"status":"pending"}}`)
+		`{"id":"`+newer+
+			`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2},"post-processing":{"duplicate_detail_uids":["1"]},"sql_writer":{"status":"pending"}}`)
 	e, err = w.ops.Why(t.Context(), line)
 	require.NoError(t, err)
 	require.Equal(t, newer, e.ID, "the newest result of this environment")
-	require.Equal(t, &ops.LedgerLine{Line: 1, Document: id(1), SysName: "web", Outcome: "applied", SourceTS: start().Unix()}, e.Line.Ledger)
+	require.Equal(t,
+		&ops.LedgerLine{
+			Line: 1, Document: id(1), SysName: "web", Outcome: "applied", SourceTS: start().Unix(),
+		}, e.Line.Ledger)
 	require.Equal(t, `the ledger says: applied by document "`+id(1)+`"`, e.Line.Says)
 	var others []string
 	for _, row := range e.Line.Others {
@@ -38,8 +46,9 @@ func TestWhyByLine(t *testing.T) {
 	require.Equal(t, []string{id(1) + " web committed", older + " web pending", theirs + " wbe pending"}, others)
 	require.True(t, e.Line.Others[2].Foreign)
 	require.False(t, e.Line.Others[0].Foreign)
-	require.Regexp(t, `^a newer result names this line but belongs to the environment "wbe", and this app is "web", so it never takes it: `+theirs+
-		` \(pending\)\. The newest of this environment: pending; waiting`, e.Summary)
+	require.Regexp(t,
+		`^a newer result names this line but belongs to the environment "wbe", and this app is "web", so it never takes it: `+theirs+
+			` \(pending\)\. The newest of this environment: pending; waiting`, e.Summary)
 	require.Contains(t, e.Next, "who wrote the document corrects it. This one: the change feed brings it")
 
 	w.sink.fails = fault.New(fault.Infrastructure, "test: ledger", "refused", "set by the test")

@@ -39,7 +39,9 @@ func TestWhy(t *testing.T) {
 			next: "nothing: it is left alone until a person sets sql_writer.status to pending",
 		},
 		"status null": {
-			state: `{"status":null,"retry_count":2}`, flow: func(w *world) { w.pausedSince(3 * time.Minute) }, summary: "it was never offered: it has no sql_writer.status",
+			state: `{"status":null,"retry_count":2}`, flow: func(w *world) {
+				w.pausedSince(3 * time.Minute)
+			}, summary: "it was never offered: it has no sql_writer.status",
 			next: "nothing: it is left alone until a person sets sql_writer.status to pending",
 		},
 		"reset by hand": {
@@ -48,22 +50,30 @@ func TestWhy(t *testing.T) {
 			next:    "the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
 		},
 		"not due": {
-			state: scheduled(ten.Add(20 * time.Minute)), summary: "3 of 5 retries used; next try 2025-12-18T10:20:00-06:00",
-			next: "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
+			state:   scheduled(ten.Add(20 * time.Minute)),
+			summary: "3 of 5 retries used; next try 2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00",
+			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due today": {
-			state: scheduled(ten.Add(20 * time.Hour)), summary: "3 of 5 retries used; next try 2025-12-19T06:00:00-06:00",
-			next: "the recovery timer takes it up at its first tick after 2025-12-19T06:00:00-06:00", nextTry: "2025-12-19T06:00:00-06:00",
+			state:   scheduled(ten.Add(20 * time.Hour)),
+			summary: "3 of 5 retries used; next try 2025-12-19T06:00:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-19T06:00:00-06:00",
+			nextTry: "2025-12-19T06:00:00-06:00",
 		},
 		"due": {
-			state: scheduled(ten.Add(-3 * time.Minute)), summary: "3 of 5 retries used; due since 2025-12-18T09:57:00-06:00",
-			next: "the recovery timer takes it up at its next tick",
+			state:   scheduled(ten.Add(-3 * time.Minute)),
+			summary: "3 of 5 retries used; due since 2025-12-18T09:57:00-06:00",
+			next:    "the recovery timer takes it up at its next tick",
 		},
 		"due, no time": {
-			state: `{"status":"Retry_Scheduled","retry_count":1}`, summary: "1 of 5 retries used; due", next: "the recovery timer takes it up at its next tick",
+			state: `{"status":"Retry_Scheduled","retry_count":1}`, summary: "1 of 5 retries used; due",
+			next: "the recovery timer takes it up at its next tick",
 		},
 		"due, in milliseconds": {
-			state: scheduled(ten.Add(20_000 * time.Hour)), summary: "3 of 5 retries used; due since 2025-12-18T10:00:06-06:00", next: "the recovery timer takes it up at its next tick",
+			state:   scheduled(ten.Add(20_000 * time.Hour)),
+			summary: "3 of 5 retries used; due since 2025-12-18T10:00:06-06:00",
+			next:    "the recovery timer takes it up at its next tick",
 		},
 		"in milliseconds, paused": {
 			state: scheduled(ten.Add(20_000 * time.Hour)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
@@ -79,20 +89,27 @@ func TestWhy(t *testing.T) {
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"due, flow stopped": {
-			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) {
+				w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute)
+			},
 			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T09:19:00-06:00 (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"long due, flow stopped": {
-			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) {
+				w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute)
+			},
 			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 2025-12-18T10:20:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T09:19:00-06:00 (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due, flow stopped for longer": {
-			state: scheduled(ten.Add(5 * time.Minute)), flow: func(w *world) { w.openSince(fault.Quota, "9002", time.Minute, time.Hour) },
-			summary: "3 of 5 retries used; next try 2025-12-18T11:00:00-06:00", next: "the recovery timer takes it up at its first tick after 2025-12-18T11:00:00-06:00",
+			state: scheduled(ten.Add(5 * time.Minute)), flow: func(w *world) {
+				w.openSince(fault.Quota, "9002", time.Minute, time.Hour)
+			},
+			summary: "3 of 5 retries used; next try 2025-12-18T11:00:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T11:00:00-06:00",
 			nextTry: "2025-12-18T11:00:00-06:00",
 		},
 		"due, paused": {
@@ -101,19 +118,27 @@ func TestWhy(t *testing.T) {
 			next:    "the flow is paused by kim since 2025-12-18T09:57:00-06:00: maintenance",
 		},
 		"pending, flow stopped": {
-			state: `{"status":"pending"}`, flow: func(w *world) { w.openSince(fault.Throttled, "40501", time.Hour, time.Minute) },
+			state: `{"status":"pending"}`, flow: func(w *world) {
+				w.openSince(fault.Throttled, "40501", time.Hour, time.Minute)
+			},
 			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 2025-12-18T10:01:00-06:00",
 			next:    "the flow is stopped since 2025-12-18T09:00:00-06:00 (throttled 40501: set by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
 		},
 		"pending, ramping up": {
 			state: `{"status":"pending"}`, flow: func(w *world) {
-				w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: start()})
+				w.set(
+					breaker.State{
+						Name: breaker.HalfOpen, Limit: 5, Kind: fault.Infrastructure, Code: "refused",
+						Reason: "x", Since: start(),
+					})
 			},
 			summary: "pending; waiting for 6 s",
 			next:    "the flow is ramping up, at most 5 in one request; it was stopped since 2025-12-18T10:00:00-06:00 (infrastructure refused: x): it is taken up as more may pass",
 		},
 		"due, ramping up": {
-			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5}) },
+			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) {
+				w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5})
+			},
 			summary: "3 of 5 retries used; due since 2025-12-18T09:57:00-06:00",
 			next:    "the recovery timer takes it up at its next tick; the flow is ramping up, at most 5 in one request",
 		},
@@ -136,23 +161,35 @@ func TestWhy(t *testing.T) {
 				w.note(func(c *breaker.Control) { c.Poison = breaker.PoisonCount{Hour: start(), Count: 100} })
 			},
 			summary: "5 of 5 retries used, and it failed again: it may become a poison message, but this hour's number of them is reached; next try 2025-12-18T10:20:00-06:00",
-			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00", nextTry: "2025-12-18T10:20:00-06:00",
+			next:    "the recovery timer takes it up at its first tick after 2025-12-18T10:20:00-06:00",
+			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"processing": {
 			state: `{"status":"processing"}`, summary: "the old writer took it up 6 s ago",
-			next: "the old writer may be at it; the recovery timer takes it up after 2025-12-18T10:10:00-06:00", nextTry: "2025-12-18T10:10:00-06:00",
+			next:    "the old writer may be at it; the recovery timer takes it up after 2025-12-18T10:10:00-06:00",
+			nextTry: "2025-12-18T10:10:00-06:00",
 		},
 		"failed": {
-			state: failed(5, fault.Document, "2628"), summary: "failed 2025-12-18T09:05:00-06:00 after 5 of 5 retries: document 2628",
-			next: "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`",
+			state:   failed(5, fault.Document, "2628"),
+			summary: "failed 2025-12-18T09:05:00-06:00 after 5 of 5 retries: document 2628",
+			next:    "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`",
 		},
 		"applied": {
 			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,
 			summary: "committed 2025-12-17T10:30:15-06:00: its lines were written", next: "nothing: it is done",
 		},
-		"unchanged":  {state: `{"status":"committed","outcome":"unchanged"}`, summary: "committed: its lines held this very content already", next: "nothing: it is done"},
-		"superseded": {state: `{"status":"committed","outcome":"superseded","superseded_by":"newer"}`, summary: "committed: a newer result holds its lines: newer", next: "nothing: it is done"},
-		"old writer": {state: `{"status":"COMMITTED"}`, summary: "committed; the outcome is not said: another program did it", next: "nothing: it is done"},
+		"unchanged": {
+			state:   `{"status":"committed","outcome":"unchanged"}`,
+			summary: "committed: its lines held this very content already", next: "nothing: it is done",
+		},
+		"superseded": {
+			state:   `{"status":"committed","outcome":"superseded","superseded_by":"newer"}`,
+			summary: "committed: a newer result holds its lines: newer", next: "nothing: it is done",
+		},
+		"old writer": {
+			state: `{"status":"COMMITTED"}`, summary: "committed; the outcome is not said: another program did it",
+			next: "nothing: it is done",
+		},
 		"by hand": {
 			state:   `{"status":"committed","outcome":"manual","marked_by":"kim","marked_why":"typed it in"}`,
 			summary: "committed by hand by kim: typed it in", next: "nothing: it is done",
@@ -162,10 +199,13 @@ func TestWhy(t *testing.T) {
 			next: "nothing: it is left alone until a person corrects the status",
 		},
 		"another environment": {
-			state: `{"status":"pending"}`, sysName: "dev", summary: `it belongs to the environment "dev", this app is "web"`, next: "nothing here: the app of that environment takes it. If request_details.sys_name is a mistake, who wrote the document corrects it",
+			state: `{"status":"pending"}`, sysName: "dev",
+			summary: `it belongs to the environment "dev", this app is "web"`,
+			next:    "nothing here: the app of that environment takes it. If request_details.sys_name is a mistake, who wrote the document corrects it",
 		},
 		"no environment": {
-			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)", next: "nothing: no app takes it",
+			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)",
+			next: "nothing: no app takes it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +242,8 @@ func TestWhyListsTheAttempts(t *testing.T) {
 	require.Len(t, e.Attempts, 2)
 	require.Equal(t, "2025-12-18T09:46:00-06:00", e.Attempts[1].At.Format(time.RFC3339))
 	require.Equal(t, "2025-12-18T10:20:00-06:00", e.Attempts[1].NextTry.Format(time.RFC3339))
-	require.Equal(t, []string{"document", "2628", "too long"}, []string{e.LastError.Kind, e.LastError.Code, e.LastError.Error})
+	require.Equal(t, []string{"document", "2628", "too long"},
+		[]string{e.LastError.Kind, e.LastError.Code, e.LastError.Error})
 	require.Contains(t, e.Problem, "process_output.manufacturer_name", "it cannot be written as it is now")
 	require.Equal(t, "running", e.Flow)
 	require.Empty(t, e.Evidence, "only of a failed document")
@@ -218,7 +259,8 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
 	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
-	require.Contains(t, e.Summary, "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied")
+	require.Contains(t, e.Summary,
+		"5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied")
 }
 
 // The feed stops at such a document, whatever becomes of it.
@@ -230,7 +272,8 @@ func TestWhyNamesADocumentThatIsTooDeepForTheFeed(t *testing.T) {
 		w.put(doc)
 		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 		require.NoError(t, err)
-		require.Equal(t, levels == 63, strings.HasPrefix(e.Warning, "document.too_deep: "), "%d levels in one: %q", levels, e.Warning)
+		require.Equal(t, levels == 63, strings.HasPrefix(e.Warning, "document.too_deep: "),
+			"%d levels in one: %q", levels, e.Warning)
 	}
 }
 
@@ -249,7 +292,10 @@ func TestAnIDThatTwoDocumentsHaveIsNamed(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	for n, request := range []string{"R1", "R2"} {
 		doc := documentOf(id(1), "web", int64(n+1), "x", "")
-		require.NoError(t, w.docs.Put(json.RawMessage(strings.Replace(doc, `"request_details":{`, `"request_details":{"id":"`+request+`",`, 1))))
+		require.NoError(t,
+			w.docs.Put(
+				json.RawMessage(
+					strings.Replace(doc, `"request_details":{`, `"request_details":{"id":"`+request+`",`, 1))))
 	}
 	_, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	requireRefusal(t, "conflict: id_twice: 2 documents have the id", err)

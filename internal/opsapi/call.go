@@ -15,15 +15,16 @@ type Spec struct {
 	Name string
 	// Method is GET for a read, POST for an action.
 	Method string
-	// Path is below /api/ops/v1 and /api/ui/api/v1. It holds no id: the host rewrites paths that contain % or .. (docs/facts.md F12).
+	// Path is below /api/ops/v1 and /api/ui/api/v1. It holds no id: the host rewrites paths that contain % or ..
+	// (docs/facts.md F12).
 	Path string
 	Role Role
 	// Says is what it does, in a sentence.
 	Says string
 }
 
-// Call is a row with its types. Q has the parameters: of a GET the query, of a POST the members of the body. Its JSON tags name them.
-// A is the result, a JSON object.
+// Call is a row with its types. Q has the parameters: of a GET the query, of a POST the members of the body. Its JSON
+// tags name them. A is the result, a JSON object.
 type Call[Q, A any] struct {
 	Spec
 
@@ -47,15 +48,16 @@ func (c Call[Q, A]) row() Row {
 		run: func(ctx context.Context, o *ops.Ops, request any) (any, error) {
 			q, ok := request.(Q)
 			if !ok {
-				return nil, fmt.Errorf("opsapi: %s: expected %T, found %T", c.Name, q, request) // impossible: Read and Do make it
+				// impossible: Read and Do make it
+				return nil, fmt.Errorf("opsapi: %s: expected %T, found %T", c.Name, q, request)
 			}
 			return c.Do(o, ctx, q)
 		},
 	}
 }
 
-// reads and acts make the two sorts of rows. readsContent is for an answer that is values of documents or rows as a whole; single members
-// of other answers are tagged (role.go).
+// reads and acts make the two sorts of rows. readsContent is for an answer that is values of documents or rows as a
+// whole; single members of other answers are tagged (role.go).
 func reads[Q, A any](name, path, says string, do func(*ops.Ops, context.Context, Q) (A, error)) Call[Q, A] {
 	return Call[Q, A]{Spec{Name: name, Method: http.MethodGet, Path: path, Role: Reader, Says: says}, do}
 }
@@ -75,8 +77,8 @@ type Caller interface {
 	call(ctx context.Context, r Row, request any) (any, error)
 }
 
-// Do makes a call. Errors: *ops.RequestError for a refused request; classified errors (internal/fault). Through Remote also *LostError
-// and *DeniedError.
+// Do makes a call. Errors: *ops.RequestError for a refused request; classified errors (internal/fault). Through Remote
+// also *LostError and *DeniedError.
 func Do[Q, A any](ctx context.Context, caller Caller, call Call[Q, A], q Q) (A, error) {
 	answer, err := caller.call(ctx, call.row(), q)
 	a, _ := answer.(A) // nil with an error
@@ -88,7 +90,8 @@ func Make(ctx context.Context, caller Caller, r Row, request any) (any, error) {
 	return caller.call(ctx, r, request)
 }
 
-// Query makes the request of a GET call from the texts of its parameters, as the address has them. Errors: *ops.RequestError (usage).
+// Query makes the request of a GET call from the texts of its parameters, as the address has them. Errors:
+// *ops.RequestError (usage).
 func (c Call[Q, A]) Query(texts map[string]string) (q Q, err error) {
 	request, err := c.row().Read(texts, nil)
 	if err != nil {

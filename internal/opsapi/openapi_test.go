@@ -196,21 +196,31 @@ func (d *describer) structure(t reflect.Type, wanted bool) object {
 // operation describes a row.
 func (d *describer) operation(r opsapi.Row) object {
 	noun, _, _ := strings.Cut(r.Name, ".")
-	responses := object{"200": object{"description": "done", "content": object{"application/json": object{"schema": d.schema(r.Answer, false)}}}}
+	responses := object{
+		"200": object{
+			"description": "done", "content": object{"application/json": object{"schema": d.schema(r.Answer, false)}},
+		},
+	}
 	for _, status := range []int{400, 401, 403, 404, 409, 415, 500, 503} {
 		responses[fmt.Sprint(status)] = object{"$ref": "#/components/responses/Problem"}
 	}
 	o := object{
-		"operationId": r.Name, "tags": []string{noun}, "summary": strings.TrimSuffix(r.Says, "."), "description": "Role: " + string(r.Role) + ".",
-		"x-role": r.Role, "responses": responses,
+		"operationId": r.Name, "tags": []string{noun}, "summary": strings.TrimSuffix(r.Says, "."),
+		"description": "Role: " + string(r.Role) + ".",
+		"x-role":      r.Role, "responses": responses,
 	}
 	if r.Method != http.MethodGet {
-		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(r.Request, true)}}}
+		o["requestBody"] = object{
+			"required": true, "content": object{"application/json": object{"schema": d.schema(r.Request, true)}},
+		}
 		return o
 	}
 	parameters := []object{}
 	for _, p := range r.Parameters() {
-		one := object{"name": p.Name, "in": "query", "required": p.Required, "schema": d.schema(p.Type, true), "description": d.comment(r.Request, p.Index())}
+		one := object{
+			"name": p.Name, "in": "query", "required": p.Required, "schema": d.schema(p.Type, true),
+			"description": d.comment(r.Request, p.Index()),
+		}
 		if p.Type.Kind() == reflect.Slice { // separated by commas
 			one["explode"] = false
 		}
@@ -236,17 +246,21 @@ func describe(t testing.TB) (string, *describer) {
 	problem := d.schema(reflect.TypeFor[opsapi.Problem](), false)
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info": object{"title": "Operators' API of the SQL Writer", "version": "1", "description": "Made from internal/opsapi. " +
-			"Unknown parameters are refused. Lists have pages: next is the page of the next request. A member with x-role is left out for others."},
+		"info": object{
+			"title": "Operators' API of the SQL Writer", "version": "1", "description": "Made from internal/opsapi. " +
+				"Unknown parameters are refused. Lists have pages: next is the page of the next request. A member with x-role is left out for others.",
+		},
 		"servers": []object{
-			{"url": "/api/ops/v1", "description": "with a function key"}, {"url": "/api/ui/api/v1", "description": "with a sign-in of Microsoft Entra"},
+			{"url": "/api/ops/v1", "description": "with a function key"},
+			{"url": "/api/ui/api/v1", "description": "with a sign-in of Microsoft Entra"},
 		},
 		"security": []object{{"key": []string{}}, {"entra": []string{}}},
 		"paths":    paths,
 		"components": object{
 			"schemas": d.schemas,
 			"responses": object{"Problem": object{
-				"description": "refused or failed (RFC 9457)", "content": object{opsapi.ProblemType: object{"schema": problem}},
+				"description": "refused or failed (RFC 9457)",
+				"content":     object{opsapi.ProblemType: object{"schema": problem}},
 			}},
 			"securitySchemes": object{
 				"key":   object{"type": "apiKey", "in": "header", "name": "x-functions-key"},
@@ -298,12 +312,14 @@ func (d *describer) table() string {
 			}
 			names = append(names, name)
 		}
-		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", r.Name, r.Method, r.Path, r.Role, strings.Join(names, ", "), r.Says)
+		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", r.Name, r.Method, r.Path, r.Role,
+			strings.Join(names, ", "), r.Says)
 	}
 	return b.String()
 }
 
-// The description is valid OpenAPI 3.1 by the specification's own schema, and its schemas are valid JSON Schema 2020-12.
+// The description is valid OpenAPI 3.1 by the specification's own schema, and its schemas are valid JSON Schema
+// 2020-12.
 func TestOpenAPIIsValid(t *testing.T) {
 	open := func(file string) any {
 		f, err := os.Open(file)
@@ -319,7 +335,8 @@ func TestOpenAPIIsValid(t *testing.T) {
 	require.NoError(t, err)
 	description := open("openapi.json")
 	require.NoError(t, specification.Validate(description))
-	require.Error(t, specification.Validate(map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "x"}}), "the schema refuses what is wrong")
+	require.Error(t, specification.Validate(map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "x"}}),
+		"the schema refuses what is wrong")
 	require.NoError(t, c.AddResource("openapi.json", description))
 	for name := range description.(map[string]any)["components"].(map[string]any)["schemas"].(map[string]any) {
 		_, err := c.Compile("openapi.json#/components/schemas/" + name)
@@ -351,11 +368,13 @@ func TestTheTableIsSound(t *testing.T) {
 			}
 			seen = append(seen, p.Name)
 		}
-		require.False(t, r.Method == http.MethodPost && !slices.Contains(seen, "why"), "%s: an action has a reason", r.Name)
+		require.False(t, r.Method == http.MethodPost && !slices.Contains(seen, "why"),
+			"%s: an action has a reason", r.Name)
 	}
 }
 
-// A member that has values is emptied for a reader wherever it stands in an answer. Below a map or an interface it could not be.
+// A member that has values is emptied for a reader wherever it stands in an answer. Below a map or an interface it
+// could not be.
 func TestNoTaggedMemberIsOutOfReach(t *testing.T) {
 	tagged := map[string]bool{}
 	seen := map[reflect.Type]bool{}
@@ -386,5 +405,8 @@ func TestNoTaggedMemberIsOutOfReach(t *testing.T) {
 	for _, r := range opsapi.Table() {
 		walk(r.Name, r.Answer, true)
 	}
-	require.Subset(t, slices.Collect(maps.Keys(tagged)), []string{"ops.Tried.Error", "ops.Explanation.Error", "ops.Explanation.FinalError", "ops.Explanation.ProblemFound"})
+	require.Subset(t, slices.Collect(maps.Keys(tagged)),
+		[]string{
+			"ops.Tried.Error", "ops.Explanation.Error", "ops.Explanation.FinalError", "ops.Explanation.ProblemFound",
+		})
 }

@@ -18,7 +18,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// KeyParameter is the query parameter in which the host takes the function key. It is nobody's parameter, and never refused.
+// KeyParameter is the query parameter in which the host takes the function key. It is nobody's parameter, and never
+// refused.
 const KeyParameter = "code"
 
 // Parameter is a parameter of a call: a member of its request type.
@@ -43,7 +44,8 @@ func members(t reflect.Type, at []int) (all []Parameter) {
 		case f.Anonymous && name == "":
 			all = append(all, members(f.Type, index)...)
 		case name != "-" && f.IsExported():
-			all = append(all, Parameter{Name: name, Required: !strings.Contains(options, "omit"), Type: f.Type, index: index})
+			all = append(all,
+				Parameter{Name: name, Required: !strings.Contains(options, "omit"), Type: f.Type, index: index})
 		}
 	}
 	return all
@@ -62,7 +64,8 @@ func (r Row) unknown(what, name string) error {
 	if len(known) == 0 {
 		known = []string{"none"}
 	}
-	return usage("%s: unknown %s of %s; known: %s", run.Truncate(name, run.MaxKind), what, r.Name, strings.Join(known, ", "))
+	return usage("%s: unknown %s of %s; known: %s", run.Truncate(name, run.MaxKind), what, r.Name,
+		strings.Join(known, ", "))
 }
 
 // Read makes the request of a call: a GET's from the query, a POST's from the body. Errors: *ops.RequestError (usage).

@@ -12,7 +12,8 @@ type Problem struct {
 	Status int    `json:"status"`
 	// Detail is the reason, for people.
 	Detail string `json:"detail"`
-	// Kind and Code are those of internal/fault; kind "request" means that the request was refused (ops.Refusal is its code).
+	// Kind and Code are those of internal/fault; kind "request" means that the request was refused (ops.Refusal is its
+	// code).
 	Kind string `json:"kind,omitempty"`
 	Code string `json:"code,omitempty"`
 	// Known are the paths or methods that exist instead.

@@ -58,15 +58,17 @@ func (e *DeniedError) Error() string { return e.Err.Error() }
 
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// Remote makes calls to an app by HTTP. Every request carries the credential, so the address must be https or this machine. client is
-// http.DefaultTransport's if nil. Errors: an invalid address.
+// Remote makes calls to an app by HTTP. Every request carries the credential, so the address must be https or this
+// machine. client is http.DefaultTransport's if nil. Errors: an invalid address.
 func Remote(address string, credential Credential, client *http.Client) (Caller, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return nil, errors.New("the app's address: expected https://NAME.azurewebsites.net, without the key")
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
-		return nil, errors.New("the app's address: the credential is not sent over http:// to another machine: expected https://")
+		return nil,
+			errors.New(
+				"the app's address: the credential is not sent over http:// to another machine: expected https://")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/api"
@@ -75,7 +77,8 @@ func Remote(address string, credential Credential, client *http.Client) (Caller,
 	if client != nil {
 		careful = *client
 	}
-	careful.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the credential must not go to another address
+	// the credential must not go to another address
+	careful.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &remote{base: u, credential: credential, http: &careful}, nil
 }
 
@@ -175,11 +178,17 @@ func refusal(status int, body []byte, changes bool) error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &DeniedError{fmt.Errorf("the app answers %d: it is stopped, or the key or the token is not valid for it, or its network rules refuse this machine", status)}
+		return &DeniedError{
+			fmt.Errorf(
+				"the app answers %d: it is stopped, or the key or the token is not valid for it, or its network rules refuse this machine", status),
+		}
 	case http.StatusNotFound:
 		return errors.New("the app answers 404: there is no operators' API at this address")
-	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return &LostError{fmt.Errorf("the app answers %d without a reason: its host did not complete the request", status), changes}
+	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError,
+		http.StatusServiceUnavailable:
+		return &LostError{
+			fmt.Errorf("the app answers %d without a reason: its host did not complete the request", status), changes,
+		}
 	}
 	return fmt.Errorf("the app answers %d", status)
 }

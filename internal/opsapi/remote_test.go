@@ -20,12 +20,17 @@ import (
 var key = opsapi.Credential{Key: "key-marker"}
 
 func TestTheKeyTravelsEncryptedAndNowhereElse(t *testing.T) {
-	for _, address := range []string{"http://example.com", "example.com", "ftp://example.com", "https://u:p@example.com", "https://example.com?code=x", "https://"} {
+	for _, address := range []string{
+		"http://example.com", "example.com", "ftp://example.com", "https://u:p@example.com",
+		"https://example.com?code=x", "https://",
+	} {
 		_, err := opsapi.Remote(address, key, nil)
 		require.Error(t, err, address)
 		require.NotContains(t, err.Error(), "code=x")
 	}
-	for _, address := range []string{"https://x.azurewebsites.net", "https://x/other/", "http://localhost:7071", "http://127.0.0.1:7071/"} {
+	for _, address := range []string{
+		"https://x.azurewebsites.net", "https://x/other/", "http://localhost:7071", "http://127.0.0.1:7071/",
+	} {
 		_, err := opsapi.Remote(address, key, nil)
 		require.NoError(t, err)
 	}
@@ -48,13 +53,21 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 		want         []string
 		lost, denied bool
 	}{
-		"down":         {503, `{"detail":"stopped since then","kind":"infrastructure","code":"breaker_open"}`, []string{"503", "stopped since then", "breaker_open"}, false, false},
+		"down": {
+			503, `{"detail":"stopped since then","kind":"infrastructure","code":"breaker_open"}`,
+			[]string{"503", "stopped since then", "breaker_open"},
+			false, false,
+		},
 		"no reason":    {502, `<html>`, []string{"502", "did not complete the request"}, true, false},
 		"the host's":   {500, ``, []string{"500"}, true, false},
 		"another form": {200, `[]`, []string{"this build does not understand the app's answer"}, false, false},
 		"a teapot":     {418, ``, []string{"418"}, false, false},
 		"no key":       {401, ``, []string{"401", "it is stopped, or the key or the token is not valid"}, false, true},
-		"no role":      {403, `{"detail":"run.start requires Operator","kind":"request","code":"denied"}`, []string{"403", "requires Operator"}, false, true},
+		"no role": {
+			403, `{"detail":"run.start requires Operator","kind":"request","code":"denied"}`,
+			[]string{"403", "requires Operator"},
+			false, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -107,10 +120,16 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 	for _, c := range []struct {
 		credential         opsapi.Credential
 		function, expected string
-	}{{key, "/api/ops/v1/", "key-marker"}, {opsapi.Credential{Token: token}, "/api/ui/api/v1/", "Bearer token-marker"}} {
+	}{
+		{key, "/api/ops/v1/", "key-marker"},
+		{opsapi.Credential{Token: token}, "/api/ui/api/v1/", "Bearer token-marker"},
+	} {
 		caller, err := opsapi.Remote(server.URL, c.credential, nil)
 		require.NoError(t, err)
-		items := ops.ItemQuery{Run: "r/1 ä&?", Outcomes: []run.Outcome{run.DocFailed, run.DocDeferred}, Limit: 7, Page: "2025-12-17 10:30:00-06:00 %+"}
+		items := ops.ItemQuery{
+			Run: "r/1 ä&?", Outcomes: []run.Outcome{run.DocFailed, run.DocDeferred}, Limit: 7,
+			Page: "2025-12-17 10:30:00-06:00 %+",
+		}
 		_, err = opsapi.Do(t.Context(), caller, opsapi.RunItems, items)
 		require.NoError(t, err)
 		require.Equal(t, []any{items, c.function + "runs/items", c.expected}, []any{seen, path, credential})
@@ -118,7 +137,9 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 		_, err = opsapi.Do(t.Context(), caller, opsapi.AuditList, audits)
 		require.NoError(t, err)
 		require.Equal(t, audits, seen)
-		start := ops.StartRequest{Kind: run.Replay, Since: at, IDs: []string{"a,b"}, OverwriteEdits: []int64{1 << 60}, Why: "w\x01"}
+		start := ops.StartRequest{
+			Kind: run.Replay, Since: at, IDs: []string{"a,b"}, OverwriteEdits: []int64{1 << 60}, Why: "w\x01",
+		}
 		_, err = opsapi.Do(t.Context(), caller, opsapi.RunStart, start)
 		require.NoError(t, err)
 		got, ok := seen.(ops.StartRequest)
@@ -126,7 +147,9 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 		got.Since = at
 		require.Equal(t, start, got)
 	}
-	denied := opsapi.Credential{Token: func(context.Context) (string, error) { return "", errors.New("sign in with az login") }}
+	denied := opsapi.Credential{Token: func(context.Context) (string, error) {
+		return "", errors.New("sign in with az login")
+	}}
 	caller, err := opsapi.Remote(server.URL, denied, nil)
 	require.NoError(t, err)
 	_, err = opsapi.Do(t.Context(), caller, opsapi.StatusGet, ops.StatusQuery{})

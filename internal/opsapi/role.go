@@ -34,20 +34,24 @@ func (w Who) Permit(r Row) error {
 	return &DeniedError{fmt.Errorf("%s has the role %s; %s requires %s", w.Name, w.Role, r.Name, r.Role)}
 }
 
-// Direct makes calls by the use cases in this process, in the name and the role of who asks. Errors of its calls also: *DeniedError.
+// Direct makes calls by the use cases in this process, in the name and the role of who asks. Errors of its calls also:
+// *DeniedError.
 func Direct(o *ops.Ops, who Who) Caller {
 	return permitted{who, func(ctx context.Context, r Row, request any) (any, error) {
 		return r.run(ops.WithActor(ctx, who.Name), o, request)
 	}}
 }
 
-// Canned answers every call by a function: with a value of the call's answer type, or an error. It is for pages with planted states.
+// Canned answers every call by a function: with a value of the call's answer type, or an error. It is for pages with
+// planted states.
 func Canned(who Who, answer func(ctx context.Context, name string, request any) (any, error)) Caller {
-	return permitted{who, func(ctx context.Context, r Row, request any) (any, error) { return answer(ctx, r.Name, request) }}
+	return permitted{who, func(ctx context.Context, r Row, request any) (any, error) {
+		return answer(ctx, r.Name, request)
+	}}
 }
 
-// permitted makes calls in this process. For the API and for the pages it is the one place where a role decides: which calls are made,
-// and what of an answer is shown.
+// permitted makes calls in this process. For the API and for the pages it is the one place where a role decides: which
+// calls are made, and what of an answer is shown.
 type permitted struct {
 	who  Who
 	make func(ctx context.Context, r Row, request any) (any, error)
@@ -67,8 +71,8 @@ func (p permitted) call(ctx context.Context, r Row, request any) (any, error) {
 	return shown.Interface(), nil
 }
 
-// RoleTag is the struct tag of a member of an answer that has values of documents or rows: `role:"Operator"`. A reader gets it empty. No
-// map and no interface has such a member below it.
+// RoleTag is the struct tag of a member of an answer that has values of documents or rows: `role:"Operator"`. A reader
+// gets it empty. No map and no interface has such a member below it.
 const RoleTag = "role"
 
 // hide empties the tagged members of a value, also those of the structs, pointers and lists in it.

@@ -52,5 +52,6 @@ func classesThat(is func(Meaning) bool) (classes []Class) {
 	return classes
 }
 
-// ofLine reports whether a finding of the class is about a line of the ledger: SubjectLine. The others are of SubjectLink.
+// ofLine reports whether a finding of the class is about a line of the ledger: SubjectLine. The others are of
+// SubjectLink.
 func (c Class) ofLine() bool { return c == RowMissing || c == TrackingMissing || c == Edited }

@@ -13,8 +13,8 @@ import (
 type Comparison struct {
 	// ID is a night's date, or a name that nobody had: 1 to 64 visible ASCII characters, unique in the environment.
 	ID string `json:"id"`
-	// IDs are the documents to compare, and nothing else; none means what changed since the last comparison began. Whole means everything.
-	// It may name 1,000 documents, so only Next returns it.
+	// IDs are the documents to compare, and nothing else; none means what changed since the last comparison began.
+	// Whole means everything. It may name 1,000 documents, so only Next returns it.
 	IDs   []string `json:"-"`
 	Whole bool     `json:"whole,omitempty"`
 	// Night: the timer began it, so it mends.
@@ -41,12 +41,13 @@ type Comparison struct {
 
 // Audit is the entry of the audit log about its begin.
 func (c Comparison) Audit() run.Audit {
-	detail, _ := json.Marshal(map[string]any{"comparison": c.ID, "whole": c.Whole, "documents": len(c.IDs)}) // texts and numbers
+	// texts and numbers
+	detail, _ := json.Marshal(map[string]any{"comparison": c.ID, "whole": c.Whole, "documents": len(c.IDs)})
 	return run.Audit{Action: run.CodeCompare, Level: run.LevelInfo, By: c.By, Why: c.Why, Detail: detail}
 }
 
-// Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Edits are people's allowed work, and may stay
-// many; of others, the comparison must not be the last.
+// Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Edits are people's
+// allowed work, and may stay many; of others, the comparison must not be the last.
 func (c *Comparison) Unkept(class Class, n int) {
 	if n == 0 {
 		return
@@ -71,10 +72,12 @@ type position struct {
 	// From and To bound _ts. They stay the same, because a continuation belongs to its query.
 	From int64 `json:"from,omitempty"`
 	To   int64 `json:"to,omitempty"`
-	// Counted is what the pass counted so far, to take it back when the continuation is lost; Again is how often that was.
+	// Counted is what the pass counted so far, to take it back when the continuation is lost; Again is how often that
+	// was.
 	Counted map[Class]int `json:"counted,omitempty"`
 	Again   int           `json:"again,omitempty"`
-	// Key is the last finding that was looked at again. Looked is when the first look was over, by the database's clock, in seconds since 1970.
+	// Key is the last finding that was looked at again. Looked is when the first look was over, by the database's
+	// clock, in seconds since 1970.
 	Key    *Key  `json:"key,omitempty"`
 	Looked int64 `json:"looked,omitempty"`
 }
@@ -85,7 +88,9 @@ func readPosition(text string) (position, error) {
 		return p, nil
 	}
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return p, fault.Wrap(fault.Internal, "reconcile: position", "position", "the position of the comparison is not valid JSON", err)
+		return p,
+			fault.Wrap(fault.Internal, "reconcile: position", "position",
+				"the position of the comparison is not valid JSON", err)
 	}
 	return p, nil
 }
@@ -93,7 +98,8 @@ func readPosition(text string) (position, error) {
 func (p position) String() string {
 	text, err := json.Marshal(p) //nolint:gosec // a pass is not a secret
 	if err != nil {
-		panic("reconcile: a position cannot be written as JSON: " + err.Error()) // cannot happen: it is texts and numbers
+		// cannot happen: it is texts and numbers
+		panic("reconcile: a position cannot be written as JSON: " + err.Error())
 	}
 	return string(text)
 }

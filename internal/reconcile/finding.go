@@ -18,13 +18,13 @@ type Key struct {
 type Seen struct {
 	Key
 
-	// Mark identifies what was compared: the document's _etag, the ledger's row, and the line's rows with their status. At most MaxMark
-	// ASCII characters.
+	// Mark identifies what was compared: the document's _etag, the ledger's row, and the line's rows with their status.
+	// At most MaxMark ASCII characters.
 	Mark string `json:"-"`
 	// Sure: a second look, a quarter of an hour after the first, saw it with the same Mark. Else it is a suspect.
 	Sure bool `json:"-"`
-	// Detail says what was found, in words: columns that differ, other lines, times. It has no values of columns. At most MaxDetail
-	// UTF-16 units.
+	// Detail says what was found, in words: columns that differ, other lines, times. It has no values of columns. At
+	// most MaxDetail UTF-16 units.
 	Detail string `json:"detail,omitempty"`
 	// Mends: the night writes it again.
 	Mends bool `json:"mends,omitempty"`
@@ -63,12 +63,13 @@ type Count struct {
 	First time.Time `json:"first,omitzero"`
 }
 
-// MaxFindings bounds the findings of a class that have rows, suspects included. The comparison's counts have the rest (Comparison.Unkept).
+// MaxFindings bounds the findings of a class that have rows, suspects included. The comparison's counts have the rest
+// (Comparison.Unkept).
 const MaxFindings = 10_000
 
-// Overwrites reports whether a rewrite writes the finding's line only when an operator names it, because its row is not what was written.
-// Naming it gives it the document's status too. What the night mends has rows as they were written, so a rewrite of it leaves an
-// edit alone that came after the comparison.
+// Overwrites reports whether a rewrite writes the finding's line only when an operator names it, because its row is not
+// what was written. Naming it gives it the document's status too. What the night mends has rows as they were written,
+// so a rewrite of it leaves an edit alone that came after the comparison.
 func (f Finding) Overwrites() bool {
 	return !f.Mends && slices.Contains([]Class{RowMissing, Edited, Stale}, f.Class)
 }

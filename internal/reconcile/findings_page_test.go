@@ -62,7 +62,10 @@ type section struct {
 func sections() []section {
 	return []section{
 		{SubjectLine, "A line of the ledger", "With the document that its ledger row names."},
-		{SubjectLink, "A document and one of its lines", "The main line and each duplicate. The ledger may name another document."},
+		{
+			SubjectLink, "A document and one of its lines",
+			"The main line and each duplicate. The ledger may name another document.",
+		},
 	}
 }
 
@@ -122,17 +125,21 @@ func statesTable() string {
 		means map[string]string
 	}{
 		{"document", texts(docStates()), map[string]string{
-			"other":     "waits, failed, does not exist, or is left alone: it promises nothing about its lines",
-			"committed": "committed after the adoption", "committed_before": "committed before the adoption, or at a time that cannot be read",
-			"unordered": "committed, without a version or with one from the future: only another writer does that",
-			"manual":    "a person said that its lines were repaired by hand",
+			"other":            "waits, failed, does not exist, or is left alone: it promises nothing about its lines",
+			"committed":        "committed after the adoption",
+			"committed_before": "committed before the adoption, or at a time that cannot be read",
+			"unordered":        "committed, without a version or with one from the future: only another writer does that",
+			"manual":           "a person said that its lines were repaired by hand",
 		}},
 		{"ledger", texts(ledgerStates()), map[string]string{
-			"none": "no row", "same": "this document, this content", "other": "this document, other content", "marked": "this document's failure mark",
-			"newer": "a newer document", "older": "an older document", "unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
+			"none": "no row", "same": "this document, this content", "other": "this document, other content",
+			"marked": "this document's failure mark",
+			"newer":  "a newer document", "older": "an older document",
+			"unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
 		}},
 		{"rows", texts(rowStates()), map[string]string{
-			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one", "edited": "a value other than the status differs",
+			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one",
+			"edited":      "a value other than the status differs",
 			"no_tracking": "no row in IVCE_TRKG_MSTR, the other as written", "missing": "no row in IVCE_DTL",
 			"unknown": "a row is there, and the ledger does not say what was written",
 		}},

@@ -31,8 +31,8 @@ func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 
 const sysName = "web"
 
-// world is an environment with its container, database and evidence in memory, on a clock that only the test moves. Documents are written
-// by the real commit.Commit.
+// world is an environment with its container, database and evidence in memory, on a clock that only the test moves.
+// Documents are written by the real commit.Commit.
 type world struct {
 	t        *testing.T
 	clock    time.Time
@@ -68,25 +68,31 @@ func newWorld(t *testing.T) *world {
 	w.evidence, w.docs, w.store = inmem.NewEvidenceOn(now), inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
 	w.findings, w.adoptedAt = w.store.Findings(w.sink), start().Add(-time.Hour)
 	b := breaker.New(inmem.NewControl(), breaker.Options{
-		Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, SysName: sysName, Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
+		Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, SysName: sysName,
+		Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	w.breaker = b
 	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
-		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b, Evidence: w.evidence, Container: "docs",
+		SysName: sysName, Log: zerolog.Nop(), Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Breaker: b,
+		Evidence: w.evidence, Container: "docs",
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
-	w.options = reconcile.Options{SysName: sysName, At: 2 * time.Hour, Log: zerolog.Nop(), Now: now, Wait: func(_ context.Context, d time.Duration) error {
-		w.waited += d
-		w.pass(d)
-		return nil
-	}}
+	w.options = reconcile.Options{
+		SysName: sysName, At: 2 * time.Hour, Log: zerolog.Nop(), Now: now,
+		Wait: func(_ context.Context, d time.Duration) error {
+			w.waited += d
+			w.pass(d)
+			return nil
+		},
+	}
 	w.finish() // the night before has nothing to compare
 	w.clock, w.mended, w.calls, w.waited = start(), nil, map[string]int{}, 0
 	return w
 }
 
-// document is the text of a document of the environment. Its id has the minute; state is its sql_writer, pending if empty.
+// document is the text of a document of the environment. Its id has the minute; state is its sql_writer, pending if
+// empty.
 func document(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
 	return documentOf(idOf(minute, line), line, manufacturer, state, duplicates...)
 }
@@ -116,7 +122,8 @@ func parts(id string, line int64, manufacturer, state string, duplicates []int64
 		panic(err)
 	}
 	return map[string]string{
-		`"@id"`: strconv.Quote(id), `"@line"`: strconv.FormatInt(line, 10), `"@manufacturer"`: strconv.Quote(manufacturer), `"@duplicates"`: string(dup),
+		`"@id"`: strconv.Quote(id), `"@line"`: strconv.FormatInt(line, 10),
+		`"@manufacturer"`: strconv.Quote(manufacturer), `"@duplicates"`: string(dup),
 		`"@state"`: cmp.Or(state, `{"status":"pending","retry_count":0}`),
 	}
 }
@@ -142,8 +149,8 @@ func (w *world) offer(ids ...string) commit.Report {
 	return report
 }
 
-// consistent makes n documents, each with a line of its own, a third of them with a duplicate, and commits them. Lines are 1 to n, and
-// duplicates 1,000,001 on.
+// consistent makes n documents, each with a line of its own, a third of them with a duplicate, and commits them. Lines
+// are 1 to n, and duplicates 1,000,001 on.
 func (w *world) consistent(n int) {
 	w.t.Helper()
 	var ids []string
@@ -219,7 +226,10 @@ func (w *world) call(name string, do func() error) error {
 
 func (w *world) reconciler() *reconcile.Reconcile {
 	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Paged(100)}
-	return reconcile.New(reconcile.Ports{Rows: rowsOf{p}, Findings: findingsOf{p}, Finder: documentsOf{p}, Mend: p.mend, Breaker: p}, w.options)
+	return reconcile.New(
+		reconcile.Ports{
+			Rows: rowsOf{p}, Findings: findingsOf{p}, Finder: documentsOf{p}, Mend: p.mend, Breaker: p,
+		}, w.options)
 }
 
 // logTo sends the log of comparisons to a writer.
@@ -293,7 +303,8 @@ func (w *world) ask(whole bool, ids ...string) (id string) {
 	w.pass(time.Minute)
 	w.asked++
 	id = fmt.Sprint("asked-", w.asked)
-	began, err := w.findings.Begin(w.t.Context(), reconcile.Comparison{ID: id, IDs: ids, Whole: whole, By: "ann", Why: "x"})
+	began, err := w.findings.Begin(w.t.Context(),
+		reconcile.Comparison{ID: id, IDs: ids, Whole: whole, By: "ann", Why: "x"})
 	require.NoError(w.t, err)
 	require.True(w.t, began)
 	return id
@@ -410,11 +421,15 @@ func (p findingsOf) Last(ctx context.Context) (c reconcile.Comparison, there boo
 	return c, there, err
 }
 
-func (p findingsOf) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+func (p findingsOf) Save(
+	ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key,
+) error {
 	return p.w.call("Save", func() error { return p.w.findings.Save(ctx, c, put, drop) })
 }
 
-func (p findingsOf) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) (list []reconcile.Finding, err error) {
+func (p findingsOf) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) (list []reconcile.Finding, err error) {
 	require.LessOrEqual(p.w.t, limit, 1000)
 	err = p.w.call("List", func() error { list, err = p.w.findings.List(ctx, q, after, limit); return err })
 	return list, err

@@ -20,8 +20,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// comparison is a Reconcile in a history. Each call of a port is a step, before which anything may happen; its process may die, and then another
-// one goes on at the position that was stored.
+// comparison is a Reconcile in a history. Each call of a port is a step, before which anything may happen; its process
+// may die, and then another one goes on at the position that was stored.
 type comparison struct {
 	h        *history
 	a        *actor
@@ -41,7 +41,10 @@ type comparison struct {
 
 func newComparison(h *history, lag time.Duration) *comparison {
 	store := inmem.NewRunStore(func() time.Time { return h.clock }, sysName)
-	return &comparison{h: h, store: store, findings: store.Findings(h.sink), rows: h.sink.ReconcileRows(sysName), lag: lag, counts: map[reconcile.Class]int{}}
+	return &comparison{
+		h: h, store: store, findings: store.Findings(h.sink), rows: h.sink.ReconcileRows(sysName), lag: lag,
+		counts: map[reconcile.Class]int{},
+	}
 }
 
 func (c *comparison) id() string { return fmt.Sprint("asked-", c.asked) }
@@ -172,7 +175,8 @@ func (c *comparison) Find(_ context.Context, q commit.Query, continuation string
 		ids = append(ids, documentID(n))
 	}
 	for _, raw := range c.seen(ids) {
-		if d := c.h.read(raw); d.TS >= q.From && d.TS < q.To+int64(invoice.ClockSkew.Seconds()) { // the database's clock is ahead
+		// the database's clock is ahead
+		if d := c.h.read(raw); d.TS >= q.From && d.TS < q.To+int64(invoice.ClockSkew.Seconds()) {
 			page.Documents = append(page.Documents, invoice.Projection(raw))
 		}
 	}
@@ -203,7 +207,9 @@ func (f compared) Save(ctx context.Context, c reconcile.Comparison, put []reconc
 	return f.Findings.Save(ctx, c, put, drop)
 }
 
-func (f compared) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
+func (f compared) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) ([]reconcile.Finding, error) {
 	if err := f.c.a.park(); err != nil {
 		return nil, err
 	}
@@ -253,8 +259,8 @@ func (c *comparison) drain() {
 	}
 }
 
-// Documents are written, fail, are replayed and reset between any two calls of a comparison, whose process dies now and then. Nothing is
-// wrong, and nothing is found. Then one corruption is planted, and found: that and nothing else.
+// Documents are written, fail, are replayed and reset between any two calls of a comparison, whose process dies now and
+// then. Nothing is wrong, and nothing is found. Then one corruption is planted, and found: that and nothing else.
 func TestHistoriesOfAComparison(t *testing.T) {
 	t.Parallel()
 	seeds := histories()

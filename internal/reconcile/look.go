@@ -13,9 +13,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// A look compares while documents and lines change: a document and its lines are read one after the other, and SQL is written before the
-// document. So what does not fit is a suspect at first. A second look, settled later, finds it: if neither the document's _etag, nor the
-// ledger's row, nor the line's rows changed meanwhile, they were so at one moment, and longer than any write waits for its record.
+// A look compares while documents and lines change: a document and its lines are read one after the other, and SQL is
+// written before the document. So what does not fit is a suspect at first. A second look, settled later, finds it: if
+// neither the document's _etag, nor the ledger's row, nor the line's rows changed meanwhile, they were so at one
+// moment, and longer than any write waits for its record.
 //
 // What fits is not asked for again: had it changed meanwhile, a later comparison would find it by its _ts.
 
@@ -107,7 +108,8 @@ func markOf(d invoice.Document, line Line) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// judgeLine judges a line with the document that its ledger row names; false for a line that is not in the environment's ledger.
+// judgeLine judges a line with the document that its ledger row names; false for a line that is not in the
+// environment's ledger.
 func (l *look) judgeLine(line Line, docs map[string]invoice.Document) (v verdict, ours bool) {
 	if line.Ledger.Outcome == "" || line.Ledger.SysName != l.SysName {
 		return verdict{class: Consistent}, false
@@ -121,7 +123,9 @@ func (l *look) judgeLine(line Line, docs map[string]invoice.Document) (v verdict
 // judgeLink judges a document with one of its lines, whatever the ledger names for the line.
 func (l *look) judgeLink(doc invoice.Document, line Line) verdict {
 	cell := Cell{Document: l.DocState(doc), Ledger: LedgerStateOf(doc, line.Ledger), Rows: line.Rows}
-	return judge(SubjectLink, cell, Key{Line: line.ID, Document: doc.ID}, markOf(doc, line), func() string { return linkDetail(doc, cell, line) })
+	return judge(SubjectLink, cell, Key{Line: line.ID, Document: doc.ID}, markOf(doc, line), func() string {
+		return linkDetail(doc, cell, line)
+	})
 }
 
 // judgeLines judges lines of the environment's ledger, each with its document.
@@ -176,7 +180,8 @@ func linesOf(docs []invoice.Document) []int64 {
 // tellImpossible tells what is impossible: a mistake of ours, which must not end the comparison of the others.
 func (l *look) tellImpossible(ctx context.Context, v verdict) {
 	if v.err != nil {
-		events.For(ctx, l.o.Log).Write(events.CompareImpossible, events.Fields{Document: v.seen.Document, Line: v.seen.Line}.Of(v.err))
+		events.For(ctx, l.o.Log).Write(events.CompareImpossible,
+			events.Fields{Document: v.seen.Document, Line: v.seen.Line}.Of(v.err))
 	}
 }
 

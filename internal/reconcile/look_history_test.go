@@ -20,8 +20,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// history is one container, one database and some instances of the app. Everything that they ask of one another is a step, and one step
-// happens at a time. A seed decides which is next, and how much time passes before it.
+// history is one container, one database and some instances of the app. Everything that they ask of one another is a
+// step, and one step happens at a time. A seed decides which is next, and how much time passes before it.
 type history struct {
 	t     *testing.T
 	r     *rand.Rand
@@ -37,11 +37,11 @@ type history struct {
 	// written is when a line's ledger row was last written, writes its number.
 	written map[int64]time.Time
 	writes  map[int64]int64
-	// left are documents that an instance gave up with an error line. If their content is of the second of an older one, it may have been
-	// overwritten by that: the one inconsistency of the product itself.
+	// left are documents that an instance gave up with an error line. If their content is of the second of an older
+	// one, it may have been overwritten by that: the one inconsistency of the product itself.
 	left map[string]bool
-	// torn are documents of which an instance wrote a content when they had another one of the same second: the same, if nobody was left to
-	// see it. A process may die, and a run that writes committed documents again records nothing.
+	// torn are documents of which an instance wrote a content when they had another one of the same second: the same,
+	// if nobody was left to see it. A process may die, and a run that writes committed documents again records nothing.
 	torn map[string]bool
 	// refusing: the database refuses some content for now.
 	refusing bool
@@ -66,7 +66,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{
 		t: t, r: rand.New(rand.NewPCG(seed, 19)), clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC),
 		sink: inmem.NewSink(), control: inmem.NewControl(), episodes: map[string][]episode{},
-		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{}, left: map[string]bool{}, torn: map[string]bool{},
+		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{},
+		left: map[string]bool{}, torn: map[string]bool{},
 		parked: make(chan struct{}),
 	}
 	h.docs = inmem.NewDocuments(func() time.Time { return h.clock })
@@ -179,13 +180,16 @@ func (a *actor) Record(ctx context.Context, doc invoice.Snapshot, state invoice.
 	return next, err
 }
 
-func (a *actor) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (a *actor) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := a.park(); err != nil {
 		return nil, err
 	}
 	for _, it := range items {
 		for _, v := range it.Values {
-			if !it.FailureMark && (strings.HasPrefix(v.Text, "bad") || a.h.refusing && strings.HasPrefix(v.Text, "moody")) {
+			if !it.FailureMark &&
+				(strings.HasPrefix(v.Text, "bad") || a.h.refusing && strings.HasPrefix(v.Text, "moody")) {
 				return nil, fault.New(fault.Document, "test", "515", "the database refuses the value")
 			}
 		}
@@ -277,8 +281,10 @@ func (h *history) offer(n int, content string, state any) {
 	raw, err := json.Marshal(map[string]any{
 		"id": documentID(n), "request_details": map[string]any{"sys_name": "web"},
 		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
-		"process_output":           map[string]any{"manufacturer_name": content, "part_number": "425", "unspsc": "39131711", "invoice_line_status": "RC-AI"},
-		"post-processing":          map[string]any{"duplicate_detail_uids": dup}, "sql_writer": state,
+		"process_output": map[string]any{
+			"manufacturer_name": content, "part_number": "425", "unspsc": "39131711", "invoice_line_status": "RC-AI",
+		},
+		"post-processing": map[string]any{"duplicate_detail_uids": dup}, "sql_writer": state,
 	})
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.docs.Put(raw))
@@ -297,12 +303,14 @@ func (h *history) invocation(b func() commit.Delivery) {
 		now := func() time.Time { return h.clock }
 		nap := func(context.Context, time.Duration) error { return a.park() }
 		br := breaker.New(h.control, breaker.Options{
-			Instance: fmt.Sprint("i", h.serial%3), Build: "v1", Log: zerolog.New(io.Discard), Now: now, Draw: h.r.Float64, Wait: nap,
+			Instance: fmt.Sprint("i", h.serial%3), Build: "v1", Log: zerolog.New(io.Discard), Now: now,
+			Draw: h.r.Float64, Wait: nap,
 			SysName: "web", Heartbeat: a.Heartbeat, TakeOver: a.TakeOver,
 		})
 		h.serial++
 		c := commit.NewCommit(a, a, commit.Options{
-			SysName: "web", Log: zerolog.New(io.Discard), Breaker: br, Evidence: a, Container: "c", Parallel: 1, Now: now, Draw: h.r.Float64, Wait: nap,
+			SysName: "web", Log: zerolog.New(io.Discard), Breaker: br, Evidence: a, Container: "c", Parallel: 1,
+			Now: now, Draw: h.r.Float64, Wait: nap,
 		})
 		batch := b()
 		batch.OnResult = func(r commit.DocumentResult) {
@@ -322,7 +330,8 @@ func (h *history) act() {
 	pending := map[string]any{"status": "pending", "retry_count": 0}
 	stamp := func(ago time.Duration) string { return invoice.Stamp(h.clock.Add(-ago), time.UTC) }
 	lastTry := map[string]any{
-		"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": h.clock.Add(-time.Second).Unix(), "last_error_kind": "document",
+		"status": "retry_scheduled", "retry_count": 5, "postponed": true,
+		"retry_after": h.clock.Add(-time.Second).Unix(), "last_error_kind": "document",
 		"last_error_code": "515", "last_error_at": stamp(10 * time.Minute),
 		"attempts": []any{map[string]any{"at": stamp(10 * time.Minute), "kind": "document", "error": "x"}},
 	}
@@ -443,7 +452,9 @@ func (h *history) settle() {
 				h.offer(n, "corrected", map[string]any{"status": "pending"})
 			}
 			h.invocation(func() commit.Delivery {
-				return commit.Delivery{Documents: []json.RawMessage{h.now(documentID(n))}, Purpose: commit.FromTimer, Received: h.clock}
+				return commit.Delivery{
+					Documents: []json.RawMessage{h.now(documentID(n))}, Purpose: commit.FromTimer, Received: h.clock,
+				}
 			})
 		}
 		if !waits {

@@ -10,7 +10,8 @@ type Meaning struct {
 	Class Class
 	// Finding: it is kept as a finding. The others are counted only.
 	Finding bool
-	// Means says what is so, Do what a person does about it. Mends says what the night does by itself; empty if nothing.
+	// Means says what is so, Do what a person does about it. Mends says what the night does by itself; empty if
+	// nothing.
 	Means, Do, Mends string
 }
 
@@ -50,24 +51,33 @@ func Meanings() []Meaning {
 			Mends: "writes the document again, if it was committed after the adoption and IVCE_DTL has the line",
 		},
 		{Class: Consistent, Means: "ledger, rows and document fit, or the document promises nothing", Do: leave},
-		{Class: Reviewed, Means: "only the status of the line differs, and no document gives such a one: a steward's work", Do: leave},
 		{
-			Class: NotComparable, Means: "the ledger does not say what was written: an adopted line, or one of another hash version",
-			Do: "nothing. It becomes comparable when it is written again (docs/adr/0031-rewrites-respect-people.md has the price)",
+			Class: Reviewed,
+			Means: "only the status of the line differs, and no document gives such a one: a steward's work", Do: leave,
+		},
+		{
+			Class: NotComparable,
+			Means: "the ledger does not say what was written: an adopted line, or one of another hash version",
+			Do:    "nothing. It becomes comparable when it is written again (docs/adr/0031-rewrites-respect-people.md has the price)",
 		},
 		{
 			Class: Changing, Means: "it changed between the two looks",
 			Do: "nothing: the next comparison looks again",
 		},
 		{
-			Class: Impossible, Means: "its states exclude each other: a mistake of this program; event comparison_impossible has them",
-			Do: "report it with the event's line; the other lines and documents were compared",
+			Class: Impossible,
+			Means: "its states exclude each other: a mistake of this program; event comparison_impossible has them",
+			Do:    "report it with the event's line; the other lines and documents were compared",
 		},
 		{
-			Class: Unlisted, Means: "a finding that is not listed, because its class has 10,000; it is counted in its class, too",
-			Do: "mend what is listed, then `sqlwriterctl finding compare --all --why TEXT`",
+			Class: Unlisted,
+			Means: "a finding that is not listed, because its class has 10,000; it is counted in its class, too",
+			Do:    "mend what is listed, then `sqlwriterctl finding compare --all --why TEXT`",
 		},
-		{Class: NewEdits, Means: "an edited line that no earlier comparison found; it is counted as `edited`, too", Do: "ask who, if there are many"},
+		{
+			Class: NewEdits, Means: "an edited line that no earlier comparison found; it is counted as `edited`, too",
+			Do: "ask who, if there are many",
+		},
 	}
 }
 

@@ -35,8 +35,8 @@ func (l *look) take(ctx context.Context, all []verdict) stepped {
 	return done
 }
 
-// documents compares the next documents that changed since an hour before the last comparison began; all for a whole one and for the first;
-// only those that the comparison names, if it names some.
+// documents compares the next documents that changed since an hour before the last comparison began; all for a whole
+// one and for the first; only those that the comparison names, if it names some.
 func (w *oneStep) documents(ctx context.Context) (stepped, error) {
 	at, err := w.window(ctx)
 	if err != nil {
@@ -62,7 +62,8 @@ func (w *oneStep) documents(ctx context.Context) (stepped, error) {
 		if err != nil {
 			return stepped{}, err
 		}
-		all = append(all, slices.DeleteFunc(lines, func(v verdict) bool { return !slices.Contains(w.IDs, v.seen.Document) })...)
+		all = append(all,
+			slices.DeleteFunc(lines, func(v verdict) bool { return !slices.Contains(w.IDs, v.seen.Document) })...)
 	}
 	done := w.take(ctx, all)
 	if done.next = next; next != nil {
@@ -119,13 +120,15 @@ func (w *oneStep) page(ctx context.Context, at position) (docs []invoice.Documen
 	return docs, next, w.pace.Spend(ctx, found.Charge)
 }
 
-// rows compares the next lines of the ledger with both tables. Only those that differ are looked at with their documents.
+// rows compares the next lines of the ledger with both tables. Only those that differ are looked at with their
+// documents.
 func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	if w.names() {
 		return stepped{}, nil
 	}
 	scanned, err := w.p.Rows.Scan(ctx, w.at.After, MaxScan)
-	if len(scanned.Differ) > documentsAStep { // a step that reads more documents may not end within a tick, and then none does
+	// a step that reads more documents may not end within a tick, and then none does
+	if len(scanned.Differ) > documentsAStep {
 		scanned, err = w.p.Rows.Scan(ctx, w.at.After, documentsAStep)
 	}
 	if err != nil {
@@ -145,8 +148,8 @@ func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	return done, nil
 }
 
-// suspects looks again at the next suspects and findings, a quarter of an hour after the first look: of the documents that the comparison
-// names, if it names some.
+// suspects looks again at the next suspects and findings, a quarter of an hour after the first look: of the documents
+// that the comparison names, if it names some.
 func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 	known, err := w.p.Findings.List(ctx, Query{Suspects: true}, w.at.Key, findingsAStep)
 	switch begins := time.Unix(w.at.Looked, 0).Add(settled); {
@@ -163,7 +166,8 @@ func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 	if len(known) == findingsAStep {
 		next = &position{Key: &known[len(known)-1].Key, Looked: w.at.Looked}
 	}
-	known = slices.DeleteFunc(known, func(f Finding) bool { return !f.Sure && f.LastSeen.Unix() > w.at.Looked }) // the second look saw it first
+	// the second look saw it first
+	known = slices.DeleteFunc(known, func(f Finding) bool { return !f.Sure && f.LastSeen.Unix() > w.at.Looked })
 	if w.names() {
 		known = slices.DeleteFunc(known, func(f Finding) bool { return !slices.Contains(w.IDs, f.Document) })
 	}

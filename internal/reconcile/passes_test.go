@@ -19,14 +19,15 @@ func TestAConsistentEnvironment(t *testing.T) {
 	w := newWorld(t)
 	w.consistent(300)
 	c := w.night()
-	require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 2 * 400}, counted(c), "400 lines of the ledger, and 300 documents with 400 lines")
+	require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 2 * 400}, counted(c),
+		"400 lines of the ledger, and 300 documents with 400 lines")
 	require.Empty(t, w.found())
 	require.Zero(t, w.calls["ReadMany"], "nothing is suspect")
 	require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 400}, counted(w.night()), "no document changed")
 }
 
-// The process is killed before or after each call of a port, and another tick goes on: the findings, the counts, and what is mended are the
-// same.
+// The process is killed before or after each call of a port, and another tick goes on: the findings, the counts, and
+// what is mended are the same.
 func TestAKillAtEveryCallChangesNothing(t *testing.T) {
 	t.Parallel()
 	play := func(kill int, after bool) (*world, reconcile.Comparison) {
@@ -138,8 +139,8 @@ func TestWhichDocumentsAreCompared(t *testing.T) {
 	require.Equal(t, 3, w.compare(true).Counts[reconcile.Stale])
 }
 
-// A comparison that names documents looks at their findings, their lines and themselves, and leaves the rest standing. So does one that is cut
-// off.
+// A comparison that names documents looks at their findings, their lines and themselves, and leaves the rest standing.
+// So does one that is cut off.
 func TestAComparisonOfNamedDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +153,8 @@ func TestAComparisonOfNamedDocuments(t *testing.T) {
 	w.calls = map[string]int{}
 	c := w.compare(false, w.idOf(4), w.idOf(8))
 	require.Equal(t, []string{"edited 4 " + w.idOf(4)}, w.found())
-	require.Equal(t, map[reconcile.Class]int{reconcile.Edited: 1, reconcile.NewEdits: 1, reconcile.Consistent: 3}, counted(c))
+	require.Equal(t,
+		map[reconcile.Class]int{reconcile.Edited: 1, reconcile.NewEdits: 1, reconcile.Consistent: 3}, counted(c))
 	require.Zero(t, w.calls["Scan"]+w.calls["Changed"])
 	w.night()
 	require.Len(t, w.found(), 3)
@@ -170,7 +172,8 @@ func TestAComparisonOfNamedDocuments(t *testing.T) {
 	require.Empty(t, w.found())
 }
 
-// A line of a document may have another document's content: it is that one's finding, and not of a comparison that does not name it.
+// A line of a document may have another document's content: it is that one's finding, and not of a comparison that does
+// not name it.
 func TestALineOfAnotherDocument(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,8 +187,8 @@ func TestALineOfAnotherDocument(t *testing.T) {
 	require.Equal(t, []string{"edited 1 " + newer}, w.found())
 }
 
-// A continuation is lost: the pass begins again, and counts each document once. If it is lost each time, the comparison ends, and the next one
-// is not kept from beginning.
+// A continuation is lost: the pass begins again, and counts each document once. If it is lost each time, the comparison
+// ends, and the next one is not kept from beginning.
 func TestALostContinuationBeginsThePassAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -251,7 +254,8 @@ func TestWhatChangesBetweenTheLooks(t *testing.T) {
 			require.NoError(t, w.tick())
 			change(w, 1)
 			w.finish()
-			require.Equal(t, []string{"edited 1 " + w.idOf(1), "edited 2 " + w.idOf(2), "edited 4 " + w.idOf(4)}, w.found(), "what was found stays")
+			require.Equal(t, []string{"edited 1 " + w.idOf(1), "edited 2 " + w.idOf(2), "edited 4 " + w.idOf(4)},
+				w.found(), "what was found stays")
 			w.back(1)
 			w.compare(false)
 			require.Equal(t, []string{"edited 2 " + w.idOf(2), "edited 4 " + w.idOf(4)}, w.found())
@@ -327,7 +331,8 @@ func TestMoreFindingsThanHaveRoom(t *testing.T) {
 	require.NoError(t, w.findings.Save(t.Context(), c, nil, nil))
 	w.finish()
 	is, _ := w.store.Comparison(id)
-	require.Equal(t, []int{7, 3, 2}, []int{is.Counts[reconcile.Edited], is.Counts[reconcile.Stale], is.Counts[reconcile.Unlisted]})
+	require.Equal(t, []int{7, 3, 2},
+		[]int{is.Counts[reconcile.Edited], is.Counts[reconcile.Stale], is.Counts[reconcile.Unlisted]})
 	require.Contains(t, is.Error, "2 findings are not listed: a class has 10000")
 	require.Equal(t, before.ID, w.last().ID)
 	require.Equal(t, []string{"stale 1 " + w.idOf(1)}, w.found())

@@ -58,7 +58,8 @@ func (w *world) reapply(ids ...string) {
 	raws, err := w.docs.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	_, err = w.commit.Run(w.t.Context(), commit.Delivery{
-		Documents: raws, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed, invoice.Failed}, Received: w.clock,
+		Documents: raws, Purpose: commit.ForRun,
+		TakeOver: []invoice.Status{invoice.Committed, invoice.Failed}, Received: w.clock,
 	})
 	require.NoError(w.t, err)
 }
@@ -69,7 +70,8 @@ func (w *world) rewrite(ids ...string) {
 	raws, err := w.docs.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	_, err = w.commit.Run(w.t.Context(), commit.Delivery{
-		Documents: raws, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true, Received: w.clock,
+		Documents: raws, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed},
+		Rewrite: true, Received: w.clock,
 	})
 	require.NoError(w.t, err)
 }
@@ -90,7 +92,9 @@ func corruptions() []corruption {
 	}
 	edit := func(w *world, line int64) { w.edit(line, "CLN_MFR_AI_NM", "Acme Inc.") }
 	change := func(w *world, line int64) {
-		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State), w.doc(w.idOf(line)).Duplicates...))
+		w.put(
+			document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State),
+				w.doc(w.idOf(line)).Duplicates...))
 	}
 	return []corruption{
 		{"a lost row", planted(reconcile.RowMissing, func(w *world, line int64) { w.sink.DeleteLine(line) }), back},

@@ -75,10 +75,23 @@ func plants() []plant {
 		}
 	}
 	return []plant{
-		{"an edit", invoice.Committed, line(func(l *inmem.Line) { l.Values[0] = invoice.Of("edited") }), []string{"edited"}},
-		{"a lost tracking row", invoice.Committed, line(func(l *inmem.Line) { l.Tracking = false }), []string{"tracking_missing"}},
+		{
+			"an edit", invoice.Committed, line(func(l *inmem.Line) {
+				l.Values[0] = invoice.Of("edited")
+			}), []string{"edited"},
+		},
+		{
+			"a lost tracking row", invoice.Committed, line(func(l *inmem.Line) { l.Tracking = false }),
+			[]string{"tracking_missing"},
+		},
 		{"a lost ledger row", invoice.Committed, noRow, []string{"not_in_ledger"}},
-		{"other content", invoice.Committed, func(h *history, o own) { h.offer(o.n, "planted", o.state) }, []string{"stale"}},
-		{"a failed document made committed", invoice.Failed, state(func(s *invoice.State) { s.Status = invoice.Committed }), []string{"stale"}},
+		{"other content", invoice.Committed, func(h *history, o own) {
+			h.offer(o.n, "planted", o.state)
+		}, []string{"stale"}},
+		{
+			"a failed document made committed", invoice.Failed, state(func(s *invoice.State) {
+				s.Status = invoice.Committed
+			}), []string{"stale"},
+		},
 	}
 }

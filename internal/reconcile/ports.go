@@ -7,14 +7,16 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Rows reads the ledger and the user's two tables. It changes nothing. Errors by kind: infrastructure, throttled, quota, contention.
+// Rows reads the ledger and the user's two tables. It changes nothing. Errors by kind: infrastructure, throttled,
+// quota, contention.
 type Rows interface {
-	// Scan compares the next lines of the ledger with both tables, in the order of their ids after the id after. It takes no lasting
-	// lock, so a line that is written meanwhile may be in Differ. It reads at most limit ledger rows, whatever their environment.
+	// Scan compares the next lines of the ledger with both tables, in the order of their ids after the id after. It
+	// takes no lasting lock, so a line that is written meanwhile may be in Differ. It reads at most limit ledger rows,
+	// whatever their environment.
 	Scan(ctx context.Context, after int64, limit int) (Scanned, error)
-	// Lines reads lines by their ids, at most MaxLines, each once and in no order: also those without any row, and those of other
-	// environments. No write of ours comes between a line's ledger row and its other rows; a line without a ledger row may get one
-	// meanwhile.
+	// Lines reads lines by their ids, at most MaxLines, each once and in no order: also those without any row, and
+	// those of other environments. No write of ours comes between a line's ledger row and its other rows; a line
+	// without a ledger row may get one meanwhile.
 	Lines(ctx context.Context, ids []int64) ([]Line, error)
 }
 
@@ -26,12 +28,13 @@ const (
 
 // Scanned is the result of a scan.
 type Scanned struct {
-	// Last is the id of the last ledger row that was read, whatever its environment; the next scan begins after it. Without a row it is
-	// the id after. More is false if fewer rows than the limit were left.
+	// Last is the id of the last ledger row that was read, whatever its environment; the next scan begins after it.
+	// Without a row it is the id after. More is false if fewer rows than the limit were left.
 	Last int64
 	More bool
-	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed, RowsUnknown. A line
-	// with a failure mark counts as the same: nothing but its status was written, and stewards change that.
+	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed,
+	// RowsUnknown. A line with a failure mark counts as the same: nothing but its status was written, and stewards
+	// change that.
 	Same, Reviewed, NotComparable int
 	// Differ are the ids of the others.
 	Differ []int64
@@ -44,8 +47,8 @@ type Line struct {
 	Rows   RowState
 	// RowHash identifies both rows, status included; empty when both are missing.
 	RowHash string
-	// Values are those of both rows, aligned with invoice.Columns(); nil without a detail row. Tracking values are NULL without a
-	// tracking row.
+	// Values are those of both rows, aligned with invoice.Columns(); nil without a detail row. Tracking values are NULL
+	// without a tracking row.
 	Values []invoice.Value
 }
 
@@ -79,28 +82,31 @@ const (
 	RowsNoTracking RowState = "no_tracking"
 	// RowsMissing: there is no detail row.
 	RowsMissing RowState = "missing"
-	// RowsUnknown: the detail row is there, and the ledger does not say what was written: no ledger row, a mark, an adopted line, another
-	// HashVersion.
+	// RowsUnknown: the detail row is there, and the ledger does not say what was written: no ledger row, a mark, an
+	// adopted line, another HashVersion.
 	RowsUnknown RowState = "unknown"
 )
 
-// Findings keeps the comparisons, findings and suspects of the environment. Errors by kind: infrastructure, throttled, quota, contention.
+// Findings keeps the comparisons, findings and suspects of the environment. Errors by kind: infrastructure, throttled,
+// quota, contention.
 type Findings interface {
 	// Begin adds a comparison; false if there is one with its ID, and nothing is changed.
 	Begin(ctx context.Context, c Comparison) (began bool, err error)
 	// Next returns the comparison that was begun first of those that have not ended; false if there is none.
 	Next(ctx context.Context) (c Comparison, there bool, err error)
-	// Last returns the comparison that began last of those that ended without an Error and named no documents; false if there is none.
+	// Last returns the comparison that began last of those that ended without an Error and named no documents; false if
+	// there is none.
 	Last(ctx context.Context) (c Comparison, there bool, err error)
-	// Save stores a step of a comparison: its position, counts and end, what looks saw, and deletes what is no longer so; all in one
-	// transaction. Step becomes one higher. If it is not c.Step, or the comparison has ended, it changes nothing: contention, condition
-	// Changed. So of two ticks that do the same step one saves it.
+	// Save stores a step of a comparison: its position, counts and end, what looks saw, and deletes what is no longer
+	// so; all in one transaction. Step becomes one higher. If it is not c.Step, or the comparison has ended, it changes
+	// nothing: contention, condition Changed. So of two ticks that do the same step one saves it.
 	//
-	// A new finding gets FirstSeen now, a known one keeps it, and keeps to be Sure. All of put get LastSeen, Mark, Detail and Mends. While a
-	// class has MaxFindings, none of the class is added, and the counts that are stored have these too (Comparison.Unkept).
+	// A new finding gets FirstSeen now, a known one keeps it, and keeps to be Sure. All of put get LastSeen, Mark,
+	// Detail and Mends. While a class has MaxFindings, none of the class is added, and the counts that are stored have
+	// these too (Comparison.Unkept).
 	Save(ctx context.Context, c Comparison, put []Seen, drop []Key) error
-	// List returns findings after a key (nil begins), at most limit. They are in the order of class, line, and run.DocumentKey of the
-	// document. Without Query.Classes it returns those of FindingClasses.
+	// List returns findings after a key (nil begins), at most limit. They are in the order of class, line, and
+	// run.DocumentKey of the document. Without Query.Classes it returns those of FindingClasses.
 	List(ctx context.Context, q Query, after *Key, limit int) ([]Finding, error)
 	// Counts counts the findings of each class that has some, in the order of their classes; no suspects.
 	Counts(ctx context.Context) ([]Count, error)

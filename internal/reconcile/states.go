@@ -12,13 +12,15 @@ type DocState string
 
 // The states of a document.
 const (
-	// DocOther: it promises nothing about its lines: it waits, failed, does not exist, or is left alone, as one of another environment.
+	// DocOther: it promises nothing about its lines: it waits, failed, does not exist, or is left alone, as one of
+	// another environment.
 	DocOther DocState = "other"
 	// DocCommitted: it is committed, after the ledger was adopted.
 	DocCommitted DocState = "committed"
 	// DocCommittedBefore: it was committed before the ledger was adopted, or at a time that cannot be read.
 	DocCommittedBefore DocState = "committed_before"
-	// DocUnordered: it is committed and has no version, or one from the future. Only another writer commits such a document.
+	// DocUnordered: it is committed and has no version, or one from the future. Only another writer commits such a
+	// document.
 	DocUnordered DocState = "unordered"
 	// DocManual: it is committed because a person said so.
 	DocManual DocState = "manual"
@@ -44,8 +46,8 @@ const (
 	// LedgerNewer and LedgerOlder: it names a newer document, or an older one.
 	LedgerNewer LedgerState = "newer"
 	LedgerOlder LedgerState = "older"
-	// LedgerUnknown: it names this document, and its content cannot be compared: another HashVersion, an adoption without proof, another
-	// version, or a document that is gone.
+	// LedgerUnknown: it names this document, and its content cannot be compared: another HashVersion, an adoption
+	// without proof, another version, or a document that is gone.
 	LedgerUnknown LedgerState = "unknown"
 )
 

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// settled is the time between the two looks: longer than any write waits for its record. The host ends an invocation after ten minutes,
-	// and starts what was lost again.
+	// settled is the time between the two looks: longer than any write waits for its record. The host ends an
+	// invocation after ten minutes, and starts what was lost again.
 	settled = 10*time.Minute + invoice.ClockSkew
 	// overlap is how far a comparison goes back before the last one began: for what a database lost in a short time.
 	overlap = time.Hour
-	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what commit.Query.IDs takes.
+	// findingsAStep, documentsAStep bound a step of a pass over findings and documents. documentsAStep is what
+	// commit.Query.IDs takes.
 	findingsAStep  = 100
 	documentsAStep = 100
 	// restarts bounds how often a pass begins again because its continuation was lost.
@@ -39,8 +40,8 @@ type Ports struct {
 	Rows     Rows
 	Findings Findings
 	Finder   commit.Finder
-	// Mend starts the run that writes again what a night found and nobody edited. It may be repeated: a run that exists is success.
-	// Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
+	// Mend starts the run that writes again what a night found and nobody edited. It may be repeated: a run that exists
+	// is success. Errors by kind: infrastructure, throttled, quota, contention; nothing was started then.
 	Mend func(ctx context.Context, comparison string) error
 	// Breaker guards the database of Rows and Findings.
 	Breaker interface {
@@ -52,7 +53,8 @@ type Ports struct {
 type Options struct {
 	// SysName is the environment.
 	SysName string
-	// At is the time of day at which the night's comparison begins, as a duration since midnight, in Location; UTC by default.
+	// At is the time of day at which the night's comparison begins, as a duration since midnight, in Location; UTC by
+	// default.
 	At       time.Duration
 	Location *time.Location
 	// RequestUnits is the most request units a second; 0 means no bound.
@@ -87,9 +89,9 @@ func New(p Ports, o Options) *Reconcile {
 // ByTimer is who began a night's comparison.
 const ByTimer = "RecoverRetries"
 
-// Tick begins the night's comparison when its time has passed, and carries on the oldest comparison, for two minutes at most and until the
-// invocation's time is nearly over. It counts the steps that it did. Errors by kind: infrastructure, throttled, quota, contention; the next
-// tick goes on. While the breaker refuses, it does nothing.
+// Tick begins the night's comparison when its time has passed, and carries on the oldest comparison, for two minutes at
+// most and until the invocation's time is nearly over. It counts the steps that it did. Errors by kind: infrastructure,
+// throttled, quota, contention; the next tick goes on. While the breaker refuses, it does nothing.
 func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
 	if r.p.Breaker.Permit(ctx) != nil {
 		return 0, nil //nolint:nilerr // the breaker tells itself why
@@ -123,10 +125,13 @@ func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
 	return steps, nil
 }
 
-// beginNight begins the comparison of the last night whose time has passed, unless it was begun before. A night that nobody began in its
-// time begins late; of several the last alone, because it compares what changed since the last comparison.
+// beginNight begins the comparison of the last night whose time has passed, unless it was begun before. A night that
+// nobody began in its time begins late; of several the last alone, because it compares what changed since the last
+// comparison.
 func (r *Reconcile) beginNight(ctx context.Context) error {
-	c := Comparison{ID: night(r.o.Now().In(r.o.Location), r.o.At), Night: true, By: ByTimer, Why: "the nightly comparison"}
+	c := Comparison{
+		ID: night(r.o.Now().In(r.o.Location), r.o.At), Night: true, By: ByTimer, Why: "the nightly comparison",
+	}
 	open, there, err := r.p.Findings.Next(ctx)
 	if err != nil || (there && open.Night) { // the nights wait for one that is late
 		return err
@@ -138,8 +143,8 @@ func (r *Reconcile) beginNight(ctx context.Context) error {
 	return err
 }
 
-// night is the date of the last night whose time of day at has passed. A time that the clock skips comes an hour later or earlier, and one
-// that it has twice comes once: the date counts.
+// night is the date of the last night whose time of day at has passed. A time that the clock skips comes an hour later
+// or earlier, and one that it has twice comes once: the date counts.
 func night(now time.Time, at time.Duration) string {
 	for day := now; ; day = day.AddDate(0, 0, -1) {
 		begins := time.Date(day.Year(), day.Month(), day.Day(), 0, int(at.Minutes()), 0, 0, day.Location())
@@ -149,8 +154,9 @@ func night(now time.Time, at time.Duration) string {
 	}
 }
 
-// step does the next step of a comparison, and stores its progress with what it found. wait is a pause before the next one. A failure that is
-// no dependency's ends the comparison, which then says why: another one must not wait for a mistake.
+// step does the next step of a comparison, and stores its progress with what it found. wait is a pause before the next
+// one. A failure that is no dependency's ends the comparison, which then says why: another one must not wait for a
+// mistake.
 func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration, err error) {
 	done, err := r.next(ctx, c)
 	switch {
@@ -175,7 +181,8 @@ func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration,
 		c.Position = done.next.String()
 		c.Ended = done.next.Pass == over
 	}
-	if n := c.Counts[Unlisted]; c.Ended && n > 0 && c.Error == "" { // what the next one compares begins where this one did
+	// what the next one compares begins where this one did
+	if n := c.Counts[Unlisted]; c.Ended && n > 0 && c.Error == "" {
 		c.Error = fmt.Sprintf("%d findings are not listed: a class has %d", n, MaxFindings)
 	}
 	err = r.p.Findings.Save(ctx, c, done.put, done.drop)
@@ -257,7 +264,9 @@ func (r *Reconcile) next(ctx context.Context, c Comparison) (stepped, error) {
 	}
 	i := slices.IndexFunc(passes(), func(p passOf) bool { return p.name == at.Pass })
 	if i < 0 || at.Pass == over {
-		return stepped{}, fault.New(fault.Internal, "reconcile: step", "pass", "there is no pass %q", fault.Truncate(at.Pass, fault.MaxForeign))
+		return stepped{},
+			fault.New(fault.Internal, "reconcile: step", "pass", "there is no pass %q",
+				fault.Truncate(at.Pass, fault.MaxForeign))
 	}
 	w := oneStep{look: l, Comparison: c, at: at}
 	done, err := passes()[i].step(&w, ctx)

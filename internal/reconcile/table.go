@@ -39,7 +39,8 @@ type Rule struct {
 	Because string
 }
 
-// Judge returns the first rule that matches a cell. Errors by kind: internal, code "impossible_cell", also for states that do not exist.
+// Judge returns the first rule that matches a cell. Errors by kind: internal, code "impossible_cell", also for states
+// that do not exist.
 func Judge(s Subject, c Cell) (Rule, error) {
 	rules := Rules()
 	i := slices.IndexFunc(rules, func(r Rule) bool { return r.matches(s, c) })
@@ -53,7 +54,8 @@ func Judge(s Subject, c Cell) (Rule, error) {
 }
 
 func impossible(s Subject, c Cell, why string) error {
-	return fault.New(fault.Internal, "reconcile: judge", "impossible_cell", "a %s with document %s, ledger %s, rows %s: %s", s, c.Document, c.Ledger, c.Rows, why)
+	return fault.New(fault.Internal, "reconcile: judge", "impossible_cell",
+		"a %s with document %s, ledger %s, rows %s: %s", s, c.Document, c.Ledger, c.Rows, why)
 }
 
 func (r Rule) matches(s Subject, c Cell) bool {
@@ -61,7 +63,8 @@ func (r Rule) matches(s Subject, c Cell) bool {
 }
 
 func (c Cell) exists() bool {
-	return slices.Contains(docStates(), c.Document) && slices.Contains(ledgerStates(), c.Ledger) && slices.Contains(rowStates(), c.Rows)
+	return slices.Contains(docStates(), c.Document) && slices.Contains(ledgerStates(), c.Ledger) &&
+		slices.Contains(rowStates(), c.Rows)
 }
 
 func among[S ~string](list []S, s S) bool { return len(list) == 0 || slices.Contains(list, s) }
@@ -87,23 +90,38 @@ func lineRules() []Rule {
 			Subject: SubjectLine, Ledgers: []LedgerState{LedgerNewer, LedgerOlder}, Impossible: true,
 			Because: "a line is looked at with the document that its ledger row names",
 		},
-		{Subject: SubjectLine, Ledgers: []LedgerState{LedgerNone}, Class: Consistent, Because: "nothing was written to the line"},
 		{
-			Subject: SubjectLine, Documents: []DocState{DocManual}, Rows: []RowState{RowsEdited, RowsMissing, RowsNoTracking}, Class: Consistent,
+			Subject: SubjectLine, Ledgers: []LedgerState{LedgerNone}, Class: Consistent,
+			Because: "nothing was written to the line",
+		},
+		{
+			Subject: SubjectLine, Documents: []DocState{DocManual},
+			Rows: []RowState{RowsEdited, RowsMissing, RowsNoTracking}, Class: Consistent,
 			Because: "a person repaired the line by hand and said so",
 		},
 		{Subject: SubjectLine, Rows: []RowState{RowsSame}, Class: Consistent, Because: "both rows are as written"},
-		{Subject: SubjectLine, Rows: []RowState{RowsReviewed}, Class: Reviewed, Because: "only the status differs, and no document gives such a one"},
-		{Subject: SubjectLine, Rows: []RowState{RowsMissing}, Class: RowMissing, Because: "IVCE_DTL had a row when the line was written"},
 		{
-			Subject: SubjectLine, Documents: sent(), Ledgers: []LedgerState{LedgerSame, LedgerOther}, Rows: []RowState{RowsNoTracking},
-			Class: TrackingMissing, Mends: true, Because: "its other row is as written, so nothing of a person's is lost",
+			Subject: SubjectLine, Rows: []RowState{RowsReviewed}, Class: Reviewed,
+			Because: "only the status differs, and no document gives such a one",
+		},
+		{
+			Subject: SubjectLine, Rows: []RowState{RowsMissing}, Class: RowMissing,
+			Because: "IVCE_DTL had a row when the line was written",
+		},
+		{
+			Subject: SubjectLine, Documents: sent(), Ledgers: []LedgerState{LedgerSame, LedgerOther},
+			Rows:  []RowState{RowsNoTracking},
+			Class: TrackingMissing, Mends: true,
+			Because: "its other row is as written, so nothing of a person's is lost",
 		},
 		{
 			Subject: SubjectLine, Rows: []RowState{RowsNoTracking}, Class: TrackingMissing,
 			Because: "its document is gone or not committed, so it is not written again",
 		},
-		{Subject: SubjectLine, Rows: []RowState{RowsEdited}, Class: Edited, Because: "a value other than the status is not what was written"},
+		{
+			Subject: SubjectLine, Rows: []RowState{RowsEdited}, Class: Edited,
+			Because: "a value other than the status is not what was written",
+		},
 		{
 			Subject: SubjectLine, Ledgers: []LedgerState{LedgerMarked}, Class: Consistent,
 			Because: "a mark writes the status alone, and stewards change that",
@@ -135,11 +153,13 @@ func linkRules() []Rule {
 			Because: "the ledger names the document, and cannot say with which content",
 		},
 		{
-			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOlder}, Rows: []RowState{RowsSame, RowsReviewed},
+			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOlder},
+			Rows:  []RowState{RowsSame, RowsReviewed},
 			Class: Stale, Mends: true, Because: "an older document has the line, and nobody edited it",
 		},
 		{
-			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOther}, Rows: []RowState{RowsSame, RowsReviewed},
+			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOther},
+			Rows:  []RowState{RowsSame, RowsReviewed},
 			Class: Stale, Mends: true, Because: "the document changed after it was written, and nobody edited the line",
 		},
 		{
@@ -151,8 +171,10 @@ func linkRules() []Rule {
 			Because: "as above, and a person may have edited the line, or it has the document's mark",
 		},
 		{
-			Subject: SubjectLink, Documents: []DocState{DocCommitted}, Ledgers: []LedgerState{LedgerNone}, Rows: []RowState{RowsUnknown},
-			Class: NotInLedger, Mends: true, Because: "it was committed after the adoption, so this product's write is missing",
+			Subject: SubjectLink, Documents: []DocState{DocCommitted}, Ledgers: []LedgerState{LedgerNone},
+			Rows:  []RowState{RowsUnknown},
+			Class: NotInLedger, Mends: true,
+			Because: "it was committed after the adoption, so this product's write is missing",
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerNone}, Class: NotInLedger,

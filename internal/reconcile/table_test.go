@@ -116,19 +116,25 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 				require.True(t, finding(link.Class), "%+v: a committed document's line has not its content", c)
 			}
 			if link.Mends {
-				require.Contains(t, []RowState{RowsSame, RowsReviewed, RowsUnknown}, c.Rows, "%+v: what a person may have edited is a person's", c)
+				require.Contains(t, []RowState{RowsSame, RowsReviewed, RowsUnknown}, c.Rows,
+					"%+v: what a person may have edited is a person's", c)
 				require.Equal(t, c.Rows == RowsUnknown, c.Ledger == LedgerNone, "%+v", c)
-				require.False(t, c.Document == DocCommittedBefore && c.Ledger == LedgerNone, "%+v: history is a person's", c)
+				require.False(t, c.Document == DocCommittedBefore && c.Ledger == LedgerNone,
+					"%+v: history is a person's", c)
 			}
 		}
 		line, err := Judge(SubjectLine, c)
 		if err != nil || c.Ledger == LedgerNone || c.Document == DocManual {
 			return
 		}
-		for rows, class := range map[RowState]Class{RowsSame: Consistent, RowsReviewed: Reviewed, RowsEdited: Edited, RowsMissing: RowMissing, RowsNoTracking: TrackingMissing} {
+		for rows, class := range map[RowState]Class{
+			RowsSame: Consistent, RowsReviewed: Reviewed, RowsEdited: Edited, RowsMissing: RowMissing,
+			RowsNoTracking: TrackingMissing,
+		} {
 			require.Equal(t, c.Rows == rows, line.Class == class && c.Rows != RowsUnknown, "%+v", c)
 		}
-		require.Equal(t, line.Mends, c.Rows == RowsNoTracking && slices.Contains(sent(), c.Document) && c.Ledger != LedgerUnknown, "%+v", c)
+		require.Equal(t, line.Mends,
+			c.Rows == RowsNoTracking && slices.Contains(sent(), c.Document) && c.Ledger != LedgerUnknown, "%+v", c)
 	})
 }
 
@@ -174,20 +180,28 @@ func TestStatesOfADocument(t *testing.T) {
 		change func(*invoice.Document)
 		want   DocState
 	}{
-		"committed":                     {func(*invoice.Document) {}, DocCommitted},
-		"committed at the adoption":     {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(48 * time.Hour)) }, DocCommitted},
-		"committed before the adoption": {func(d *invoice.Document) { d.State.CommittedAt = stamp(ago(49 * time.Hour)) }, DocCommittedBefore},
-		"committed at an unknown time":  {func(d *invoice.Document) { d.State.CommittedAt = "yesterday" }, DocCommittedBefore},
-		"committed by hand":             {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocManual},
-		"committed without a version":   {func(d *invoice.Document) { d.NeedsVersion = true }, DocUnordered},
-		"committed from the future":     {func(d *invoice.Document) { d.Version.US = ago(-2 * time.Hour).UnixMicro() }, DocUnordered},
-		"of another environment":        {func(d *invoice.Document) { d.SysName = "other" }, DocOther},
-		"without a status":              {status(""), DocOther},
-		"with an unknown status":        {status("paused"), DocOther},
-		"pending":                       {status(invoice.Pending), DocOther},
-		"processing":                    {status(invoice.Processing), DocOther},
-		"failed":                        {status(invoice.Failed), DocOther},
-		"gone":                          {func(d *invoice.Document) { *d = invoice.Document{} }, DocOther},
+		"committed": {func(*invoice.Document) {}, DocCommitted},
+		"committed at the adoption": {func(d *invoice.Document) {
+			d.State.CommittedAt = stamp(ago(48 * time.Hour))
+		}, DocCommitted},
+		"committed before the adoption": {func(d *invoice.Document) {
+			d.State.CommittedAt = stamp(ago(49 * time.Hour))
+		}, DocCommittedBefore},
+		"committed at an unknown time": {func(d *invoice.Document) {
+			d.State.CommittedAt = "yesterday"
+		}, DocCommittedBefore},
+		"committed by hand":           {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocManual},
+		"committed without a version": {func(d *invoice.Document) { d.NeedsVersion = true }, DocUnordered},
+		"committed from the future": {func(d *invoice.Document) {
+			d.Version.US = ago(-2 * time.Hour).UnixMicro()
+		}, DocUnordered},
+		"of another environment": {func(d *invoice.Document) { d.SysName = "other" }, DocOther},
+		"without a status":       {status(""), DocOther},
+		"with an unknown status": {status("paused"), DocOther},
+		"pending":                {status(invoice.Pending), DocOther},
+		"processing":             {status(invoice.Processing), DocOther},
+		"failed":                 {status(invoice.Failed), DocOther},
+		"gone":                   {func(d *invoice.Document) { *d = invoice.Document{} }, DocOther},
 	} {
 		require.Equal(t, c.want, usual().DocState(doc(c.change)), name)
 	}
@@ -199,7 +213,9 @@ func TestStatesOfADocument(t *testing.T) {
 func TestStatesOfALedgerRow(t *testing.T) {
 	d := doc(func(*invoice.Document) {})
 	row := func(change func(*Ledger)) Ledger {
-		l := Ledger{Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: invoice.HashVersion}
+		l := Ledger{
+			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: invoice.HashVersion,
+		}
 		change(&l)
 		return l
 	}
@@ -213,22 +229,27 @@ func TestStatesOfALedgerRow(t *testing.T) {
 		l    Ledger
 		want LedgerState
 	}{
-		"none":                 {Ledger{}, LedgerNone},
-		"applied":              {row(func(*Ledger) {}), LedgerSame},
-		"adopted":              {row(func(l *Ledger) { l.Outcome = "adopted" }), LedgerSame},
-		"adopted unproven":     {row(func(l *Ledger) { l.Outcome, l.HashVersion = "adopted", adopt.Unproven }), LedgerUnknown},
+		"none":    {Ledger{}, LedgerNone},
+		"applied": {row(func(*Ledger) {}), LedgerSame},
+		"adopted": {row(func(l *Ledger) { l.Outcome = "adopted" }), LedgerSame},
+		"adopted unproven": {
+			row(func(l *Ledger) { l.Outcome, l.HashVersion = "adopted", adopt.Unproven }), LedgerUnknown,
+		},
 		"another hash version": {row(func(l *Ledger) { l.HashVersion++ }), LedgerUnknown},
 		"another version":      {row(func(l *Ledger) { l.Version.US++ }), LedgerUnknown},
 		"other content":        {row(func(l *Ledger) { l.Hash = "x" }), LedgerOther},
-		"its mark":             {row(func(l *Ledger) { l.Outcome, l.Hash, l.HashVersion = "failed", "", 0 }), LedgerMarked},
-		"older":                {row(func(l *Ledger) { l.Version = older }), LedgerOlder},
-		"newer":                {row(func(l *Ledger) { l.Version = newer }), LedgerNewer},
-		"of the same time":     {row(func(l *Ledger) { l.Version = samesTime }), LedgerNewer},
-		"another's mark":       {row(func(l *Ledger) { l.Outcome, l.Version = "failed", older }), LedgerOlder},
+		"its mark": {
+			row(func(l *Ledger) { l.Outcome, l.Hash, l.HashVersion = "failed", "", 0 }), LedgerMarked,
+		},
+		"older":            {row(func(l *Ledger) { l.Version = older }), LedgerOlder},
+		"newer":            {row(func(l *Ledger) { l.Version = newer }), LedgerNewer},
+		"of the same time": {row(func(l *Ledger) { l.Version = samesTime }), LedgerNewer},
+		"another's mark":   {row(func(l *Ledger) { l.Outcome, l.Version = "failed", older }), LedgerOlder},
 	} {
 		require.Equal(t, c.want, LedgerStateOf(d, c.l), name)
 	}
 	require.Equal(t, LedgerUnknown, LedgerStateOf(invoice.Document{}, row(func(*Ledger) {})), "the document is gone")
-	require.Equal(t, LedgerMarked, LedgerStateOf(invoice.Document{}, row(func(l *Ledger) { l.Outcome = "failed" })), "the document is gone")
+	require.Equal(t, LedgerMarked,
+		LedgerStateOf(invoice.Document{}, row(func(l *Ledger) { l.Outcome = "failed" })), "the document is gone")
 	require.Equal(t, LedgerNone, LedgerStateOf(invoice.Document{}, Ledger{}))
 }

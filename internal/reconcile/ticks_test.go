@@ -34,8 +34,8 @@ func (w *world) nights() (ids []string) {
 	return ids
 }
 
-// Three days of ticks begin one comparison each night, whatever the clock does: at 02:00, which the spring skips, and at 01:30, which the autumn
-// has twice.
+// Three days of ticks begin one comparison each night, whatever the clock does: at 02:00, which the spring skips, and
+// at 01:30, which the autumn has twice.
 func TestOneComparisonANight(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,10 +46,23 @@ func TestOneComparisonANight(t *testing.T) {
 		// first are when they begin on the day of the change, in UTC.
 		begins time.Time
 	}{
-		"spring, skipped": {2 * time.Hour, 3, 7, []string{"2026-03-07", "2026-03-08", "2026-03-09"}, time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC)}, // an hour before the hour that is missing
-		"autumn, twice":   {90 * time.Minute, 10, 31, []string{"2026-10-31", "2026-11-01", "2026-11-02"}, time.Date(2026, 11, 1, 6, 30, 0, 0, time.UTC)},
-		"autumn, at two":  {2 * time.Hour, 10, 31, []string{"2026-10-31", "2026-11-01", "2026-11-02"}, time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)},
-		"at midnight":     {0, 3, 7, []string{"2026-03-08", "2026-03-09"}, time.Date(2026, 3, 8, 6, 0, 0, 0, time.UTC)},
+		// an hour before the hour that is missing
+		"spring, skipped": {
+			2 * time.Hour, 3, 7,
+			[]string{"2026-03-07", "2026-03-08", "2026-03-09"},
+			time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC),
+		},
+		"autumn, twice": {
+			90 * time.Minute, 10, 31,
+			[]string{"2026-10-31", "2026-11-01", "2026-11-02"},
+			time.Date(2026, 11, 1, 6, 30, 0, 0, time.UTC),
+		},
+		"autumn, at two": {
+			2 * time.Hour, 10, 31,
+			[]string{"2026-10-31", "2026-11-01", "2026-11-02"},
+			time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC),
+		},
+		"at midnight": {0, 3, 7, []string{"2026-03-08", "2026-03-09"}, time.Date(2026, 3, 8, 6, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,10 +71,12 @@ func TestOneComparisonANight(t *testing.T) {
 			require.NoError(t, w.tick()) // the night before, which was missed
 			missed := len(w.nights())
 			var begun time.Time
-			for end := time.Date(2026, c.month, c.day, 23, 59, 0, 0, w.options.Location).AddDate(0, 0, 2); w.clock.Before(end); {
+			for end := time.Date(2026, c.month, c.day, 23, 59, 0, 0, w.options.Location).AddDate(0, 0,
+				2); w.clock.Before(end); {
 				before, at := len(w.nights()), w.clock
 				require.NoError(t, w.tick())
-				if ids := w.nights(); len(ids) > before && ids[len(ids)-1] == c.begins.In(w.options.Location).Format(time.DateOnly) {
+				if ids := w.nights(); len(ids) > before &&
+					ids[len(ids)-1] == c.begins.In(w.options.Location).Format(time.DateOnly) {
 					begun = at
 				}
 			}
@@ -71,7 +86,8 @@ func TestOneComparisonANight(t *testing.T) {
 	}
 }
 
-// The app stood still for two nights: at its first tick the last of them begins, and compares what changed since the one before.
+// The app stood still for two nights: at its first tick the last of them begins, and compares what changed since the
+// one before.
 func TestANightThatWasMissedBeginsLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +101,8 @@ func TestANightThatWasMissedBeginsLate(t *testing.T) {
 	require.Equal(t, []string{"stale 1 " + w.idOf(1)}, w.found())
 }
 
-// A night that takes longer than a day keeps the others waiting: one comparison goes on, and then the last night begins.
+// A night that takes longer than a day keeps the others waiting: one comparison goes on, and then the last night
+// begins.
 func TestALongNightKeepsTheOthersWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,7 +141,8 @@ func TestTwoTicksAtOnce(t *testing.T) {
 		Rows: w.sink.ReconcileRows(sysName), Findings: w.findings, Finder: w.docs, Breaker: ready{},
 		Mend: func(context.Context, string) error { return nil },
 	}, reconcile.Options{
-		SysName: sysName, At: w.options.At, Log: zerolog.Nop(), Now: w.now, Wait: func(context.Context, time.Duration) error { return nil },
+		SysName: sysName, At: w.options.At, Log: zerolog.Nop(), Now: w.now,
+		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	for range 10 {
 		var both sync.WaitGroup

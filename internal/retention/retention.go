@@ -1,4 +1,5 @@
-// Package retention deletes our own rows that are old: runs and comparisons that ended, error details and the audit log.
+// Package retention deletes our own rows that are old: runs and comparisons that ended, error details and the audit
+// log.
 package retention
 
 import (
@@ -11,23 +12,27 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Store deletes the environment's old rows. Nothing else of ours deletes rows of these tables. Errors by kind: infrastructure, throttled,
-// quota, contention; internal for invalid arguments, code CodeDays for fewer days than LeastDays.
+// Store deletes the environment's old rows. Nothing else of ours deletes rows of these tables. Errors by kind:
+// infrastructure, throttled, quota, contention; internal for invalid arguments, code CodeDays for fewer days than
+// LeastDays.
 type Store interface {
-	// Purge deletes rows of a part that are older than days, by the database's clock: at most limit of them (1 to MaxPurge), in one
-	// transaction. It returns how many; 0 means that none is left. Fewer than limit does not mean so. After an error, and after any
-	// crash, a repeated call goes on.
+	// Purge deletes rows of a part that are older than days, by the database's clock: at most limit of them (1 to
+	// MaxPurge), in one transaction. It returns how many; 0 means that none is left. Fewer than limit does not mean so.
+	// After an error, and after any crash, a repeated call goes on.
 	//
-	// ErrorDetails go by when they were added; those of a running run stay. The audit log goes by when an entry was written.
+	// ErrorDetails go by when they were added; those of a running run stay. The audit log goes by when an entry was
+	// written.
 	//
-	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing continues it. Its
-	// batches go first, then documents and workers, and its own row last. Runs stay that are running, or that a running run names
-	// (run.Filter.Run). Comparisons go by their end; the one of reconcile.Findings.Last stays.
+	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing
+	// continues it. Its batches go first, then documents and workers, and its own row last. Runs stay that are running,
+	// or that a running run names (run.Filter.Run). Comparisons go by their end; the one of reconcile.Findings.Last
+	// stays.
 	Purge(ctx context.Context, part Part, days, limit int) (rows int, err error)
 }
 
 const (
-	// MaxPurge is the most rows of one Store.Purge: SQL Server may lock a whole table for a statement that locks 5,000 rows.
+	// MaxPurge is the most rows of one Store.Purge: SQL Server may lock a whole table for a statement that locks 5,000
+	// rows.
 	MaxPurge = 1000
 	// LeastDays is the least days of Store.Purge. The database refuses fewer, whoever asks.
 	LeastDays = 30
@@ -54,8 +59,9 @@ const (
 // Parts returns all parts.
 func Parts() []Part { return []Part{ErrorDetails, EndedRuns, Comparisons, AuditLog} }
 
-// Tick deletes rows that are older than days, for half a second, a chunk of each part in turn: so no part waits for another. 0 days delete
-// none. The next tick goes on. Errors are those of Store.Purge: a part that fails has no more turns. rows counts what was deleted.
+// Tick deletes rows that are older than days, for half a second, a chunk of each part in turn: so no part waits for
+// another. 0 days delete none. The next tick goes on. Errors are those of Store.Purge: a part that fails has no more
+// turns. rows counts what was deleted.
 func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows int, err error) {
 	if days == 0 {
 		return 0, nil
@@ -106,8 +112,18 @@ func Faults() []fault.Row {
 	const source = "the contract of Store (internal/retention/retention.go)"
 	own := fault.Consequence{Spends: fault.Nothing, Next: "nothing is deleted, and the next tick tries again"}
 	return fault.Of("writer", []fault.Row{
-		{Code: CodeDays, Kind: fault.Internal, Reason: fmt.Sprintf("a purge keeps at least %d days", LeastDays), Source: source, Own: own},
-		{Code: "part", Kind: fault.Internal, Reason: "a purge of an unknown part was asked for", Source: source, Own: own},
-		{Code: "limit", Kind: fault.Internal, Reason: fmt.Sprintf("a purge of no row was asked for, or of more than %d", MaxPurge), Source: source, Own: own},
+		{
+			Code: CodeDays, Kind: fault.Internal, Reason: fmt.Sprintf("a purge keeps at least %d days", LeastDays),
+			Source: source, Own: own,
+		},
+		{
+			Code: "part", Kind: fault.Internal, Reason: "a purge of an unknown part was asked for",
+			Source: source, Own: own,
+		},
+		{
+			Code: "limit", Kind: fault.Internal,
+			Reason: fmt.Sprintf("a purge of no row was asked for, or of more than %d", MaxPurge),
+			Source: source, Own: own,
+		},
 	})
 }

@@ -42,11 +42,17 @@ func newTable(old map[retention.Part]int, takes time.Duration) *table {
 
 // A tick deletes for half a second, the parts in turn: a million rows of one keep no other waiting.
 func TestATickPurgesForHalfASecond(t *testing.T) {
-	tab := newTable(map[retention.Part]int{retention.ErrorDetails: 1_000_000, retention.EndedRuns: 1500, retention.AuditLog: 10}, 100*time.Millisecond)
+	tab := newTable(
+		map[retention.Part]int{
+			retention.ErrorDetails: 1_000_000, retention.EndedRuns: 1500, retention.AuditLog: 10,
+		}, 100*time.Millisecond)
 	rows, err := tab.tick(90)
 	require.NoError(t, err)
 	require.Equal(t, 1000+1000+10+1000, rows, "five chunks, one of which found nothing")
-	require.Equal(t, map[retention.Part]int{retention.ErrorDetails: 2, retention.EndedRuns: 1, retention.Comparisons: 1, retention.AuditLog: 1}, tab.calls)
+	require.Equal(t,
+		map[retention.Part]int{
+			retention.ErrorDetails: 2, retention.EndedRuns: 1, retention.Comparisons: 1, retention.AuditLog: 1,
+		}, tab.calls)
 
 	tab.takes = 0
 	for tab.old[retention.ErrorDetails] > 0 {
@@ -71,7 +77,11 @@ func TestTheAuditLogIsKeptAYear(t *testing.T) {
 		tab := newTable(map[retention.Part]int{}, 0)
 		_, err := tab.tick(days)
 		require.NoError(t, err)
-		require.Equal(t, map[retention.Part]int{retention.ErrorDetails: days, retention.EndedRuns: days, retention.Comparisons: days, retention.AuditLog: want}, tab.days)
+		require.Equal(t,
+			map[retention.Part]int{
+				retention.ErrorDetails: days, retention.EndedRuns: days, retention.Comparisons: days,
+				retention.AuditLog: want,
+			}, tab.days)
 	}
 }
 

@@ -37,8 +37,8 @@ const (
 	LevelError = "ERROR"
 )
 
-// Normalize returns the entry as it is stored, with truncated texts. Errors by kind: internal, code "bug" when Detail is neither empty
-// nor JSON.
+// Normalize returns the entry as it is stored, with truncated texts. Errors by kind: internal, code "bug" when Detail
+// is neither empty nor JSON.
 func (a Audit) Normalize() (Audit, error) {
 	detail, err := normalizeJSON("run: audit", a.Detail)
 	if err != nil {
@@ -51,8 +51,8 @@ func (a Audit) Normalize() (Audit, error) {
 	}, nil
 }
 
-// Notable reports whether an entry is for people: an operator's action, a warning or an error. The rest are routine steps of managers,
-// workers and timers, three or more for each batch.
+// Notable reports whether an entry is for people: an operator's action, a warning or an error. The rest are routine
+// steps of managers, workers and timers, three or more for each batch.
 func (a Audit) Notable() bool {
 	return a.Level == "" || a.Level == LevelWarn || a.Level == LevelError || slices.Contains(PeopleCodes(), a.Action)
 }
@@ -85,13 +85,18 @@ const (
 // Codes maps each code of the audit log to its meaning, for documents and operators.
 func Codes() map[string]string {
 	return map[string]string{
-		CodeRunStart: "an operator started the run", CodeRunHandedOff: "all batches of the run were handed off", CodeRunDone: "all batches of the run ended",
-		CodeRunCancel: "an operator asked the run to end", CodeRunCancelled: "the run ended because an operator cancelled it", CodeRunFail: "the hand-off failed",
-		CodeRunResume: "an operator resumed the run", CodeBatchCreated: "the rows of a batch were written", CodeBatchStart: "a worker claimed the batch",
-		CodeBatchDone: "every document of the batch has an outcome", CodeBatchFail: "the batch failed", CodeBatchReleased: "a worker released the batch for a later one",
-		CodeBatchRequeue: "an operator requeued the batch", CodeBatchRecovered: "the timer found batches without a live worker or message",
-		CodeDeadLetter: "a message was dead-lettered and stored as evidence",
-		CodeCompare:    "a comparison began: a night's, or one that an operator asked for",
+		CodeRunStart: "an operator started the run", CodeRunHandedOff: "all batches of the run were handed off",
+		CodeRunDone:      "all batches of the run ended",
+		CodeRunCancel:    "an operator asked the run to end",
+		CodeRunCancelled: "the run ended because an operator cancelled it", CodeRunFail: "the hand-off failed",
+		CodeRunResume: "an operator resumed the run", CodeBatchCreated: "the rows of a batch were written",
+		CodeBatchStart: "a worker claimed the batch",
+		CodeBatchDone:  "every document of the batch has an outcome", CodeBatchFail: "the batch failed",
+		CodeBatchReleased:  "a worker released the batch for a later one",
+		CodeBatchRequeue:   "an operator requeued the batch",
+		CodeBatchRecovered: "the timer found batches without a live worker or message",
+		CodeDeadLetter:     "a message was dead-lettered and stored as evidence",
+		CodeCompare:        "a comparison began: a night's, or one that an operator asked for",
 	}
 }
 

@@ -32,15 +32,16 @@ const (
 	// storeTimeout bounds one use of the store, sendTimeout one use of the queue.
 	storeTimeout = 30 * time.Second
 	sendTimeout  = 30 * time.Second
-	// An invocation starts no new work stopBefore its deadline. giveBackBefore its deadline it abandons a message that it holds.
+	// An invocation starts no new work stopBefore its deadline. giveBackBefore its deadline it abandons a message that
+	// it holds.
 	stopBefore     = 45 * time.Second
 	giveBackBefore = 10 * time.Second
 	// retryFor bounds retryUntil when the invocation has no deadline.
 	retryFor = 4 * time.Minute
 	// retryEvery is the pause between two tries of retryUntil.
 	retryEvery = 15 * time.Second
-	// maxLostOwners is the number of lost owners that fails a batch or, in a row, a run. Owners may also die for other reasons (ADR
-	// 0025).
+	// maxLostOwners is the number of lost owners that fails a batch or, in a row, a run. Owners may also die for other
+	// reasons (ADR 0025).
 	maxLostOwners = 10
 	// never is longer than any wait.
 	never = 10 * 365 * 24 * time.Hour
@@ -70,10 +71,11 @@ type Options struct {
 	Log      zerolog.Logger
 	// Kinds are the known kinds; default Kinds().
 	Kinds KindTable
-	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16. Tests use other numbers.
+	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16. Tests
+	// use other numbers.
 	MaxOutstanding int
-	// BatchSize bounds the documents of a batch; default and maximum 100. ChunkSize bounds the documents that get their rows in one
-	// transaction; default 1,000. Tests use smaller sizes.
+	// BatchSize bounds the documents of a batch; default and maximum 100. ChunkSize bounds the documents that get their
+	// rows in one transaction; default 1,000. Tests use smaller sizes.
 	BatchSize, ChunkSize int
 	// Now is the clock. Draw returns jitter in [0,1). Wait sleeps unless the context ends first.
 	Now  func() time.Time
@@ -83,8 +85,9 @@ type Options struct {
 	Every func(d time.Duration, f func()) (stop func())
 }
 
-// maxOutstanding is what four instances work on at once, with the four concurrent calls of host.json. More batches would only wait in the
-// queue, and each message that waits is sent again while SQL is away (docs/adr/0025-runs-in-rows-and-messages.md).
+// maxOutstanding is what four instances work on at once, with the four concurrent calls of host.json. More batches
+// would only wait in the queue, and each message that waits is sent again while SQL is away
+// (docs/adr/0025-runs-in-rows-and-messages.md).
 const maxOutstanding = 16
 
 func (o Options) withDefaults() Options {
@@ -129,7 +132,8 @@ func (b base) withStore(ctx context.Context, use func(ctx context.Context) error
 	return b.withStoreAlways(ctx, use)
 }
 
-// withStoreAlways uses the store whatever the breaker says, to finish work that was started. It reports nothing to the breaker.
+// withStoreAlways uses the store whatever the breaker says, to finish work that was started. It reports nothing to the
+// breaker.
 func (b base) withStoreAlways(ctx context.Context, use func(ctx context.Context) error) error {
 	var err error
 	for try := range storeTries {
@@ -153,8 +157,8 @@ func within(ctx context.Context, bound time.Duration, use func(ctx context.Conte
 	return use(ctx)
 }
 
-// staleAfter returns the silence after which an owner counts as dead. No owner does before the breaker has been closed for as long:
-// heartbeats cannot be written while it is open.
+// staleAfter returns the silence after which an owner counts as dead. No owner does before the breaker has been closed
+// for as long: heartbeats cannot be written while it is open.
 func (b base) staleAfter(ctx context.Context, silence time.Duration) time.Duration {
 	if since, closed := b.p.Breaker.ClosedSince(ctx); closed && b.o.Now().Sub(since) >= silence {
 		return silence
@@ -176,17 +180,21 @@ func send(ctx context.Context, q Queue, messages []Outgoing) []error {
 	defer cancel()
 	errs := q.Send(ctx, messages)
 	for len(errs) < len(messages) { // a missing answer is a failure
-		errs = append(errs, fault.New(fault.Internal, "run: send", fault.CodeBug, "expected %d answers, found %d", len(messages), len(errs)))
+		errs = append(errs,
+			fault.New(fault.Internal, "run: send", fault.CodeBug, "expected %d answers, found %d",
+				len(messages), len(errs)))
 	}
 	return errs
 }
 
-// deferMessage sends a copy of the message that is invisible for delay, so that this delivery can be completed. It counts nothing. If
-// the queue does not take the copy, the message is held as long as its lock is renewed. Then an error of dependency scope abandons it.
+// deferMessage sends a copy of the message that is invisible for delay, so that this delivery can be completed. It
+// counts nothing. If the queue does not take the copy, the message is held as long as its lock is renewed. Then an
+// error of dependency scope abandons it.
 func (b base) deferMessage(ctx context.Context, q Queue, p Payload, delay time.Duration, why string) (Handled, error) {
 	next := p.nextDeferral(b.o.Now())
 	done := Handled{Did: "deferred", Run: p.RunID, Batch: p.BatchID, Reason: why, Counts: map[string]int{
-		"deferral": next.Deferral, "delay_s": int(delay / time.Second), "deferred_for_s": int(b.o.Now().Unix() - next.FirstDeferredAt),
+		"deferral": next.Deferral, "delay_s": int(delay / time.Second),
+		"deferred_for_s": int(b.o.Now().Unix() - next.FirstDeferredAt),
 	}}
 	err := b.retryUntil(ctx, func(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx) // the message must be deferred even after the deadline
@@ -194,13 +202,15 @@ func (b base) deferMessage(ctx context.Context, q Queue, p Payload, delay time.D
 	})
 	if err != nil {
 		done.Did = "held"
-		return done, fault.Wrap(fault.Infrastructure, "run: defer", fault.CodeOf(err), "the message could not be deferred ("+why+")", err)
+		return done,
+			fault.Wrap(fault.Infrastructure, "run: defer", fault.CodeOf(err),
+				"the message could not be deferred ("+why+")", err)
 	}
 	return done, nil
 }
 
-// retryUntil repeats try until it succeeds or the invocation's time is nearly over. An abandoned message would return within
-// milliseconds and be a dead letter after ten deliveries (docs/facts.md F50).
+// retryUntil repeats try until it succeeds or the invocation's time is nearly over. An abandoned message would return
+// within milliseconds and be a dead letter after ten deliveries (docs/facts.md F50).
 func (b base) retryUntil(ctx context.Context, try func(ctx context.Context) error) error {
 	until := b.o.Now().Add(retryFor)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -249,15 +259,15 @@ func (b base) timeLeft(ctx context.Context) time.Duration {
 	return never
 }
 
-// workerRow returns the worker row of a claim in this process. The row is the same for every claim of the same batch or run, so many
-// releases leave one row. The epoch distinguishes the claims.
+// workerRow returns the worker row of a claim in this process. The row is the same for every claim of the same batch or
+// run, so many releases leave one row. The epoch distinguishes the claims.
 func (b base) workerRow(what, of string) Worker {
 	sum := sha256.Sum256([]byte(b.o.Instance + "\n" + of))
 	return Worker{ID: fmt.Sprintf("%s-%x", what, sum[:4]), Instance: b.o.Instance}
 }
 
-// heartbeat calls beat at an interval until stop, which waits for the last call. A panic costs one heartbeat; unrecovered it would end
-// the process with all its invocations.
+// heartbeat calls beat at an interval until stop, which waits for the last call. A panic costs one heartbeat;
+// unrecovered it would end the process with all its invocations.
 func (b base) heartbeat(ctx context.Context, beat func()) (stop func()) {
 	return b.o.Every(beatEvery, func() {
 		defer func() {
@@ -278,7 +288,8 @@ func (b base) checkEnvironment(p Payload) error {
 	if p.SysName == b.o.SysName {
 		return nil
 	}
-	return invalidMessage(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", b.o.SysName, fault.Truncate(p.SysName, fault.MaxForeign))
+	return invalidMessage(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment",
+		b.o.SysName, fault.Truncate(p.SysName, fault.MaxForeign))
 }
 
 // every implements Options.Every by the wall clock.

@@ -19,9 +19,10 @@ type Carried struct {
 	Off string
 }
 
-// CarryOn executes every run that no live process has, oldest first, because the queue is away: no message brings a manager or a worker. It
-// takes at most two minutes, and ends before the invocation's time is nearly over. It comes after everything else of a tick. Errors by kind:
-// infrastructure, throttled, quota, contention; the next tick continues.
+// CarryOn executes every run that no live process has, oldest first, because the queue is away: no message brings a
+// manager or a worker. It takes at most two minutes, and ends before the invocation's time is nearly over. It comes
+// after everything else of a tick. Errors by kind: infrastructure, throttled, quota, contention; the next tick
+// continues.
 func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		done.Off = reasonOf(err)

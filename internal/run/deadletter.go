@@ -19,8 +19,8 @@ const (
 	propDescription = "DeadLetterErrorDescription"
 )
 
-// DeadLetters stores unusable messages as evidence and fails their batch or run: the functions BatchDeadLetter and RunDeadLetter. It is
-// safe for concurrent use.
+// DeadLetters stores unusable messages as evidence and fails their batch or run: the functions BatchDeadLetter and
+// RunDeadLetter. It is safe for concurrent use.
 type DeadLetters struct {
 	rejecter
 	kind MessageKind
@@ -36,9 +36,10 @@ func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
 	return &DeadLetters{rejecter{base{p, o.withDefaults()}, "runs"}, RunMessage}
 }
 
-// Receive handles one dead letter: first the evidence, then the state of its batch or run, then the audit log. A batch or run that has
-// ended, or has a live owner, is not changed. Receive is idempotent. While the evidence store or SQL is away it holds the message,
-// because an abandoned one would return at once without end. Errors by kind: infrastructure, throttled, quota, contention.
+// Receive handles one dead letter: first the evidence, then the state of its batch or run, then the audit log. A batch
+// or run that has ended, or has a live owner, is not changed. Receive is idempotent. While the evidence store or SQL is
+// away it holds the message, because an abandoned one would return at once without end. Errors by kind: infrastructure,
+// throttled, quota, contention.
 func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	given := textOr(in.Properties[propReason], "no reason given")
 	if more := in.Properties[propDescription]; more != "" {
@@ -52,12 +53,16 @@ func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error)
 	if err != nil {
 		ours = " (" + reasonOf(err) + ")"
 	}
-	return l.deadLetter(ctx, in, p, err, deadLetterReason{prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, full: given + ours})
+	return l.deadLetter(ctx, in, p, err,
+		deadLetterReason{
+			prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, full: given + ours,
+		})
 }
 
 // deadLetterReason says why a message is a dead letter.
 type deadLetterReason struct {
-	// line is one short line for logs, replies, the audit log and the batch's or run's error. The last two have the prefix.
+	// line is one short line for logs, replies, the audit log and the batch's or run's error. The last two have the
+	// prefix.
 	prefix, line string
 	// full is for the evidence only. The sender of the dead letter wrote it, and its length is not bounded.
 	full string
@@ -74,14 +79,17 @@ func (r rejecter) reject(ctx context.Context, in Incoming, p Payload, cause erro
 	return r.deadLetter(ctx, in, p, cause, deadLetterReason{line: reasonOf(cause), full: reasonOf(cause)})
 }
 
-// deadLetter stores the evidence, changes the state and writes the audit log. invalid is the error that makes the payload unusable; nil
-// when it is usable.
-func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, invalid error, why deadLetterReason) (Handled, error) {
+// deadLetter stores the evidence, changes the state and writes the audit log. invalid is the error that makes the
+// payload unusable; nil when it is usable.
+func (r rejecter) deadLetter(
+	ctx context.Context, in Incoming, p Payload, invalid error, why deadLetterReason,
+) (Handled, error) {
 	if invalid != nil {
 		p = Payload{Kind: p.Kind} // what it claims is not trusted
 	}
 	done := Handled{
-		Did: "dead_lettered", Run: p.RunID, Batch: p.BatchID, Reason: why.line, Foreign: fault.CodeOf(invalid) == codeEnvironment,
+		Did: "dead_lettered", Run: p.RunID, Batch: p.BatchID, Reason: why.line,
+		Foreign: fault.CodeOf(invalid) == codeEnvironment,
 	}
 	folder := r.folder(in)
 	err := r.retryUntil(ctx, func(ctx context.Context) error { return r.keepEvidence(ctx, folder, in, why.full) })
@@ -96,7 +104,8 @@ func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, invali
 	if err != nil {
 		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its state cannot be recorded"}, err
 	}
-	r.log(ctx).Write(events.MessageDeadLettered, events.Fields{Run: p.RunID, Batch: p.BatchID, Evidence: folder, Changed: changed, Reason: why.line})
+	r.log(ctx).Write(events.MessageDeadLettered,
+		events.Fields{Run: p.RunID, Batch: p.BatchID, Evidence: folder, Changed: changed, Reason: why.line})
 	return done, nil
 }
 
@@ -141,10 +150,15 @@ func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, 
 }
 
 // updateState fails the batch or the run, if the message is still its current one, and writes the audit log.
-func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, folder string) (changed bool, err error) {
+func (r rejecter) updateState(
+	ctx context.Context, in Incoming, p Payload, why, folder string,
+) (changed bool, err error) {
 	audit := Audit{
 		Action: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: p.RunID, Batch: p.BatchID,
-		Detail: detail(map[string]any{"message_id": fault.Truncate(in.ID, fault.MaxForeign), "delivery_count": in.Count, "evidence": folder}),
+		Detail: detail(
+			map[string]any{
+				"message_id": fault.Truncate(in.ID, fault.MaxForeign), "delivery_count": in.Count, "evidence": folder,
+			}),
 	}
 	err = r.withStore(ctx, func(ctx context.Context) error {
 		changed = false

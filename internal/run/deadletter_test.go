@@ -53,19 +53,32 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 	t.Parallel()
 	batch := strings.Repeat("0", 64)
 	for name, c := range map[string]struct{ body, reason string }{
-		"malformed":           {`{"message_version":1`, "expected a JSON object, found 20 bytes"},
-		"no text":             {"\xff\xfe\x00", "3 bytes that are not text"},
-		"nothing":             {"", "found nothing"},
-		"oversized":           {`{"message_version":1,"x":"` + strings.Repeat("x", run.MaxBody) + `"}`, "at most 65536 bytes"},
-		"unknown version":     {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
-		"wrong kind":          {`{"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r"}`, `expected "batch", found "run"`},
-		"another environment": {`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + batch + `"}`, `expected "web", found "WEB"`},
-		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + batch + `"}`, "expected a batch in the table batch, found none"},
+		"malformed": {`{"message_version":1`, "expected a JSON object, found 20 bytes"},
+		"no text":   {"\xff\xfe\x00", "3 bytes that are not text"},
+		"nothing":   {"", "found nothing"},
+		"oversized": {
+			`{"message_version":1,"x":"` + strings.Repeat("x", run.MaxBody) + `"}`, "at most 65536 bytes",
+		},
+		"unknown version": {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
+		"wrong kind": {
+			`{"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r"}`, `expected "batch", found "run"`,
+		},
+		"another environment": {
+			`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + batch + `"}`,
+			`expected "web", found "WEB"`,
+		},
+		"unknown batch": {
+			`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + batch + `"}`,
+			"expected a batch in the table batch, found none",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				i := w.instance("w")
-				in := run.Incoming{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
+				in := run.Incoming{
+					ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(),
+					Properties: map[string]string{"p": "v"},
+				}
 				h, err := i.workers.Receive(t.Context(), in)
 				require.NoError(t, err, "it is done with")
 				require.Equal(t, "dead_lettered", h.Did)
@@ -73,9 +86,11 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 				folder, body, l := w.readEvidence()
 				require.Equal(t, c.body, string(body))
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
-				require.Equal(t, messageEvidence{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
+				require.Equal(t,
+					messageEvidence{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
 				a := w.lastAudit()
-				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Action, a.Level, a.Run, a.Batch})
+				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""},
+					[]string{a.Action, a.Level, a.Run, a.Batch})
 				require.Contains(t, a.Why, c.reason)
 				require.Contains(t, string(a.Detail), folder)
 
@@ -133,7 +148,8 @@ func TestADeadLetterReasonIsTruncatedOutsideTheEvidence(t *testing.T) {
 func TestEvidenceNotesReplacedBytes(t *testing.T) {
 	t.Parallel()
 	for body, note := range map[string]string{
-		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are not UTF-8 before the app received them", "{\"a\":\"ü\"}": "", "\xff": "",
+		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are not UTF-8 before the app received them",
+		"{\"a\":\"ü\"}":      "", "\xff": "",
 	} {
 		simulate(t, func(t *testing.T, w *world) {
 			_, err := w.instance("w").workers.Receive(t.Context(), run.Incoming{ID: "x", Body: []byte(body)})
@@ -261,7 +277,9 @@ func TestADeadLetterChangesOnlyItsOwnBatch(t *testing.T) {
 		"freshly alive": func(t *testing.T, w *world) {
 			w.fake.delay = 3 * time.Minute
 			i := w.instance("w")
-			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
+			w.group.Go(func() {
+				_, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive)
+			})
 			time.Sleep(time.Minute + time.Second) // between two heartbeats
 		},
 		"a later attempt is on its way": func(t *testing.T, w *world) {
@@ -309,7 +327,8 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 			require.Equal(t, run.RunFailed, w.run("run-1").Status)
 			require.Equal(t, "dead letter: TTLExpiredException", w.run("run-1").Error)
 
-			ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+			ok, err = w.store.ResumeRun(t.Context(), "run-1",
+				run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
 			require.NoError(t, err)
 			require.True(t, ok)
 			w.notify("run-1")
@@ -385,7 +404,8 @@ func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.fakeWrites(100)
 		w.handedOff()
-		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Action: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{},
+			run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Action: run.CodeBatchStart})
 		require.NoError(t, err)
 		writes := 0
 		w.onUse(func(ctx context.Context, _ *instance, op string) error {
@@ -400,6 +420,7 @@ func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, writes, "it changed nothing at first: its worker was alive")
 		require.Equal(t, run.Failed, w.batchOf(1).Status)
-		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError}, []string{w.lastAudit().Action, w.lastAudit().Level})
+		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError},
+			[]string{w.lastAudit().Action, w.lastAudit().Level})
 	})
 }

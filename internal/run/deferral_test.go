@@ -29,7 +29,8 @@ func TestDeferralDefersMessagesAndHoldsTheRest(t *testing.T) {
 				return deferral.Defer(ctx, run.Incoming{Body: []byte("no payload")}, unreachable())
 			},
 			"a dead letter": func(ctx context.Context) (run.Handled, error) {
-				return run.NewDeferral(run.Options{}, nil, run.BatchMessage).Defer(ctx, w.batchMessage(1, run.FirstAttempt), unreachable())
+				return run.NewDeferral(run.Options{}, nil, run.BatchMessage).Defer(ctx,
+					w.batchMessage(1, run.FirstAttempt), unreachable())
 			},
 			"the queue is away": func(ctx context.Context) (run.Handled, error) {
 				w.batches.Always(inmem.QueueDown())

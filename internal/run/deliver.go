@@ -16,9 +16,9 @@ type delivered struct {
 	queueAway bool
 }
 
-// deliver sends the messages of batches and records the results: accepted ones become queued, the others pending_retry. Only a refusal
-// of the message itself counts towards its three attempts. lease is the manager's; empty when Recovery sends. The error is the store's,
-// or the queue's of dependency scope.
+// deliver sends the messages of batches and records the results: accepted ones become queued, the others pending_retry.
+// Only a refusal of the message itself counts towards its three attempts. lease is the manager's; empty when Recovery
+// sends. The error is the store's, or the queue's of dependency scope.
 func (b base) deliver(ctx context.Context, l RunLease, batches []Batch) (d delivered, err error) {
 	messages := make([]Outgoing, len(batches))
 	for i, batch := range batches {
@@ -77,7 +77,8 @@ func (b base) markUnsent(ctx context.Context, r *refusal, reason string) (retry,
 	err = b.withStoreAlways(ctx, func(ctx context.Context) (err error) {
 		retry, failed, err = b.p.Store.MarkUnsent(ctx, r.batches, reason, counted, func(batch Batch) Audit {
 			return Audit{
-				Action: CodeBatchFail, Level: LevelError, By: b.o.Instance, Why: batch.Error, Run: batch.Run, Batch: batch.ID,
+				Action: CodeBatchFail, Level: LevelError, By: b.o.Instance, Why: batch.Error,
+				Run: batch.Run, Batch: batch.ID,
 				Detail: detail(map[string]any{"last_queue_error": batch.LastQueueError}),
 			}
 		})

@@ -31,7 +31,8 @@ func TestADrainGoesEndToEnd(t *testing.T) {
 		}
 		require.Equal(t, []string{run.CodeRunStart, run.CodeRunHandedOff, run.CodeRunDone}, w.codes("run-1", ""))
 		for n := range 3 {
-			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.BatchID(sysName, "run-1", n+1)))
+			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone},
+				w.codes("run-1", run.BatchID(sysName, "run-1", n+1)))
 		}
 		processed := 0
 		for _, row := range w.store.Workers() {
@@ -47,7 +48,9 @@ func TestADrainGoesEndToEnd(t *testing.T) {
 
 // failedState is sql_writer of a poison message.
 func failedState(code, kind, failedAt string) string {
-	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":%q,"error":"x","last_error_code":%q,"last_error_kind":%q}`, failedAt, code, kind)
+	return fmt.Sprintf(
+		`{"status":"failed","retry_count":5,"failed_at":%q,"error":"x","last_error_code":%q,"last_error_kind":%q}`,
+		failedAt, code, kind)
 }
 
 func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
@@ -178,9 +181,11 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.fill(2)                                                                             // written by the first run
-		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`) // at noon of the first day
-		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`)            // fits no column
+		// written by the first run
+		w.fill(2)
+		// at noon of the first day
+		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)
+		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`) // fits no column
 		w.put(5, "e", `{"status":"pending","retry_count":0}`)
 		w.instance("m").manage()
 		w.instance("w").work()
@@ -188,9 +193,11 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 		w.waitForEnd("run-1", time.Minute)
 
 		gone := docID(99)
-		w.start(run.Run{ID: "run-2"}, run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
+		w.start(run.Run{ID: "run-2"},
+			run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
 		w.waitForEnd("run-2", time.Minute)
-		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
+		w.addsUp("run-2",
+			map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
 		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
 		outcomes := map[string]run.Outcome{}
@@ -349,7 +356,9 @@ func TestACheckpointRunKeepsFewIDsInMemory(t *testing.T) {
 func (w *world) fillRaw(n int) int {
 	w.t.Helper()
 	for k := range n {
-		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_count":0}}`, docID(k+1))
+		doc := fmt.Sprintf(
+			`{"id":%q,"request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_count":0}}`,
+			docID(k+1))
 		require.NoError(w.t, w.docs.Put(json.RawMessage(doc)))
 	}
 	return n
@@ -400,7 +409,8 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		w.until(time.Minute, "the message is done with", func() bool { return w.did("BatchManager")["skipped"] == 1 })
 
 		w.onUse(nil)
-		ok, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
+		ok, err := w.store.ResumeRun(t.Context(), "run-1",
+			run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
 		require.NoError(t, err)
 		require.True(t, ok)
 		w.instance("w").work()
@@ -415,7 +425,8 @@ func TestARunWithUnreadableColumnsFails(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.instance("m").manage()
 		require.NoError(t, w.store.StartRun(t.Context(), run.Run{
-			ID: "run-1", SysName: sysName, Kind: run.Drain, Filter: json.RawMessage(`{"ids":5}`), RequestedBy: "ann", Why: "x",
+			ID: "run-1", SysName: sysName, Kind: run.Drain, Filter: json.RawMessage(`{"ids":5}`),
+			RequestedBy: "ann", Why: "x",
 		}, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
 		w.notify("run-1")
 		w.waitForEnd("run-1", time.Minute)
@@ -458,9 +469,11 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			}
 			w.put(line+1, "a", failedState(code, "document", at))
 		}
-		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)    // at noon of the first day
-		w.put(43, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000000}`) // in milliseconds: due
-		w.put(44, "e", `{"retry_count":1}`)                                                       // never offered
+		// at noon of the first day
+		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)
+		// in milliseconds: due
+		w.put(43, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000000}`)
+		w.put(44, "e", `{"retry_count":1}`) // never offered
 		w.put(42, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
 		for _, c := range []struct {
 			kind   run.Kind
@@ -470,13 +483,15 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			n := 0
 			kind, known := run.Kinds().Find(c.kind)
 			require.True(t, known)
-			err := kind.Preview(t.Context(), w.docs.Paged(7), sysName, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
+			err := kind.Preview(t.Context(), w.docs.Paged(7), sysName, c.filter, time.Now(),
+				func(commit.PendingDoc) bool { n++; return true })
 			require.NoError(t, err)
 			require.Equal(t, c.want, n)
 		}
 		n := 0
 		replay, _ := run.Kinds().Find(run.Replay)
-		err := replay.Preview(t.Context(), w.docs.Paged(7), sysName, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
+		err := replay.Preview(t.Context(), w.docs.Paged(7), sysName, run.Filter{}, time.Now(),
+			func(commit.PendingDoc) bool { n++; return n < 5 })
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
 

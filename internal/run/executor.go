@@ -8,9 +8,9 @@ import (
 	"sqlwriter/internal/events"
 )
 
-// Executor executes runs in this process, without any message: it is manager and worker of the run. It uses the same rows, leases and
-// audit entries, so that managers and workers continue a run that it left, and it continues theirs. It does not share MaxOutstanding,
-// because it works on one batch at a time. It is safe for concurrent use.
+// Executor executes runs in this process, without any message: it is manager and worker of the run. It uses the same
+// rows, leases and audit entries, so that managers and workers continue a run that it left, and it continues theirs. It
+// does not share MaxOutstanding, because it works on one batch at a time. It is safe for concurrent use.
 type Executor struct{ worker }
 
 // NewExecutor makes an Executor. It needs no queue.
@@ -24,8 +24,9 @@ type Executed struct {
 	Left string
 }
 
-// Execute executes a running run until it has ended, the context has ended or the invocation's time is nearly over. While a dependency
-// is away it waits. What it holds then is released. Errors by kind: internal, when the run failed, which is recorded.
+// Execute executes a running run until it has ended, the context has ended or the invocation's time is nearly over.
+// While a dependency is away it waits. What it holds then is released. Errors by kind: internal, when the run failed,
+// which is recorded.
 func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 	x := newExecution(e.worker, id)
 	ctx = events.With(ctx, events.Fields{Run: id})
@@ -57,8 +58,8 @@ type execution struct {
 	id string
 	// hand is the hand-off; nil while the run has none to do.
 	hand *handOff
-	// shown is the epoch in which this execution had the run last, released has its batches: they were released, even if that could not
-	// be written.
+	// shown is the epoch in which this execution had the run last, released has its batches: they were released, even
+	// if that could not be written.
 	shown    int
 	released map[string]Ticket
 	// nextAt is the time of the next chunk by the rate.
@@ -153,8 +154,8 @@ func (x *execution) safely(ctx context.Context) (left string, err error) {
 	}
 }
 
-// step commits an open batch, adds the next ones, or ends the hand-off. beating ends when another process has the run; a batch in work
-// is finished all the same. left says why the run must be left.
+// step commits an open batch, adds the next ones, or ends the hand-off. beating ends when another process has the run;
+// a batch in work is finished all the same. left says why the run must be left.
 func (x *execution) step(ctx, beating context.Context) (done bool, left string, err error) {
 	if x.nearDeadline(beating) {
 		return false, stopped, nil

@@ -19,7 +19,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// executorNames are the two executors of the suite: managers and workers with their queues, and one process with no queue at all.
+// executorNames are the two executors of the suite: managers and workers with their queues, and one process with no
+// queue at all.
 func executorNames() []string { return []string{"managers and workers", "in the process"} }
 
 // execute executes a run that has a row.
@@ -70,8 +71,8 @@ func (w *world) receipt(id string) receipt {
 	return r
 }
 
-// afterCrash is the receipt as far as a crash leaves it alone: what was written before the crash is unchanged after it, and the code and
-// the detail of a failure before it are in its document only.
+// afterCrash is the receipt as far as a crash leaves it alone: what was written before the crash is unchanged after it,
+// and the code and the detail of a failure before it are in its document only.
 func (r receipt) afterCrash() receipt {
 	moved := r.stats.Outcomes[run.DocUnchanged]
 	delete(r.stats.Outcomes, run.DocUnchanged)
@@ -100,15 +101,20 @@ func executions() []executed {
 	failed := failedState("2628", "document", "1999-12-31 19:00:00.000000+00:00")
 	committed := `{"status":"committed","retry_count":0,"last_outcome":"applied"}`
 	return []executed{
-		{"replay", run.Replay, all, failed, map[run.Outcome]int{run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2}},
+		{
+			"replay", run.Replay, all, failed,
+			map[run.Outcome]int{run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2},
+		},
 		{"replay of named documents", run.Replay, named, failed, map[run.Outcome]int{
-			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2, run.DocGone: 1, run.DocSkipped: 2,
+			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2,
+			run.DocGone: 1, run.DocSkipped: 2,
 		}},
 		{"reindex of named documents", run.Reindex, named, committed, map[run.Outcome]int{
 			run.DocCommitted: 7, run.DocSuperseded: 1, run.DocFailed: 2, run.DocGone: 1, run.DocSkipped: 2,
 		}},
 		{"reapply of committed documents", run.Reapply, named, committed, map[run.Outcome]int{
-			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocFailed: 2, run.DocGone: 1, run.DocSkipped: 2,
+			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocFailed: 2,
+			run.DocGone: 1, run.DocSkipped: 2,
 		}},
 		{"reapply of failed documents", run.Reapply, all, failed, map[run.Outcome]int{
 			run.DocCommitted: 6, run.DocUnchanged: 3, run.DocSuperseded: 1, run.DocDeferred: 2,
@@ -198,8 +204,8 @@ func (w *world) executeAgain(i *instance, id string) {
 	require.Fail(w.t, "the run stays busy")
 }
 
-// The process dies after every single use of a port, with the queues away all the time. Another one goes on after the silence of its
-// owner, and the receipt is the one of managers and workers.
+// The process dies after every single use of a port, with the queues away all the time. Another one goes on after the
+// silence of its owner, and the receipt is the one of managers and workers.
 func TestAnExecutorMayDieAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, e := range executions()[1:] {
@@ -234,7 +240,8 @@ func TestAnExecutorMayDieAtEveryStep(t *testing.T) {
 	}
 }
 
-// A run whose process was killed goes on over Service Bus when that is there again: the timer finds it without a manager.
+// A run whose process was killed goes on over Service Bus when that is there again: the timer finds it without a
+// manager.
 func TestManagersAndWorkersGoOnWithAnExecutedRun(t *testing.T) {
 	t.Parallel()
 	steps := 1
@@ -261,7 +268,8 @@ func TestManagersAndWorkersGoOnWithAnExecutedRun(t *testing.T) {
 	require.Greater(t, steps, 30)
 }
 
-// The queue takes the messages and delivers none. Their batches are executed here, and the late messages find nothing to do.
+// The queue takes the messages and delivers none. Their batches are executed here, and the late messages find nothing
+// to do.
 func TestAHandedOffRunIsExecutedWithoutItsMessages(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -293,7 +301,9 @@ func TestAnExecutorLeavesARunToItsLiveOwner(t *testing.T) {
 		done, err := w.instance("y").executor.Execute(w.ctx, "run-1")
 		require.NoError(t, err)
 		require.True(t, done.Busy)
-		require.Regexp(t, `^manager-[0-9a-f]{8} has it, last heard \d+s ago; after 2m0s of silence another process may take it over$`, done.Left)
+		require.Regexp(t,
+			`^manager-[0-9a-f]{8} has it, last heard \d+s ago; after 2m0s of silence another process may take it over$`,
+			done.Left)
 		w.instance("m").manage()
 		w.notify("run-1")
 		w.waitForEnd("run-1", 20*time.Minute)
@@ -302,7 +312,8 @@ func TestAnExecutorLeavesARunToItsLiveOwner(t *testing.T) {
 	})
 }
 
-// SQL is away for twenty minutes in the middle of a batch. The executor waits as the breaker says, and nobody counts as lost.
+// SQL is away for twenty minutes in the middle of a batch. The executor waits as the breaker says, and nobody counts as
+// lost.
 func TestAnExecutorWaitsWhileSQLIsAway(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -387,8 +398,8 @@ func (w *world) pauseWithin(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A worker has a batch of a run whose manager died. The executor ends the hand-off and waits for that batch, and nothing looks like a
-// failure.
+// A worker has a batch of a run whose manager died. The executor ends the hand-off and waits for that batch, and
+// nothing looks like a failure.
 func TestAnExecutorWaitsForTheBatchOfAnother(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -404,7 +415,9 @@ func TestAnExecutorWaitsForTheBatchOfAnother(t *testing.T) {
 		m := w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.until(time.Minute, "the worker has a batch", func() bool { return w.stats("run-1").Batches[run.Processing] > 0 })
+		w.until(time.Minute, "the worker has a batch", func() bool {
+			return w.stats("run-1").Batches[run.Processing] > 0
+		})
 		m.killAfter(1)
 		w.log = zerolog.New(zerolog.SyncWriter(&log))
 		w.executeAgain(w.instance("x"), "run-1")
@@ -422,7 +435,8 @@ func TestACancelledExecutionEnds(t *testing.T) {
 		w.fake.delay = 20 * time.Second
 		w.startHere(run.Run{}, run.Filter{})
 		time.AfterFunc(90*time.Second, func() {
-			_, _ = w.store.CancelRun(w.ctx, "run-1", run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: "ann", Why: "x"})
+			_, _ = w.store.CancelRun(w.ctx, "run-1",
+				run.Audit{Action: run.CodeRunCancel, Level: run.LevelWarn, By: "ann", Why: "x"})
 		})
 		done, err := w.instance("x").executor.Execute(w.ctx, "run-1")
 		require.NoError(t, err)
@@ -456,7 +470,8 @@ func TestAnExecutionThatFailsSaysSo(t *testing.T) {
 	}
 }
 
-// Each process that executes the run is killed in a batch. That is no reason to fail the run: every one of them made progress before.
+// Each process that executes the run is killed in a batch. That is no reason to fail the run: every one of them made
+// progress before.
 func TestExecutorsThatMakeProgressAreNotCountedAsLost(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -484,7 +499,8 @@ func TestExecutorsThatMakeProgressAreNotCountedAsLost(t *testing.T) {
 	})
 }
 
-// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92. The receipt names the other eight.
+// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92. The receipt names the
+// other eight.
 func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, executor := range executorNames() {
@@ -508,7 +524,8 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			w.execute(executor, w.startHere(run.Run{Kind: run.Reindex}, run.Filter{}).ID)
 			r := w.receipt("run-1")
 			require.Equal(t, run.RunCompleted, r.status, "nothing is left to do")
-			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 92, run.DocEdited: 5, run.DocManual: 3}, r.stats.Outcomes)
+			require.Equal(t,
+				map[run.Outcome]int{run.DocCommitted: 92, run.DocEdited: 5, run.DocManual: 3}, r.stats.Outcomes)
 			require.Len(t, r.details, 8)
 			for _, d := range r.details {
 				line := slices.Index(ids, d.Document) + 1
@@ -520,7 +537,9 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 				require.Equal(t, fmt.Sprint("maker ", line, " "), w.maker(line))
 			}
 
-			w.execute(executor, w.startHere(run.Run{ID: "run-2", Kind: run.Reindex, Named: 2}, run.Filter{IDs: ids[:2], OverwriteEdits: []int64{2}}).ID)
+			w.execute(executor,
+				w.startHere(run.Run{ID: "run-2", Kind: run.Reindex, Named: 2},
+					run.Filter{IDs: ids[:2], OverwriteEdits: []int64{2}}).ID)
 			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1, run.DocEdited: 1}, w.stats("run-2").Outcomes)
 			require.Equal(t, []string{"maker 1 ", "maker 2"}, []string{w.maker(1), w.maker(2)}, "the named line alone")
 
@@ -529,7 +548,9 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			w.sink.SetEntry(9, entry)
 			for n, want := range []run.Outcome{run.DocNotComparable, run.DocCommitted} {
 				id := fmt.Sprint("run-", 3+n)
-				w.execute(executor, w.startHere(run.Run{ID: id, Kind: run.Reindex, Named: 2}, run.Filter{IDs: []string{ids[8], ids[2]}, NotComparable: n == 1}).ID)
+				w.execute(executor,
+					w.startHere(run.Run{ID: id, Kind: run.Reindex, Named: 2},
+						run.Filter{IDs: []string{ids[8], ids[2]}, NotComparable: n == 1}).ID)
 				require.Equal(t, map[run.Outcome]int{want: 1, run.DocEdited: 1}, w.stats(id).Outcomes)
 			}
 		})

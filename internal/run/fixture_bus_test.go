@@ -78,7 +78,8 @@ func (b *bus) again(in run.Incoming) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	in.Properties = map[string]string{
-		"DeadLetterReason": "MaxDeliveryCountExceeded", "DeadLetterErrorDescription": "Message could not be consumed after 10 delivery attempts.",
+		"DeadLetterReason":           "MaxDeliveryCountExceeded",
+		"DeadLetterErrorDescription": "Message could not be consumed after 10 delivery attempts.",
 	}
 	b.deadLetters = append(b.deadLetters, in)
 }

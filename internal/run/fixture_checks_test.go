@@ -13,8 +13,8 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-// addsUp checks a completed run: each document has one outcome, batches agree with their documents, and no worker is running.
-// Every change of a batch is in the table of transitions.
+// addsUp checks a completed run: each document has one outcome, batches agree with their documents, and no worker is
+// running. Every change of a batch is in the table of transitions.
 func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	w.t.Helper()
 	r, stats := w.run(id), w.stats(id)

@@ -13,7 +13,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// fakeWrites replaces documents and Commit in tests of the run alone. A document is applied the first time and unchanged later.
+// fakeWrites replaces documents and Commit in tests of the run alone. A document is applied the first time and
+// unchanged later.
 type fakeWrites struct {
 	ids []string
 

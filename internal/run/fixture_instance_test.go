@@ -51,7 +51,8 @@ func (i *instance) isDead() bool {
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.breaker = i.newBreaker()
-	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i}, commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}})
+	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i},
+		commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}})
 	ports := run.Ports{
 		Store: spyStore{i}, Finder: spyFinder{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: spyQueue{i, w.runs}, BatchQueue: spyQueue{i, w.batches}, Evidence: spyEvidence{i},
@@ -74,7 +75,9 @@ func (i *instance) manage() *instance { return i.serve("BatchManager", i.w.runs,
 
 func (i *instance) work() *instance { return i.serve("BatchWorker", i.w.batches, i.workers.Receive) }
 
-func (i *instance) serve(function string, b *bus, handle func(context.Context, run.Incoming) (run.Handled, error)) *instance {
+func (i *instance) serve(
+	function string, b *bus, handle func(context.Context, run.Incoming) (run.Handled, error),
+) *instance {
 	i.w.group.Go(func() {
 		for {
 			in, ok := b.take(i.w.ctx)
@@ -102,7 +105,9 @@ func (i *instance) serve(function string, b *bus, handle func(context.Context, r
 }
 
 // invoke is one invocation, as the mount does it around a handler. It returns false when the process died.
-func (i *instance) invoke(function string, in run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error)) (err error, alive bool) {
+func (i *instance) invoke(
+	function string, in run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error),
+) (err error, alive bool) {
 	ended := make(chan struct{})
 	c := call{function: function, instance: i.name, begin: time.Now(), count: in.Count}
 	i.w.group.Go(func() {

@@ -20,9 +20,9 @@ import (
 
 const sysName = "web"
 
-// world is an app over in-memory ports, on the clock of a synctest bubble: time advances when every goroutine waits. Instances receive
-// messages of two queues as the host delivers them. An unhandled message returns at once, and after ten deliveries it is a dead letter.
-// After the death of its process a message returns when its lock expires.
+// world is an app over in-memory ports, on the clock of a synctest bubble: time advances when every goroutine waits.
+// Instances receive messages of two queues as the host delivers them. An unhandled message returns at once, and after
+// ten deliveries it is a dead letter. After the death of its process a message returns when its lock expires.
 type world struct {
 	t        testingT
 	docs     *inmem.Documents
@@ -45,8 +45,8 @@ type world struct {
 	sqlDown bool
 	// calls are the completed invocations.
 	calls []call
-	// seen are the batches after the last use of the store. maxOutstanding and maxLost are the most outstanding batches, and the most
-	// workers lost with one batch.
+	// seen are the batches after the last use of the store. maxOutstanding and maxLost are the most outstanding
+	// batches, and the most workers lost with one batch.
 	seen                    map[string]run.Batch
 	maxOutstanding, maxLost int
 	// invalid are changes of batches that the table of transitions lacks.
@@ -99,8 +99,9 @@ func simulate(t *testing.T, f func(t *testing.T, w *world)) {
 
 func newWorld(t testingT) *world {
 	w := &world{
-		t: t, docs: inmem.NewDocuments(time.Now), sink: inmem.NewSink(), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
-		store: inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Batch{},
+		t: t, docs: inmem.NewDocuments(time.Now), sink: inmem.NewSink(), control: inmem.NewControl(),
+		evidence: inmem.NewEvidence(),
+		store:    inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Batch{},
 		log: zerolog.New(logcheck.Writer(t)),
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -230,7 +231,9 @@ func (w *world) startHere(r run.Run, f run.Filter) run.Run {
 		r.Kind = run.Drain
 	}
 	r.SysName, r.Filter, r.RequestedBy, r.Why = sysName, raw, "ann", "a test"
-	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
+	require.NoError(w.t,
+		w.store.StartRun(w.ctx, r,
+			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
 	return r
 }
 
@@ -281,7 +284,8 @@ func (w *world) explain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.calls[max(0, len(w.calls)-30):] {
-		w.t.Logf("%s %s %s-%s count %d %+v %v", c.instance, c.function, c.begin.Format(time.TimeOnly), c.end.Format(time.TimeOnly), c.count, c.done, c.err)
+		w.t.Logf("%s %s %s-%s count %d %+v %v", c.instance, c.function, c.begin.Format(time.TimeOnly),
+			c.end.Format(time.TimeOnly), c.count, c.done, c.err)
 	}
 }
 

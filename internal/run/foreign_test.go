@@ -14,10 +14,12 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		foreign := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, RequestedBy: "them", Why: "x"}
-		require.NoError(t, w.store.StartRun(t.Context(), foreign, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo}))
+		require.NoError(t,
+			w.store.StartRun(t.Context(), foreign, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo}))
 		before := w.run("theirs")
 		m := run.Payload{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Outgoing(0)
-		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
+		h, err := w.instance("m").manager.Receive(t.Context(),
+			run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
 		require.NoError(t, err, "it is done with")
 		require.Equal(t, "dead_lettered", h.Did)
 		require.True(t, h.Foreign, "and Health counts it")
@@ -44,9 +46,15 @@ func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
 			return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
 		}
 		for name, receive := range map[string]func(run.Incoming) (run.Handled, error){
-			"runs":                 func(in run.Incoming) (run.Handled, error) { return i.manager.Receive(t.Context(), in) },
-			"batches":              func(in run.Incoming) (run.Handled, error) { return i.workers.Receive(t.Context(), in) },
-			"dead letters of runs": func(in run.Incoming) (run.Handled, error) { return i.runDead.Receive(t.Context(), in) },
+			"runs": func(in run.Incoming) (run.Handled, error) {
+				return i.manager.Receive(t.Context(), in)
+			},
+			"batches": func(in run.Incoming) (run.Handled, error) {
+				return i.workers.Receive(t.Context(), in)
+			},
+			"dead letters of runs": func(in run.Incoming) (run.Handled, error) {
+				return i.runDead.Receive(t.Context(), in)
+			},
 		} {
 			kind := run.RunMessage
 			if name == "batches" {

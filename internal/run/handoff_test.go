@@ -100,7 +100,8 @@ func TestAManagerResendsUnsentMessages(t *testing.T) {
 	})
 }
 
-// A queue that keeps refusing is asked at intervals, while other batches continue. Only refusals of a message itself count.
+// A queue that keeps refusing is asked at intervals, while other batches continue. Only refusals of a message itself
+// count.
 func TestAManagerResendsAtIntervals(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -183,7 +184,9 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 		w.instance("timer").tick()
 		w.start(run.Run{}, run.Filter{})
 		for n := 1; n <= 2; n++ {
-			w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n })
+			w.until(6*time.Minute, "refused", func() bool {
+				return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n
+			})
 			batch := w.store.AllBatches()[0]
 			require.Equal(t, run.PendingRetry, batch.Status)
 			require.Contains(t, batch.LastQueueError, "too_large")
@@ -198,7 +201,8 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 		w.checkTransitions()
 
 		w.onUse(nil)
-		ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+		ok, err := w.store.RequeueBatch(t.Context(), batch.ID,
+			run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")

@@ -8,12 +8,14 @@ import (
 type Incoming struct {
 	// Body is the body as it was sent, without the host's wrapping.
 	Body []byte
-	// ID is the message's id. Count is the number of deliveries, this one included. Both are empty when the trigger does not say.
+	// ID is the message's id. Count is the number of deliveries, this one included. Both are empty when the trigger
+	// does not say.
 	ID    string
 	Count int
 	// EnqueuedAt is the time at which the queue accepted it; zero when the trigger does not say.
 	EnqueuedAt time.Time
-	// Properties are the application properties as texts. A dead letter has DeadLetterReason and DeadLetterErrorDescription.
+	// Properties are the application properties as texts. A dead letter has DeadLetterReason and
+	// DeadLetterErrorDescription.
 	Properties map[string]string
 	// Invocation is the host's id of the invocation.
 	Invocation string

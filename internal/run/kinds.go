@@ -23,7 +23,8 @@ const (
 	Replay Kind = "replay"
 	// Reindex rewrites the lines of committed documents.
 	Reindex Kind = "reindex"
-	// Reapply brings committed and failed documents to a database that lacks their content. Lines that have it stay untouched.
+	// Reapply brings committed and failed documents to a database that lacks their content. Lines that have it stay
+	// untouched.
 	Reapply Kind = "reapply"
 )
 
@@ -32,14 +33,15 @@ type KindRow struct { //nolint:revive // Kind is its name
 	Kind Kind
 	// Meaning is one line for operators: the documents that it is about.
 	Meaning string
-	// Statuses are those of the documents that a run looks for. Accepts restricts them further by the document at the time now; nil takes
-	// all.
+	// Statuses are those of the documents that a run looks for. Accepts restricts them further by the document at the
+	// time now; nil takes all.
 	Statuses []invoice.Status
 	Accepts  func(doc commit.PendingDoc, now time.Time) bool
-	// OfRun tries failed documents again, and so allows Filter.Run. Unfiltered allows an empty filter without a further question.
+	// OfRun tries failed documents again, and so allows Filter.Run. Unfiltered allows an empty filter without a further
+	// question.
 	OfRun, Unfiltered bool
-	// TakeOver are the statuses from which a worker takes documents before they are due. TakeOverNamed are added for a run that names
-	// documents or these statuses. Rewrite says that it writes lines that have the content already.
+	// TakeOver are the statuses from which a worker takes documents before they are due. TakeOverNamed are added for a
+	// run that names documents or these statuses. Rewrite says that it writes lines that have the content already.
 	TakeOver, TakeOverNamed []invoice.Status
 	Rewrite                 bool
 	// Outcomes are the columns of the receipt, in order.
@@ -73,7 +75,8 @@ func Kinds() KindTable {
 		},
 		{
 			Kind: Reapply, Meaning: "committed and failed documents whose content the database lacks", OfRun: true,
-			Statuses: []invoice.Status{invoice.Committed, invoice.Failed}, TakeOver: []invoice.Status{invoice.Committed, invoice.Failed},
+			Statuses: []invoice.Status{invoice.Committed, invoice.Failed},
+			TakeOver: []invoice.Status{invoice.Committed, invoice.Failed},
 			Outcomes: append(written(), DocManual),
 		},
 	}
@@ -119,7 +122,9 @@ func (t KindTable) String() string {
 func (b base) kindOf(r Run) (KindRow, error) {
 	kind, known := b.o.Kinds.Find(r.Kind)
 	if !known {
-		return kind, fault.New(fault.Internal, "run: kind", "run_kind", "expected %s, found %q", b.o.Kinds, fault.Truncate(string(r.Kind), fault.MaxForeign))
+		return kind,
+			fault.New(fault.Internal, "run: kind", "run_kind", "expected %s, found %q", b.o.Kinds,
+				fault.Truncate(string(r.Kind), fault.MaxForeign))
 	}
 	return kind, nil
 }
@@ -127,7 +132,8 @@ func (b base) kindOf(r Run) (KindRow, error) {
 // query translates the filter for the container.
 func (k KindRow) query(f Filter, sysName string, began time.Time) commit.Query {
 	q := commit.Query{
-		SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix(), Members: commit.PendingMembers(), Size: commit.MaxPage,
+		SysName: sysName, Statuses: f.Statuses, To: began.Add(invoice.ClockSkew).Unix(),
+		Members: commit.PendingMembers(), Size: commit.MaxPage,
 	}
 	if len(f.Statuses) == 0 {
 		q.Statuses = k.Statuses
@@ -152,8 +158,8 @@ func (k KindRow) takes(f Filter, doc commit.PendingDoc, now time.Time) bool {
 // Selectable are the statuses that Filter.Statuses may name.
 func (k KindRow) Selectable() []invoice.Status { return slices.Concat(k.Statuses, k.TakeOverNamed) }
 
-// takeOver returns from which statuses a run takes documents before they are due. A named document is tried at once. A replay that
-// searches leaves scheduled retries to their time, unless it asks for this status.
+// takeOver returns from which statuses a run takes documents before they are due. A named document is tried at once. A
+// replay that searches leaves scheduled retries to their time, unless it asks for this status.
 func (k KindRow) takeOver(named bool, asked []invoice.Status) []invoice.Status {
 	statuses := slices.Clone(k.TakeOver)
 	for _, s := range k.TakeOverNamed {
@@ -183,8 +189,12 @@ func (k KindRow) Leaves(doc invoice.Document, f Filter, sysName string, now time
 	return "it is " + doc.State.StatusFound
 }
 
-// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as commit.Finder.
-func (k KindRow) Preview(ctx context.Context, finder commit.Finder, sysName string, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
+// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as
+// commit.Finder.
+func (k KindRow) Preview(
+	ctx context.Context, finder commit.Finder, sysName string, f Filter, now time.Time,
+	each func(commit.PendingDoc) bool,
+) error {
 	return commit.Each(ctx, finder, k.query(f, sysName, now), func(page commit.Page) (more bool, err error) {
 		docs, err := commit.PendingDocs(page.Documents)
 		if err != nil {

@@ -15,14 +15,18 @@ const hurry run.Kind = "hurry"
 
 func withHurry() run.KindTable {
 	waiting := []invoice.Status{invoice.RetryScheduled}
-	return append(run.Kinds(), run.KindRow{Kind: hurry, Meaning: "scheduled retries", Statuses: waiting, TakeOver: waiting, Outcomes: run.Outcomes()})
+	return append(run.Kinds(),
+		run.KindRow{
+			Kind: hurry, Meaning: "scheduled retries", Statuses: waiting, TakeOver: waiting, Outcomes: run.Outcomes(),
+		})
 }
 
 // A new kind is one row of the table.
 func TestAKindIsARowOfTheTable(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.put(1, "a", `{"status":"retry_scheduled","retry_count":2,"retry_after":946728000}`) // at noon of the first day
+		// at noon of the first day
+		w.put(1, "a", `{"status":"retry_scheduled","retry_count":2,"retry_after":946728000}`)
 		w.put(2, "b", `{"status":"pending","retry_count":0}`)
 		w.kinds = withHurry()
 		w.instance("m").manage()

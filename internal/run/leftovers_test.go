@@ -58,8 +58,10 @@ func TestAReplayOfADeletedRunFails(t *testing.T) {
 			row, ok, err := w.store.ClaimRun(t.Context(), r.ID, 0, -1, run.Worker{ID: "manager"}, time.Minute)
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: r.ID, Owner: "manager", Epoch: row.Epoch}))
-			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0, run.Audit{Action: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
+			require.NoError(t,
+				w.store.ReleaseRun(t.Context(), run.RunLease{Run: r.ID, Owner: "manager", Epoch: row.Epoch}))
+			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0,
+				run.Audit{Action: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
 			require.NoError(t, err)
 			require.True(t, ok)
 			time.Sleep(31 * 24 * time.Hour)

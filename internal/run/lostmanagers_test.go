@@ -25,8 +25,8 @@ func (w *world) restartManagers() {
 	})
 }
 
-// A run that kills its manager's process cannot record that, and the timer would continue it for ever. Each claim outdates the earlier
-// messages, so none of them is delivered ten times.
+// A run that kills its manager's process cannot record that, and the timer would continue it for ever. Each claim
+// outdates the earlier messages, so none of them is delivered ten times.
 func TestARunThatKillsItsManagersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -68,7 +68,8 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 		require.Empty(t, w.evidence.Files(), "no message is a dead letter")
 
 		w.onUse(nil)
-		resumed, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended", Run: "run-1"})
+		resumed, err := w.store.ResumeRun(t.Context(), "run-1",
+			run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended", Run: "run-1"})
 		require.NoError(t, err)
 		require.True(t, resumed)
 		w.notify("run-1")
@@ -101,8 +102,10 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 		w.waitForEnd("run-1", 24*time.Hour)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
 		require.EqualValues(t, 9, most.Load(), "the tenth hands off")
-		require.GreaterOrEqual(t, died.Load(), int32(10+9*9), "ten chunks; a manager that died after one is the first before the next")
-		require.LessOrEqual(t, died.Load(), int32(10+10*9), "unless the next one sent its messages first, and was the timer not sooner")
+		require.GreaterOrEqual(t, died.Load(), int32(10+9*9),
+			"ten chunks; a manager that died after one is the first before the next")
+		require.LessOrEqual(t, died.Load(), int32(10+10*9),
+			"unless the next one sent its messages first, and was the timer not sooner")
 		require.Zero(t, w.run("run-1").LostManagers)
 	})
 }
@@ -111,7 +114,8 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 func (w *world) loseManager(id string) {
 	_, taken := w.runs.Take()
 	require.True(w.t, taken)
-	_, mine, err := w.store.ClaimRun(w.ctx, id, w.run(id).Epoch, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
+	_, mine, err := w.store.ClaimRun(w.ctx, id, w.run(id).Epoch, -1,
+		run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 }
@@ -126,7 +130,9 @@ func TestAManagerThatCouldNotReleaseIsNotLost(t *testing.T) {
 		w.loseManager("run-1")
 		w.instance("m").manage()
 		w.instance("timer").tick()
-		w.until(20*time.Minute, "the timer's message brings a manager", func() bool { return w.run("run-1").Documents > 0 })
+		w.until(20*time.Minute, "the timer's message brings a manager", func() bool {
+			return w.run("run-1").Documents > 0
+		})
 		time.Sleep(2 * time.Minute)
 		var most atomic.Int32
 		w.onUse(func(context.Context, *instance, string) error {

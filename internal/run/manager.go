@@ -27,8 +27,8 @@ func NewManager(p Ports, o Options) *Manager {
 	return &Manager{b, rejecter{b, "runs"}}
 }
 
-// Receive claims a run and hands off its batches, until all are handed off, the invocation's time is nearly over, or a dependency fails.
-// In the last two cases a deferred message continues the run. Errors as Workers.Receive.
+// Receive claims a run and hands off its batches, until all are handed off, the invocation's time is nearly over, or a
+// dependency fails. In the last two cases a deferred message continues the run. Errors as Workers.Receive.
 func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	p, err := ReadPayload(in.Body, RunMessage)
 	if err == nil {
@@ -48,11 +48,16 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	case err != nil:
 		return m.deferOr(ctx, p, err)
 	case !there:
-		return m.rejecter.reject(ctx, in, p, invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
+		return m.rejecter.reject(ctx, in, p,
+			invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
 	case row.SysName != m.o.SysName:
-		return m.rejecter.reject(ctx, in, p, invalidMessage(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
+		return m.rejecter.reject(ctx, in, p,
+			invalidMessage(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName,
+				fault.Truncate(row.SysName, fault.MaxForeign)))
 	case row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, p):
-		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run has ended, is handed off, or a later message continues it"}, nil
+		return Handled{
+			Did: "skipped", Run: p.RunID, Reason: "the run has ended, is handed off, or a later message continues it",
+		}, nil
 	case row.Cancel:
 		m.completeRun(ctx, p.RunID)
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run is to end"}, nil
@@ -62,7 +67,8 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	return m.claim(ctx, p, row)
 }
 
-// outdated reports whether a later message of the run exists. An owner claimed with a message of the epoch before its own.
+// outdated reports whether a later message of the run exists. An owner claimed with a message of the epoch before its
+// own.
 func outdated(row Run, p Payload) bool {
 	return p.Epoch < row.Epoch && (row.Owner == "" || p.Epoch < row.Epoch-1)
 }
@@ -92,7 +98,8 @@ func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error
 	return h.end(ctx, p, next, err)
 }
 
-// claimRun claims a run that is not handed off; nil when another manager has it. shown is the epoch of its owner that released it.
+// claimRun claims a run that is not handed off; nil when another manager has it. shown is the epoch of its owner that
+// released it.
 func (b base) claimRun(ctx context.Context, row Run, shown int) (*handOff, error) {
 	me := b.workerRow("manager", row.ID)
 	var claimed Run
@@ -143,7 +150,8 @@ func (h *handOff) suspect() error {
 	}
 	return fault.New(fault.Internal, "run: manager", "lost_managers",
 		"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
-			"fix it and `run resume` this run; if it was memory, start others with a lower --limit instead", h.run.LostManagers)
+			"fix it and `run resume` this run; if it was memory, start others with a lower --limit instead",
+		h.run.LostManagers)
 }
 
 // beat starts heartbeats. The context ends when another manager has the run.
@@ -178,8 +186,8 @@ type ending struct {
 	resumeIn time.Duration
 }
 
-// work hands off until the end, a checkpoint at a time (docs/requirements.md R68): the rows of up to ChunkSize documents with the watermark,
-// then their messages, then queued.
+// work hands off until the end, a checkpoint at a time (docs/requirements.md R68): the rows of up to ChunkSize
+// documents with the watermark, then their messages, then queued.
 func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	if h.source, err = newSource(h.base, h.run); err != nil {
 		return next, err
@@ -272,15 +280,21 @@ func (h *handOff) addRows(ctx context.Context) error {
 	var audits []Audit
 	for part := range slices.Chunk(ids, size) {
 		chunk.Batches = append(chunk.Batches, part)
-		batch := Batch{ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(batches)), Run: h.run.ID, Number: chunk.First + len(batches), Attempt: FirstAttempt}
+		batch := Batch{
+			ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(batches)), Run: h.run.ID,
+			Number: chunk.First + len(batches), Attempt: FirstAttempt,
+		}
 		batches = append(batches, batch)
 		audits = append(audits, Audit{
-			Action: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: batch.ID,
+			Action: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created",
+			Run: h.run.ID, Batch: batch.ID,
 			Detail: detail(map[string]any{"number": batch.Number, "documents": len(part)}),
 		})
 	}
 	begin := h.o.Now()
-	err = h.withStore(ctx, func(ctx context.Context) error { return h.p.Store.AddChunk(ctx, h.lease, chunk, audits...) })
+	err = h.withStore(ctx, func(ctx context.Context) error {
+		return h.p.Store.AddChunk(ctx, h.lease, chunk, audits...)
+	})
 	h.inserting += h.o.Now().Sub(begin)
 	if err != nil {
 		return err
@@ -331,7 +345,8 @@ func (h *handOff) deliver(ctx context.Context, batches []Batch) error {
 func (h *handOff) finish(ctx context.Context) error {
 	return h.withStoreAlways(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
-			Action: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
+			Action: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner,
+			Why: "all its batches were handed off", Run: h.run.ID,
 			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches}),
 		})
 	})
@@ -353,7 +368,8 @@ func (h *handOff) tell(ctx context.Context, err error) {
 func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) (Handled, error) {
 	done := Handled{Did: "handed_off", Run: h.run.ID, Reason: next.why, Counts: map[string]int{
 		"documents": h.documents, "batches": h.batches, "sent": h.sent, "unsent": h.unsent,
-		"insert_ms": int(h.inserting.Milliseconds()), "send_ms": int(h.sending.Milliseconds()), "update_ms": int(h.updating.Milliseconds()),
+		"insert_ms": int(h.inserting.Milliseconds()), "send_ms": int(h.sending.Milliseconds()),
+		"update_ms": int(h.updating.Milliseconds()),
 	}}
 	switch {
 	case takenOver(cause):
@@ -381,9 +397,12 @@ func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) 
 	return h.continueLater(ctx, p, next.resumeIn, next.why, done)
 }
 
-// release releases the run. After a failure for good it fails the run, too, and returns the cause. lost: another manager has it.
+// release releases the run. After a failure for good it fails the run, too, and returns the cause. lost: another
+// manager has it.
 func (h *handOff) release(ctx context.Context, cause error) (lost bool, failed error) {
-	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return h.p.Store.ReleaseRun(ctx, h.lease)
+	})
 	switch {
 	case takenOver(err):
 		return true, nil
@@ -393,8 +412,8 @@ func (h *handOff) release(ctx context.Context, cause error) (lost bool, failed e
 	return false, nil
 }
 
-// failRun fails the run and returns cause. A run left running would look to the repeated message as if another manager continued it, and
-// the failure would stay unseen.
+// failRun fails the run and returns cause. A run left running would look to the repeated message as if another manager
+// continued it, and the failure would stay unseen.
 func (h *handOff) failRun(ctx context.Context, cause error) error {
 	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, ManagerStale), Audit{
@@ -408,7 +427,9 @@ func (h *handOff) failRun(ctx context.Context, cause error) error {
 	return cause
 }
 
-func (h *handOff) continueLater(ctx context.Context, p Payload, after time.Duration, why string, done Handled) (Handled, error) {
+func (h *handOff) continueLater(
+	ctx context.Context, p Payload, after time.Duration, why string, done Handled,
+) (Handled, error) {
 	later, err := h.deferMessage(ctx, h.p.RunQueue, p, after, why)
 	done.Did, done.Reason = later.Did, later.Reason
 	return done, err

@@ -20,12 +20,16 @@ import (
 const batchID = "5f0c2f4d8a6b4d1e9c3a7b2e1f0d4c6b8a9e7d5c3b1a0f2e4d6c8b0a9f8e7d6c"
 
 func runPayload() run.Payload {
-	return run.Payload{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", Epoch: 3, Deferral: 2, FirstDeferredAt: 1767225600}
+	return run.Payload{
+		Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", Epoch: 3, Deferral: 2,
+		FirstDeferredAt: 1767225600,
+	}
 }
 
 func batchPayload() run.Payload {
 	return run.Payload{
-		Version: 1, Kind: run.BatchMessage, SysName: "web", RunID: "20260101-0001", BatchID: batchID, BatchAttempt: 1, Epoch: 4, Deferral: 2, FirstDeferredAt: 1767225600,
+		Version: 1, Kind: run.BatchMessage, SysName: "web", RunID: "20260101-0001", BatchID: batchID, BatchAttempt: 1,
+		Epoch: 4, Deferral: 2, FirstDeferredAt: 1767225600,
 	}
 }
 
@@ -77,8 +81,10 @@ func TestAPayloadSurvivesAnyAcceptedWrapping(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := run.Payload{
 			Version: 1, Kind: rapid.SampledFrom([]run.MessageKind{run.RunMessage, run.BatchMessage}).Draw(t, "kind"),
-			SysName: rapid.StringN(1, 20, 60).Draw(t, "sys_name"), RunID: rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "run_id"),
-			Deferral: rapid.IntRange(0, 1<<30).Draw(t, "deferral"), FirstDeferredAt: rapid.Int64Range(0, 1<<40).Draw(t, "first"),
+			SysName:         rapid.StringN(1, 20, 60).Draw(t, "sys_name"),
+			RunID:           rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "run_id"),
+			Deferral:        rapid.IntRange(0, 1<<30).Draw(t, "deferral"),
+			FirstDeferredAt: rapid.Int64Range(0, 1<<40).Draw(t, "first"),
 		}
 		if p.Kind == run.BatchMessage {
 			p.BatchID, p.BatchAttempt = hex.Draw(t, "batch_id"), rapid.IntRange(0, 1<<20).Draw(t, "attempt")
@@ -178,9 +184,12 @@ func TestAnInvalidPayloadIsRefusedWithTheReason(t *testing.T) {
 // The host copies a body's members over its own, whatever their case (docs/facts.md F11).
 func TestNoMemberHasTheNameOfTheTriggersMetadata(t *testing.T) {
 	metadata := []string{
-		"DeliveryCount", "DeadLetterSource", "LockToken", "ExpiresAt", "ExpiresAtUtc", "EnqueuedTime", "EnqueuedTimeUtc", "MessageId", "ContentType",
-		"ReplyTo", "SequenceNumber", "To", "Subject", "Label", "CorrelationId", "ApplicationProperties", "UserProperties", "SessionId",
-		"ReplyToSessionId", "PartitionKey", "TransactionPartitionKey", "MessageReceiver", "MessageSession", "MessageActions", "SessionActions",
+		"DeliveryCount", "DeadLetterSource", "LockToken", "ExpiresAt", "ExpiresAtUtc", "EnqueuedTime",
+		"EnqueuedTimeUtc", "MessageId", "ContentType",
+		"ReplyTo", "SequenceNumber", "To", "Subject", "Label", "CorrelationId", "ApplicationProperties",
+		"UserProperties", "SessionId",
+		"ReplyToSessionId", "PartitionKey", "TransactionPartitionKey", "MessageReceiver", "MessageSession",
+		"MessageActions", "SessionActions",
 		"ReceiveActions", "Client", "sys", "RetryContext", "DeliveryCountArray", "MessageIdArray",
 	}
 	all := runPayload()

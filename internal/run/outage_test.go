@@ -104,7 +104,8 @@ func (w *world) outage(gone time.Time, ids []string) {
 	w.checkNothingSpent(ids)
 	require.Equal(t, run.RunRunning, w.run("run-1").Status)
 	if len(batches) > 5 {
-		require.GreaterOrEqual(t, w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, so that its return is noticed")
+		require.GreaterOrEqual(t, w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now()), 60,
+			"and it was asked, so that its return is noticed")
 	} else {
 		w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now())
 	}
@@ -215,7 +216,8 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 	})
 }
 
-// An outage interrupts every worker in mid-batch. None counts as lost until the breaker has been closed for ten minutes.
+// An outage interrupts every worker in mid-batch. None counts as lost until the breaker has been closed for ten
+// minutes.
 func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// MessageVersion is the version of the messages that this build writes. It reads this and all older versions. Within a version, members
-// are only added.
+// MessageVersion is the version of the messages that this build writes. It reads this and all older versions. Within a
+// version, members are only added.
 const MessageVersion = 1
 
 // maxMessageLayers bounds how many JSON strings and base64 layers may wrap a message.
@@ -29,8 +29,9 @@ const (
 	BatchMessage MessageKind = "batch"
 )
 
-// Payload is the body of a message. It names a row and repeats nothing of it. The host copies a body's members over the trigger's
-// metadata, whatever their case. So no name here may equal one of those: not message_id, delivery_count or sys (docs/facts.md F11).
+// Payload is the body of a message. It names a row and repeats nothing of it. The host copies a body's members over the
+// trigger's metadata, whatever their case. So no name here may equal one of those: not message_id, delivery_count or
+// sys (docs/facts.md F11).
 type Payload struct {
 	Version int         `json:"message_version"`
 	Kind    MessageKind `json:"message_kind"`
@@ -39,15 +40,17 @@ type Payload struct {
 	// BatchID and BatchAttempt are set in a BatchMessage only.
 	BatchID      string `json:"batch_id,omitempty"`
 	BatchAttempt int    `json:"batch_attempt,omitempty"`
-	// Epoch is that of the owner that released the batch or run and deferred the message. A claim that shows the row's epoch succeeds at
-	// once and counts no lost owner. A run's first message shows the epoch of the run without an owner.
+	// Epoch is that of the owner that released the batch or run and deferred the message. A claim that shows the row's
+	// epoch succeeds at once and counts no lost owner. A run's first message shows the epoch of the run without an
+	// owner.
 	Epoch int `json:"owner_epoch,omitempty"`
 	// Deferral counts the deferrals; FirstDeferredAt is the time of the first in epoch seconds.
 	Deferral        int   `json:"deferral,omitempty"`
 	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`
 }
 
-// ID is the message id. Every wanted repetition has an id of its own, so that duplicate detection drops only the others.
+// ID is the message id. Every wanted repetition has an id of its own, so that duplicate detection drops only the
+// others.
 func (p Payload) ID() string {
 	if p.Kind == RunMessage {
 		return fmt.Sprintf("%s:%d:%d", p.RunID, p.Epoch, p.Deferral)
@@ -76,10 +79,13 @@ func (p Payload) nextDeferral(now time.Time) Payload {
 func (p Payload) ticket() Ticket { return Ticket{Attempt: p.BatchAttempt, Epoch: p.Epoch} }
 
 func batchPayload(sysName string, batch Batch) Payload {
-	return Payload{Kind: BatchMessage, SysName: sysName, RunID: batch.Run, BatchID: batch.ID, BatchAttempt: batch.Attempt}
+	return Payload{
+		Kind: BatchMessage, SysName: sysName, RunID: batch.Run, BatchID: batch.ID, BatchAttempt: batch.Attempt,
+	}
 }
 
-// RunPayload is the payload of a run's message. It never shows the epoch of a live owner, which has not released the run.
+// RunPayload is the payload of a run's message. It never shows the epoch of a live owner, which has not released the
+// run.
 func RunPayload(r Run) Payload { //nolint:revive // a batch has its own
 	p := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
 	if r.Owner != "" {
@@ -90,8 +96,9 @@ func RunPayload(r Run) Payload { //nolint:revive // a batch has its own
 
 const opMessage = "run: message"
 
-// ReadPayload decodes a body: JSON or base64 of JSON, each possibly inside JSON strings, as portals and other queues wrap them. Errors
-// by kind: document, with what was expected and found but no content; codes "too_large", "not_json", "version", "kind", "member".
+// ReadPayload decodes a body: JSON or base64 of JSON, each possibly inside JSON strings, as portals and other queues
+// wrap them. Errors by kind: document, with what was expected and found but no content; codes "too_large", "not_json",
+// "version", "kind", "member".
 func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 	if len(body) > MaxBody {
 		return Payload{}, invalidMessage("too_large", "body: expected at most %d bytes, found %d", MaxBody, len(body))
@@ -107,7 +114,9 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 		return Payload{}, invalidMessage("version", "message_version: expected a whole number, found none")
 	}
 	if *head.Version < 1 || *head.Version > MessageVersion {
-		return Payload{}, invalidMessage("version", "message_version: expected 1 to %d, found %d: a newer build may have written it", MessageVersion, *head.Version)
+		return Payload{},
+			invalidMessage("version", "message_version: expected 1 to %d, found %d: a newer build may have written it",
+				MessageVersion, *head.Version)
 	}
 	var p Payload
 	if err := json.Unmarshal(object, &p); err != nil {
@@ -120,15 +129,18 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 func (p Payload) check(want MessageKind) error {
 	switch {
 	case p.Kind != want:
-		return invalidMessage("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(p.Kind), fault.MaxForeign))
+		return invalidMessage("kind", "message_kind: expected %q, found %q", want,
+			fault.Truncate(string(p.Kind), fault.MaxForeign))
 	case p.SysName == "":
 		return invalidMessage("member", "sys_name: expected a text, found none")
 	case !IsRunID(p.RunID):
-		return invalidMessage("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(p.RunID))
+		return invalidMessage("member",
+			"run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(p.RunID))
 	case want == BatchMessage && !isHash(p.BatchID):
 		return invalidMessage("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(p.BatchID))
 	case p.Deferral < 0 || p.BatchAttempt < 0 || p.Epoch < 0 || p.FirstDeferredAt < 0:
-		return invalidMessage("member", "deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
+		return invalidMessage("member",
+			"deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
 	}
 	return nil
 }
@@ -143,7 +155,9 @@ func unwrapPayload(body []byte) ([]byte, error) {
 			return nil, invalidMessage("not_json", "body: expected a JSON object, found nothing")
 		case text[0] == '{':
 			if !json.Valid(text) {
-				return nil, invalidMessage("not_json", "body: expected a JSON object, found %d bytes that begin like one and are not valid", len(text))
+				return nil,
+					invalidMessage("not_json",
+						"body: expected a JSON object, found %d bytes that begin like one and are not valid", len(text))
 			}
 			return text, nil
 		case text[0] == '"':
@@ -155,12 +169,16 @@ func unwrapPayload(body []byte) ([]byte, error) {
 		default:
 			decoded, ok := fromBase64(text)
 			if !ok {
-				return nil, invalidMessage("not_json", "body: expected a JSON object or base64 of one, found %s", describe(text))
+				return nil,
+					invalidMessage("not_json",
+						"body: expected a JSON object or base64 of one, found %s", describe(text))
 			}
 			text = decoded
 		}
 	}
-	return nil, invalidMessage("not_json", "body: expected a JSON object, found more than %d layers of strings", maxMessageLayers)
+	return nil,
+		invalidMessage("not_json",
+			"body: expected a JSON object, found more than %d layers of strings", maxMessageLayers)
 }
 
 func fromBase64(text []byte) ([]byte, bool) {

@@ -70,9 +70,11 @@ func drawHistory(t *rapid.T) history {
 		s.Events = append(s.Events, incident{
 			After: minutes("after", 3),
 			What: rapid.SampledFrom([]string{
-				"kill", "kill", "kill", "restart", "duplicate", "lose", "queue down", "answer lost", "sql down", "pause", "cancel", "edit",
+				"kill", "kill", "kill", "restart", "duplicate", "lose", "queue down", "answer lost", "sql down",
+				"pause", "cancel", "edit",
 			}).Draw(t, "what"),
-			Who: rapid.IntRange(0, 4).Draw(t, "who"), For: minutes("for", 20), Step: rapid.IntRange(1, 40).Draw(t, "step"),
+			Who: rapid.IntRange(0, 4).Draw(t, "who"), For: minutes("for", 20),
+			Step: rapid.IntRange(1, 40).Draw(t, "step"),
 		})
 	}
 	return s

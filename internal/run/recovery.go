@@ -17,13 +17,14 @@ const (
 	maxSend = 100
 	// releasedFor is how long a released batch may wait for its deferred message.
 	releasedFor = 30 * time.Minute
-	// RunSilent is the silence after which no manager continues a run. A live owner that could not release the run defers a message,
-	// which arrives sooner: after its wait, its jitter and the last heartbeat interval. One minute is spare.
+	// RunSilent is the silence after which no manager continues a run. A live owner that could not release the run
+	// defers a message, which arrives sooner: after its wait, its jitter and the last heartbeat interval. One minute is
+	// spare.
 	RunSilent = maxDeferral + minDeferral + beatEvery + time.Minute
 )
 
-// Recovery continues what crashes and lost messages left behind, on a tick of the timer RecoverRetries. Instances may run it at the same
-// time: every change is compare-and-set.
+// Recovery continues what crashes and lost messages left behind, on a tick of the timer RecoverRetries. Instances may
+// run it at the same time: every change is compare-and-set.
 type Recovery struct{ base }
 
 // NewRecovery makes a Recovery.
@@ -43,7 +44,8 @@ type RecoveredRuns struct {
 	Off string
 }
 
-// Run does one tick, if the breaker permits it. Errors by kind: infrastructure, throttled, quota, contention; the next tick continues.
+// Run does one tick, if the breaker permits it. Errors by kind: infrastructure, throttled, quota, contention; the next
+// tick continues.
 func (r *Recovery) Run(ctx context.Context) (done RecoveredRuns, err error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		done.Off = reasonOf(err)
@@ -63,7 +65,8 @@ func (r *Recovery) Run(ctx context.Context) (done RecoveredRuns, err error) {
 // rescue takes batches from dead workers, and those whose message counts as lost.
 func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
-		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)
+		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale),
+			r.staleAfter(ctx, releasedFor), maxRescued)
 		return err
 	})
 	if err == nil {
@@ -77,7 +80,8 @@ func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	}
 	auditErr := r.withStoreAlways(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
-			Action: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches without a live worker or message are sent again",
+			Action: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance,
+			Why:    "batches without a live worker or message are sent again",
 			Detail: detail(map[string]int{"dead": done.Rescued, "silent": done.Silent, "workers": done.Workers}),
 		})
 	})
@@ -87,8 +91,8 @@ func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	return err
 }
 
-// openRuns ends runs that are done, and sends a message for runs without a manager. A queue that is away does not prevent the former. A
-// refusal of one message does not prevent the others.
+// openRuns ends runs that are done, and sends a message for runs without a manager. A queue that is away does not
+// prevent the former. A refusal of one message does not prevent the others.
 func (r *Recovery) openRuns(ctx context.Context, done *RecoveredRuns) error {
 	var open []Run
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
@@ -117,8 +121,8 @@ func (r *Recovery) openRuns(ctx context.Context, done *RecoveredRuns) error {
 	return err
 }
 
-// resumeMessage is the message for a run whose manager is lost. Its deferral is the current minute, so that duplicate detection does not
-// drop it; only a second one in the same minute is a duplicate.
+// resumeMessage is the message for a run whose manager is lost. Its deferral is the current minute, so that duplicate
+// detection does not drop it; only a second one in the same minute is a duplicate.
 func (r *Recovery) resumeMessage(row Run) Outgoing {
 	p := RunPayload(row)
 	p.FirstDeferredAt = r.o.Now().Unix()

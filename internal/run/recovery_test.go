@@ -21,7 +21,8 @@ func (w *world) addUnsentChunk(wait time.Duration) {
 	w.t.Helper()
 	w.start(run.Run{}, run.Filter{})
 	w.runs.Lose()
-	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
+	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1,
+		run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 	lease := run.RunLease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
@@ -156,11 +157,24 @@ func lostCases() map[string]struct {
 		after time.Duration
 		found func(run.RecoveredRuns) int
 	}{
-		"a dead worker":                 {func(w *world) { w.handedOff(); w.claimFirst() }, 10 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
-		"a released batch":              {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
-		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Silent }},
-		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
-		"a run whose manager is dead":   {func(w *world) { w.addUnsentChunk(0) }, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
+		"a dead worker": {func(w *world) {
+			w.handedOff()
+			w.claimFirst()
+		}, 10 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
+		"a released batch": {func(w *world) {
+			w.handedOff()
+			w.releaseFirst()
+		}, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Rescued }},
+		"a batch whose message is lost": {func(w *world) {
+			w.handedOff()
+		}, 30 * time.Minute, func(r run.RecoveredRuns) int { return r.Silent }},
+		"a run whose message is lost": {func(w *world) {
+			w.start(run.Run{}, run.Filter{})
+			w.runs.Lose()
+		}, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
+		"a run whose manager is dead": {func(w *world) {
+			w.addUnsentChunk(0)
+		}, 7 * time.Minute, func(r run.RecoveredRuns) int { return r.Resumed }},
 	}
 }
 
@@ -233,7 +247,8 @@ func TestTheTimerSendsWithinTheLimit(t *testing.T) {
 	})
 }
 
-// While Service Bus is away the timer itself executes the runs that no live process has: no message would bring anybody.
+// While Service Bus is away the timer itself executes the runs that no live process has: no message would bring
+// anybody.
 func TestTheTimerExecutesRunsWhileTheQueueIsAway(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(w *world){
@@ -271,7 +286,8 @@ func TestTheTimerLeavesTheRunOfALiveManagerAlone(t *testing.T) {
 		w.fakeWrites(100)
 		w.start(run.Run{}, run.Filter{})
 		w.queueAway()
-		_, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1, run.Worker{ID: "manager-00000001", Instance: "other"}, 0)
+		_, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1,
+			run.Worker{ID: "manager-00000001", Instance: "other"}, 0)
 		require.NoError(t, err)
 		require.True(t, mine)
 		carried, err := w.instance("timer").carryOn()

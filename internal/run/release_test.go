@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// outages are failures of documents' requests while the store answers. Each returns the error of the nth request at a time since the
-// start, and for how long the breaker then opens.
+// outages are failures of documents' requests while the store answers. Each returns the error of the nth request at a
+// time since the start, and for how long the breaker then opens.
 func outages() map[string]func(n int, since time.Duration) (time.Duration, error) {
 	busy := fault.New(fault.Throttled, "test: sql", "40501", "the service is busy")
 	full := fault.New(fault.Quota, "test: sql", "9002", "the log is full")
@@ -66,7 +66,8 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 				}
 				w.start(run.Run{}, run.Filter{})
 				delay := w.waitForEnd("run-1", 4*time.Hour)
-				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", delay, requests.Load(), len(w.store.Audits()), len(w.store.Workers()))
+				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", delay, requests.Load(),
+					len(w.store.Audits()), len(w.store.Workers()))
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
 				require.Zero(t, w.lostWorkers())
 				require.LessOrEqual(t, delay, 3*time.Hour+15*time.Minute)
@@ -104,8 +105,8 @@ func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 	})
 }
 
-// A message without the owner's epoch gets nothing from an owner that could not write. The breaker must have been closed for as long as
-// the silence.
+// A message without the owner's epoch gets nothing from an owner that could not write. The breaker must have been
+// closed for as long as the silence.
 func TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -154,8 +155,8 @@ func TestAnOutdatedMessageIsDropped(t *testing.T) {
 	})
 }
 
-// A run that only waits for workers is not sent again. In six hours one message each half hour is sent for the whole environment, to
-// detect a queue that lost its messages.
+// A run that only waits for workers is not sent again. In six hours one message each half hour is sent for the whole
+// environment, to detect a queue that lost its messages.
 func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -228,7 +229,8 @@ func TestAReindexRetriesLostRaces(t *testing.T) {
 	})
 }
 
-// One committed document breaks its connection each time. The others of its batch are written at once, and the run ends.
+// One committed document breaks its connection each time. The others of its batch are written at once, and the run
+// ends.
 func TestADocumentThatAlwaysFailsLikeAnOutageEndsItsRun(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
@@ -331,7 +333,8 @@ func TestRunsStartNothingWhileTheBreakerIsOpen(t *testing.T) {
 				return i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 			},
 			func() (run.Handled, error) {
-				return i.manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
+				return i.manager.Receive(t.Context(),
+					run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
 			},
 		} {
 			h, err := receive()

@@ -42,13 +42,15 @@ func (r *results) record(t commit.DocumentResult) {
 		return
 	}
 	r.details = append(r.details, ErrorDetail{
-		Document: t.ID, EntityID: t.Line, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code), RetryCount: t.RetryCount,
-		Retryable: o.Outcome == DocDeferred,
+		Document: t.ID, EntityID: t.Line, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code),
+		RetryCount: t.RetryCount,
+		Retryable:  o.Outcome == DocDeferred,
 	})
 }
 
-// recordAfterCrash is record for a batch that another worker had before. That worker may have finished documents and died before it
-// saved their outcomes; Commit skips these now. It skips another environment's documents, too, whatever their state.
+// recordAfterCrash is record for a batch that another worker had before. That worker may have finished documents and
+// died before it saved their outcomes; Commit skips these now. It skips another environment's documents, too, whatever
+// their state.
 func (r *results) recordAfterCrash(raws []json.RawMessage, sysName string, now time.Time) func(commit.DocumentResult) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
@@ -109,8 +111,8 @@ func OutcomeOf(word string) Outcome {
 	}
 }
 
-// typeOf is the type of an error (docs/requirements.md R81): a server's number belongs to the database, our codes of a document to its
-// content.
+// typeOf is the type of an error (docs/requirements.md R81): a server's number belongs to the database, our codes of a
+// document to its content.
 func typeOf(kind fault.Kind, code string) string {
 	switch {
 	case kind == "": // lines that a rewrite left alone

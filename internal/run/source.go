@@ -25,7 +25,8 @@ func readWatermark(text string) (watermark, error) {
 		return m, nil
 	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return m, fault.Wrap(fault.Internal, "run: watermark", "watermark", "the run's watermark is not valid JSON", err)
+		return m,
+			fault.Wrap(fault.Internal, "run: watermark", "watermark", "the run's watermark is not valid JSON", err)
 	}
 	return m, nil
 }
@@ -75,9 +76,11 @@ func (r Run) filter() (Filter, error) {
 	return f, nil
 }
 
-// left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with; "" at the end.
+// left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with;
+// "" at the end.
 //
-// Retention leaves a run alone that a running run names. It may have begun before this one did, so the status is read after the documents.
+// Retention leaves a run alone that a running run names. It may have begun before this one did, so the status is read
+// after the documents.
 func (s *source) left(ctx context.Context, afterKey string, limit int) (found []string, next string, err error) {
 	of := s.filter.Run
 	items, err := s.p.Store.Items(ctx, of, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
@@ -89,7 +92,9 @@ func (s *source) left(ctx context.Context, afterKey string, limit int) (found []
 		return nil, "", err
 	}
 	if !there || row.Status == RunPurged {
-		return nil, "", fault.New(fault.Internal, "run: left", "run_purged", "run %s was deleted by retention: what it left is not known any more", of)
+		return nil, "",
+			fault.New(fault.Internal, "run: left", "run_purged",
+				"run %s was deleted by retention: what it left is not known any more", of)
 	}
 	for _, it := range items {
 		found = append(found, it.Document)
@@ -103,8 +108,8 @@ func (s *source) left(ctx context.Context, afterKey string, limit int) (found []
 // maxRestarts bounds how often a search restarts.
 const maxRestarts = 3
 
-// take returns up to n documents that the run does not have yet, and the watermark after them. It returns fewer at the end, or when the
-// time is nearly over. The caller stores them together with that watermark, or drops the source.
+// take returns up to n documents that the run does not have yet, and the watermark after them. It returns fewer at the
+// end, or when the time is nearly over. The caller stores them together with that watermark, or drops the source.
 func (s *source) take(ctx context.Context, n int) (ids []string, m watermark, err error) {
 	for len(ids) < n && !s.watermark.Done && !s.nearDeadline(ctx) {
 		if len(s.rest) == 0 {
@@ -137,8 +142,8 @@ func (s *source) nextPage() {
 	s.watermark.Done = s.next == ""
 }
 
-// load reads the page at the watermark. It leaves out documents that the run already has: a manager died after it stored part of the
-// page, or a document was found twice. taken are documents that may not be stored yet.
+// load reads the page at the watermark. It leaves out documents that the run already has: a manager died after it
+// stored part of the page, or a document was found twice. taken are documents that may not be stored yet.
 func (s *source) load(ctx context.Context, taken []string) error {
 	var found []string
 	if len(s.filter.IDs) > 0 {
@@ -153,7 +158,8 @@ func (s *source) load(ctx context.Context, taken []string) error {
 			return err
 		}
 	} else {
-		page, err := s.p.Finder.Find(ctx, s.kind.query(s.filter, s.o.SysName, s.run.StartedAt), s.watermark.Continuation)
+		page, err := s.p.Finder.Find(ctx, s.kind.query(s.filter, s.o.SysName, s.run.StartedAt),
+			s.watermark.Continuation)
 		if fault.CodeOf(err) == "continuation" && s.watermark.Restarts < maxRestarts {
 			s.watermark = watermark{Restarts: s.watermark.Restarts + 1}
 			return nil

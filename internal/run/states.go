@@ -50,8 +50,8 @@ const (
 	byRequeue  = "an operator requeues it: epoch + 1"
 )
 
-// Transitions is the table of allowed changes (docs/requirements.md R69). A late "queued" cannot regress a processing batch, because the
-// table has no such change.
+// Transitions is the table of allowed changes (docs/requirements.md R69). A late "queued" cannot regress a processing
+// batch, because the table has no such change.
 func Transitions() []Transition {
 	return []Transition{
 		{PendingQueue, Queued, byConfirm},
@@ -91,7 +91,8 @@ const (
 	// RunCompletedWithFailures: all batches ended, and something is left to do (Stats.Failed).
 	RunCompletedWithFailures RunStatus = "completed_with_failures"
 	RunCancelled             RunStatus = "cancelled"
-	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may resume it.
+	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may
+	// resume it.
 	RunFailed RunStatus = "failed"
 	// RunPurged: retention deletes the run and its rows (retention.Store). Nothing continues it.
 	RunPurged RunStatus = "purged"
@@ -118,8 +119,8 @@ const (
 	// DocGone: it was deleted. DocSkipped: its status is not one that the run takes.
 	DocGone    Outcome = "gone"
 	DocSkipped Outcome = "skipped"
-	// DocEdited, DocNotComparable, DocManual: a run left lines alone. A person edited them; the ledger does not say what was
-	// written; or a person repaired them and marked the document.
+	// DocEdited, DocNotComparable, DocManual: a run left lines alone. A person edited them; the ledger does not say
+	// what was written; or a person repaired them and marked the document.
 	DocEdited        Outcome = "edited"
 	DocNotComparable Outcome = "not_comparable"
 	DocManual        Outcome = "manual"

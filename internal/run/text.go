@@ -22,17 +22,20 @@ const (
 	MaxSubject = 1023
 )
 
-// Normalize returns the run as Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id": the ID is
-// not 1 to MaxRunID visible ASCII characters. Code "bug": Filter is neither empty nor JSON.
+// Normalize returns the run as Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id":
+// the ID is not 1 to MaxRunID visible ASCII characters. Code "bug": Filter is neither empty nor JSON.
 func (r Run) Normalize() (Run, error) {
 	if !IsRunID(r.ID) {
-		return Run{}, fault.New(fault.Internal, "run: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
+		return Run{},
+			fault.New(fault.Internal, "run: run", "run_id",
+				"expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
 	}
 	var err error
 	if r.Filter, err = normalizeJSON("run: run", r.Filter); err != nil {
 		return Run{}, err
 	}
-	r.Kind, r.RequestedBy, r.Why = Kind(Truncate(string(r.Kind), MaxKind)), Truncate(r.RequestedBy, MaxBy), Truncate(r.Why, MaxWhy)
+	r.Kind, r.RequestedBy, r.Why = Kind(Truncate(string(r.Kind), MaxKind)),
+		Truncate(r.RequestedBy, MaxBy), Truncate(r.Why, MaxWhy)
 	return r, nil
 }
 
@@ -52,7 +55,8 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid(raw) {
-		return nil, fault.New(fault.Internal, op, fault.CodeBug, "expected JSON, found %d bytes of something else", len(raw))
+		return nil,
+			fault.New(fault.Internal, op, fault.CodeBug, "expected JSON, found %d bytes of something else", len(raw))
 	}
 	return json.RawMessage(clean(string(raw))), nil
 }
@@ -60,9 +64,9 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 // cut ends a truncated text.
 const cut = '…'
 
-// Truncate is text as far as it fits into limit UTF-16 units. A longer text is cut between two characters, and an ellipsis
-// takes the last place, so that a reader sees it. NUL and bytes that are not UTF-8, which databases keep differently, become
-// U+FFFD.
+// Truncate is text as far as it fits into limit UTF-16 units. A longer text is cut between two characters, and an
+// ellipsis takes the last place, so that a reader sees it. NUL and bytes that are not UTF-8, which databases keep
+// differently, become U+FFFD.
 func Truncate(text string, limit int) string {
 	text = clean(text)
 	units, end := 0, 0 // end is where the text is cut to leave room for the ellipsis

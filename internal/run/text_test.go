@@ -67,7 +67,8 @@ func TestTruncateKeepsAllThatFits(t *testing.T) {
 func TestARunIsNormalizedOrRefused(t *testing.T) {
 	for _, id := range []string{"", "a b", "ä", "a\n", strings.Repeat("x", run.MaxRunID+1)} {
 		_, err := run.Run{ID: id}.Normalize()
-		require.Equal(t, []string{"internal", "run_id"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)
+		require.Equal(t, []string{"internal", "run_id"},
+			[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)
 	}
 	_, err := run.Run{ID: "r", Filter: json.RawMessage(`{`)}.Normalize()
 	require.Equal(t, fault.CodeBug, fault.CodeOf(err))

@@ -25,7 +25,8 @@ type Run struct {
 	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
 	Rate  int `json:"rate_per_minute,omitempty"`
 	Limit int `json:"limit,omitempty"`
-	// Matched is how many documents the preview found, at most Limit; AtLeast says that there may be more. 0: not counted.
+	// Matched is how many documents the preview found, at most Limit; AtLeast says that there may be more. 0: not
+	// counted.
 	Matched int  `json:"matched,omitempty"`
 	AtLeast bool `json:"at_least,omitempty"`
 	// RequestedBy and Why are the operator's words.
@@ -58,8 +59,8 @@ type Run struct {
 	Age time.Duration `json:"-"`
 }
 
-// Known returns how many documents the run has, as far as known; more says that there may be more. Until the hand-off is over it is the
-// larger of what the preview found and what was handed off.
+// Known returns how many documents the run has, as far as known; more says that there may be more. Until the hand-off
+// is over it is the larger of what the preview found and what was handed off.
 func (r Run) Known() (documents int, more bool) {
 	if !r.HandedOffAt.IsZero() {
 		return r.Documents, false
@@ -73,12 +74,14 @@ func (r Run) HeldBy() string {
 	if r.Status != RunRunning || r.Owner == "" || r.Silent >= ManagerStale {
 		return ""
 	}
-	return fmt.Sprintf("%s has it, last heard %s ago; after %s of silence another process may take it over", r.Owner, r.Silent.Round(time.Second), ManagerStale)
+	return fmt.Sprintf("%s has it, last heard %s ago; after %s of silence another process may take it over", r.Owner,
+		r.Silent.Round(time.Second), ManagerStale)
 }
 
 // Filter selects the documents of a run.
 type Filter struct {
-	// ErrorKind and Code are those of the last error. From and To (exclusive) bound the last change, _ts. Zero means any.
+	// ErrorKind and Code are those of the last error. From and To (exclusive) bound the last change, _ts. Zero means
+	// any.
 	ErrorKind string    `json:"error_kind,omitempty"`
 	Code      string    `json:"code,omitempty"`
 	From      time.Time `json:"from,omitzero"`
@@ -89,21 +92,22 @@ type Filter struct {
 	IDs []string `json:"ids,omitempty"`
 	// Run names another run: its failed and deferred documents. Nothing else is then searched.
 	Run string `json:"run,omitempty"`
-	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines that cannot be
-	// compared with what was written. Neither selects documents.
+	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines
+	// that cannot be compared with what was written. Neither selects documents.
 	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
 	NotComparable  bool    `json:"not_comparable,omitempty"`
 }
 
-// TakesAllSince returns since when the run takes every document that changed, whatever else is true of it; false if its filter or its limit
-// leaves some out. The zero time means all documents.
+// TakesAllSince returns since when the run takes every document that changed, whatever else is true of it; false if its
+// filter or its limit leaves some out. The zero time means all documents.
 func (r Run) TakesAllSince() (since time.Time, all bool) {
 	f, err := r.filter()
 	since, f.From = f.From, time.Time{}
 	return since, err == nil && r.Named == 0 && r.Limit == 0 && reflect.ValueOf(f).IsZero()
 }
 
-// Named returns how many documents a filter as JSON names; 1 when it names a run for its documents, 0 also for invalid JSON.
+// Named returns how many documents a filter as JSON names; 1 when it names a run for its documents, 0 also for invalid
+// JSON.
 func Named(filter json.RawMessage) int {
 	var f Filter
 	switch {
@@ -123,7 +127,8 @@ type Batch struct {
 	Run    string      `json:"run"`
 	Number int         `json:"number"`
 	Status BatchStatus `json:"status"`
-	// Attempt counts the messages meant for the batch. It is a part of their id, so that a wanted repetition is not a duplicate.
+	// Attempt counts the messages meant for the batch. It is a part of their id, so that a wanted repetition is not a
+	// duplicate.
 	Attempt int `json:"attempt"`
 	// QueueAttempts counts the queue's refusals of its message (queue_attempt_count); LastQueueError is the last.
 	QueueAttempts  int    `json:"queue_attempt_count"`
@@ -162,7 +167,8 @@ func DocumentKey(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Worker is a row of the table worker. It starts RUNNING with a claim and ends COMPLETED or FAILED; IDLE means released.
+// Worker is a row of the table worker. It starts RUNNING with a claim and ends COMPLETED or FAILED; IDLE means
+// released.
 type Worker struct {
 	// ID is "worker-" or "manager-" and eight hex digits, of the process and of what it claimed.
 	ID string `json:"id"`
@@ -224,8 +230,8 @@ type Chunk struct {
 // Claimed is the result of a claim.
 type Claimed struct {
 	Answer Answer
-	// The other fields are set when Answer is Taken. Run and Batch are set for every answer but Unknown. Run lacks Filter and Watermark,
-	// which may be long.
+	// The other fields are set when Answer is Taken. Run and Batch are set for every answer but Unknown. Run lacks
+	// Filter and Watermark, which may be long.
 	Lease BatchLease
 	Batch Batch
 	Run   Run
@@ -233,8 +239,8 @@ type Claimed struct {
 	Open []string
 	// TookOver says that another worker had it until this claim.
 	TookOver bool
-	// Begun says that some worker had it before, so that documents may be finished without a stored outcome. The epoch does not say so:
-	// a requeue raises it, too.
+	// Begun says that some worker had it before, so that documents may be finished without a stored outcome. The epoch
+	// does not say so: a requeue raises it, too.
 	Begun bool
 }
 

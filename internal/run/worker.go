@@ -24,9 +24,9 @@ func NewWorkers(p Ports, o Options) *Workers {
 	return &Workers{worker{b}, rejecter{b, "batches"}}
 }
 
-// Receive claims the batch of a message, commits its documents, and counts their outcomes in the database. An error abandons the
-// message. Errors by kind: infrastructure, when the message could not even be deferred; internal, when the batch failed and that is
-// recorded.
+// Receive claims the batch of a message, commits its documents, and counts their outcomes in the database. An error
+// abandons the message. Errors by kind: infrastructure, when the message could not even be deferred; internal, when the
+// batch failed and that is recorded.
 func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	p, err := ReadPayload(in.Body, BatchMessage)
 	if err == nil {
@@ -36,14 +36,17 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 		return w.rejecter.reject(ctx, in, p, err)
 	}
 	ctx = events.With(ctx, events.Fields{Run: p.RunID, Batch: p.BatchID})
-	claimed, err := w.claim(ctx, p.RunID, p.BatchID, p.ticket(), map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt})
+	claimed, err := w.claim(ctx, p.RunID, p.BatchID, p.ticket(),
+		map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt})
 	if err != nil {
 		return w.deferOr(ctx, p, err)
 	}
 	switch claimed.Answer {
 	case Taken:
 		done, released, err := w.process(ctx, claimed, p.Deferral == 0)
-		if released != nil { // the next claim shows the epoch: it succeeds at once and counts no lost worker, even if the release was not written
+		// the next claim shows the epoch: it succeeds at once and counts no lost worker, even if the release was not
+		// written
+		if released != nil {
 			p.Epoch = claimed.Lease.Epoch
 			return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(released), errorText(released))
 		}
@@ -54,9 +57,12 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	case Busy:
 		return w.deferMessage(ctx, w.p.BatchQueue, p, busyWait, "another worker has it")
 	case Outdated:
-		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "a later message of the batch is on its way"}, nil
+		return Handled{
+			Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "a later message of the batch is on its way",
+		}, nil
 	case Unknown:
-		return w.rejecter.reject(ctx, in, p, invalidMessage("no_batch", "batch_id: expected a batch in the table batch, found none"))
+		return w.rejecter.reject(ctx, in, p,
+			invalidMessage("no_batch", "batch_id: expected a batch in the table batch, found none"))
 	default:
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the batch has ended"}, nil
 	}
@@ -70,7 +76,8 @@ func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, e
 	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
 }
 
-// worker commits one batch, whatever brought it there: a message (Workers) or the process that executes its run (Executor).
+// worker commits one batch, whatever brought it there: a message (Workers) or the process that executes its run
+// (Executor).
 type worker struct{ base }
 
 // claim claims a batch for this process.
@@ -78,15 +85,16 @@ func (w worker) claim(ctx context.Context, run, batch string, t Ticket, about ma
 	me := w.workerRow("worker", batch)
 	err = w.withStore(ctx, func(ctx context.Context) (err error) {
 		c, err = w.p.Store.ClaimBatch(ctx, batch, t, me, w.staleAfter(ctx, workerStale), Audit{
-			Action: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: run, Batch: batch, Detail: detail(about),
+			Action: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: run,
+			Batch: batch, Detail: detail(about),
 		})
 		return err
 	})
 	return c, err
 }
 
-// process commits a claimed batch and ends it, or releases it because of a transient failure (released). err is the failure of the
-// batch. Only its first release is audited.
+// process commits a claimed batch and ends it, or releases it because of a transient failure (released). err is the
+// failure of the batch. Only its first release is audited.
 func (w worker) process(ctx context.Context, c Claimed, first bool) (done Handled, released, err error) {
 	if c.Batch.LostWorkers >= maxLostOwners {
 		return w.failBatch(ctx, c, fault.New(fault.Internal, "run: worker", "lost_workers",
@@ -141,8 +149,8 @@ func (w worker) beat(ctx context.Context, l BatchLease) (context.Context, func()
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// commit writes the batch's documents to SQL. With an error, documents that were finished before it have their outcome. A panic is an
-// error, too, so that the batch fails in the store.
+// commit writes the batch's documents to SQL. With an error, documents that were finished before it have their outcome.
+// A panic is an error, too, so that the batch fails in the store.
 func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error) {
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
@@ -155,7 +163,8 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		return res, err
 	}
 	var filter Filter
-	if named := c.Run.Named > 0; kind.Rewrite || (!named && len(kind.TakeOverNamed) > 0) { // a claim leaves the filter out
+	// a claim leaves the filter out
+	if named := c.Run.Named > 0; kind.Rewrite || (!named && len(kind.TakeOverNamed) > 0) {
 		if filter, err = w.filterOf(ctx, c.Batch.Run); err != nil {
 			return res, leaseError(ctx, err)
 		}
@@ -172,8 +181,9 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			continue
 		}
 		batch := commit.Delivery{
-			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, RunID: c.Batch.Run, OnResult: res.record, RetryCount: c.Lease.Epoch - 1,
-			TakeOver: kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
+			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, RunID: c.Batch.Run, OnResult: res.record,
+			RetryCount: c.Lease.Epoch - 1,
+			TakeOver:   kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
 			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,
 		}
 		if c.Begun {
@@ -256,9 +266,11 @@ func (w worker) finish(ctx context.Context, c Claimed, begin time.Time) (stats B
 	err = w.withStoreDetached(ctx, func(ctx context.Context) (err error) {
 		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
 			a := Audit{
-				Action: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome", Run: c.Batch.Run, Batch: c.Batch.ID,
+				Action: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome",
+				Run: c.Batch.Run, Batch: c.Batch.ID,
 				Detail: detail(map[string]any{
-					"total": s.Total, "success": s.Success, "failure": s.Failure, "outcomes": s.Outcomes, "took_over": c.TookOver,
+					"total": s.Total, "success": s.Success, "failure": s.Failure, "outcomes": s.Outcomes,
+					"took_over":   c.TookOver,
 					"duration_ms": w.o.Now().Sub(begin).Milliseconds(),
 				}),
 			}
@@ -273,7 +285,9 @@ func (w worker) finish(ctx context.Context, c Claimed, begin time.Time) (stats B
 }
 
 // releaseOrFail ends the work on a batch after a failure: for a while when it is transient, otherwise for good.
-func (w worker) releaseOrFail(ctx context.Context, c Claimed, cause error, first bool) (done Handled, released, err error) {
+func (w worker) releaseOrFail(
+	ctx context.Context, c Claimed, cause error, first bool,
+) (done Handled, released, err error) {
 	if transient(cause) {
 		return w.releaseBatch(ctx, c, cause, first)
 	}
@@ -281,14 +295,19 @@ func (w worker) releaseOrFail(ctx context.Context, c Claimed, cause error, first
 }
 
 // releaseBatch releases the batch because of cause.
-func (w worker) releaseBatch(ctx context.Context, c Claimed, cause error, first bool) (done Handled, released, err error) {
+func (w worker) releaseBatch(
+	ctx context.Context, c Claimed, cause error, first bool,
+) (done Handled, released, err error) {
 	var audits []Audit
 	if first {
 		audits = append(audits, Audit{
-			Action: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
+			Action: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause),
+			Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	}
-	err = w.withStoreDetached(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
+	err = w.withStoreDetached(ctx, func(ctx context.Context) error {
+		return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...)
+	})
 	if takenOver(err) {
 		return late(c), nil, nil
 	}
@@ -299,7 +318,8 @@ func (w worker) releaseBatch(ctx context.Context, c Claimed, cause error, first 
 func (w worker) failBatch(ctx context.Context, c Claimed, cause error) (done Handled, released, err error) {
 	err = w.withStoreDetached(ctx, func(ctx context.Context) error {
 		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{
-			Action: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
+			Action: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause),
+			Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	})
 	if takenOver(err) {

@@ -22,7 +22,8 @@ import (
 // batchMessage is the message of a run's nth batch as the trigger delivers it.
 func (w *world) batchMessage(n, attempt int) run.Incoming {
 	payload := run.Payload{
-		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.BatchID(sysName, "run-1", n), BatchAttempt: attempt,
+		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1",
+		BatchID: run.BatchID(sysName, "run-1", n), BatchAttempt: attempt,
 	}
 	m := payload.Outgoing(0)
 	return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
@@ -71,8 +72,8 @@ func TestAMessageLockLostDuringTheWork(t *testing.T) {
 	})
 }
 
-// The worker is away for twenty minutes at each of its uses of the store, and another takes the batch over. The first one then changes
-// nothing.
+// The worker is away for twenty minutes at each of its uses of the store, and another takes the batch over. The first
+// one then changes nothing.
 func TestALateWorkerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"BeatBatch", "SaveOutcomes", "FinishBatch", "ReleaseBatch", "FailBatch"} {
@@ -100,11 +101,14 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 						panic("of ours")
 					case op == "BeatBatch":
 						<-ctx.Done() // the late heartbeat finds the lease lost
-						return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", context.Cause(ctx))
+						return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled",
+							"the caller gave up", context.Cause(ctx))
 					}
 					return nil
 				}
-				w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive) })
+				w.group.Go(func() {
+					_, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive)
+				})
 				time.Sleep(5 * time.Minute)
 				w.batches.PutBack(w.batchMessage(1, run.FirstAttempt)) // its lock is over
 				w.batches.signal()
@@ -147,7 +151,8 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 		begin := time.Now()
 		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive) })
 		time.Sleep(40 * time.Second) // and 10 since its last heartbeat
-		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Action: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{},
+			run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Action: run.CodeBatchStart})
 		require.NoError(t, err)
 		require.Equal(t, run.Taken, c.Answer)
 		w.until(time.Minute, "it stopped", func() bool { return len(w.callsOf(a)) == 1 })
@@ -222,7 +227,9 @@ func TestOneOfTwentyWorkersGetsTheBatch(t *testing.T) {
 		w.fake.delay = time.Minute
 		for n := range 20 {
 			i := w.instance(fmt.Sprint("w", n))
-			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
+			w.group.Go(func() {
+				_, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive)
+			})
 		}
 		w.waitForEnd("run-1", 2*time.Minute)
 		require.Equal(t, map[string]int{"committed": 1, "deferred": 19}, w.did("BatchWorker"))
@@ -248,14 +255,17 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				w.start(run.Run{}, run.Filter{})
 				time.Sleep(3 * time.Minute)
 				require.Equal(t, handedOff, !w.run("run-1").HandedOffAt.IsZero())
-				ok, err := w.store.CancelRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
+				ok, err := w.store.CancelRun(t.Context(), "run-1",
+					run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Less(t, w.waitForEnd("run-1", 10*time.Minute), 6*time.Minute)
 				r, stats := w.run("run-1"), w.stats("run-1")
 				require.Equal(t, run.RunCancelled, r.Status)
-				require.Equal(t, 200, stats.Outcomes[run.DocCommitted], "one was done, and the one that was running ends")
-				require.Equal(t, map[run.BatchStatus]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Batches))
+				require.Equal(t, 200, stats.Outcomes[run.DocCommitted],
+					"one was done, and the one that was running ends")
+				require.Equal(t,
+					map[run.BatchStatus]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Batches))
 				for _, batch := range w.store.AllBatches() {
 					if batch.Status == run.Failed {
 						require.Equal(t, run.CancelledError, batch.Error)
@@ -267,7 +277,8 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				require.Empty(t, w.runs.Messages())
 				w.checkTransitions()
 
-				ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+				ok, err = w.store.ResumeRun(t.Context(), "run-1",
+					run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				w.waitForEnd("run-1", 40*time.Minute)
@@ -303,8 +314,10 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				require.Equal(t, run.Failed, batch.Status)
 				require.Contains(t, batch.Error, "panic")
 				require.NotContains(t, batch.Error+err.Error()+h.Reason+log.String(), "content of a document")
-				require.Regexp(t, `"event":"panic","run":"run-1","batch":"[^"]+",.*"stack":".*worker_test.go`, log.String())
-				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", batch.ID))
+				require.Regexp(t,
+					`"event":"panic","run":"run-1","batch":"[^"]+",.*"stack":".*worker_test.go`, log.String())
+				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail},
+					w.codes("run-1", batch.ID))
 				for _, row := range w.store.Workers() {
 					require.NotEqual(t, run.WorkerRunning, row.Status)
 				}
@@ -318,7 +331,8 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				w.fake.during = nil
 				_, err = i.workers.Receive(t.Context(), w.batchMessage(2, run.FirstAttempt))
 				require.NoError(t, err)
-				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "the last batch ends the run, failed ones or not")
+				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status,
+					"the last batch ends the run, failed ones or not")
 			})
 		})
 	}
@@ -363,7 +377,8 @@ func TestUnsavedOutcomesAreFoundAgain(t *testing.T) {
 		i.work()
 		w.waitForEnd("run-1", 2*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocUnchanged: 100})
-		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID))
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone},
+			w.codes("run-1", w.batchOf(1).ID))
 	})
 }
 
@@ -386,7 +401,8 @@ func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 			require.Equal(t, "failed", h.Did)
 			require.Equal(t, run.Failed, w.batchOf(1).Status)
 			require.Contains(t, w.batchOf(1).Error, "this always fails")
-			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", w.batchOf(1).ID))
+			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail},
+				w.codes("run-1", w.batchOf(1).ID))
 			require.Empty(t, w.batches.Messages())
 			require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 		})
@@ -403,7 +419,10 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 			ids[2]: {Outcome: "superseded"},
 			ids[3]: {Outcome: "gone"},
 			ids[4]: {Outcome: "skipped"},
-			ids[5]: {Line: 77, Outcome: "retry_scheduled", Kind: fault.Document, Code: "validation.too_long", Reason: "too long", RetryCount: 2, Again: true},
+			ids[5]: {
+				Line: 77, Outcome: "retry_scheduled", Kind: fault.Document, Code: "validation.too_long",
+				Reason: "too long", RetryCount: 2, Again: true,
+			},
 			ids[6]: {Outcome: "failed", Kind: fault.Document, Code: "547", Reason: "a constraint", RetryCount: 5},
 			ids[7]: {Outcome: "left", Kind: fault.Contention, Code: "1205", Reason: "a deadlock", Again: true},
 			ids[8]: {Outcome: "failed", Kind: fault.Internal, Code: "panic", Reason: "ours", RetryCount: 5},
@@ -413,7 +432,8 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{
-			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1, run.DocDeferred: 2, run.DocFailed: 2,
+			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1,
+			run.DocDeferred: 2, run.DocFailed: 2,
 		})
 		require.Equal(t, 9, w.stats("run-1").Done())
 		_, details, _, err := w.store.Batch(t.Context(), w.batchOf(1).ID)
@@ -424,7 +444,10 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 			found[d.Document] = d
 		}
 		require.Equal(t, map[string]run.ErrorDetail{
-			ids[5]: {Document: ids[5], EntityID: 77, Code: "validation.too_long", Message: "too long", Type: run.TypeValidation, RetryCount: 2, Retryable: true},
+			ids[5]: {
+				Document: ids[5], EntityID: 77, Code: "validation.too_long", Message: "too long",
+				Type: run.TypeValidation, RetryCount: 2, Retryable: true,
+			},
 			ids[6]: {Document: ids[6], Code: "547", Message: "a constraint", Type: run.TypeMigration, RetryCount: 5},
 			ids[7]: {Document: ids[7], Code: "1205", Message: "a deadlock", Type: run.TypeSystem, Retryable: true},
 			ids[8]: {Document: ids[8], Code: "panic", Message: "ours", Type: run.TypeSystem, RetryCount: 5},
@@ -488,13 +511,15 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
 		w.checkNothingSpent(ids)
 		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and released all the time")
-		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID),
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone},
+			w.codes("run-1", w.batchOf(1).ID),
 			"and says so once")
 		require.Len(t, w.store.Workers(), 3, "one row for each thing that a process has")
 	})
 }
 
-// A worker dies after every single use of a port, with the real Commit. Another one continues, and the documents are right.
+// A worker dies after every single use of a port, with the real Commit. Another one continues, and the documents are
+// right.
 func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 	t.Parallel()
 	steps := 1
@@ -514,7 +539,8 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 			})
 			w.waitForEnd("run-1", 40*time.Minute)
 			outcomes := w.stats("run-1").Outcomes
-			require.Equal(t, 6, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged]+outcomes[run.DocSkipped], "%v", outcomes)
+			require.Equal(t, 6,
+				outcomes[run.DocCommitted]+outcomes[run.DocUnchanged]+outcomes[run.DocSkipped], "%v", outcomes)
 			w.addsUp("run-1", outcomes)
 			for k, id := range ids {
 				require.Equal(t, "committed", string(w.state(id).Status))
@@ -528,7 +554,8 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 	require.Greater(t, steps, 15)
 }
 
-// A batch that kills its process cannot record that. Each deferral starts a new count of deliveries, so lost workers are counted.
+// A batch that kills its process cannot record that. Each deferral starts a new count of deliveries, so lost workers
+// are counted.
 func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -536,7 +563,9 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 		w.handedOff()
 		id := w.batchOf(1).ID
 		for n := range 10 {
-			c, err := w.store.ClaimBatch(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Action: run.CodeBatchStart})
+			c, err := w.store.ClaimBatch(t.Context(), id, run.Ticket{},
+				run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute,
+				run.Audit{Action: run.CodeBatchStart})
 			require.NoError(t, err)
 			require.Equal(t, run.Taken, c.Answer)
 			time.Sleep(11 * time.Minute)
@@ -573,7 +602,9 @@ func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 			cancelled, err := w.store.CancelRun(t.Context(), "run-1", audit)
 			require.NoError(t, err)
 			require.True(t, cancelled)
-			_, err = w.store.CompleteRun(t.Context(), "run-1", time.Minute, func(run.RunStatus, run.Stats) run.Audit { return audit })
+			_, err = w.store.CompleteRun(t.Context(), "run-1", time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+				return audit
+			})
 			require.NoError(t, err)
 			return w.store.ResumeRun(t.Context(), "run-1", audit)
 		},

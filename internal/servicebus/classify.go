@@ -46,9 +46,9 @@ const (
 	condCancelled      amqp.ErrCond = "com.microsoft:operation-cancelled"
 )
 
-// rules lists the rules; the first match decides. Conditions come before the SDK's codes, because one code covers several
-// conditions. The source "amqp" is the vendor's page "AMQP errors in Azure Service Bus"; "sdk" is the SDK's documentation
-// of its codes.
+// rules lists the rules; the first match decides. Conditions come before the SDK's codes, because one code covers
+// several conditions. The source "amqp" is the vendor's page "AMQP errors in Azure Service Bus"; "sdk" is the SDK's
+// documentation of its codes.
 func rules() []rule {
 	const (
 		infra   = fault.Infrastructure
@@ -56,7 +56,8 @@ func rules() []rule {
 	)
 	return []rule{
 		{
-			code: codeTooLarge, about: azservicebus.ErrMessageTooLarge, kind: fault.Document, source: "docs/facts.md F57",
+			code: codeTooLarge, about: azservicebus.ErrMessageTooLarge, kind: fault.Document,
+			source: "docs/facts.md F57",
 			reason: "the message is larger than the service takes",
 		},
 		{
@@ -64,29 +65,43 @@ func rules() []rule {
 			reason: "the message is larger than the service takes",
 		},
 		{
-			code: "amqp:resource-limit-exceeded", about: amqp.ErrCondResourceLimitExceeded, kind: fault.Quota, source: "amqp",
+			code: "amqp:resource-limit-exceeded", about: amqp.ErrCondResourceLimitExceeded,
+			kind: fault.Quota, source: "amqp",
 			reason: "the queue is full, or the namespace is over another of its limits",
 		},
 		{
 			code: "com.microsoft:server-busy", about: condServerBusy, kind: fault.Throttled, source: "amqp",
 			reason: "the service asks to slow down, after two retries",
 		},
-		{code: "amqp:not-found", about: amqp.ErrCondNotFound, kind: infra, reason: "there is no such queue", source: "amqp", state: broken},
+		{
+			code: "amqp:not-found", about: amqp.ErrCondNotFound, kind: infra, reason: "there is no such queue",
+			source: "amqp", state: broken,
+		},
 		{
 			code: "amqp:not-allowed", about: amqp.ErrCondNotAllowed, kind: infra, source: "amqp", state: broken,
 			reason: "the queue does not allow this: it may want sessions",
 		},
 		{
-			code: "com.microsoft:entity-disabled", about: condEntityDisabled, kind: infra, source: "amqp", state: broken,
+			code: "com.microsoft:entity-disabled", about: condEntityDisabled, kind: infra,
+			source: "amqp", state: broken,
 			reason: "the queue is disabled, or disabled for sending",
 		},
-		{code: "com.microsoft:operation-cancelled", about: condCancelled, kind: infra, reason: "the service cancelled the call" + perhaps, source: "amqp"},
+		{
+			code: "com.microsoft:operation-cancelled", about: condCancelled, kind: infra,
+			reason: "the service cancelled the call" + perhaps, source: "amqp",
+		},
 		{
 			code: "unauthorized", about: azservicebus.CodeUnauthorizedAccess, kind: infra, source: "sdk", state: broken,
 			reason: "not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off",
 		},
-		{code: "notfound", about: azservicebus.CodeNotFound, kind: infra, reason: "there is no such queue", source: "sdk", state: broken},
-		{code: "timeout", about: azservicebus.CodeTimeout, kind: infra, reason: "the service took too long, after two retries" + perhaps, source: "sdk"},
+		{
+			code: "notfound", about: azservicebus.CodeNotFound, kind: infra, reason: "there is no such queue",
+			source: "sdk", state: broken,
+		},
+		{
+			code: "timeout", about: azservicebus.CodeTimeout, kind: infra,
+			reason: "the service took too long, after two retries" + perhaps, source: "sdk",
+		},
 		{
 			code: "connlost", about: azservicebus.CodeConnectionLost, kind: infra, source: "sdk", state: lost,
 			reason: "no connection, after two retries" + perhaps,
@@ -95,12 +110,22 @@ func rules() []rule {
 			code: "closed", about: azservicebus.CodeClosed, kind: infra, source: "sdk", state: lost,
 			reason: "the connection was closed while it was in use" + perhaps,
 		},
-		{code: "cancelled", about: context.Canceled, kind: infra, reason: "the caller gave up" + perhaps, source: "ours"},
-		{code: "deadline", about: context.DeadlineExceeded, kind: infra, reason: "no answer within the deadline" + perhaps, source: "ours", state: lost},
-		{code: "identity", about: azure.IsIdentity, kind: infra, reason: "the identity got no token", source: "ours", state: broken},
+		{
+			code: "cancelled", about: context.Canceled, kind: infra,
+			reason: "the caller gave up" + perhaps, source: "ours",
+		},
+		{
+			code: "deadline", about: context.DeadlineExceeded, kind: infra,
+			reason: "no answer within the deadline" + perhaps, source: "ours", state: lost,
+		},
+		{
+			code: "identity", about: azure.IsIdentity, kind: infra, reason: "the identity got no token",
+			source: "ours", state: broken,
+		},
 		// The type of any other error does not tell it from a network failure. No message is blamed in doubt.
 		{
-			code: "unknown", about: func(error) bool { return true }, kind: infra, source: "docs/requirements.md R34", state: lost,
+			code: "unknown", about: func(error) bool { return true }, kind: infra,
+			source: "docs/requirements.md R34", state: lost,
 			reason: "the call failed for an unknown reason" + perhaps,
 		},
 	}
@@ -122,8 +147,8 @@ func (r rule) matches(err error) bool {
 	return false
 }
 
-// translate turns an error of the SDK into a fault, and reports the state of the Sender. No error of the SDK leaves this
-// package without it.
+// translate turns an error of the SDK into a fault, and reports the state of the Sender. No error of the SDK leaves
+// this package without it.
 func translate(op string, err error) (*fault.Error, senderState) {
 	for _, r := range rules() {
 		if !r.matches(err) {
@@ -135,7 +160,8 @@ func translate(op string, err error) (*fault.Error, senderState) {
 		}
 		return fault.Wrap(r.kind, op, r.code, r.reason, neterr.Redact(err, describe(err))), state
 	}
-	return fault.Wrap(fault.Internal, op, "unclassified", "no rule matches the error", neterr.Redact(err, describe(err))), lost
+	return fault.Wrap(fault.Internal, op, "unclassified", "no rule matches the error",
+		neterr.Redact(err, describe(err))), lost
 }
 
 // detached reports whether the link, its session or its connection ended.

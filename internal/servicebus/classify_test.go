@@ -25,7 +25,9 @@ func native(t *testing.T, r rule) error {
 	case error:
 		return about
 	}
-	err := map[string]error{"identity": &azidentity.AuthenticationFailedError{}, "unknown": errors.New("marker")}[r.code]
+	err := map[string]error{
+		"identity": &azidentity.AuthenticationFailedError{}, "unknown": errors.New("marker"),
+	}[r.code]
 	require.Error(t, err, "%s: say what error it is about", r.code)
 	return err
 }
@@ -59,8 +61,11 @@ func TestTranslateEveryRow(t *testing.T) {
 
 func TestTheKindsOfWhatMattersMost(t *testing.T) {
 	for code, kind := range map[string]fault.Kind{
-		"too_large": fault.Document, "amqp:resource-limit-exceeded": fault.Quota, "com.microsoft:server-busy": fault.Throttled,
-		"amqp:not-found": fault.Infrastructure, "unauthorized": fault.Infrastructure, "connlost": fault.Infrastructure, "deadline": fault.Infrastructure,
+		"too_large": fault.Document, "amqp:resource-limit-exceeded": fault.Quota,
+		"com.microsoft:server-busy": fault.Throttled,
+		"amqp:not-found":            fault.Infrastructure, "unauthorized": fault.Infrastructure,
+		"connlost": fault.Infrastructure,
+		"deadline": fault.Infrastructure,
 	} {
 		for _, r := range Faults() {
 			if r.Code == code {
@@ -78,7 +83,10 @@ func TestADetachLeavesNoUsableSender(t *testing.T) {
 			continue
 		}
 		remote := &amqp.Error{Condition: condition}
-		for _, err := range []error{&amqp.LinkError{RemoteErr: remote}, &amqp.SessionError{RemoteErr: remote}, &amqp.ConnError{RemoteErr: remote}} {
+		for _, err := range []error{
+			&amqp.LinkError{RemoteErr: remote}, &amqp.SessionError{RemoteErr: remote},
+			&amqp.ConnError{RemoteErr: remote},
+		} {
 			got, state := translate("servicebus: test", err)
 			require.Equal(t, r.kind, got.Kind)
 			require.Equal(t, broken, state, "%T %s", err, condition)
@@ -88,8 +96,10 @@ func TestADetachLeavesNoUsableSender(t *testing.T) {
 
 // An operator reads the service's text, with the id for the vendor's support.
 func TestACauseSaysWhatTheServiceSaid(t *testing.T) {
-	got, _ := translate("servicebus: send", &amqp.Error{Condition: amqp.ErrCondNotFound, Description: "TrackingId:1-2-3 " + strings.Repeat("x", 500)})
-	require.Contains(t, got.Error(), "servicebus: send: infrastructure amqp:not-found: there is no such queue: TrackingId:1-2-3")
+	got, _ := translate("servicebus: send",
+		&amqp.Error{Condition: amqp.ErrCondNotFound, Description: "TrackingId:1-2-3 " + strings.Repeat("x", 500)})
+	require.Contains(t, got.Error(),
+		"servicebus: send: infrastructure amqp:not-found: there is no such queue: TrackingId:1-2-3")
 	require.Less(t, len(got.Error()), 400)
 	var native *amqp.Error
 	require.ErrorAs(t, got, &native, "the cause is kept")

@@ -18,7 +18,8 @@ const (
 func settings() azure.Settings {
 	return azure.Settings{
 		Connection: settingConnection, Address: settingNamespace, ClientID: "SERVICEBUS_CONNECTION__clientId",
-		ConnectionForm: "Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;", AddressForm: "sb://NAME.servicebus.windows.net/",
+		ConnectionForm: "Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;",
+		AddressForm:    "sb://NAME.servicebus.windows.net/",
 	}
 }
 
@@ -34,15 +35,16 @@ type connection struct {
 	emulator, isEntity bool
 }
 
-// parseConnection reads a connection string. The SDK's parser takes blanks for a part of a name. Errors name the part, never a
-// value.
+// parseConnection reads a connection string. The SDK's parser takes blanks for a part of a name. Errors name the part,
+// never a value.
 func parseConnection(text string) (connection, error) {
 	parts, err := settings().Parse(text)
 	if err != nil {
 		return connection{}, err
 	}
 	c := connection{
-		endpoint: strings.TrimRight(parts["endpoint"], "/"), keyName: parts["sharedaccesskeyname"], key: parts["sharedaccesskey"],
+		endpoint: strings.TrimRight(parts["endpoint"], "/"), keyName: parts["sharedaccesskeyname"],
+		key:       parts["sharedaccesskey"],
 		signature: parts["sharedaccesssignature"], emulator: parts.True("usedevelopmentemulator"),
 		isEntity: parts["entitypath"] != "",
 	}
@@ -53,10 +55,14 @@ func parseConnection(text string) (connection, error) {
 func (c connection) check() error {
 	var problems []error
 	if c.signature == "" && (c.keyName == "" || c.key == "") {
-		problems = append(problems, fmt.Errorf("%s: neither SharedAccessKeyName with SharedAccessKey nor SharedAccessSignature", settingConnection))
+		problems = append(problems,
+			fmt.Errorf(
+				"%s: neither SharedAccessKeyName with SharedAccessKey nor SharedAccessSignature", settingConnection))
 	}
 	if c.isEntity {
-		problems = append(problems, fmt.Errorf("%s: EntityPath: this is the connection string of one queue: want the namespace's", settingConnection))
+		problems = append(problems,
+			fmt.Errorf(
+				"%s: EntityPath: this is the connection string of one queue: want the namespace's", settingConnection))
 	}
 	e := azure.Endpoint{Address: c.endpoint, Emulator: c.key == emulatorKey}
 	if c.emulator {

@@ -29,7 +29,8 @@ func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
 			"Endpoint=" + address + ";SharedAccessKeyName=Root;SharedAccessKey=" + secret,
 		},
 		"with blanks, in another case and order": {
-			" sharedaccesskey = " + secret + " ; ENDPOINT = " + address + " ;sharedAccessKeyName=Root;OperationTimeout=00:01:00; ", portal,
+			" sharedaccesskey = " + secret + " ; ENDPOINT = " + address +
+				" ;sharedAccessKeyName=Root;OperationTimeout=00:01:00; ", portal,
 			"Endpoint=" + address + ";SharedAccessKeyName=Root;SharedAccessKey=" + secret,
 		},
 		"a signature": {
@@ -48,9 +49,11 @@ func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
 			"Endpoint=sb://servicebus-emulator:5673;SharedAccessKeyName=Root;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true",
 		},
 		"another key on this machine": {
-			"Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=Root;SharedAccessKey=" + secret + ";UseDevelopmentEmulator=true",
+			"Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=Root;SharedAccessKey=" + secret +
+				";UseDevelopmentEmulator=true",
 			connection{endpoint: "sb://127.0.0.1:5672", keyName: "Root", key: secret, emulator: true},
-			"Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=Root;SharedAccessKey=" + secret + ";UseDevelopmentEmulator=true",
+			"Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=Root;SharedAccessKey=" + secret +
+				";UseDevelopmentEmulator=true",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,19 +74,43 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 		options Options
 		says    []string
 	}{
-		"nothing at all":       {Options{}, []string{settingConnection, settingNamespace}},
-		"both ways":            {Options{Connection: good, FullyQualifiedNamespace: "ns.servicebus.windows.net"}, []string{settingNamespace, "both"}},
-		"no key":               {Options{Connection: "Endpoint=sb://ns/;SharedAccessKeyName=Root"}, []string{"neither SharedAccessKeyName with SharedAccessKey"}},
-		"no key name":          {Options{Connection: "Endpoint=sb://ns/;SharedAccessKey=" + secret}, []string{"neither SharedAccessKeyName with SharedAccessKey"}},
-		"no endpoint":          {Options{Connection: "SharedAccessKeyName=Root;SharedAccessKey=" + secret}, []string{"the endpoint is not an address"}},
-		"another scheme":       {Options{Connection: "Endpoint=https://ns/;SharedAccessKeyName=Root;SharedAccessKey=" + secret}, []string{"the endpoint is not an address"}},
-		"no address":           {Options{Connection: "Endpoint=" + secret + "%;SharedAccessKeyName=Root;SharedAccessKey=" + secret}, []string{"the endpoint is not an address"}},
-		"key in the endpoint":  {Options{Connection: "Endpoint=sb://ns/" + secret + ";SharedAccessKeyName=R;SharedAccessKey=x"}, []string{"more than the address"}},
+		"nothing at all": {Options{}, []string{settingConnection, settingNamespace}},
+		"both ways": {
+			Options{Connection: good, FullyQualifiedNamespace: "ns.servicebus.windows.net"},
+			[]string{settingNamespace, "both"},
+		},
+		"no key": {
+			Options{Connection: "Endpoint=sb://ns/;SharedAccessKeyName=Root"},
+			[]string{"neither SharedAccessKeyName with SharedAccessKey"},
+		},
+		"no key name": {
+			Options{Connection: "Endpoint=sb://ns/;SharedAccessKey=" + secret},
+			[]string{"neither SharedAccessKeyName with SharedAccessKey"},
+		},
+		"no endpoint": {
+			Options{Connection: "SharedAccessKeyName=Root;SharedAccessKey=" + secret},
+			[]string{"the endpoint is not an address"},
+		},
+		"another scheme": {
+			Options{Connection: "Endpoint=https://ns/;SharedAccessKeyName=Root;SharedAccessKey=" + secret},
+			[]string{"the endpoint is not an address"},
+		},
+		"no address": {
+			Options{Connection: "Endpoint=" + secret + "%;SharedAccessKeyName=Root;SharedAccessKey=" + secret},
+			[]string{"the endpoint is not an address"},
+		},
+		"key in the endpoint": {
+			Options{Connection: "Endpoint=sb://ns/" + secret + ";SharedAccessKeyName=R;SharedAccessKey=x"},
+			[]string{"more than the address"},
+		},
 		"key without its name": {Options{Connection: "Endpoint=sb://ns/;a key that nobody"}, []string{`without "="`}},
-		"of one queue":         {Options{Connection: good + ";EntityPath=" + secret}, []string{"EntityPath", "the namespace's"}},
-		"plain on the wire":    {Options{Connection: good + ";UseDevelopmentEmulator=true"}, []string{"not encrypted"}},
+		"of one queue": {
+			Options{Connection: good + ";EntityPath=" + secret}, []string{"EntityPath", "the namespace's"},
+		},
+		"plain on the wire": {Options{Connection: good + ";UseDevelopmentEmulator=true"}, []string{"not encrypted"}},
 		"an address for a name": {
-			Options{FullyQualifiedNamespace: "sb://" + secret}, []string{settingNamespace, "want NAME.servicebus.windows.net"},
+			Options{FullyQualifiedNamespace: "sb://" + secret},
+			[]string{settingNamespace, "want NAME.servicebus.windows.net"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +139,8 @@ func TestTimeoutsHaveDefaults(t *testing.T) {
 	require.Equal(t, Timeouts{Call: time.Second, Close: 3 * time.Second}, n.timeouts)
 	require.Equal(t, Timeouts{Call: 10 * time.Second, Close: 3 * time.Second}, Timeouts{}.withDefaults())
 	n.Close()
-	require.GreaterOrEqual(t, clientOptions().RetryOptions.MaxRetries, int32(1), "a Client without retries never recovers")
+	require.GreaterOrEqual(t, clientOptions().RetryOptions.MaxRetries, int32(1),
+		"a Client without retries never recovers")
 }
 
 // requireNoSecret checks every error of a chain, because a log may print each cause.

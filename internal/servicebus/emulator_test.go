@@ -32,7 +32,8 @@ const (
 
 func start(t *testing.T) *servicebustest.Server {
 	t.Helper()
-	return servicebustest.Start(t, servicebus.Queue{Name: plain}, servicebus.Queue{Name: detecting, RequiresDuplicateDetection: true})
+	return servicebustest.Start(t, servicebus.Queue{Name: plain},
+		servicebus.Queue{Name: detecting, RequiresDuplicateDetection: true})
 }
 
 func open(t *testing.T, s *servicebustest.Server) *Namespace {
@@ -86,9 +87,16 @@ func TestQueue(t *testing.T) {
 				return conformance.QueueHarness{
 					Queue: n.Queue(queue), Now: s.Now, Bound: 3 * patient,
 					Messages: n.Queue(queue), DeadLetter: func(t testing.TB, n int) { deadLetter(t, s, queue, n) },
-					Stored:      func(testing.TB) []conformance.QueuedMessage { return stored(s, queue) },
-					Full:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(amqp.ErrCondResourceLimitExceeded)}),
-					Busy:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(condServerBusy)}),
+					Stored: func(testing.TB) []conformance.QueuedMessage { return stored(s, queue) },
+					Full: always(
+						servicebus.Fault{
+							On: servicebus.OnSend, Then: servicebus.Reject,
+							Condition: string(amqp.ErrCondResourceLimitExceeded),
+						}),
+					Busy: always(
+						servicebus.Fault{
+							On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(condServerBusy),
+						}),
 					Down:        func(testing.TB) { s.Down() },
 					LoseAnswers: always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Drop, Apply: true}),
 					Mend:        func(testing.TB) { s.Heal(); s.Up() },
@@ -126,7 +134,10 @@ func TestACountLeavesMessagesAsTheyAre(t *testing.T) {
 	for _, m := range s.Peek(plain) {
 		require.Equal(t, []any{"active", 0}, []any{m.State, m.DeliveryCount})
 	}
-	s.Fail(servicebus.Fault{On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess)})
+	s.Fail(
+		servicebus.Fault{
+			On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess),
+		})
 	_, _, err = q.Count(t.Context(), 10)
 	require.Equal(t, "unauthorized", fault.CodeOf(err), "%v", err)
 }
@@ -166,7 +177,11 @@ func TestBatchesAreFilledBySize(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	q := open(t, s).Queue(plain)
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: "com.microsoft:none", Skip: 1 << 30}) // only counts
+	// only counts
+	s.Fail(
+		servicebus.Fault{
+			On: servicebus.OnSend, Then: servicebus.Reject, Condition: "com.microsoft:none", Skip: 1 << 30,
+		})
 	requireSent(t, q.Send(t.Context(), messages(10, run.MaxBody)))
 	require.Equal(t, 4, s.Faults()[0].Seen, "3 + 3 + 3 + 1")
 	requireSent(t, q.Send(t.Context(), messages(1000, 100)))
@@ -196,18 +211,28 @@ func TestAMessageThatFitsIntoNoBatchFailsAlone(t *testing.T) {
 func TestABatchThatTheServiceFindsTooLargeIsDivided(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(amqp.ErrCondMessageSizeExceeded), Times: 3}) // 5, 2, 1
+	// 5, 2, 1
+	s.Fail(
+		servicebus.Fault{
+			On: servicebus.OnSend, Then: servicebus.Reject,
+			Condition: string(amqp.ErrCondMessageSizeExceeded), Times: 3,
+		})
 	errs := open(t, s).Queue(plain).Send(t.Context(), messages(5, 100))
 	require.Equal(t, "too_large", fault.CodeOf(errs[0]))
 	requireSent(t, errs[1:])
 	require.Equal(t, []string{"m-2", "m-3", "m-4", "m-5"}, ids(s, plain), "in their order")
 }
 
-// An error that concerns all messages ends the call: earlier messages stay sent, and the rest gets the same error untried.
+// An error that concerns all messages ends the call: earlier messages stay sent, and the rest gets the same error
+// untried.
 func TestAFailureInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(amqp.ErrCondResourceLimitExceeded), Skip: 1})
+	s.Fail(
+		servicebus.Fault{
+			On: servicebus.OnSend, Then: servicebus.Reject,
+			Condition: string(amqp.ErrCondResourceLimitExceeded), Skip: 1,
+		})
 	all := messages(10, run.MaxBody)
 	all[9].ID = ""
 	errs := open(t, s).Queue(plain).Send(t.Context(), all)
@@ -223,7 +248,10 @@ func TestAFailureInTheMiddle(t *testing.T) {
 
 // wedging are the conditions whose detach leaves the SDK's Sender broken for ever.
 func wedging() []string {
-	return []string{string(amqp.ErrCondResourceLimitExceeded), string(condServerBusy), string(condEntityDisabled), string(amqp.ErrCondUnauthorizedAccess), string(amqp.ErrCondNotAllowed)}
+	return []string{
+		string(amqp.ErrCondResourceLimitExceeded), string(condServerBusy), string(condEntityDisabled),
+		string(amqp.ErrCondUnauthorizedAccess), string(amqp.ErrCondNotAllowed),
+	}
 }
 
 func TestAWedgedSenderIsReplaced(t *testing.T) {
@@ -275,8 +303,9 @@ func TestALinkThatIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for condition, kind := range map[string]fault.Kind{
-		string(amqp.ErrCondNotFound): fault.Infrastructure, string(amqp.ErrCondUnauthorizedAccess): fault.Infrastructure,
-		string(condEntityDisabled): fault.Infrastructure, string(condServerBusy): fault.Throttled,
+		string(amqp.ErrCondNotFound):           fault.Infrastructure,
+		string(amqp.ErrCondUnauthorizedAccess): fault.Infrastructure,
+		string(condEntityDisabled):             fault.Infrastructure, string(condServerBusy): fault.Throttled,
 	} {
 		t.Run(condition, func(t *testing.T) {
 			empty(s)

@@ -52,7 +52,9 @@ func (n *Namespace) Close() {
 
 // call makes one call through a queue's Sender within its deadline. A Sender that worked before and is broken now is
 // replaced, and the call is made once more (see doc.go).
-func (n *Namespace) call(ctx context.Context, op, queue string, do func(context.Context, *azservicebus.Sender) error) *fault.Error {
+func (n *Namespace) call(
+	ctx context.Context, op, queue string, do func(context.Context, *azservicebus.Sender) error,
+) *fault.Error {
 	ctx, cancel := context.WithTimeout(ctx, n.timeouts.Call)
 	defer cancel()
 	for again := false; ; again = true {
@@ -128,8 +130,8 @@ func (n *Namespace) discard(ctx context.Context, s *sender, withClient bool) {
 	n.retire(ctx, s.Close)
 }
 
-// retire closes a Sender or Client in the background. It ignores the error, because the thing was broken. The caller holds
-// mu.
+// retire closes a Sender or Client in the background. It ignores the error, because the thing was broken. The caller
+// holds mu.
 func (n *Namespace) retire(ctx context.Context, closeIt func(context.Context) error) {
 	n.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.timeouts.Close)

@@ -13,9 +13,9 @@ import (
 // Options configure a Namespace. Set Connection, or FullyQualifiedNamespace for an identity.
 type Options struct {
 	// Connection is the namespace's connection string (setting SERVICEBUS_CONNECTION):
-	// Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...; or with a SharedAccessSignature. The host's triggers
-	// read the same setting. With UseDevelopmentEmulator=true the connection is not encrypted; Open refuses that except for
-	// this machine or with the key of the vendor's emulator.
+	// Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...; or with a SharedAccessSignature. The host's
+	// triggers read the same setting. With UseDevelopmentEmulator=true the connection is not encrypted; Open refuses
+	// that except for this machine or with the key of the vendor's emulator.
 	Connection string
 	// FullyQualifiedNamespace is NAME.servicebus.windows.net, to connect with an identity (setting
 	// SERVICEBUS_CONNECTION__fullyQualifiedNamespace). The identity needs the role Azure Service Bus Data Sender; the

@@ -22,9 +22,9 @@ var _ run.Queue = (*Queue)(nil)
 // maxID is the service's limit for a message's id (docs/facts.md F56).
 const maxID = 128
 
-// Send sends messages in as few batches as their sizes allow. The service stores a batch whole or not at all. An error that
-// concerns all messages ends the call; the messages not yet sent get the same error. Errors by kind: as run.Queue, and
-// internal, code "message_id", for an ID that is empty or too long.
+// Send sends messages in as few batches as their sizes allow. The service stores a batch whole or not at all. An error
+// that concerns all messages ends the call; the messages not yet sent get the same error. Errors by kind: as run.Queue,
+// and internal, code "message_id", for an ID that is empty or too long.
 func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	s := sending{queue: q, messages: messages, errs: make([]error, len(messages)), decided: make([]bool, len(messages))}
 	at := make([]int, 0, len(messages))
@@ -51,9 +51,11 @@ func check(m run.Outgoing) *fault.Error {
 	const op = "servicebus: send"
 	switch {
 	case m.ID == "" || len(m.ID) > maxID:
-		return fault.New(fault.Internal, op, "message_id", "a message's id has 1 to %d characters, not %d", maxID, len(m.ID))
+		return fault.New(fault.Internal, op, "message_id",
+			"a message's id has 1 to %d characters, not %d", maxID, len(m.ID))
 	case len(m.Body) > run.MaxBody:
-		return fault.New(fault.Document, op, codeTooLarge, "a body has at most %d bytes, not %d", run.MaxBody, len(m.Body))
+		return fault.New(fault.Document, op, codeTooLarge, "a body has at most %d bytes, not %d",
+			run.MaxBody, len(m.Body))
 	}
 	return nil
 }
@@ -111,12 +113,13 @@ func (s *sending) fill(batch *azservicebus.MessageBatch, at []int) (int, *fault.
 	return len(at), nil
 }
 
-// sendBatch sends a batch of the messages at the indexes at. A batch that the service finds too large is divided, because
-// the service counts otherwise than the SDK.
+// sendBatch sends a batch of the messages at the indexes at. A batch that the service finds too large is divided,
+// because the service counts otherwise than the SDK.
 func (s *sending) sendBatch(ctx context.Context, batch *azservicebus.MessageBatch, at []int) *fault.Error {
-	err := s.queue.namespace.call(ctx, "servicebus: send", s.queue.name, func(ctx context.Context, native *azservicebus.Sender) error {
-		return native.SendMessageBatch(ctx, batch, nil)
-	})
+	err := s.queue.namespace.call(ctx, "servicebus: send", s.queue.name,
+		func(ctx context.Context, native *azservicebus.Sender) error {
+			return native.SendMessageBatch(ctx, batch, nil)
+		})
 	switch {
 	case err == nil:
 		s.decide(nil, at...)
@@ -136,11 +139,12 @@ func (s *sending) sendBatch(ctx context.Context, batch *azservicebus.MessageBatc
 // newBatch makes an empty batch. The first one opens the queue, because only the service knows its limit for a batch.
 func (q *Queue) newBatch(ctx context.Context) (*azservicebus.MessageBatch, *fault.Error) {
 	var batch *azservicebus.MessageBatch
-	err := q.namespace.call(ctx, "servicebus: open", q.name, func(ctx context.Context, native *azservicebus.Sender) error {
-		var err error
-		batch, err = native.NewMessageBatch(ctx, nil)
-		return err
-	})
+	err := q.namespace.call(ctx, "servicebus: open", q.name,
+		func(ctx context.Context, native *azservicebus.Sender) error {
+			var err error
+			batch, err = native.NewMessageBatch(ctx, nil)
+			return err
+		})
 	return batch, err
 }
 

@@ -18,7 +18,8 @@ type action struct {
 	To, Back, BackName string
 	// Fields go with the form.
 	Fields []field
-	// Button names the action with its count. Danger marks one that stops the flow. Nothing says why there is nothing to do.
+	// Button names the action with its count. Danger marks one that stops the flow. Nothing says why there is nothing
+	// to do.
 	Button  string
 	Danger  bool
 	Nothing string
@@ -32,5 +33,7 @@ type field struct{ Name, Value string }
 
 // deniedTo refuses an action's page to who may not act.
 func deniedTo(p opsapi.Who) error {
-	return &pageError{http.StatusForbidden, "this needs the role " + string(opsapi.Operator) + ", and yours is " + string(p.Role)}
+	return &pageError{
+		http.StatusForbidden, "this needs the role " + string(opsapi.Operator) + ", and yours is " + string(p.Role),
+	}
 }

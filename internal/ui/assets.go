@@ -55,7 +55,9 @@ func (s *Site) parse() map[string]*template.Template {
 		names = append(names, p.template())
 	}
 	for _, name := range names {
-		all[name] = template.Must(template.New(name).Funcs(s.functions()).ParseFS(files, "templates/layout.html", "templates/parts.html", "templates/"+name+".html"))
+		all[name] = template.Must(
+			template.New(name).Funcs(s.functions()).ParseFS(files, "templates/layout.html", "templates/parts.html",
+				"templates/"+name+".html"))
 	}
 	return all
 }

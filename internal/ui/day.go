@@ -26,7 +26,8 @@ type dayGraph struct {
 	Hourly []window
 }
 
-// stopBox is a time in which the flow was stopped, or the timer silent. X and Width are in the SVG's units. Text may be empty.
+// stopBox is a time in which the flow was stopped, or the timer silent. X and Width are in the SVG's units. Text may be
+// empty.
 type stopBox struct {
 	X, Width, TextX int
 	Text            string
@@ -84,7 +85,10 @@ func (v *visit) graph(d ops.Day) *dayGraph {
 			waiting = w.Waiting
 		}
 	}
-	g := &dayGraph{MostCommitted: number(int64(math.Ceil(rate))), MostWaiting: counted(waiting), MostLag: span(time.Duration(lag) * time.Second), Hourly: windows(d.Samples, hourWindow)}
+	g := &dayGraph{
+		MostCommitted: number(int64(math.Ceil(rate))), MostWaiting: counted(waiting),
+		MostLag: span(time.Duration(lag) * time.Second), Hourly: windows(d.Samples, hourWindow),
+	}
 	slices.Reverse(g.Hourly)
 	var area, line, late strings.Builder
 	fmt.Fprintf(&area, "M%d %d", x(all[0].From), dayBottom)
@@ -94,7 +98,8 @@ func (v *visit) graph(d ops.Day) *dayGraph {
 		if i == 0 || w.Silent {
 			move = "M"
 		}
-		fmt.Fprintf(&line, "%s%d %d", move, x(w.To), y(float64(w.Waiting.Documents), float64(waiting.Documents), dayTop, dayBottom))
+		fmt.Fprintf(&line, "%s%d %d", move, x(w.To),
+			y(float64(w.Waiting.Documents), float64(waiting.Documents), dayTop, dayBottom))
 		fmt.Fprintf(&late, "%s%d %d", move, x(w.To), y(float64(w.LagSeconds), float64(lag), lagTop, lagBottom))
 		if w.Silent {
 			g.box(x(w.From), x(w.To), "timer silent "+span(w.To.Sub(w.From)))
@@ -116,7 +121,8 @@ func (v *visit) graph(d ops.Day) *dayGraph {
 			g.Hours = append(g.Hours, hourTick{x(t), local.Format("15:04")})
 		}
 	}
-	g.Label = fmt.Sprintf("The last 24 hours: about %s documents committed a minute at most, %s waiting at most, the oldest untried for %s at most; ", g.MostCommitted, g.MostWaiting, g.MostLag)
+	g.Label = fmt.Sprintf(
+		"The last 24 hours: about %s documents committed a minute at most, %s waiting at most, the oldest untried for %s at most; ", g.MostCommitted, g.MostWaiting, g.MostLag)
 	if stopped = max(stopped, known); stopped > 0 {
 		g.Label += "the flow was stopped or paused for " + span(time.Duration(stopped)*time.Second) + " in all"
 	} else {
@@ -129,7 +135,9 @@ func (v *visit) graph(d ops.Day) *dayGraph {
 func (g *dayGraph) box(from, to int, text string) {
 	const least = 2
 	b := stopBox{X: from, Width: max(least, to-from), TextX: min(from+4, dayWidth-wide), Text: text}
-	if slices.ContainsFunc(g.Stops, func(o stopBox) bool { return o.Text != "" && max(o.TextX-b.TextX, b.TextX-o.TextX) < wide }) {
+	if slices.ContainsFunc(g.Stops, func(o stopBox) bool {
+		return o.Text != "" && max(o.TextX-b.TextX, b.TextX-o.TextX) < wide
+	}) {
 		b.Text = ""
 	}
 	g.Stops = append(g.Stops, b)
@@ -155,7 +163,10 @@ func windows(samples []ops.Sample, least time.Duration) (all []window) {
 	silent := twoTicks(samples)
 	for i := 1; i < len(samples); i++ {
 		s := samples[i]
-		w := window{From: samples[i-1].At, To: s.At, Committed: s.Committed, Waiting: s.Waiting, LagSeconds: s.LagSeconds, Stopped: s.StoppedSeconds}
+		w := window{
+			From: samples[i-1].At, To: s.At, Committed: s.Committed, Waiting: s.Waiting, LagSeconds: s.LagSeconds,
+			Stopped: s.StoppedSeconds,
+		}
 		w.Silent = w.To.Sub(w.From) > silent
 		n := len(all) - 1
 		if n < 0 || w.Silent || all[n].Silent || all[n].To.Sub(all[n].From) >= least {
@@ -163,7 +174,8 @@ func windows(samples []ops.Sample, least time.Duration) (all []window) {
 			continue
 		}
 		last := &all[n]
-		last.To, last.Committed, last.LagSeconds, last.Stopped = w.To, last.Committed+w.Committed, max(last.LagSeconds, w.LagSeconds), last.Stopped+w.Stopped
+		last.To, last.Committed, last.LagSeconds, last.Stopped = w.To, last.Committed+w.Committed,
+			max(last.LagSeconds, w.LagSeconds), last.Stopped+w.Stopped
 		if w.Waiting.Documents >= last.Waiting.Documents {
 			last.Waiting = w.Waiting
 		}

@@ -16,10 +16,13 @@ import (
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
-// ago makes samples that so many minutes ago saw these documents waiting, and 10 committed for each minute since the one before.
+// ago makes samples that so many minutes ago saw these documents waiting, and 10 committed for each minute since the
+// one before.
 func ago(minutes ...int) (all []ops.Sample) {
 	for i, m := range minutes {
-		s := ops.Sample{At: noon().Add(-time.Duration(m) * time.Minute), Waiting: ops.Count{Documents: m}, LagSeconds: int64(m)}
+		s := ops.Sample{
+			At: noon().Add(-time.Duration(m) * time.Minute), Waiting: ops.Count{Documents: m}, LagSeconds: int64(m),
+		}
 		if i > 0 {
 			s.Committed = int64(10 * (minutes[i-1] - m))
 		}
@@ -40,7 +43,8 @@ func TestWindowsOfADayAddUp(t *testing.T) {
 		var all []ops.Sample
 		for i := range rapid.IntRange(0, 300).Draw(rt, "samples") {
 			at = at.Add(time.Duration(rapid.IntRange(60, 7200).Draw(rt, "seconds")) * time.Second)
-			all = append(all, ops.Sample{At: at, Committed: int64(i + 1), StoppedSeconds: 2, Waiting: ops.Count{Documents: i % 50}})
+			all = append(all,
+				ops.Sample{At: at, Committed: int64(i + 1), StoppedSeconds: 2, Waiting: ops.Count{Documents: i % 50}})
 			if i > 0 {
 				want, stopped = want+int64(i+1), stopped+2
 			}
@@ -73,7 +77,8 @@ func TestASilenceOfTheTimerIsAGap(t *testing.T) {
 	require.Contains(t, g.Label, "never stopped")
 }
 
-// A stop has its place and its length, whether it goes on or began the day before; more stops than are kept count in the sum.
+// A stop has its place and its length, whether it goes on or began the day before; more stops than are kept count in
+// the sum.
 func TestStopsAreDrawn(t *testing.T) {
 	d := ops.Day{Samples: ago(1435, 10, 5), Stops: []ops.Stop{
 		{From: noon().Add(-30 * time.Hour), To: noon().Add(-23 * time.Hour), Code: "refused"},
@@ -99,8 +104,9 @@ func TestTheGraphStaysInItsPicture(t *testing.T) {
 		for range rapid.IntRange(2, 100).Draw(rt, "samples") {
 			at = at.Add(time.Duration(rapid.IntRange(1, 1800).Draw(rt, "seconds")) * time.Second)
 			d.Samples = append(d.Samples, ops.Sample{
-				At: at, Committed: rapid.Int64Range(0, 1e9).Draw(rt, "committed"), LagSeconds: rapid.Int64Range(0, 1e9).Draw(rt, "lag"),
-				Waiting: ops.Count{Documents: rapid.IntRange(0, 1e9).Draw(rt, "waiting")},
+				At: at, Committed: rapid.Int64Range(0, 1e9).Draw(rt, "committed"),
+				LagSeconds: rapid.Int64Range(0, 1e9).Draw(rt, "lag"),
+				Waiting:    ops.Count{Documents: rapid.IntRange(0, 1e9).Draw(rt, "waiting")},
 			})
 		}
 		g := graphOf(d)

@@ -25,7 +25,8 @@ type documentsPage struct {
 	Meaning *meaning
 	// All is the address of the longest list; empty when this one has all that match, or is the longest.
 	All string
-	// Retry is the address of the page that retries what the filter selects; empty when the filter selects nothing that is retried.
+	// Retry is the address of the page that retries what the filter selects; empty when the filter selects nothing that
+	// is retried.
 	Retry string
 }
 
@@ -42,7 +43,10 @@ func (v *visit) documents() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := documentsPage{Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"), Until: v.Query.Get("until"), DocumentList: found}
+	p := documentsPage{
+		Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"),
+		Until: v.Query.Get("until"), DocumentList: found,
+	}
 	if found.Says != "" && q.Limit < ops.MaxListed {
 		p.All = string(link("documents", append(filterPairs(v), "limit", ops.MaxListed)...))
 	}
@@ -52,13 +56,22 @@ func (v *visit) documents() (content, error) {
 	if q.Code != "" {
 		p.Meaning = v.meaning(q.Code)
 	}
-	return content{Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p, Live: q.Limit <= shownOnPage}, nil
+	return content{
+		Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p,
+		Live: q.Limit <= shownOnPage,
+	}, nil
 }
 
 // filterNames are the parameters of ops.DocumentFilter with their flags.
 func filterNames() [][2]string {
 	return [][2]string{
-		{"status", "--status"}, {"kind", "--kind"}, {"error_code", "--code"}, {"request", "--request"}, {"line", "--line"}, {"since", "--since"}, {"until", "--until"},
+		{"status", "--status"},
+		{"kind", "--kind"},
+		{"error_code", "--code"},
+		{"request", "--request"},
+		{"line", "--line"},
+		{"since", "--since"},
+		{"until", "--until"},
 	}
 }
 
@@ -88,22 +101,26 @@ func retried(s invoice.Status) bool {
 type documentPage struct {
 	ops.Explanation
 
-	// State is the kind of the status's state. Heading is what is wrong with the document; empty when nothing is, or when only its values
-	// say it and the person may not see them.
+	// State is the kind of the status's state. Heading is what is wrong with the document; empty when nothing is, or
+	// when only its values say it and the person may not see them.
 	State, Heading string
-	// Retry is the page of its retry; empty when that makes no sense, and for a reader. Commands are for what else a person can do.
+	// Retry is the page of its retry; empty when that makes no sense, and for a reader. Commands are for what else a
+	// person can do.
 	Retry    string
 	Commands []string
 	// Meaning is that of the last failure's code; nil without one.
 	Meaning *meaning
-	// Stopped says that nothing is written, and the document waits for it. SayFlow says that the other sentences leave the flow out.
+	// Stopped says that nothing is written, and the document waits for it. SayFlow says that the other sentences leave
+	// the flow out.
 	Stopped, SayFlow bool
-	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why. Both are empty for a reader.
+	// Diff is what a write would change now; nil when it is not known, and DiffProblem says why. Both are empty for a
+	// reader.
 	Diff        *ops.DocumentDiff
 	DiffProblem string
 }
 
-// document explains a document, by its id or by a line, or by what was typed into the header's field: digits alone are a line.
+// document explains a document, by its id or by a line, or by what was typed into the header's field: digits alone are
+// a line.
 func (v *visit) document() (content, error) {
 	q, err := query(v, opsapi.DocumentWhy, "find")
 	if err != nil {
@@ -215,9 +232,14 @@ func (v *visit) retry() (content, error) {
 	}
 	words := n + " " + ops.Plural(started.Matched, "document", "documents")
 	p := action{
-		To: v.Path, Back: string(link("documents", filterPairs(v)...)), BackName: "Documents", Why: v.Form.Get("why"), Started: started,
-		Does:   "Each is written as it is now, by the same rules as always. What fails again waits or fails as before, with its reason.",
-		Not:    []string{"A newer result on a line is never overwritten.", "A document that did not change fails again if its own content is the reason.", "Documents of other environments are left alone."},
+		To: v.Path, Back: string(link("documents", filterPairs(v)...)), BackName: "Documents",
+		Why: v.Form.Get("why"), Started: started,
+		Does: "Each is written as it is now, by the same rules as always. What fails again waits or fails as before, with its reason.",
+		Not: []string{
+			"A newer result on a line is never overwritten.",
+			"A document that did not change fails again if its own content is the reason.",
+			"Documents of other environments are left alone.",
+		},
 		Button: "Retry " + words,
 	}
 	for _, pair := range filterNames() {
@@ -281,7 +303,8 @@ func said(count string) (int, error) {
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return 0, usage(fmt.Sprintf("count: expected a number of documents, found %q", run.Truncate(count, run.MaxKind)))
+		return 0,
+			usage(fmt.Sprintf("count: expected a number of documents, found %q", run.Truncate(count, run.MaxKind)))
 	}
 	return n, nil
 }

@@ -65,7 +65,8 @@ func (v *visit) findings() (content, error) {
 type oneFinding struct {
 	ops.FindingRow
 
-	// Lines compares the finding's line with its document; empty when there is nothing to compare, when that is not known, and for a reader.
+	// Lines compares the finding's line with its document; empty when there is nothing to compare, when that is not
+	// known, and for a reader.
 	Lines []ops.LineDiff
 }
 

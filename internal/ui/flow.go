@@ -13,9 +13,13 @@ func (v *visit) pause() (content, error) {
 		return content{}, err
 	}
 	p := action{
-		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"), Button: "Pause the flow", Danger: true,
+		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"),
+		Button: "Pause the flow", Danger: true,
 		Does: "Nothing is sent to SQL until somebody resumes. All instances stop within five seconds; requests under way are finished.",
-		Not:  []string{"No document is lost, and none spends a retry.", "The pause does not end by itself.", "Results may still be put into the container: they wait."},
+		Not: []string{
+			"No document is lost, and none spends a retry.", "The pause does not end by itself.",
+			"Results may still be put into the container: they wait.",
+		},
 	}
 	return content{Title: "Pause the flow", Command: `sqlwriterctl flow pause --why "..."`, Main: p}, nil
 }
@@ -41,9 +45,12 @@ func (v *visit) resume() (content, error) {
 		return content{}, err
 	}
 	p := action{
-		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"), Button: "Resume the flow",
-		Does: "The next request is a probe, at once. When SQL commits it, work goes on with 1, 5, 25, then 100 documents a request.",
-		Not:  []string{"A database that went back, or another one, is not accepted: that needs a decision, on the command line (docs/runbook.md, The database went back)."},
+		About: "Now it is " + status.Flow.Says + ".", To: v.Path, BackName: "Overview", Why: v.Form.Get("why"),
+		Button: "Resume the flow",
+		Does:   "The next request is a probe, at once. When SQL commits it, work goes on with 1, 5, 25, then 100 documents a request.",
+		Not: []string{
+			"A database that went back, or another one, is not accepted: that needs a decision, on the command line (docs/runbook.md, The database went back).",
+		},
 	}
 	return content{Title: "Resume the flow", Command: `sqlwriterctl flow resume --why "..."`, Main: p}, nil
 }

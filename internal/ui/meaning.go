@@ -6,8 +6,8 @@ import (
 	"sqlwriter/internal/explain"
 )
 
-// meaning is what a code means and what a person does about it: `sqlwriterctl explain CODE` on a page that is about the code. A code may come
-// from several adapters.
+// meaning is what a code means and what a person does about it: `sqlwriterctl explain CODE` on a page that is about the
+// code. A code may come from several adapters.
 type meaning struct {
 	Code    string
 	Entries []explain.Entry

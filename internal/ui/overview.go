@@ -58,7 +58,8 @@ type tile struct {
 type group struct {
 	ops.Group
 
-	// List is the page of its documents, Retry that of the action; empty when the person may not, or the action does not select the group.
+	// List is the page of its documents, Retry that of the action; empty when the person may not, or the action does
+	// not select the group.
 	List, Retry string
 	// ByItself says that the timer retries them.
 	ByItself bool
@@ -102,7 +103,10 @@ func (v *visit) overview() (content, error) {
 	if c := status.Counts; c != nil {
 		p.MoreGroups = max(0, len(c.Groups)-groupsShown)
 		for _, g := range c.Groups[:len(c.Groups)-p.MoreGroups] {
-			one := group{Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code)), ByItself: g.Status != invoice.Failed}
+			one := group{
+				Group: g, List: string(link("documents", "status", g.Status, "kind", g.Kind, "error_code", g.Code)),
+				ByItself: g.Status != invoice.Failed,
+			}
 			if v.Who.May() && g.Retry != "" { // else it waits for a dependency, or no filter selects it alone
 				one.Retry = string(link("retry", "status", g.Status, "kind", g.Kind, "error_code", g.Code))
 			}
@@ -111,35 +115,42 @@ func (v *visit) overview() (content, error) {
 	}
 	c := content{Title: "Overview", Command: "sqlwriterctl status", Main: p, Live: true}
 	if v.site.o.Mode == "shadow" {
-		c.Notices = append(c.Notices, Notice{"wait", "This is a shadow: it compares, and writes nothing to SQL or to documents."})
+		c.Notices = append(c.Notices,
+			Notice{"wait", "This is a shadow: it compares, and writes nothing to SQL or to documents."})
 	}
 	if status.CountsUnknown != "" {
-		c.Notices = append(c.Notices, Notice{"wait", "The counts below are old or missing. They are " + v.site.says(status.CountsUnknown) + "."})
+		c.Notices = append(c.Notices,
+			Notice{"wait", "The counts below are old or missing. They are " + v.site.says(status.CountsUnknown) + "."})
 	}
 	return c, nil
 }
 
-// flow says the flow in the words of `sqlwriterctl status`, for somebody who was just woken: since when, why, what is lost, what happens next.
+// flow says the flow in the words of `sqlwriterctl status`, for somebody who was just woken: since when, why, what is
+// lost, what happens next.
 func (v *visit) flow(s ops.Status) flowSays {
 	f := s.Flow
 	says := map[breaker.Flow]flowSays{
-		breaker.Running:     {Kind: "good", Word: "Flowing", Action: "pause", Name: "Pause..."},
-		breaker.RampingUp:   {Kind: "wait", Word: "Ramping up", Action: "pause", Name: "Pause..."},
-		breaker.PausedFlow:  {Kind: "wait", Word: "Paused by " + f.HeldBy, Action: "resume", Name: "Resume..."},
-		breaker.StoppedFlow: {Kind: "bad", Word: "Stopped: nothing is written to SQL", Action: "resume", Name: "Probe now..."},
+		breaker.Running:    {Kind: "good", Word: "Flowing", Action: "pause", Name: "Pause..."},
+		breaker.RampingUp:  {Kind: "wait", Word: "Ramping up", Action: "pause", Name: "Pause..."},
+		breaker.PausedFlow: {Kind: "wait", Word: "Paused by " + f.HeldBy, Action: "resume", Name: "Resume..."},
+		breaker.StoppedFlow: {
+			Kind: "bad", Word: "Stopped: nothing is written to SQL", Action: "resume", Name: "Probe now...",
+		},
 	}[f.State]
 	switch {
 	case f.Lost:
 		says.Kind, says.Word, says.Action = "bad", "Cosmos DB does not answer", ""
 	case f.State == breaker.StoppedFlow && (f.Code == breaker.CodeWentBack || f.Code == breaker.CodeOtherDatabase):
-		says.Word, says.Action = "Stopped: SQL is not the database that was written to last", "" // a probe would change nothing
+		// a probe would change nothing
+		says.Word, says.Action = "Stopped: SQL is not the database that was written to last", ""
 	}
 	says.Text = "The flow is " + v.site.says(f.Says) + "."
 	switch {
 	case says.Kind != "good":
 		says.Text += " Documents wait; none is lost, and no retry is spent."
 	case s.Feed != nil:
-		says.Text += fmt.Sprintf(" The change feed was %s behind at %s.", span(time.Duration(s.Feed.LagSeconds)*time.Second), v.site.clock(s.Feed.At))
+		says.Text += fmt.Sprintf(" The change feed was %s behind at %s.",
+			span(time.Duration(s.Feed.LagSeconds)*time.Second), v.site.clock(s.Feed.At))
 	}
 	if !v.Who.May() {
 		says.Action = ""
@@ -151,7 +162,10 @@ func (v *visit) flow(s ops.Status) flowSays {
 func (v *visit) need(d ops.DependencyView, s ops.Status) need {
 	n := need{
 		Kind: "good", Text: "answers", Code: d.Code,
-		Name: map[string]string{ops.DepCosmos: "Cosmos DB", ops.DepSQL: "SQL Server", ops.DepServiceBus: "Service Bus", ops.DepBlob: "Blob storage", ops.DepTimer: "Timer"}[d.Name],
+		Name: map[string]string{
+			ops.DepCosmos: "Cosmos DB", ops.DepSQL: "SQL Server", ops.DepServiceBus: "Service Bus",
+			ops.DepBlob: "Blob storage", ops.DepTimer: "Timer",
+		}[d.Name],
 	}
 	if n.Name == "" {
 		n.Name = d.Name
@@ -180,7 +194,9 @@ func (v *visit) need(d ops.DependencyView, s ops.Status) need {
 // tiles are the numbers of the last tick. What was committed is nil before there are two ticks.
 func (v *visit) tiles(s ops.Status, committed *ops.Committed) []tile {
 	unknown := func(name, to string) tile { return tile{Name: name, Number: "?", Text: "not known", To: to} }
-	failed, waiting, retries := string(link("documents", "status", invoice.Failed)), string(link("documents", "status", invoice.Pending)), string(link("documents", "status", invoice.RetryScheduled))
+	failed, waiting, retries := string(link("documents", "status", invoice.Failed)),
+		string(link("documents", "status", invoice.Pending)),
+		string(link("documents", "status", invoice.RetryScheduled))
 	tiles := []tile{unknown("Waiting", waiting), unknown("Retry scheduled", retries), unknown("Failed", failed)}
 	if c := s.Counts; c != nil {
 		pending := c.Depth[invoice.Pending]
@@ -200,12 +216,19 @@ func (v *visit) tiles(s ops.Status, committed *ops.Committed) []tile {
 		tiles = []tile{
 			{"Waiting", counted(pending), waits, waiting},
 			{"Retry scheduled", counted(c.Depth[invoice.RetryScheduled]), due, retries},
-			{"Failed", counted(c.Depth[invoice.Failed]), fmt.Sprintf("%s in the last hour", number(c.PoisonLastHour)), failed},
+			{
+				"Failed", counted(c.Depth[invoice.Failed]),
+				fmt.Sprintf("%s in the last hour", number(c.PoisonLastHour)), failed,
+			},
 		}
 	}
-	written := tile{Name: "Committed", Number: "?", Text: "not known yet", To: string(link("documents", "status", invoice.Committed))}
+	written := tile{
+		Name: "Committed", Number: "?", Text: "not known yet",
+		To: string(link("documents", "status", invoice.Committed)),
+	}
 	if committed != nil {
-		written.Number, written.Text = number(committed.Documents), "about, in the "+span(committed.To.Sub(committed.From))+" up to "+v.site.clock(committed.To)
+		written.Number, written.Text = number(committed.Documents),
+			"about, in the "+span(committed.To.Sub(committed.From))+" up to "+v.site.clock(committed.To)
 	}
 	tiles = append(tiles, written)
 	others := 0

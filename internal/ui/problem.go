@@ -31,7 +31,9 @@ func answerOf(err error) (status int, reason string) {
 	case errors.As(err, &page):
 		return page.status, page.reason
 	case errors.As(err, &request):
-		return map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal], request.Message
+		return map[ops.Refusal]int{
+			ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict,
+		}[request.Refusal], request.Message
 	case errors.As(err, &denied):
 		return http.StatusForbidden, denied.Error()
 	}
@@ -68,7 +70,8 @@ type trouble struct {
 // notDone says that an action failed. What was asked of a dependency that did not answer may have been done.
 func notDone(err error) string {
 	if fault.IsDependency(err) {
-		return "It is not known whether this was done: " + reasonOf(err) + ". Look at the last actions in the overview before you try again."
+		return "It is not known whether this was done: " + reasonOf(err) +
+			". Look at the last actions in the overview before you try again."
 	}
 	return "Nothing was done: " + reasonOf(err)
 }

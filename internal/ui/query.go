@@ -11,7 +11,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// query makes a call's request of the page's parameters. An empty field of a form is no parameter. extra are parameters of the page alone.
+// query makes a call's request of the page's parameters. An empty field of a form is no parameter. extra are parameters
+// of the page alone.
 func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, error) {
 	texts := map[string]string{}
 	for name := range v.Query {
@@ -30,7 +31,8 @@ func query[Q, A any](v *visit, call opsapi.Call[Q, A], extra ...string) (Q, erro
 		t, ok := ops.Moment(text, v.site.o.Now(), v.site.o.Location)
 		if !ok {
 			var none Q
-			return none, usage(fmt.Sprintf("%s: expected %s, found %q", name, ops.MomentForms, run.Truncate(text, run.MaxKind)))
+			return none,
+				usage(fmt.Sprintf("%s: expected %s, found %q", name, ops.MomentForms, run.Truncate(text, run.MaxKind)))
 		}
 		texts[name] = t.Format(time.RFC3339Nano)
 	}

@@ -48,7 +48,8 @@ type runPage struct {
 	More  bool
 	// Outcomes are counts of documents in the order of the kind's receipt, then unknown ones.
 	Outcomes []outcomeCount
-	// Left are documents that failed or were deferred, ItemsProblem why they could not be read. LeftNext is the address of their next page.
+	// Left are documents that failed or were deferred, ItemsProblem why they could not be read. LeftNext is the address
+	// of their next page.
 	Left         []run.ItemOutcome
 	LeftNext     string
 	ItemsProblem string
@@ -103,17 +104,20 @@ func (v *visit) run() (content, error) {
 	if v.Who.May() {
 		p.Commands = commandsOf(p, !kind.Rewrite)
 	}
-	return content{Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == ""}, nil
+	return content{
+		Title: "Run " + p.ID, Command: "sqlwriterctl run show " + shellWord(q.Run), Main: p, Live: q.Page == "",
+	}, nil
 }
 
 // commandsOf are the commands that act on a run now. again says that what it left can be tried again.
 func commandsOf(p runPage, again bool) (all []string) {
 	running, id := p.Status == run.RunRunning, shellWord(p.ID)
 	for command, fits := range map[string]bool{
-		"run cancel " + id:             running && !p.Cancel,
-		"run resume " + id:             p.Status == run.RunFailed || p.Status == run.RunCancelled,
-		"batch requeue --run " + id:    p.FailedBatches > 0 && p.Status.Requeueable(),
-		"run start replay --run " + id: again && !running && p.Status != run.RunPurged && p.Stats.Outcomes[run.DocFailed]+p.Stats.Outcomes[run.DocDeferred] > 0,
+		"run cancel " + id:          running && !p.Cancel,
+		"run resume " + id:          p.Status == run.RunFailed || p.Status == run.RunCancelled,
+		"batch requeue --run " + id: p.FailedBatches > 0 && p.Status.Requeueable(),
+		"run start replay --run " + id: again && !running && p.Status != run.RunPurged &&
+			p.Stats.Outcomes[run.DocFailed]+p.Stats.Outcomes[run.DocDeferred] > 0,
 	} {
 		if fits {
 			all = append(all, "sqlwriterctl "+command+` --why "..."`)

@@ -90,7 +90,8 @@ type page struct {
 	nav string
 	// show makes the page.
 	show func(v *visit) (content, error)
-	// act does what a POST asks for, and returns where the browser goes then: a path below the root with its query. nil: the page only shows.
+	// act does what a POST asks for, and returns where the browser goes then: a path below the root with its query.
+	// nil: the page only shows.
 	act func(v *visit) (string, error)
 }
 
@@ -227,8 +228,10 @@ const pollEvery = 15
 
 func (v *visit) render(name, nav string, c content) Answer {
 	f := frame{
-		content: c, SysName: v.site.o.SysName, Mode: v.site.o.Mode, Version: v.site.o.Version, Style: v.site.style, Script: v.site.script,
-		Root: v.Root, Nav: nav, Who: v.Who, At: v.site.o.Now().In(v.site.o.Location), Self: v.Root + v.Path, Menu: menu(),
+		content: c, SysName: v.site.o.SysName, Mode: v.site.o.Mode, Version: v.site.o.Version,
+		Style: v.site.style, Script: v.site.script,
+		Root: v.Root, Nav: nav, Who: v.Who, At: v.site.o.Now().In(v.site.o.Location),
+		Self: v.Root + v.Path, Menu: menu(),
 	}
 	if len(v.Query) > 0 {
 		f.Self += "?" + v.Query.Encode()
@@ -238,7 +241,10 @@ func (v *visit) render(name, nav string, c content) Answer {
 	}
 	var b bytes.Buffer
 	if err := v.site.templates()[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
-		return Answer{Status: http.StatusInternalServerError, Headers: headers("text/plain; charset=utf-8"), Body: "the page cannot be rendered: " + err.Error(), Err: err}
+		return Answer{
+			Status: http.StatusInternalServerError, Headers: headers("text/plain; charset=utf-8"),
+			Body: "the page cannot be rendered: " + err.Error(), Err: err,
+		}
 	}
 	return Answer{Status: max(c.Status, http.StatusOK), Headers: headers("text/html; charset=utf-8"), Body: b.String()}
 }

@@ -11,15 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// category is that of the handler's lines in the table traces (docs/facts.md F26); any is what attention.kql calls a beginning that does not count.
+// category is that of the handler's lines in the table traces (docs/facts.md F26); any is what attention.kql calls a
+// beginning that does not count.
 const category, anyBeginning = "Host.Function.Console", "any"
 
-// Each alert has a whole header, a section of the runbook, a row of the README and a rule of alerts.bicep. Each member that it reads, and each
-// text that it compares one with, stands in a line that the use cases wrote.
+// Each alert has a whole header, a section of the runbook, a row of the README and a rule of alerts.bicep. Each member
+// that it reads, and each text that it compares one with, stands in a line that the use cases wrote.
 func TestEachAlertAsksForWhatIsLogged(t *testing.T) {
 	files := tracked(t)
 	members, values := recorded(t, files["internal/ops/testdata/lines.jsonl"])
-	header := regexp.MustCompile(`\A// [A-Z].*\.\n// period: (\d+[mhd])\n// every: (\d+[mhd])\n// threshold: .+\n// runbook: ([a-z0-9-]+)\n(?:// .+\n)*`)
+	header := regexp.MustCompile(
+		`\A// [A-Z].*\.\n// period: (\d+[mhd])\n// every: (\d+[mhd])\n// threshold: .+\n// runbook: ([a-z0-9-]+)\n(?:// .+\n)*`)
 	readme, bicep := string(files["deploy/alerts/README.md"]), string(files["deploy/alerts/alerts.bicep"])
 	sections := headings(string(files["docs/runbook.md"]))
 	alerts := 0
@@ -34,7 +36,9 @@ func TestEachAlertAsksForWhatIsLogged(t *testing.T) {
 		require.Contains(t, sections, head[3], file)
 		require.Contains(t, readme, fmt.Sprintf("| [%s](%s.kql) | ", name, name), file)
 		require.Contains(t, readme, "runbook.md#"+head[3], file)
-		require.Contains(t, bicep, fmt.Sprintf("period: '%s', every: '%s', query: loadTextContent('%s.kql')", iso(head[1]), iso(head[2]), name), file)
+		require.Contains(t, bicep,
+			fmt.Sprintf("period: '%s', every: '%s', query: loadTextContent('%s.kql')", iso(head[1]),
+				iso(head[2]), name), file)
 		query := string(text[len(head[0]):])
 		require.Contains(t, query, "ago("+head[1]+")", "%s: the query looks back as far as its period", file)
 		require.NotEmpty(t, regexp.MustCompile(`\be\.\w+`).FindString(query), file)
@@ -89,5 +93,6 @@ func headings(page string) []string {
 func TestTheTimerTicksEveryFiveMinutes(t *testing.T) {
 	files := tracked(t)
 	require.Contains(t, string(files["functions/RecoverRetries/function.json"]), `"schedule": "0 */5 * * * *"`)
-	require.Contains(t, string(files["deploy/alerts/no-tick.kql"]), "// threshold: no line of RecoverRetries for 20 minutes, which are four ticks,")
+	require.Contains(t, string(files["deploy/alerts/no-tick.kql"]),
+		"// threshold: no line of RecoverRetries for 20 minutes, which are four ticks,")
 }

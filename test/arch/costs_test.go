@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// A file that names most rows of a table is a second list: each new row costs an edit by hand there. These are all of them;
-// docs/architecture.md, "How to add ...", counts the edits. Pages for readers and produced files do not count.
+// A file that names most rows of a table is a second list: each new row costs an edit by hand there. These are all of
+// them; docs/architecture.md, "How to add ...", counts the edits. Pages for readers and produced files do not count.
 func TestEachListBesideATableIsKnown(t *testing.T) {
 	const table, filled = "the table", "a document that test/fill completes: no edit"
 	columns, members, settings, numbers := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -34,7 +34,8 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 	}
 	files, words := read(t).text, regexp.MustCompile(`\w+`)
 	calls := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += (?:reads|readsContent|acts)\(`).FindAllStringSubmatch(files["internal/opsapi/table.go"], -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += (?:reads|readsContent|acts)\(`).FindAllStringSubmatch(
+		files["internal/opsapi/table.go"], -1) {
 		calls[row[1]] = true
 	}
 	require.Len(t, calls, len(opsapi.Table()), "each row of the table is a call")
@@ -44,11 +45,14 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 		known map[string]string
 	}{
 		{"columns", columns, map[string]string{
-			"internal/invoice/columns.go": table, "test/expect/mapping.go": "the second mapping, which shares nothing with the first",
+			"internal/invoice/columns.go": table,
+			"test/expect/mapping.go":      "the second mapping, which shares nothing with the first",
 		}},
 		{"members of a document", members, map[string]string{
-			"internal/invoice/columns.go": table, "test/expect/mapping.go": "as above", "internal/invoice/rules_test.go": filled,
-			"test/expect/check_test.go": filled, "test/bench/content_test.go": filled, "examples/02-duplicates.json": "an example: no edit",
+			"internal/invoice/columns.go": table, "test/expect/mapping.go": "as above",
+			"internal/invoice/rules_test.go": filled,
+			"test/expect/check_test.go":      filled, "test/bench/content_test.go": filled,
+			"examples/02-duplicates.json": "an example: no edit",
 		}},
 		{"operators' calls", calls, map[string]string{"internal/opsapi/table.go": table}},
 		{"settings", settings, map[string]string{"internal/config/setting.go": table}},

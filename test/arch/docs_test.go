@@ -58,7 +58,8 @@ func read(t *testing.T) repository {
 	return r
 }
 
-// matches reports whether a file or folder has this path, or a path that ends so; * and NAME stand for any characters but a slash.
+// matches reports whether a file or folder has this path, or a path that ends so; * and NAME stand for any characters
+// but a slash.
 func (r repository) matches(pattern string) bool {
 	pattern = strings.ReplaceAll(pattern, "NAME", "*")
 	depth := strings.Count(pattern, "/") + 1
@@ -71,9 +72,11 @@ func (r repository) matches(pattern string) bool {
 	return false
 }
 
-// broken lists every match of the pattern, in files that belong says, that resolves does not find. It is given the file and
-// the first group of the pattern. There must be some matches, or the pattern is wrong.
-func (r repository) broken(t *testing.T, pattern string, belongs func(file string) bool, resolves func(file, found string) bool) {
+// broken lists every match of the pattern, in files that belong says, that resolves does not find. It is given the file
+// and the first group of the pattern. There must be some matches, or the pattern is wrong.
+func (r repository) broken(
+	t *testing.T, pattern string, belongs func(file string) bool, resolves func(file, found string) bool,
+) {
 	t.Helper()
 	expression, met := regexp.MustCompile(pattern), 0
 	var wrong []string
@@ -104,7 +107,8 @@ func product(file string) bool {
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
-		all[strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+		all[strings.ReplaceAll(
+			regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
 	}
 	return all
 }
@@ -140,7 +144,8 @@ func TestEveryReferenceResolves(t *testing.T) {
 		const top = `(?:^|[^\w/.:$}{%-])((?:cmd|deploy|docs|examples|functions|handlers|internal|test)/[\w./*-]*[\w*])`
 		wildcard := regexp.MustCompile(`\*|NAME`)
 		r.broken(t, top, product, func(_, p string) bool {
-			return strings.Contains(p, "node_modules") || r.paths[strings.TrimSuffix(p, "/...")] || wildcard.MatchString(p) && r.matches(p)
+			return strings.Contains(p, "node_modules") || r.paths[strings.TrimSuffix(p, "/...")] ||
+				wildcard.MatchString(p) && r.matches(p)
 		})
 	})
 	t.Run("file in backticks", func(t *testing.T) {
@@ -149,7 +154,9 @@ func TestEveryReferenceResolves(t *testing.T) {
 			"original.json", "error.json", "metadata.json", // blobs (ADR 0021)
 			"mssql.go", "error.go", "token.go", // go-mssqldb's
 		}
-		r.broken(t, "`([\\w./*-]+\\.(?:go|sql|mjs|json|yaml|py|tmpl))`", page, func(_, p string) bool { return slices.Contains(others, p) || r.matches(p) })
+		r.broken(t, "`([\\w./*-]+\\.(?:go|sql|mjs|json|yaml|py|tmpl))`", page, func(_, p string) bool {
+			return slices.Contains(others, p) || r.matches(p)
+		})
 	})
 	t.Run("page", func(t *testing.T) {
 		const foreign = "COSMOS.md" // of xo/dbimp, which is named beside it
@@ -159,7 +166,9 @@ func TestEveryReferenceResolves(t *testing.T) {
 		})
 	})
 	t.Run("decision", func(t *testing.T) {
-		r.broken(t, `ADR (\d+)`, anywhere, func(_, number string) bool { return len(number) == 4 && r.matches("docs/adr/"+number+"-*.md") })
+		r.broken(t, `ADR (\d+)`, anywhere, func(_, number string) bool {
+			return len(number) == 4 && r.matches("docs/adr/"+number+"-*.md")
+		})
 	})
 	t.Run("make", func(t *testing.T) {
 		r.broken(t, "(?m)(?:`|^)make ([a-z0-9]+)", anywhere, func(_, target string) bool {
@@ -184,10 +193,13 @@ func TestEveryRuleAndFactThatIsCitedIsThere(t *testing.T) {
 			last, there[letter+m[1]] = number, true
 		}
 		list := regexp.MustCompile(letter + `\d+`)
-		r.broken(t, regexp.QuoteMeta(file)+`((?:,? (?:and |to )?`+letter+`\d+)+)`, anywhere, func(_, cited string) bool {
-			return !slices.ContainsFunc(list.FindAllString(cited, -1), func(one string) bool { return !there[one] })
+		r.broken(t, regexp.QuoteMeta(file)+`((?:,? (?:and |to )?`+letter+`\d+)+)`, anywhere,
+			func(_, cited string) bool {
+				return !slices.ContainsFunc(list.FindAllString(cited, -1), func(one string) bool { return !there[one] })
+			})
+		r.broken(t, `\b(`+letter+`\d+)\b`, func(f string) bool { return f == file }, func(_, cited string) bool {
+			return there[cited]
 		})
-		r.broken(t, `\b(`+letter+`\d+)\b`, func(f string) bool { return f == file }, func(_, cited string) bool { return there[cited] })
 	}
 }
 
@@ -196,8 +208,11 @@ func TestNoPageHasAPlaceholder(t *testing.T) {
 	r := read(t)
 	const name = `\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`
 	known := map[string]bool{
-		"ANSI_WARNINGS": true, "MAX_GRANT_PERCENT": true, "READ_COMMITTED_SNAPSHOT": true, "RESOURCE_SEMAPHORE": true, // SQL Server's
-		"FUNCTIONS_EXTENSION_VERSION": true, "APPLICATIONINSIGHTS_CONNECTION_STRING": true, "AZURE_SDK_GO_LOGGING": true, "TCP_NODELAY": true, // the host's, an SDK's, the network's
+		// SQL Server's
+		"ANSI_WARNINGS": true, "MAX_GRANT_PERCENT": true, "READ_COMMITTED_SNAPSHOT": true, "RESOURCE_SEMAPHORE": true,
+		// the host's, an SDK's, the network's
+		"FUNCTIONS_EXTENSION_VERSION": true, "APPLICATIONINSIGHTS_CONNECTION_STRING": true,
+		"AZURE_SDK_GO_LOGGING": true, "TCP_NODELAY": true,
 	}
 	for file, text := range r.text {
 		if page(file) || file == "test/arch/docs_test.go" {
@@ -217,7 +232,8 @@ func TestNoPageHasAPlaceholder(t *testing.T) {
 
 // Nothing cites a document that is not in the repository. TestEveryReferenceResolves checks the names of pages.
 func TestNothingCitesADocumentThatIsNotHere(t *testing.T) {
-	private := regexp.MustCompile(`azure` + `-facts|local` + `-stack\b|requirements/` + `0\d|\b[Ww]ork ` + `order\b|\brecorded` + `/|// [Ii]ssue \d`)
+	private := regexp.MustCompile(`azure` + `-facts|local` + `-stack\b|requirements/` + `0\d|\b[Ww]ork ` +
+		`order\b|\brecorded` + `/|// [Ii]ssue \d`)
 	for file, text := range read(t).text {
 		assert.Empty(t, private.FindAllString(text, -1), file)
 	}
@@ -232,9 +248,11 @@ func TestEveryDecisionHasItsParts(t *testing.T) {
 		title, rest, _ := strings.Cut(text, "\n")
 		number := path.Base(file)[:4]
 		require.Regexp(t, `^# `+number+` `, title, file)
-		require.Regexp(t, `(?s)^\n- Date: \d{4}-\d\d-\d\d\n- Status: .*\*\*Context\.\*\*.*\*\*Decision\.\*\*.*\*\*Rejected options\.\*\*.*\*\*Consequences\.\*\*`, rest, file)
+		require.Regexp(t,
+			`(?s)^\n- Date: \d{4}-\d\d-\d\d\n- Status: .*\*\*Context\.\*\*.*\*\*Decision\.\*\*.*\*\*Rejected options\.\*\*.*\*\*Consequences\.\*\*`, rest, file)
 		require.LessOrEqual(t, strings.Count(text, "\n"), 45, "%s: one screen", file)
-		require.Contains(t, r.text["docs/adr/README.md"], fmt.Sprintf("| [%s](%s) | %s |\n", number, path.Base(file), title[7:]), "the index")
+		require.Contains(t, r.text["docs/adr/README.md"],
+			fmt.Sprintf("| [%s](%s) | %s |\n", number, path.Base(file), title[7:]), "the index")
 	}
 }
 

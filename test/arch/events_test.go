@@ -16,8 +16,8 @@ import (
 	"sqlwriter/internal/events"
 )
 
-// Each log line of the handler is an event of the table: nothing else ends a line of zerolog or prints, every event is written somewhere,
-// and a line has no other fields than the table lists for it.
+// Each log line of the handler is an event of the table: nothing else ends a line of zerolog or prints, every event is
+// written somewhere, and a line has no other fields than the table lists for it.
 func TestTheTableOfEventsHasEveryLogLine(t *testing.T) {
 	const root, own = "../..", "internal/events"
 	rows, fields := map[string]events.Row{}, map[string]string{}
@@ -31,30 +31,34 @@ func TestTheTableOfEventsHasEveryLogLine(t *testing.T) {
 	}
 	written := map[string]bool{"Panic": true} // by events.Log.Panic
 	for _, dir := range []string{"internal", "handlers", "cmd/handler"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == filepath.Join(root, own) {
-				return err
-			}
-			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.SelectorExpr:
-					if name, of := selected(n); of == "events" && rows[name].Name != "" {
-						written[name] = true
-					}
-				case *ast.CallExpr:
-					require.False(t, bypasses(n), "%s: only package events writes lines", files.Position(n.Pos()))
-					event, members := eventOf(n)
-					for _, m := range members {
-						require.Contains(t, append(rows[event].Fields, "run", "batch", "function", "invocation", "condition"), fields[m], "%s: the table does not list it for %s", files.Position(n.Pos()), event)
-					}
+		require.NoError(t,
+			filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+					filepath.Dir(path) == filepath.Join(root, own) {
+					return err
 				}
-				return true
-			})
-			return nil
-		}))
+				files := token.NewFileSet()
+				file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+				require.NoError(t, err)
+				ast.Inspect(file, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.SelectorExpr:
+						if name, of := selected(n); of == "events" && rows[name].Name != "" {
+							written[name] = true
+						}
+					case *ast.CallExpr:
+						require.False(t, bypasses(n), "%s: only package events writes lines", files.Position(n.Pos()))
+						event, members := eventOf(n)
+						for _, m := range members {
+							require.Contains(t,
+								append(rows[event].Fields, "run", "batch", "function", "invocation", "condition"),
+								fields[m], "%s: the table does not list it for %s", files.Position(n.Pos()), event)
+						}
+					}
+					return true
+				})
+				return nil
+			}))
 	}
 	for name := range rows {
 		require.True(t, written[name], "nothing writes %s", name)

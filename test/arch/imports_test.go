@@ -30,10 +30,27 @@ func directions() []direction {
 		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
 		{"internal/timer", nil, nil, "it waits, and that is all"},
 		{"internal/condition", nil, nil, "the log, the status, Health and explain read it, so it knows none of them"},
-		{"internal/events", []string{"internal/condition", "internal/fault"}, zerolog, "every package logs by it, so it knows none of them"},
-		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
-		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
-		{"internal/breaker", []string{"internal/condition", "internal/fault", "internal/events", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
+		{
+			"internal/events",
+			[]string{"internal/condition", "internal/fault"},
+			zerolog,
+			"every package logs by it, so it knows none of them",
+		},
+		{
+			"internal/neterr", nil, nil,
+			"what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK",
+		},
+		{
+			"internal/invoice",
+			[]string{"internal/fault"},
+			nil,
+			"what a document means must not depend on how it travels",
+		},
+		{
+			"internal/breaker",
+			[]string{"internal/condition", "internal/fault", "internal/events", "internal/timer"},
+			zerolog, "whether SQL may be used depends on no document and on no use case",
+		},
 		{
 			"internal/commit",
 			[]string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/timer"},
@@ -43,18 +60,26 @@ func directions() []direction {
 		{
 			"internal/azure",
 			[]string{"internal/fault", "internal/neterr"},
-			[]string{"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity"},
+			[]string{
+				"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity",
+			},
 			"the adapters of three services use it, so it knows none of them",
 		},
 		{
 			"internal/cosmos",
-			[]string{"internal/azure", "internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops"},
+			[]string{
+				"internal/azure", "internal/fault", "internal/neterr", "internal/timer", "internal/breaker",
+				"internal/invoice", "internal/commit", "internal/ops",
+			},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
 		{
 			"internal/blob",
-			[]string{"internal/azure", "internal/fault", "internal/neterr", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile"},
+			[]string{
+				"internal/azure", "internal/fault", "internal/neterr", "internal/invoice", "internal/commit",
+				"internal/ops", "internal/reconcile",
+			},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
 			"adapters never import each other",
 		},
@@ -64,42 +89,102 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},
-		{"test/emulators/azurite", []string{"test/emulators/loopback"}, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
+		{
+			"test/emulators/azurite",
+			[]string{"test/emulators/loopback"},
+			[]string{"github.com/stretchr/testify"},
+			"tests of any package get a blob server from it, so it knows none of them",
+		},
 		{"internal/retention", []string{"internal/fault"}, nil, "what is deleted when is a rule: it knows no database"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
-		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/commit", "internal/timer"}, nil, "a use case knows no SDK"},
-		{"internal/reconcile", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, zerolog, "what is compared is a use case: it knows no SDK"},
-		{"internal/ops", []string{"internal/condition", "internal/events", "internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/reconcile", "internal/run", "internal/timer"}, []string{"golang.org/x/sync/errgroup"}, "what operators do is a use case: it knows no SDK"},
-		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
-		{"internal/explain", []string{"internal/condition", "internal/fault", "internal/reconcile"}, nil, "words about codes; it knows no adapter, and gets their tables"},
+		{
+			"internal/adopt",
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/timer"},
+			nil,
+			"a use case knows no SDK",
+		},
+		{
+			"internal/reconcile",
+			[]string{
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit",
+				"internal/run", "internal/timer",
+			},
+			zerolog, "what is compared is a use case: it knows no SDK",
+		},
+		{
+			"internal/ops",
+			[]string{
+				"internal/condition", "internal/events", "internal/fault", "internal/breaker", "internal/invoice",
+				"internal/commit", "internal/reconcile", "internal/run", "internal/timer",
+			},
+			[]string{"golang.org/x/sync/errgroup"},
+			"what operators do is a use case: it knows no SDK",
+		},
+		{
+			"internal/opsapi",
+			[]string{"internal/fault", "internal/ops", "internal/reconcile", "internal/run"},
+			nil,
+			"the table of calls knows use cases, and no function and no command",
+		},
+		{
+			"internal/explain",
+			[]string{"internal/condition", "internal/fault", "internal/reconcile"},
+			nil,
+			"words about codes; it knows no adapter, and gets their tables",
+		},
 		{
 			"internal/ui",
-			[]string{"internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/events", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run"},
+			[]string{
+				"internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/events",
+				"internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run",
+			},
 			nil,
 			"pages make the operators' calls: they know no function, no host and no SDK",
 		},
 		{
 			"test/storybook",
-			[]string{"internal/app/open", "internal/explain", "internal/fault", "internal/breaker", "internal/commit", "internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile", "internal/run", "internal/ui"},
+			[]string{
+				"internal/app/open", "internal/explain", "internal/fault", "internal/breaker", "internal/commit",
+				"internal/invoice", "internal/ops", "internal/opsapi", "internal/reconcile",
+				"internal/run", "internal/ui",
+			},
 			nil,
 			"stories are canned answers for pages",
 		},
-		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
+		{
+			"internal/run",
+			[]string{
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice",
+				"internal/commit", "internal/timer",
+			},
+			zerolog, "what runs do is a use case: it knows no SDK",
+		},
 		{
 			"internal/store/shared",
-			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/run"},
+			[]string{
+				"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops",
+				"internal/reconcile", "internal/run",
+			},
 			nil,
 			"what the SQL adapters do alike; it knows no driver, and of a dialect a few words",
 		},
 		{
 			"internal/store/sqlite",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{
+				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
+				"internal/store/shared",
+			},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
 		{
 			"internal/store/sqlserver",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{
+				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
+				"internal/store/shared",
+			},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
 		},
@@ -108,26 +193,53 @@ func directions() []direction {
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
 			"tests of any package get a T-SQL server from it, so it knows none of them",
 		},
-		{"test/sqlitetest", []string{"internal/store/sqlite"}, []string{"github.com/stretchr/testify"}, "tests of any package get a file from it"},
-		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run"}, nil, "adapters never import each other"},
+		{
+			"test/sqlitetest",
+			[]string{"internal/store/sqlite"},
+			[]string{"github.com/stretchr/testify"},
+			"tests of any package get a file from it",
+		},
+		{
+			"test/inmem",
+			[]string{
+				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run",
+			},
+			nil, "adapters never import each other",
+		},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer", "internal/ui"},
+			[]string{
+				"internal/fault", "internal/events", "internal/invoice", "internal/commit", "internal/ops",
+				"internal/opsapi", "internal/run", "internal/timer", "internal/ui",
+			},
 			append([]string{"github.com/go-json-experiment/json/jsontext"}, zerolog...),
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},
 		{
 			"internal/app",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/timer",
-				"internal/condition", "internal/explain", "internal/ui", "internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
+				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/timer",
+				"internal/condition", "internal/explain", "internal/ui", "internal/config", "internal/cosmos",
+				"internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
 			"the handler's adapters are opened by internal/app/open",
 		},
-		{"internal/app/open", []string{"internal/"}, zerolog, "the composition root knows every product package and no emulator"},
-		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
+		{
+			"internal/app/open",
+			[]string{"internal/"},
+			zerolog,
+			"the composition root knows every product package and no emulator",
+		},
+		{
+			"cmd/handler",
+			[]string{"internal/app", "internal/config", "handlers"},
+			zerolog,
+			"main only starts the composition root",
+		},
 		{
 			"test/emulators/cosmosdb",
 			[]string{"test/emulators/cosmosdb", "test/emulators/loopback"},
@@ -137,10 +249,17 @@ func directions() []direction {
 		{
 			"test/emulators/funchost",
 			[]string{"test/emulators/funchost"},
-			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
+			append(
+				[]string{
+					"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid",
+				}, zerolog...),
 			"an emulator that knew the product would agree with its mistakes",
 		},
-		{"test/browser", nil, []string{"github.com/chromedp/", "github.com/stretchr/testify"}, "tests of any package look at pages with it, so it knows none of them"},
+		{
+			"test/browser", nil,
+			[]string{"github.com/chromedp/", "github.com/stretchr/testify"},
+			"tests of any package look at pages with it, so it knows none of them",
+		},
 		{"test/emulators/loopback", nil, nil, "it gives ports to tests of any package, so it knows none of them"},
 		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
@@ -149,16 +268,31 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", "github.com/stretchr/testify"},
 			"tests of any package get a Service Bus from it, so it knows none of them",
 		},
-		{"test/sdkchecks", []string{"test/emulators/"}, nil, "it compares an emulator with a client of the vendor's; the product has no part in it"},
-		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
+		{
+			"test/sdkchecks",
+			[]string{"test/emulators/"},
+			nil,
+			"it compares an emulator with a client of the vendor's; the product has no part in it",
+		},
+		{
+			"cmd/internal/stackfile", nil, nil,
+			"a file that the local stack writes and sqlwriterctl reads; it knows neither",
+		},
 		{"cmd/published", nil, nil, "a tool that compares a function app with the repository"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
-		{"cmd/stage/staging", []string{"cmd/internal/stackfile"}, nil, "it copies, builds and stamps; of a local stack it knows the file alone"},
+		{
+			"cmd/stage/staging",
+			[]string{"cmd/internal/stackfile"},
+			nil,
+			"it copies, builds and stamps; of a local stack it knows the file alone",
+		},
 		{
 			"cmd/sqlwriterctl",
 			[]string{
-				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr", "internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
-				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/store", "cmd/internal/stackfile",
+				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr",
+				"internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
+				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos",
+				"internal/store", "cmd/internal/stackfile",
 			},
 			[]string{
 				"github.com/alecthomas/kong", "golang.org/x/term",
@@ -168,7 +302,10 @@ func directions() []direction {
 		},
 		{
 			"cmd/local",
-			[]string{"internal/", "cmd/internal/stackfile", "cmd/local", "cmd/stage/staging", "examples", "test/emulators", "test/expect", "test/outage", "test/sample"},
+			[]string{
+				"internal/", "cmd/internal/stackfile", "cmd/local", "cmd/stage/staging", "examples", "test/emulators",
+				"test/expect", "test/outage", "test/sample",
+			},
 			[]string{"github.com/", "golang.org/x/sync", "modernc.org/sqlite"},
 			"the local stack is made of everything",
 		},
@@ -180,12 +317,20 @@ func directions() []direction {
 		},
 		{
 			"test/conformance",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem"},
+			[]string{
+				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem",
+			},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
 		{"examples", nil, nil, "documents by name"},
-		{"test/logcheck", []string{"internal/events"}, zerolog, "tests of any package compare log lines with the table"},
+		{
+			"test/logcheck",
+			[]string{"internal/events"},
+			zerolog,
+			"tests of any package compare log lines with the table",
+		},
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},
@@ -196,9 +341,18 @@ func directions() []direction {
 		{"test/arch", nil, nil, "tests only"},
 		{"test/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
 		{"test/outage", nil, nil, "it takes a database away from any program, so it knows none"},
-		{"test/sample", []string{"test/expect", "examples"}, []string{}, "the documents that local runs and end-to-end tests submit, by what each must end as"},
+		{
+			"test/sample",
+			[]string{"test/expect", "examples"},
+			[]string{},
+			"the documents that local runs and end-to-end tests submit, by what each must end as",
+		},
 		{"test/columntypes", nil, []string{}, "it reads SQL texts alone"},
-		{"test/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
+		{
+			"test/expect", nil,
+			[]string{"modernc.org/sqlite"},
+			"the second mapping checks the first one only if it shares nothing with it",
+		},
 	}
 }
 

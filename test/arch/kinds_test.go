@@ -26,37 +26,41 @@ func TestOnlyTheTableOfKindsNamesAKind(t *testing.T) {
 	}
 	read := 0
 	for _, dir := range []string{"internal", "handlers", "cmd/sqlwriterctl", "cmd/handler"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			require.NoError(t, err)
-			if filepath.ToSlash(name) == table {
-				return nil
-			}
-			read++
-			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			inRun := file.Name.Name == "run"
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.SelectorExpr:
-					if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "run" {
-						require.NotContains(t, constants, n.Sel.Name, "%s: only %s may name a kind", files.Position(n.Pos()), table)
-					}
-				case *ast.Ident:
-					require.False(t, inRun && slices.Contains(constants, n.Name), "%s: only %s may name a kind", files.Position(n.Pos()), table)
-				case *ast.BasicLit:
-					if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
-						require.NotContains(t, words, text, "%s: only %s may name a kind", files.Position(n.Pos()), table)
-					}
+		require.NoError(t,
+			filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+					return err
 				}
-				return true
-			})
-			return nil
-		}))
+				name, err := filepath.Rel(root, path)
+				require.NoError(t, err)
+				if filepath.ToSlash(name) == table {
+					return nil
+				}
+				read++
+				files := token.NewFileSet()
+				file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+				require.NoError(t, err)
+				inRun := file.Name.Name == "run"
+				ast.Inspect(file, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.SelectorExpr:
+						if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "run" {
+							require.NotContains(t, constants, n.Sel.Name, "%s: only %s may name a kind",
+								files.Position(n.Pos()), table)
+						}
+					case *ast.Ident:
+						require.False(t, inRun && slices.Contains(constants, n.Name), "%s: only %s may name a kind",
+							files.Position(n.Pos()), table)
+					case *ast.BasicLit:
+						if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+							require.NotContains(t, words, text, "%s: only %s may name a kind",
+								files.Position(n.Pos()), table)
+						}
+					}
+					return true
+				})
+				return nil
+			}))
 	}
 	require.Greater(t, read, 100)
 }

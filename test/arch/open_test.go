@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The handler, sqlwriterctl and the local stack read the settings of an adapter alike, because one package opens it for them.
+// The handler, sqlwriterctl and the local stack read the settings of an adapter alike, because one package opens it for
+// them.
 func TestAdaptersAreOpenedInOnePlace(t *testing.T) {
 	opens := regexp.MustCompile(`\b(cosmos|blob|servicebus|sqlserver|sqlite|breaker)\.(Open|New)\(`)
 	found := map[string]bool{}

@@ -33,10 +33,12 @@ func TestTheWhereTableIsTrue(t *testing.T) {
 		}
 		for _, name := range quoted.FindAllStringSubmatch(cells[3], -1) {
 			pattern := regexp.QuoteMeta(name[1])
-			if strings.Contains(cells[2], ".go`") && word.MatchString(name[1]) && !unicode.IsDigit(rune(name[1][0])) && !strings.Contains(cells[2], ".sql`") {
+			if strings.Contains(cells[2], ".go`") && word.MatchString(name[1]) && !unicode.IsDigit(rune(name[1][0])) &&
+				!strings.Contains(cells[2], ".sql`") {
 				pattern = declared(name[1])
 			}
-			require.True(t, regexp.MustCompile(pattern).MatchString(text.String()), "%s is not there: %s", name[1], line)
+			require.True(t, regexp.MustCompile(pattern).MatchString(text.String()),
+				"%s is not there: %s", name[1], line)
 		}
 	}
 	require.Greater(t, rows, 20)
@@ -58,7 +60,8 @@ func TestTheTableOfPackagesIsComplete(t *testing.T) {
 	}
 	there := map[string]bool{}
 	for file := range files {
-		if regexp.MustCompile(`^(cmd|handlers|internal)/`).MatchString(file) && strings.HasSuffix(file, ".go") && product(file) {
+		if regexp.MustCompile(`^(cmd|handlers|internal)/`).MatchString(file) && strings.HasSuffix(file, ".go") &&
+			product(file) {
 			there[path.Dir(file)] = true
 		}
 	}
@@ -75,7 +78,8 @@ func TestTheStepsToAddSomethingAreTrue(t *testing.T) {
 	files := tracked(t)
 	_, steps, found := strings.Cut(string(files["docs/architecture.md"]), "\n## How to add ...\n")
 	require.True(t, found)
-	for _, file := range regexp.MustCompile("`([a-z][a-z0-9_/]+/[a-z0-9_]+\\.[a-z]+)`").FindAllStringSubmatch(steps, -1) {
+	for _, file := range regexp.MustCompile(
+		"`([a-z][a-z0-9_/]+/[a-z0-9_]+\\.[a-z]+)`").FindAllStringSubmatch(steps, -1) {
 		require.Contains(t, files, file[1])
 	}
 	named := 0
@@ -88,13 +92,15 @@ func TestTheStepsToAddSomethingAreTrue(t *testing.T) {
 	for _, m := range regexp.MustCompile("`([^`]+\\.go)` \\(((?:`\\w+`(?:, )?)+)\\)").FindAllStringSubmatch(steps, -1) {
 		check(m[1], m[2])
 	}
-	for _, m := range regexp.MustCompile("(`\\w+`) (?:in|of|\\()\\s?`([^`]+/[^`]+\\.go)`").FindAllStringSubmatch(steps, -1) {
+	for _, m := range regexp.MustCompile(
+		"(`\\w+`) (?:in|of|\\()\\s?`([^`]+/[^`]+\\.go)`").FindAllStringSubmatch(steps, -1) {
 		check(m[2], m[1])
 	}
 	require.Greater(t, named, 6)
 }
 
-// Each test that a page names is there, so that docs/requirements.md says what holds a rule. Suites are exported functions.
+// Each test that a page names is there, so that docs/requirements.md says what holds a rule. Suites are exported
+// functions.
 func TestTheTestsThatPagesNameAreThere(t *testing.T) {
 	there, named := map[string]bool{}, regexp.MustCompile(`\bTest[A-Z]\w+`)
 	files := tracked(t)

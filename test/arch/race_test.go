@@ -40,7 +40,9 @@ func TestRacedPackagesAreThoseWithGoroutines(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
+		case d.IsDir() &&
+			(d.Name() == "node_modules" || d.Name() == "testdata" ||
+				strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
 			if file == "../.." {
 				return nil
 			}

@@ -21,8 +21,8 @@ import (
 )
 
 // TestService checks that each row of a service's table of errors decides: for an answer with its code, and for a call
-// without an answer that failed with its type of error. answer makes the SDK's error; word is the service's word beside the
-// status.
+// without an answer that failed with its type of error. answer makes the SDK's error; word is the service's word beside
+// the status.
 func TestService(t *testing.T, s azure.Service, answer func(status int, word string) *azcore.ResponseError) {
 	t.Helper()
 	rows := s.Faults()
@@ -40,8 +40,10 @@ func TestService(t *testing.T, s azure.Service, answer func(status int, word str
 	}
 	native := map[string]error{
 		"cancelled": context.Canceled, "dns": &net.DNSError{Err: "no such host"}, "tls": tls.AlertError(42),
-		"refused": syscall.ECONNREFUSED, "unreachable": syscall.ENETUNREACH, "identity": &azidentity.AuthenticationFailedError{},
-		"reset": syscall.ECONNRESET, "timeout": context.DeadlineExceeded, "eof": io.ErrUnexpectedEOF, "unknown": errors.New("x"),
+		"refused": syscall.ECONNREFUSED, "unreachable": syscall.ENETUNREACH,
+		"identity": &azidentity.AuthenticationFailedError{},
+		"reset":    syscall.ECONNRESET, "timeout": context.DeadlineExceeded, "eof": io.ErrUnexpectedEOF,
+		"unknown": errors.New("x"),
 	}
 	for _, row := range rows[len(s.Answers) : len(s.Answers)+len(native)] {
 		require.Contains(t, native, row.Code)

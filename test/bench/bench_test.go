@@ -82,7 +82,8 @@ func TestBench(t *testing.T) {
 			r := run{engine: e}
 			for _, d := range e.distances {
 				l := e.lane(d, d == 0)
-				r.lanes = append(r.lanes, laneRun{l, measure(t, e, l, effort{rounds: 7, slice: 250 * time.Millisecond})})
+				r.lanes = append(r.lanes,
+					laneRun{l, measure(t, e, l, effort{rounds: 7, slice: 250 * time.Millisecond})})
 			}
 			runs = append(runs, r)
 		}

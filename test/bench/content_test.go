@@ -41,8 +41,8 @@ func makeDocs(t testing.TB, first int64, n, turn int) []doc {
 	return docs
 }
 
-// makeDoc makes a document of the usual size. Its contents depend on its line and turn alone; code, unless empty, is its
-// UNSPSC code.
+// makeDoc makes a document of the usual size. Its contents depend on its line and turn alone; code, unless empty, is
+// its UNSPSC code.
 func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(line), uint64(turn)))
@@ -92,11 +92,12 @@ func output(r *rand.Rand, at time.Time, code string) map[string]any {
 		"aks_part_number":              fmt.Sprintf("AKS-%07d", r.IntN(10_000_000)),
 		"cleaned_description":          words(r, 35) + ", 1/2 in NPT",
 		"data_verified":                r.IntN(2) == 0,
-		"web_search_url":               "https://parts.example/search?q=" + part + "&lang=en&terms=" + strings.ReplaceAll(words(r, 16), " ", "+"),
-		"stage":                        stage(),
-		"invoice_line_status":          pick(r, "RC-AI", "DS1"),
-		"processing_started_at":        stamp(at.Add(time.Duration(r.IntN(1_000_000)) * time.Microsecond)),
-		"processing_completed_at":      stamp(at.Add(time.Second + time.Duration(r.IntN(5_000_000))*time.Microsecond)),
+		"web_search_url": "https://parts.example/search?q=" + part + "&lang=en&terms=" +
+			strings.ReplaceAll(words(r, 16), " ", "+"),
+		"stage":                   stage(),
+		"invoice_line_status":     pick(r, "RC-AI", "DS1"),
+		"processing_started_at":   stamp(at.Add(time.Duration(r.IntN(1_000_000)) * time.Microsecond)),
+		"processing_completed_at": stamp(at.Add(time.Second + time.Duration(r.IntN(5_000_000))*time.Microsecond)),
 	}
 }
 
@@ -104,8 +105,10 @@ func output(r *rand.Rand, at time.Time, code string) map[string]any {
 func words(r *rand.Rand, n int) string {
 	list := make([]string, n)
 	for i := range list {
-		list[i] = pick(r, "valve", "brass", "zinc-plated", "connector", "bearing", "pressure", "gauge", "0-10 bar", "gloves",
-			"cartridge", "filter", "5 µm", "O-ring", "nitrile", "proximity", "switch", "coupling", "cable gland", "thread", "sealant")
+		list[i] = pick(r, "valve", "brass", "zinc-plated", "connector", "bearing", "pressure",
+			"gauge", "0-10 bar", "gloves",
+			"cartridge", "filter", "5 µm", "O-ring", "nitrile", "proximity", "switch", "coupling",
+			"cable gland", "thread", "sealant")
 	}
 	return strings.Join(list, " ")
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newLink stands between clients and server (HOST:PORT) until the end of the test: it makes a round trip longer by distance,
-// half of it each way, and counts the requests. A request is what a client sends after it has heard from the server: the
-// protocol answers each message before it takes the next one, and that shows whatever is in the messages, encrypted or not.
-// It answers where clients connect.
+// newLink stands between clients and server (HOST:PORT) until the end of the test: it makes a round trip longer by
+// distance, half of it each way, and counts the requests. A request is what a client sends after it has heard from the
+// server: the protocol answers each message before it takes the next one, and that shows whatever is in the messages,
+// encrypted or not. It answers where clients connect.
 func newLink(t testing.TB, server string, distance time.Duration, requests *atomic.Int64) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,8 +61,8 @@ func newLink(t testing.TB, server string, distance time.Duration, requests *atom
 	return listener.Addr().String()
 }
 
-// carry moves bytes one way. What comes first after the other side has spoken is late by delay; what follows it is on the
-// way meanwhile.
+// carry moves bytes one way. What comes first after the other side has spoken is late by delay; what follows it is on
+// the way meanwhile.
 func carry(to, from net.Conn, delay time.Duration, turned func() bool) {
 	defer func() { _, _ = to.Close(), from.Close() }() // a blocked read returns
 	buffer := make([]byte, 64<<10)
@@ -77,8 +77,8 @@ func carry(to, from net.Conn, delay time.Duration, turned func() bool) {
 	}
 }
 
-// wait lets a distance pass. Timers are late by up to a millisecond when nothing else happens, so the last part is waited
-// for on the processor: the client waits for an answer meanwhile, and the server for a request.
+// wait lets a distance pass. Timers are late by up to a millisecond when nothing else happens, so the last part is
+// waited for on the processor: the client waits for an answer meanwhile, and the server for a request.
 func wait(delay time.Duration) {
 	const late = 1200 * time.Microsecond
 	due := time.Now().Add(delay)

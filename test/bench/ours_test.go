@@ -13,11 +13,13 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// oursWays are our ways of writing over a sink: the use case, which reads documents, writes them, divides a refused request
-// and records every outcome. count is called for each of the sink's requests. An engine with several connections takes parts at once.
+// oursWays are our ways of writing over a sink: the use case, which reads documents, writes them, divides a refused
+// request and records every outcome. count is called for each of the sink's requests. An engine with several
+// connections takes parts at once.
 func oursWays(sink commit.Sink, connections int, count func(requests int)) []way {
 	write := func(bad, partsAtOnce int) func(ctx context.Context, docs []doc) error {
-		committer := commit.NewCommit(container{}, sink, commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
+		committer := commit.NewCommit(container{}, sink,
+			commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
 		return func(ctx context.Context, docs []doc) error {
 			batch := commit.Delivery{Received: time.Now()}
 			for _, d := range docs {
@@ -29,8 +31,10 @@ func oursWays(sink commit.Sink, connections int, count func(requests int)) []way
 			}
 			count(report.SQLRequests)
 			good := len(docs) - bad
-			if report.Outcomes["applied"] != good || report.Outcomes["retry_scheduled"] != bad || report.Writes != len(docs) {
-				return fmt.Errorf("expected %d applied and %d to be tried again, all of them recorded, found %+v", good, bad, report)
+			if report.Outcomes["applied"] != good || report.Outcomes["retry_scheduled"] != bad ||
+				report.Writes != len(docs) {
+				return fmt.Errorf(
+					"expected %d applied and %d to be tried again, all of them recorded, found %+v", good, bad, report)
 			}
 			return nil
 		}
@@ -48,7 +52,8 @@ func oursWays(sink commit.Sink, connections int, count func(requests int)) []way
 	return ways
 }
 
-// container takes what is recorded in the time that writing it as JSON needs: what is measured beside SQL is our own work.
+// container takes what is recorded in the time that writing it as JSON needs: what is measured beside SQL is our own
+// work.
 type container struct{}
 
 var errNotAsked = errors.New("a fresh batch needs no document read")

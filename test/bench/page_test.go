@@ -22,15 +22,20 @@ func page(t testing.TB, began time.Time, runs []run) string {
 		began.UTC().Format("2006-01-02 15:04 UTC"), time.Since(began).Seconds(), machine())
 	p.line("")
 	d := makeDoc(t, firstLine, first.turn(), "")
-	p.line("A document has a main line and %d duplicates: %d rows in each of the user's two tables, with %d bytes of values each. Figures are documents a",
+	p.line(
+		"A document has a main line and %d duplicates: %d rows in each of the user's two tables, with %d bytes of values each. Figures are documents a",
 		duplicates, linesOf, valueBytes(d))
-	p.line("second, the median of rounds in which the ways take turns. *First* results meet lines without a tracking row and a ledger row, *repeat* ones are newer")
+	p.line(
+		"second, the median of rounds in which the ways take turns. *First* results meet lines without a tracking row and a ledger row, *repeat* ones are newer")
 	p.line("results for the same lines.")
 	p.line("")
-	p.line("- **(a) row at a time**, as the original does it: statements prepared once, a transaction for each document.")
-	p.line("- **(b) bare**: one request with one JSON parameter, without ledger, guard, verdict or count: what cannot be done without.")
+	p.line(
+		"- **(a) row at a time**, as the original does it: statements prepared once, a transaction for each document.")
+	p.line(
+		"- **(b) bare**: one request with one JSON parameter, without ledger, guard, verdict or count: what cannot be done without.")
 	p.line("- **(c) MERGE**, as the Azure SQL output binding writes.")
-	p.line("- **(d) ours**, through the use case: reads documents, writes them, records outcomes to nowhere. *One bad* is found by dividing.")
+	p.line(
+		"- **(d) ours**, through the use case: reads documents, writes them, records outcomes to nowhere. *One bad* is found by dividing.")
 	p.goals(runs)
 	for _, r := range runs {
 		p.line("")
@@ -60,7 +65,8 @@ func (r run) where(l laneRun) string {
 func (p *printer) table(r run, l laneRun) {
 	p.line("")
 	if !r.file {
-		p.line("The smallest request took %.2f ms at %d ms.", float64(l.trip.Microseconds())/1000, l.distance.Milliseconds())
+		p.line("The smallest request took %.2f ms at %d ms.", float64(l.trip.Microseconds())/1000,
+			l.distance.Milliseconds())
 		p.line("")
 	}
 	p.line("| %s | first | repeat | requests per 100 documents, first / repeat |", r.where(l))
@@ -125,10 +131,13 @@ func (p *printer) goals(runs []run) {
 				say("at least 0.75 of (b); 0.9 is the aim", r.where(l), atLeast(0.75), both(r.base)...)
 				say("at least 80 times (a)", r.where(l), atLeast(80), both(rowByRow)...)
 			}
-			say("one bad in 100: less than 3 times as long as a clean batch", r.where(l), func(found float64) bool { return found < 3 },
+			say("one bad in 100: less than 3 times as long as a clean batch", r.where(l), func(found float64) bool {
+				return found < 3
+			},
 				l.rate(ours100, first)/l.rate(oursBad, first))
 			if !r.file {
-				say("one bad in 100, four parts at once: less than 2.5 times; 2 is the aim", r.where(l), func(found float64) bool { return found < 2.5 },
+				say("one bad in 100, four parts at once: less than 2.5 times; 2 is the aim", r.where(l),
+					func(found float64) bool { return found < 2.5 },
 					l.rate(ours100, first)/l.rate(oursBad4, first))
 			}
 		}
@@ -153,7 +162,8 @@ func machine() string {
 			memory = fmt.Sprintf(", %.0f GiB", float64(kb)/(1<<20))
 		}
 	}
-	return fmt.Sprintf("%s/%s, %d cores%s, %s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version(), load())
+	return fmt.Sprintf("%s/%s, %d cores%s, %s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory,
+		runtime.Version(), load())
 }
 
 // load says how busy the machine is: figures of a busy one are worth little.

@@ -19,7 +19,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// files are the rivals' statements, written by hand; the column table gives their columns. They do not follow the product's.
+// files are the rivals' statements, written by hand; the column table gives their columns. They do not follow the
+// product's.
 //
 //go:embed sql/*/*.sql
 var files embed.FS
@@ -31,7 +32,8 @@ func text(t testing.TB, name string) string {
 		parts := make([]string, len(places))
 		for i, p := range places {
 			c := invoice.Columns()[p]
-			parts[i] = strings.NewReplacer("NAME", c.Name, "TYPE", columnType(c), "PLACE", strconv.Itoa(i+1)).Replace(form)
+			parts[i] = strings.NewReplacer("NAME", c.Name, "TYPE", columnType(c), "PLACE",
+				strconv.Itoa(i+1)).Replace(form)
 		}
 		return strings.Join(parts, ", ")
 	}
@@ -60,9 +62,9 @@ func places(belongs func(c invoice.Column) bool) []int {
 	return list
 }
 
-// once lists the values of a document or of a line in the order in which the bare statements read them: a request has an
-// array for each document, [lines, values...], and one for each of its lines, [key, values...]. A column of one name has one
-// value, whichever table it is in.
+// once lists the values of a document or of a line in the order in which the bare statements read them: a request has
+// an array for each document, [lines, values...], and one for each of its lines, [key, values...]. A column of one name
+// has one value, whichever table it is in.
 func once(perLine bool) []int {
 	seen := map[string]bool{}
 	return places(func(c invoice.Column) bool {
@@ -105,7 +107,8 @@ func lineIDs(it commit.Item) []int64 { return append([]int64{it.Main}, it.Duplic
 
 // original writes as the writer that we replace does, line by line: an UPDATE of IVCE_DTL, then an upsert of
 // IVCE_TRKG_MSTR, the main line first, all of a document in one transaction. It is given every advantage that does not
-// change that: statements prepared once, one connection that stays open, an upsert that tries the UPDATE without a look.
+// change that: statements prepared once, one connection that stays open, an upsert that tries the UPDATE without a
+// look.
 type original struct {
 	// texts are the statements; columns the places of their columns in the column table.
 	texts   [3]string
@@ -142,7 +145,9 @@ func newOriginal(mark string) original {
 }
 
 // way writes with exec, which runs one of the statements on the connection: args are the key and the columns' values.
-func (o original) way(db *sql.Conn, m member, exec func(ctx context.Context, statement int, args []any) (sql.Result, error)) way {
+func (o original) way(
+	db *sql.Conn, m member, exec func(ctx context.Context, statement int, args []any) (sql.Result, error),
+) way {
 	columns := invoice.Columns()
 	line := func(ctx context.Context, id int64, values []invoice.Value) error {
 		run := func(statement int) (int64, error) {
@@ -181,8 +186,8 @@ func (o original) way(db *sql.Conn, m member, exec func(ctx context.Context, sta
 	}}
 }
 
-// inTx runs f in one transaction of the connection. Whatever f runs on it belongs to it; sql.Tx would prepare statements of
-// a connection again.
+// inTx runs f in one transaction of the connection. Whatever f runs on it belongs to it; sql.Tx would prepare
+// statements of a connection again.
 func inTx(ctx context.Context, db *sql.Conn, f func() error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -40,11 +40,13 @@ func newServer(t testing.TB) *engine {
 		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger", base: bareProc,
 		distances: []time.Duration{0, 2 * time.Millisecond},
 		detailRows: `WITH n AS (SELECT @p1 AS i UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @p2)
-			INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) SELECT i, N'INV-88041', N'CONN STRN RLF 1/2IN 425' FROM n
+			INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC)
+			SELECT i, N'INV-88041', N'CONN STRN RLF 1/2IN 425' FROM n
 			OPTION (MAXRECURSION 0)`,
 	}
 	refusal := mergeRefused(t, e, version, connect(t, dsn))
-	e.remark = version + "." + durability(e.db) + "\n0 ms is a direct connection; for 2 ms a proxy on loopback adds half of it each way." + refusal
+	e.remark = version + "." + durability(e.db) +
+		"\n0 ms is a direct connection; for 2 ms a proxy on loopback adds half of it each way." + refusal
 	e.lane = func(distance time.Duration, direct bool) lane {
 		l := lane{distance: distance, requests: &atomic.Int64{}}
 		dsn := dsn
@@ -53,7 +55,10 @@ func newServer(t testing.TB) *engine {
 		}
 		db := connect(t, dsn)
 		l.trip = roundTrip(t, db)
-		l.ways = []way{serverRow(t, connection(t, connect(t, dsn))), bareWay(t, db, bareText, text(t, "tsql/bare.sql")), bareWay(t, db, bareProc, "dbo.bench_bare")}
+		l.ways = []way{
+			serverRow(t, connection(t, connect(t, dsn))), bareWay(t, db, bareText, text(t, "tsql/bare.sql")),
+			bareWay(t, db, bareProc, "dbo.bench_bare"),
+		}
 		if refusal == "" {
 			l.ways = append(l.ways, mergeWay(t, db))
 		}
@@ -75,7 +80,8 @@ func shortName(version string) string {
 // durability says what a commit waits for on a server made on PostgreSQL; others do not know the question.
 func durability(db *sql.DB) string {
 	var commit, disk string
-	err := db.QueryRowContext(context.Background(), "SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commit, &disk)
+	err := db.QueryRowContext(context.Background(),
+		"SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commit, &disk)
 	if err != nil {
 		return ""
 	}
@@ -85,7 +91,8 @@ func durability(db *sql.DB) string {
 // openStore opens a database with connections that stay: none is made in the middle of a measurement.
 func openStore(t testing.TB, dsn string) *sqlserver.Store {
 	t.Helper()
-	store, err := sqlserver.Open(context.Background(), dsn, sqlserver.Options{MaxIdleTime: time.Hour, MaxLifetime: time.Hour})
+	store, err := sqlserver.Open(context.Background(), dsn,
+		sqlserver.Options{MaxIdleTime: time.Hour, MaxLifetime: time.Hour})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
@@ -138,8 +145,9 @@ func serverRow(t testing.TB, db *sql.Conn) way {
 		for n, p := range o.columns[i] {
 			declared = append(declared, fmt.Sprintf("@p%d %s", n+2, columnType(invoice.Columns()[p])))
 		}
-		require.NoError(t, db.QueryRowContext(context.Background(), "DECLARE @h int; EXEC sp_prepare @h OUTPUT, @p1, @p2; SELECT @h",
-			strings.Join(declared, ", "), text).Scan(&handles[i]))
+		require.NoError(t,
+			db.QueryRowContext(context.Background(), "DECLARE @h int; EXEC sp_prepare @h OUTPUT, @p1, @p2; SELECT @h",
+				strings.Join(declared, ", "), text).Scan(&handles[i]))
 	}
 	argument := func(c invoice.Column, v invoice.Value) any {
 		if c.Kind == invoice.Integer {
@@ -178,8 +186,8 @@ func bareWay(t testing.TB, db *sql.DB, name, call string) way {
 	}}
 }
 
-// mergeWay is the output binding: for each table a transaction with one MERGE. It also asks the server for its properties
-// before each call, and for the tables' columns now and then; that is left out.
+// mergeWay is the output binding: for each table a transaction with one MERGE. It also asks the server for its
+// properties before each call, and for the tables' columns now and then; that is left out.
 func mergeWay(t testing.TB, pool *sql.DB) way {
 	t.Helper()
 	texts := map[invoice.Table]string{
@@ -195,7 +203,8 @@ func mergeWay(t testing.TB, pool *sql.DB) way {
 			var rows []map[string]any
 			for _, d := range docs {
 				for _, id := range lineIDs(d.item) {
-					row, values := map[string]any{invoice.KeyColumn: id}, invoice.RowValues(d.item.Values, d.item.Main, id)
+					row, values := map[string]any{invoice.KeyColumn: id},
+						invoice.RowValues(d.item.Values, d.item.Main, id)
 					for i, c := range invoice.Columns() {
 						if c.Table == table {
 							row[c.Name] = asMember(c, values[i])

@@ -15,8 +15,8 @@ import (
 // kind is what the documents of a call are to the rows that they meet.
 type kind string
 
-// The kinds: first results meet lines without a tracking row and a ledger row, repeat ones are newer results for the same
-// lines.
+// The kinds: first results meet lines without a tracking row and a ledger row, repeat ones are newer results for the
+// same lines.
 const (
 	first  kind = "first"
 	repeat kind = "repeat"
@@ -93,8 +93,8 @@ type effort struct {
 const mostDocuments = 1000
 
 // measure makes the rounds over the ways of a lane. They are interleaved, in an order that changes from round to round,
-// because a machine is not equally fast all the time. A round before them warms up; each says how many calls fit the next
-// one's slices.
+// because a machine is not equally fast all the time. A round before them warms up; each says how many calls fit the
+// next one's slices.
 func measure(t testing.TB, e *engine, l lane, f effort) map[cell]*figures {
 	t.Helper()
 	out, calls := map[cell]*figures{}, map[string]int{}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Accessible fails the test if axe-core finds anything on the page: contrast, names, roles, order of headings. The scripts of a page
-// that was loaded without them stay off. A clock that stands still (Advance) moves on by a second.
+// Accessible fails the test if axe-core finds anything on the page: contrast, names, roles, order of headings. The
+// scripts of a page that was loaded without them stay off. A clock that stands still (Advance) moves on by a second.
 func (tab *Tab) Accessible() {
 	tab.t.Helper()
 	assert.Empty(tab.t, strings.Join(tab.Violations(), "\n"), "%s (%+v)", tab.Address(), tab.look)
@@ -26,7 +26,8 @@ func (tab *Tab) Violations() []string {
 		defer tab.Scripts(false)
 	}
 	within(tab, "axe-core", chromedp.Evaluate[chromedp.Void](tab.browser.axe))
-	Eval[any](tab, `window.violations = undefined; axe.run(document, {resultTypes: ["violations"]}).then((r) => { window.violations = JSON.stringify(r.violations); }); 0`)
+	Eval[any](tab,
+		`window.violations = undefined; axe.run(document, {resultTypes: ["violations"]}).then((r) => { window.violations = JSON.stringify(r.violations); }); 0`)
 	if tab.stopped {
 		tab.Advance(time.Second) // for its timers
 	}
@@ -44,7 +45,9 @@ func (tab *Tab) Violations() []string {
 	var lines []string
 	for _, rule := range found {
 		for _, node := range rule.Nodes {
-			lines = append(lines, fmt.Sprintf("%s (%s): %s\n  %v: %s\n  %s", rule.ID, rule.Impact, rule.Help, node.Target, node.HTML, strings.ReplaceAll(node.FailureSummary, "\n", "\n  ")))
+			lines = append(lines,
+				fmt.Sprintf("%s (%s): %s\n  %v: %s\n  %s", rule.ID, rule.Impact, rule.Help, node.Target, node.HTML,
+					strings.ReplaceAll(node.FailureSummary, "\n", "\n  ")))
 		}
 	}
 	return lines

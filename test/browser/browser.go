@@ -1,7 +1,9 @@
-// Package browser shows pages to tests in a headless Chromium: what a person at a desk or with a phone sees, reads and types.
+// Package browser shows pages to tests in a headless Chromium: what a person at a desk or with a phone sees, reads and
+// types.
 //
-// `make browser` installs it, with axe-core, the accessibility checker (Linux on x86_64). Start gives a test a browser, and Open a tab with a
-// page. A Tab fails its test at the first step that does not work. Nothing but loopback can be reached.
+// `make browser` installs it, with axe-core, the accessibility checker (Linux on x86_64). Start gives a test a browser,
+// and Open a tab with a page. A Tab fails its test at the first step that does not work. Nothing but loopback can be
+// reached.
 //
 //	tab := browser.Start(t).Open(t, "http://127.0.0.1:7071/api/ui/", browser.Look{Dark: true})
 //	tab.Follow("nav a[href$=documents]")
@@ -22,8 +24,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Variable names the environment variable with the folder of the browser. If it is not set, the folder is .tools/browser of the checkout,
-// and a test without a browser is skipped. make sets it, so that no test of make's is skipped by mistake.
+// Variable names the environment variable with the folder of the browser. If it is not set, the folder is
+// .tools/browser of the checkout, and a test without a browser is skipped. make sets it, so that no test of make's is
+// skipped by mistake.
 const Variable = "SQLWRITER_TEST_BROWSER"
 
 // Browser is a process of its own, with a new profile. Its tabs may be used in parallel.

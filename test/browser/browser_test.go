@@ -18,12 +18,14 @@ func TestATabTellsWhatIsWrong(t *testing.T) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'")
 		switch r.URL.Path {
 		case "/assets/script.js":
-			_, _ = fmt.Fprint(w, `document.querySelector("h1").textContent += ", by script"; console.warn("a warning", 7); throw new Error("thrown")`)
+			_, _ = fmt.Fprint(w,
+				`document.querySelector("h1").textContent += ", by script"; console.warn("a warning", 7); throw new Error("thrown")`)
 		case "/next":
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprint(w, "no")
 		default:
-			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>x</title></head><body><main>
+			_, _ = fmt.Fprintf(w,
+				`<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>x</title></head><body><main>
 				<h1>Hello %s</h1><p id="late"></p><p style="color:red">refused</p><p><a href="next">next</a> <input></p><svg width="500" height="10"></svg></main>
 				<script src="/assets/script.js"></script></body></html>`, r.Header.Get("X-Who"))
 		}
@@ -53,7 +55,8 @@ func TestATabTellsWhatIsWrong(t *testing.T) {
 	require.True(t, browser.Eval[bool](plain, `matchMedia("(prefers-color-scheme: dark)").matches`))
 }
 
-// The browser knows no name but localhost: a page that asked somebody else would fail, and no test depends on the world outside.
+// The browser knows no name but localhost: a page that asked somebody else would fail, and no test depends on the world
+// outside.
 func TestNobodyElseIsAsked(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -62,7 +65,8 @@ func TestNobodyElseIsAsked(t *testing.T) {
 	t.Cleanup(server.Close)
 	tab := browser.Start(t).Open(t, server.URL, browser.Look{})
 	ask := func(host string) string {
-		return browser.Eval[string](tab, `fetch("http://`+host+`:" + location.port, {mode: "no-cors"}).then(() => "answered", () => "refused")`)
+		return browser.Eval[string](tab,
+			`fetch("http://`+host+`:" + location.port, {mode: "no-cors"}).then(() => "answered", () => "refused")`)
 	}
 	require.Equal(t, "answered", ask("localhost"))
 	require.Equal(t, "refused", ask("other.localhost")) // it is this machine, but not by this name

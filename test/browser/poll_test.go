@@ -66,7 +66,8 @@ func newLive(t *testing.T) *live {
 		pages.ServeHTTP(answer, r)
 		page := answer.Body.String()
 		require.Contains(t, page, `data-poll="15"`)
-		page = strings.Replace(page, "</main>", fmt.Sprintf(held, round, strings.Repeat("wide_", 200), strings.Repeat("long<br>", 100)), 1)
+		page = strings.Replace(page, "</main>",
+			fmt.Sprintf(held, round, strings.Repeat("wide_", 200), strings.Repeat("long<br>", 100)), 1)
 		page = strings.Replace(page, "<title>", fmt.Sprintf("<title>%d ", round), 1)
 		for name, values := range answer.Header() {
 			w.Header()[name] = values
@@ -86,16 +87,20 @@ func TestALivePageChangesInItsPlace(t *testing.T) {
 	tab := browser.Start(t).Open(t, l.address, browser.Look{Width: browser.Phone})
 	browser.Eval[int](tab, `window.same = 1`)
 	tab.Click("#more summary")
-	browser.Eval[bool](tab, `document.querySelector(".scroll[aria-label=wide]").scrollLeft = 70; document.getElementById("last").focus(); scrollTo(0, 600); true`)
+	browser.Eval[bool](tab,
+		`document.querySelector(".scroll[aria-label=wide]").scrollLeft = 70; document.getElementById("last").focus(); scrollTo(0, 600); true`)
 	for round := 2; round <= 4; round++ {
 		tab.Advance(poll)
-		tab.Until("the next round is shown", fmt.Sprintf(`document.getElementById("round").innerText === "round %d"`, round))
+		tab.Until("the next round is shown",
+			fmt.Sprintf(`document.getElementById("round").innerText === "round %d"`, round))
 		require.Equal(t, 1, browser.Eval[int](tab, `window.same`), "the page is not loaded anew")
 		require.Equal(t, "last", browser.Eval[string](tab, `document.activeElement.id`), "the focus stays")
 		require.Equal(t, 600, browser.Eval[int](tab, `scrollY`), "the place stays")
-		require.Equal(t, 70, browser.Eval[int](tab, `document.querySelector(".scroll[aria-label=wide]").scrollLeft`), "the place in a table stays")
+		require.Equal(t, 70, browser.Eval[int](tab, `document.querySelector(".scroll[aria-label=wide]").scrollLeft`),
+			"the place in a table stays")
 		require.True(t, browser.Eval[bool](tab, `document.getElementById("more").open`), "what is open stays open")
-		require.True(t, strings.HasPrefix(browser.Eval[string](tab, `document.title`), fmt.Sprint(round)), "the title changes")
+		require.True(t,
+			strings.HasPrefix(browser.Eval[string](tab, `document.title`), fmt.Sprint(round)), "the title changes")
 		require.False(t, browser.Eval[bool](tab, `document.body.classList.contains("stale")`))
 		require.False(t, browser.Eval[bool](tab, `document.getElementById("main").hasAttribute("aria-busy")`))
 	}
@@ -103,7 +108,8 @@ func TestALivePageChangesInItsPlace(t *testing.T) {
 	require.Empty(t, tab.Messages())
 }
 
-// A page that nobody sees asks for nothing: it would keep an instance of the app awake. It is fresh as soon as somebody looks.
+// A page that nobody sees asks for nothing: it would keep an instance of the app awake. It is fresh as soon as somebody
+// looks.
 func TestAHiddenPageAsksForNothing(t *testing.T) {
 	l := newLive(t)
 	tab := browser.Start(t).Open(t, l.address, browser.Look{})
@@ -136,7 +142,8 @@ func TestAFormThatSomebodyFillsIsLeftAlone(t *testing.T) {
 		require.Equal(t, before, l.rounds.Load(), change.there)
 		browser.Eval[any](tab, change.back)
 		tab.Advance(poll)
-		tab.Until("the page changes again", fmt.Sprintf(`document.getElementById("round").innerText === "round %d"`, before+1))
+		tab.Until("the page changes again",
+			fmt.Sprintf(`document.getElementById("round").innerText === "round %d"`, before+1))
 	}
 }
 
@@ -151,7 +158,8 @@ func TestWhatIsTypedDuringAPollStays(t *testing.T) {
 	tab := browser.Start(t).Open(t, l.address, browser.Look{})
 	<-l.begins
 	// Counted here: the browser's cache lets the second of two equal requests wait for the first.
-	browser.Eval[int](tab, `window.asked = 0, window.ask = fetch, window.fetch = (...all) => { window.asked++; return ask(...all); }, window.began = performance.now(), 0`)
+	browser.Eval[int](tab,
+		`window.asked = 0, window.ask = fetch, window.fetch = (...all) => { window.asked++; return ask(...all); }, window.began = performance.now(), 0`)
 	tab.Until("two more polls are due", `performance.now() > began + 450`)
 	require.Zero(t, browser.Eval[int](tab, `asked`))
 	tab.Type("#typed", "why")

@@ -13,7 +13,8 @@ import (
 	"sqlwriter/test/storybook"
 )
 
-// eachStory opens a tab with each story that is a page, and runs a test on it. Two at a time: a page is drawn by the processor.
+// eachStory opens a tab with each story that is a page, and runs a test on it. Two at a time: a page is drawn by the
+// processor.
 func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, name string, tab *browser.Tab)) {
 	b := browser.Start(t)
 	mux := http.NewServeMux()
@@ -35,8 +36,8 @@ func eachStory(t *testing.T, look browser.Look, test func(t *testing.T, name str
 	}
 }
 
-// At a desk and on a phone, light and dark: axe-core finds nothing, no page must be scrolled sideways, the browser refuses nothing, and a
-// browser without JavaScript shows the same.
+// At a desk and on a phone, light and dark: axe-core finds nothing, no page must be scrolled sideways, the browser
+// refuses nothing, and a browser without JavaScript shows the same.
 func TestEveryStoryIsForEverybody(t *testing.T) {
 	eachStory(t, browser.Look{}, func(t *testing.T, _ string, tab *browser.Tab) {
 		for _, width := range []int64{browser.Wide, browser.Phone} {
@@ -49,8 +50,10 @@ func TestEveryStoryIsForEverybody(t *testing.T) {
 		}
 		// What the script adds is the age of the page, in the header, and a button for each command.
 		const text, copying = `document.getElementById("main").innerText`, `document.querySelectorAll(".copy").length`
-		assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll("code.command").length`), browser.Eval[int](tab, copying))
-		scripted := browser.Eval[string](tab, `document.querySelectorAll(".copy").forEach((b) => { b.previousSibling.remove(); b.remove(); }), `+text)
+		assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll("code.command").length`),
+			browser.Eval[int](tab, copying))
+		scripted := browser.Eval[string](tab,
+			`document.querySelectorAll(".copy").forEach((b) => { b.previousSibling.remove(); b.remove(); }), `+text)
 		tab.Scripts(false)
 		tab.Go(tab.Address())
 		assert.Equal(t, scripted, browser.Eval[string](tab, text), "without JavaScript")
@@ -81,7 +84,8 @@ func TestACommandIsCopied(t *testing.T) {
 	require.Equal(t, command, browser.Eval[string](plain, `getSelection().toString()`))
 }
 
-// Tab goes to the skip link, then to everything that can be clicked or typed into, in the order of the page, and one sees where it is.
+// Tab goes to the skip link, then to everything that can be clicked or typed into, in the order of the page, and one
+// sees where it is.
 func TestEveryStoryByKeyboard(t *testing.T) {
 	// What Tab has to reach; of radio buttons with one name, it is one.
 	const reachable = `(() => {
@@ -103,7 +107,8 @@ func TestEveryStoryByKeyboard(t *testing.T) {
 			}](tab, `(() => {
 				const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
 				return {name: `+name+`(e), body: e === document.body,
-					marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && box.width > 0 && box.height > 0 &&
+					marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 &&
+						box.width > 0 && box.height > 0 &&
 						box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight};
 			})()`)
 			if at.Body {
@@ -118,6 +123,7 @@ func TestEveryStoryByKeyboard(t *testing.T) {
 		tab.Press(browser.Enter)
 		tab.Until("the skip link leads to the content", `document.activeElement.id === "main"`)
 		tab.Press(browser.TabKey)
-		require.True(t, browser.Eval[bool](tab, `document.activeElement.closest("header") === null`), "the navigation is skipped")
+		require.True(t, browser.Eval[bool](tab, `document.activeElement.closest("header") === null`),
+			"the navigation is skipped")
 	})
 }

@@ -24,7 +24,8 @@ import (
 	"sqlwriter/test/storybook"
 )
 
-var storybookFlag = flag.String("storybook", "", "write every story to this folder, with pictures of it, and the pictures of docs/pages.md")
+var storybookFlag = flag.String("storybook", "",
+	"write every story to this folder, with pictures of it, and the pictures of docs/pages.md")
 
 // looks are how each story is pictured, by the ends of the pictures' names.
 func looks() map[string]browser.Look {
@@ -39,12 +40,14 @@ const picturesFolder = "../../docs/pages"
 
 func pictures() []string {
 	return []string{
-		"overview-stopped-wide-light", "overview-flowing-wide-dark", "documents-mixed-wide-light", "document-failed-wide-light", "retry-few-wide-light",
+		"overview-stopped-wide-light", "overview-flowing-wide-dark", "documents-mixed-wide-light",
+		"document-failed-wide-light", "retry-few-wide-light",
 		"run-works-wide-dark", "findings-open-wide-light", "overview-stopped-phone-dark",
 	}
 }
 
-// The storybook is a folder of files that a browser opens without a server: an index, each story, and what all stories use.
+// The storybook is a folder of files that a browser opens without a server: an index, each story, and what all stories
+// use.
 func TestStorybook(t *testing.T) {
 	folder := *storybookFlag
 	if folder == "" {
@@ -68,9 +71,11 @@ func TestStorybook(t *testing.T) {
 		if a.Status == http.StatusSeeOther {
 			continue
 		}
-		write(s.Name+".html", []byte(strings.Replace(a.Body, `data-poll="15"`, `data-poll="0"`, 1))) // a file cannot be polled
+		// a file cannot be polled
+		write(s.Name+".html", []byte(strings.Replace(a.Body, `data-poll="15"`, `data-poll="0"`, 1)))
 		for _, link := range regexp.MustCompile(`"\./(assets/[^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
-			write(link[1], []byte(site.Serve(t.Context(), s.Calls(), ui.Request{Method: http.MethodGet, Path: link[1]}).Body))
+			write(link[1],
+				[]byte(site.Serve(t.Context(), s.Calls(), ui.Request{Method: http.MethodGet, Path: link[1]}).Body))
 		}
 		entries = append(entries, entry{s, slices.Sorted(maps.Keys(looks()))})
 	}
@@ -93,7 +98,8 @@ func TestStorybook(t *testing.T) {
 				picture := tab.Screenshot()
 				write("pictures/"+name+"-"+end+".png", picture)
 				if slices.Contains(pictures(), name+"-"+end) {
-					require.NoError(t, os.WriteFile(filepath.Join(picturesFolder, name+"-"+end+".png"), smaller(t, picture), 0o644))
+					require.NoError(t,
+						os.WriteFile(filepath.Join(picturesFolder, name+"-"+end+".png"), smaller(t, picture), 0o644))
 				}
 			}
 		})
@@ -101,10 +107,13 @@ func TestStorybook(t *testing.T) {
 }
 
 const indexPage = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Storybook</title>
-<style>body { font-family: system-ui, sans-serif; margin: 1.5rem; } img { border: 1px solid #888; max-height: 18rem; vertical-align: top; }</style></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Storybook</title>
+<style>body { font-family: system-ui, sans-serif; margin: 1.5rem; }
+img { border: 1px solid #888; max-height: 18rem; vertical-align: top; }</style></head>
 <body><h1>Every page in every state</h1>
-<p>Canned data of test/storybook; a link to another page leads nowhere. The pictures are drawn with the fonts of the tests' browser.</p>
+<p>Canned data of test/storybook; a link to another page leads nowhere.
+The pictures are drawn with the fonts of the tests' browser.</p>
 {{range $s := .}}<h2 id="{{.Name}}"><a href="{{.Name}}.html">{{.Name}}</a></h2><p>{{.Says}}</p>
 <p>{{range .Looks}}<a href="pictures/{{$s.Name}}-{{.}}.png"><img loading="lazy" src="pictures/{{$s.Name}}-{{.}}.png" alt="{{$s.Name}}, {{.}}"></a> {{end}}</p>
 {{end}}</body></html>

@@ -140,7 +140,10 @@ func (tab *Tab) Resize(width int64) {
 	}
 	tab.look.Width = width
 	const phones = 500
-	send(tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width <= phones})
+	send(tab, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{
+			Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width <= phones,
+		})
 }
 
 // Scheme asks the page for dark or light colors.
@@ -151,7 +154,10 @@ func (tab *Tab) Scheme(dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	send(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	send(tab, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
 }
 
 // Scripts switches JavaScript on or off for pages that are loaded from now on.
@@ -167,8 +173,8 @@ func (tab *Tab) Go(address string) int64 {
 	return tab.load("load "+address, chromedp.Navigate(address))
 }
 
-// Follow clicks the first element of a CSS selector, a link or a button of a form, waits for the page that it leads to, and answers the
-// status of that page.
+// Follow clicks the first element of a CSS selector, a link or a button of a form, waits for the page that it leads to,
+// and answers the status of that page.
 func (tab *Tab) Follow(selector string) int64 {
 	tab.t.Helper()
 	return tab.load("follow "+selector, chromedp.Click(chromedp.CSS(selector)))
@@ -253,15 +259,19 @@ func (tab *Tab) Sideways() []string {
 		if (page.scrollWidth <= wide) return [];
 		// What is placed absolutely scrolls with the box that it is placed in, and no other.
 		const box = (e) => getComputedStyle(e).position === "absolute" ? e.offsetParent : e.parentElement;
-		const scrolls = (e) => e !== null && e !== document.body && (getComputedStyle(e).overflowX !== "visible" || scrolls(box(e)));
-		return Array.from(document.body.querySelectorAll("*")).filter((e) => e.getBoundingClientRect().right > wide && !scrolls(box(e)))
-			.map((e) => e.tagName.toLowerCase() + "." + e.className + " to " + Math.round(e.getBoundingClientRect().right) + " of " + wide + ": " + e.textContent.trim().slice(0, 40))
+		const scrolls = (e) => e !== null && e !== document.body &&
+			(getComputedStyle(e).overflowX !== "visible" || scrolls(box(e)));
+		return Array.from(document.body.querySelectorAll("*"))
+			.filter((e) => e.getBoundingClientRect().right > wide && !scrolls(box(e)))
+			.map((e) => e.tagName.toLowerCase() + "." + e.className + " to " +
+				Math.round(e.getBoundingClientRect().right) + " of " + wide + ": " +
+				e.textContent.trim().slice(0, 40))
 			.concat("the page is wider than the window");
 	})()`)
 }
 
-// Advance moves the clock of the page on: its timers ring, and what they ask for is answered meanwhile. After the first call that clock
-// stands still between calls.
+// Advance moves the clock of the page on: its timers ring, and what they ask for is answered meanwhile. After the first
+// call that clock stands still between calls.
 func (tab *Tab) Advance(d time.Duration) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
@@ -270,7 +280,10 @@ func (tab *Tab) Advance(d time.Duration) {
 	budget := float64(d.Milliseconds())
 	_, err := chromedp.Run(ctx, chromedp.WaitEvent(emulation.VirtualTimeBudgetExpired, nil,
 		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetVirtualTimePolicy, emulation.SetVirtualTimePolicyParams{Policy: emulation.VirtualTimePolicyPauseIfNetworkFetchesPending, Budget: &budget})
+			_, err := cdp.Call(ctx, target, emulation.SetVirtualTimePolicy,
+				emulation.SetVirtualTimePolicyParams{
+					Policy: emulation.VirtualTimePolicyPauseIfNetworkFetchesPending, Budget: &budget,
+				})
 			return err
 		})))
 	require.NoError(tab.t, err, "the page's clock")
@@ -299,9 +312,11 @@ func (tab *Tab) window(state cdpbrowser.WindowState) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
 	defer cancel()
-	window, err := chromedp.CallBrowser(ctx, cdpbrowser.GetWindowForTarget, cdpbrowser.GetWindowForTargetParams{TargetID: chromedp.FromContext(ctx).Target.TargetID})
+	window, err := chromedp.CallBrowser(ctx, cdpbrowser.GetWindowForTarget,
+		cdpbrowser.GetWindowForTargetParams{TargetID: chromedp.FromContext(ctx).Target.TargetID})
 	require.NoError(tab.t, err, "the tab's window")
-	_, err = chromedp.CallBrowser(ctx, cdpbrowser.SetWindowBounds, cdpbrowser.SetWindowBoundsParams{WindowID: window.WindowID, Bounds: &cdpbrowser.Bounds{WindowState: state}})
+	_, err = chromedp.CallBrowser(ctx, cdpbrowser.SetWindowBounds,
+		cdpbrowser.SetWindowBoundsParams{WindowID: window.WindowID, Bounds: &cdpbrowser.Bounds{WindowState: state}})
 	require.NoError(tab.t, err, "the tab's window")
 }
 

@@ -1,5 +1,5 @@
-// Package columntypes compares the types in SQL statements: both sides of each comparison, and each value with the column
-// that it is written to. A server that must convert a column reads the whole table for one row.
+// Package columntypes compares the types in SQL statements: both sides of each comparison, and each value with the
+// column that it is written to. A server that must convert a column reads the whole table for one row.
 package columntypes
 
 import (
@@ -24,10 +24,11 @@ var (
 	list     = regexp.MustCompile(`(?s)OPENJSON \([^)]*\) WITH \((.*?)\n\s*\)\s+AS (\w+)`)
 	declared = regexp.MustCompile(`@(\w+) (\w+(?:\([^)]*\))?)`)
 	compared = regexp.MustCompile(`(` + operand + `)(?: COLLATE \w+)?\s*(?:=|<>|<=|>=|<|>)\s*(` + operand + `)`)
-	inserted = regexp.MustCompile(`(?s)INSERT INTO ([\w.#\[\]]+) \(([^)]*)\)\s+(?:SELECT|VALUES \()(.*?)(?:\n\s*FROM\b|\n?\);|;)`)
-	staged   = regexp.MustCompile(`(?s)SELECT(.*?)\bINTO (#\w+)\b`)
-	cast     = regexp.MustCompile(`^CAST\(.* AS (\w+(?:\([^)]*\))?)\)$`)
-	nullIf   = regexp.MustCompile(`^NULLIF\((@\w+), ''\)$`)
+	inserted = regexp.MustCompile(
+		`(?s)INSERT INTO ([\w.#\[\]]+) \(([^)]*)\)\s+(?:SELECT|VALUES \()(.*?)(?:\n\s*FROM\b|\n?\);|;)`)
+	staged = regexp.MustCompile(`(?s)SELECT(.*?)\bINTO (#\w+)\b`)
+	cast   = regexp.MustCompile(`^CAST\(.* AS (\w+(?:\([^)]*\))?)\)$`)
+	nullIf = regexp.MustCompile(`^NULLIF\((@\w+), ''\)$`)
 )
 
 // operand is a parameter, a column or a cast of either.

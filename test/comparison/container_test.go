@@ -44,7 +44,8 @@ const (
 func emulated(t testing.TB, now func() time.Time) container {
 	t.Helper()
 	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = now })
-	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: cosmosDatabase, Container: cosmosContainer})
+	c, err := cosmos.Open(
+		cosmos.Options{Connection: server.ConnectionString, Database: cosmosDatabase, Container: cosmosContainer})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	results := server.Results(t, cosmosDatabase, cosmosContainer)

@@ -55,8 +55,8 @@ type direct interface {
 	ledger(t testing.TB, change ledgerChange, ids ...int64)
 	// began sets when a run or a comparison began: time passes for the world, and not for a server.
 	began(t testing.TB, run string, at time.Time)
-	// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs. rowsOf counts the rows of
-	// each of these tables.
+	// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs.
+	// rowsOf counts the rows of each of these tables.
 	age(t testing.TB, days int)
 	rowsOf(t testing.TB) map[string]int
 }
@@ -89,8 +89,9 @@ func databases() map[string]func(t testing.TB, now func() time.Time) database {
 func inMemory(_ testing.TB, now func() time.Time) database {
 	sink, runs := inmem.NewSink(), inmem.NewRunStore(now, sysName)
 	return database{
-		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, Findings: runs.Findings(sink), retention: runs.Retention(),
-		audit: runs.AuditLog(), direct: inMaps{sink, runs}, empty: sink.MarkEmpty,
+		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, Findings: runs.Findings(sink),
+		retention: runs.Retention(),
+		audit:     runs.AuditLog(), direct: inMaps{sink, runs}, empty: sink.MarkEmpty,
 		everything: func(testing.TB) any { return []any{sink.Backup(), runs.Audits()} },
 	}
 }
@@ -123,7 +124,9 @@ func (m inMaps) remove(t testing.TB, table invoice.Table, ids ...int64) {
 
 func (m inMaps) set(t testing.TB, table invoice.Table, column, value string, ids ...int64) {
 	t.Helper()
-	at := slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool { return c.Table == table && c.Name == column })
+	at := slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool {
+		return c.Table == table && c.Name == column
+	})
 	for _, id := range ids {
 		m.change(t, id, func(l *inmem.Line) { l.Values[at] = invoice.Of(value) })
 	}
@@ -186,9 +189,13 @@ func sqliteIn(t testing.TB, file string) database {
 }
 
 func sqliteOf(s *sqlite.Store) database {
-	tables := statements{s.Writer(), "2006-01-02T15:04:05.000Z", "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d days')", strings.NewReplacer("sqlwriter.", "sqlwriter_")}
+	tables := statements{
+		s.Writer(), "2006-01-02T15:04:05.000Z", "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d days')",
+		strings.NewReplacer("sqlwriter.", "sqlwriter_"),
+	}
 	return database{
-		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), Findings: s.Findings(sysName), retention: s.Retention(sysName),
+		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
+		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
@@ -208,7 +215,8 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	t.Logf("measured on %s", sqlservertest.Version(t, db))
 	tables := statements{db, "2006-01-02T15:04:05.000", "DATEADD(day, -%[2]d, %[1]s)", strings.NewReplacer()}
 	return database{
-		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName), Findings: s.Findings(sysName), retention: s.Retention(sysName),
+		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
+		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		direct: tables, everything: tables.everything,
 	}
@@ -227,7 +235,10 @@ type statements struct {
 func (s statements) everything(t testing.TB) any {
 	t.Helper()
 	var all []string
-	for _, table := range []string{"IVCE_DTL", "IVCE_TRKG_MSTR", "ledger", "audit_log", "run", "batch_item", "error_detail", "heartbeat", "finding"} {
+	for _, table := range []string{
+		"IVCE_DTL", "IVCE_TRKG_MSTR", "ledger", "audit_log", "run", "batch_item",
+		"error_detail", "heartbeat", "finding",
+	} {
 		if strings.ToLower(table) == table {
 			table = "sqlwriter." + table
 		}
@@ -263,7 +274,8 @@ const atOnce = 500
 func (s statements) exec(t testing.TB, statement string, ids ...int64) {
 	t.Helper()
 	for part := range slices.Chunk(ids, atOnce) {
-		text := s.tables.Replace(fmt.Sprintf(statement, "("+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(part)), ", "), "[]")+")"))
+		text := s.tables.Replace(
+			fmt.Sprintf(statement, "("+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(part)), ", "), "[]")+")"))
 		done, err := s.db.ExecContext(t.Context(), text)
 		require.NoError(t, err, text)
 		n, err := done.RowsAffected()
@@ -279,7 +291,8 @@ func (s statements) addLines(t testing.TB, ids ...int64) {
 		for i, id := range part {
 			values[i] = fmt.Sprintf("(%d, 'N', 'D')", id)
 		}
-		_, err := s.db.ExecContext(t.Context(), "INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES "+strings.Join(values, ", "))
+		_, err := s.db.ExecContext(t.Context(),
+			"INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES "+strings.Join(values, ", "))
 		require.NoError(t, err)
 	}
 }
@@ -312,7 +325,10 @@ func (s statements) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 
 func (s statements) began(t testing.TB, run string, at time.Time) {
 	t.Helper()
-	for _, text := range []string{"UPDATE sqlwriter.run SET started_at = '%s' WHERE run_id = '%s'", "UPDATE sqlwriter.comparison SET begun_at = '%s' WHERE comparison_id = '%s'"} {
+	for _, text := range []string{
+		"UPDATE sqlwriter.run SET started_at = '%s' WHERE run_id = '%s'",
+		"UPDATE sqlwriter.comparison SET begun_at = '%s' WHERE comparison_id = '%s'",
+	} {
 		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(fmt.Sprintf(text, at.UTC().Format(s.stamp), run)))
 		require.NoError(t, err)
 	}
@@ -321,7 +337,8 @@ func (s statements) began(t testing.TB, run string, at time.Time) {
 // times are the columns that a purge goes by, of each of its tables.
 func times() map[string]string {
 	return map[string]string{
-		"run": "ended_at", "batch": "created_at", "batch_item": "updated_at", "worker": "started_at", "error_detail": "created_at", "finding": "last_seen", "comparison": "ended_at", "audit_log": "done_at",
+		"run": "ended_at", "batch": "created_at", "batch_item": "updated_at", "worker": "started_at",
+		"error_detail": "created_at", "finding": "last_seen", "comparison": "ended_at", "audit_log": "done_at",
 	}
 }
 
@@ -339,7 +356,8 @@ func (s statements) rowsOf(t testing.TB) map[string]int {
 	found := map[string]int{}
 	for table := range times() {
 		n := 0
-		require.NoError(t, s.db.QueryRowContext(t.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table)).Scan(&n))
+		require.NoError(t,
+			s.db.QueryRowContext(t.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table)).Scan(&n))
 		found[table] = n
 	}
 	return found

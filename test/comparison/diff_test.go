@@ -59,7 +59,8 @@ func oddDocument(id string, line int64, state string, output map[string]any, dup
 	return string(text)
 }
 
-// plantOdd puts odd documents into the world, and their history into the database. Lines of a case begin with its number times 100.
+// plantOdd puts odd documents into the world, and their history into the database. Lines of a case begin with its
+// number times 100.
 func plantOdd(w *world) (all []odd, lines []int64) {
 	w.Helper()
 	number := int64(0)
@@ -104,7 +105,10 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	add(odd{name: "superseded by a newer one", id: id, taken: true, verdict: commit.Superseded, differ: 3})
 
 	line = next()
-	add(odd{name: "missing detail row", id: put(idOf(line), line, nil), taken: true, verdict: commit.Missing, problem: fmt.Sprintf("IVCE_DTL has no row for line %d", line), code: "missing_detail_row"})
+	add(odd{
+		name: "missing detail row", id: put(idOf(line), line, nil), taken: true, verdict: commit.Missing,
+		problem: fmt.Sprintf("IVCE_DTL has no row for line %d", line), code: "missing_detail_row",
+	})
 
 	line = next(0)
 	written(line, nil)
@@ -119,17 +123,26 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 
 	line = next(0, 1)
 	add(odd{
-		name: "two of three duplicates have no row", id: put(idOf(line), line, nil, line+1, line+2, line+3), taken: true, verdict: commit.Missing,
-		problem: fmt.Sprintf("IVCE_DTL has no row for line %d and 1 more", line+2), code: "missing_detail_row", differ: -1,
+		name: "two of three duplicates have no row", id: put(idOf(line), line, nil, line+1, line+2, line+3),
+		taken: true, verdict: commit.Missing,
+		problem: fmt.Sprintf("IVCE_DTL has no row for line %d and 1 more", line+2),
+		code:    "missing_detail_row", differ: -1,
 	})
 
 	line = next(0, 1)
-	add(odd{name: "the older of two over one line", id: put(idAt(line, 8), line, nil, line+1), taken: true, verdict: commit.Applied, differ: -1}) // its duplicate
+	// its duplicate
+	add(odd{
+		name: "the older of two over one line", id: put(idAt(line, 8), line, nil, line+1), taken: true,
+		verdict: commit.Applied, differ: -1,
+	})
 	applied("the newer of two over one line", put(idAt(line, 9), line, map[string]any{"part_number": "9"}), -1)
 
 	line = next(0)
 	applied("the older, and the newer lacks a row", put(idAt(line, 8), line, nil), -1)
-	add(odd{name: "the newer, which lacks a row", id: put(idAt(line, 9), line, nil, line+1), taken: true, verdict: commit.Missing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1})
+	add(odd{
+		name: "the newer, which lacks a row", id: put(idAt(line, 9), line, nil, line+1), taken: true,
+		verdict: commit.Missing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1,
+	})
 
 	line = next(0)
 	id = written(line, nil)
@@ -151,35 +164,56 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	applied("a failure mark before", id, 1)
 
 	line = next(0)
-	written(line, map[string]any{"part_number_confidence": json.Number("0.1234"), "unspsc_confidence": json.Number("0.12")})
+	written(line,
+		map[string]any{"part_number_confidence": json.Number("0.1234"), "unspsc_confidence": json.Number("0.12")})
 	applied("decimals that are rounded", put(idOf(line), line, map[string]any{
 		"part_number_confidence": json.Number("0.12344999999999999999999999"), "unspsc_confidence": "0.12004999",
 	}), 3)
 
 	line = next(0)
-	written(line, map[string]any{"processing_started_at": "2025-12-17T16:30:15.250Z", "processing_completed_at": "2025-12-17T16:30:20Z"})
+	written(line,
+		map[string]any{
+			"processing_started_at": "2025-12-17T16:30:15.250Z", "processing_completed_at": "2025-12-17T16:30:20Z",
+		})
 	applied("dates in other zones", put(idOf(line), line, map[string]any{
-		"processing_started_at": "2025-12-17T22:00:15.25+05:30", "processing_completed_at": "2025-12-17T10:30:20.123456789-06:00",
+		"processing_started_at":   "2025-12-17T22:00:15.25+05:30",
+		"processing_completed_at": "2025-12-17T10:30:20.123456789-06:00",
 	}), 2) // one is the same instant
 
 	line = next(0)
 	written(line, map[string]any{"upc": "", "aks_part_number": nil, "cleaned_description": "x"})
-	applied("empty texts and NULL", put(idOf(line), line, map[string]any{"upc": nil, "aks_part_number": "", "cleaned_description": ""}), 7)
+	applied("empty texts and NULL",
+		put(idOf(line), line, map[string]any{"upc": nil, "aks_part_number": "", "cleaned_description": ""}), 7)
 
 	line = next(0)
-	page := odd{name: "characters beyond a code page", id: put(idOf(line), line, map[string]any{"stage": "漢字 ∞ 🔩"}), taken: true, verdict: commit.Applied, differ: -1}
+	page := odd{
+		name: "characters beyond a code page", id: put(idOf(line), line, map[string]any{"stage": "漢字 ∞ 🔩"}),
+		taken: true, verdict: commit.Applied, differ: -1,
+	}
 	line = next(0)
-	narrow := odd{name: "longer than this database's column", id: put(idOf(line), line, map[string]any{"web_search_url": strings.Repeat("u", 31)}), taken: true, verdict: commit.Applied, differ: -1}
+	narrow := odd{
+		name: "longer than this database's column",
+		id:   put(idOf(line), line, map[string]any{"web_search_url": strings.Repeat("u", 31)}), taken: true,
+		verdict: commit.Applied, differ: -1,
+	}
 	if w.db.name == "server" {
-		page.verdict, page.differ, page.code, page.problem = "", 0, "validation.code_page", "IVCE_DTL.AI_STG_NM: expected characters of the column's code page 1252, found U+6F22"
-		narrow.verdict, narrow.differ, narrow.code, narrow.problem = "", 0, "validation.too_long", "IVCE_DTL.WEB_SRCH_URL: expected at most 30 UTF-16 units"
+		page.verdict, page.differ, page.code, page.problem = "", 0, "validation.code_page",
+			"IVCE_DTL.AI_STG_NM: expected characters of the column's code page 1252, found U+6F22"
+		narrow.verdict, narrow.differ, narrow.code, narrow.problem = "", 0, "validation.too_long",
+			"IVCE_DTL.WEB_SRCH_URL: expected at most 30 UTF-16 units"
 	}
 	all = append(all, page, narrow)
 
 	line = next(0)
-	add(odd{name: "too long", id: put(idOf(line), line, map[string]any{"part_number": strings.Repeat("x", 101)}), taken: true, code: "validation.too_long", problem: "process_output.part_number"})
+	add(odd{
+		name: "too long", id: put(idOf(line), line, map[string]any{"part_number": strings.Repeat("x", 101)}),
+		taken: true, code: "validation.too_long", problem: "process_output.part_number",
+	})
 	line = next(0)
-	add(odd{name: "a number beyond 2^53", id: put(idOf(line), line, map[string]any{"upc": json.Number("9007199254740993")}), taken: true, code: "validation.inexact", problem: "process_output.upc"})
+	add(odd{
+		name: "a number beyond 2^53", id: put(idOf(line), line, map[string]any{"upc": json.Number("9007199254740993")}),
+		taken: true, code: "validation.inexact", problem: "process_output.upc",
+	})
 	line = next(0)
 	id = put(idOf(line), line, nil)
 	w.rewrite(id, func(members map[string]any) { members["process_output"] = "?" })
@@ -188,7 +222,9 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	written(line, nil)
 	w.db.set(w, invoice.Detail, invoice.StatusColumn, steward, line)
-	applied("a steward's status, newer content", put(idOf(line), line, map[string]any{"invoice_line_status": "RC-AI"}), 3) // both statuses, RQST_TS
+	// both statuses, RQST_TS
+	applied("a steward's status, newer content",
+		put(idOf(line), line, map[string]any{"invoice_line_status": "RC-AI"}), 3)
 
 	line = next(0)
 	id = written(line, nil)
@@ -207,7 +243,10 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		members["sql_writer"] = map[string]any{"status": "pending"}
 	})
 	w.db.ledger(w, laterTS, line)
-	add(odd{name: "the container's clock went back", id: id, taken: true, verdict: commit.Superseded, differ: 2, problem: "clock_went_back", code: "clock_went_back"})
+	add(odd{
+		name: "the container's clock went back", id: id, taken: true, verdict: commit.Superseded, differ: 2,
+		problem: "clock_went_back", code: "clock_went_back",
+	})
 
 	line = next(0)
 	id = w.put(oddDocument(idOf(line), line, `{"status":"retry_scheduled","retry_count":2,"retry_after":1}`, nil))
@@ -236,11 +275,16 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	add(odd{name: "an unknown status", id: id, problem: "unknown"})
 
 	line = next(0)
-	id = w.put(oddDocument(idOf(line), line, fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()), nil))
+	id = w.put(
+		oddDocument(idOf(line), line,
+			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
+			nil))
 	add(odd{name: "not due", id: id, verdict: commit.Applied, differ: -1})
 
 	line = next(0)
-	id = w.put(oddDocument(idOf(line), line, `{"status":"failed","retry_count":6,"failed_at":"2025-12-17 12:00:00.000000Z"}`, nil))
+	id = w.put(
+		oddDocument(idOf(line), line,
+			`{"status":"failed","retry_count":6,"failed_at":"2025-12-17 12:00:00.000000Z"}`, nil))
 	add(odd{name: "failed", id: id, verdict: commit.Applied, differ: -1})
 
 	line = next(0)
@@ -256,7 +300,10 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 
 	line = next(0) // the newer one is not due: the older one is written now, and by itself
 	applied("the older, and the newer is not due", put(idAt(line, 8), line, nil), -1)
-	id = w.put(oddDocument(idAt(line, 9), line, fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()), nil))
+	id = w.put(
+		oddDocument(idAt(line, 9), line,
+			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
+			nil))
 	add(odd{name: "the newer, which is not due", id: id, verdict: commit.Applied, differ: -1})
 	return all, lines
 }
@@ -306,8 +353,11 @@ func (w *world) values(lines []int64) map[change]*string {
 	return all
 }
 
-// requireForetold requires that exactly the columns changed that the diff of the documents named, to exactly its values.
-func (w *world) requireForetold(before, after map[change]*string, foretold map[string]ops.DocumentDiff, written func(ops.DocumentDiff) bool) {
+// requireForetold requires that exactly the columns changed that the diff of the documents named, to exactly its
+// values.
+func (w *world) requireForetold(
+	before, after map[change]*string, foretold map[string]ops.DocumentDiff, written func(ops.DocumentDiff) bool,
+) {
 	w.Helper()
 	type values struct{ before, after string }
 	show := func(v *string) string {
@@ -377,7 +427,8 @@ func onNarrowServer(t testing.TB, now func() time.Time) database {
 	return db
 }
 
-// A diff of odd documents says what the write then does, column by column; and what a replay and a reapply of the others then do.
+// A diff of odd documents says what the write then does, column by column; and what a replay and a reapply of the
+// others then do.
 func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 	eachOdd(t, func(w *world) {
 		all, lines := plantOdd(w)
@@ -415,10 +466,12 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 				require.Equal(w, documents[o.id], now[o.id], "%s: it is left alone", o.name)
 			case o.problem != "":
 				doc, _ := w.read(o.id)
-				require.Equal(w, []any{invoice.RetryScheduled, o.code}, []any{doc.State.Status, doc.State.LastErrorCode}, o.name)
+				require.Equal(w, []any{invoice.RetryScheduled, o.code},
+					[]any{doc.State.Status, doc.State.LastErrorCode}, o.name)
 			default:
 				doc, _ := w.read(o.id)
-				require.Equal(w, []any{invoice.Committed, string(o.verdict)}, []any{doc.State.Status, doc.State.Outcome}, o.name)
+				require.Equal(w, []any{invoice.Committed, string(o.verdict)},
+					[]any{doc.State.Status, doc.State.Outcome}, o.name)
 				superseding := ""
 				for _, l := range d.Lines {
 					superseding += l.By
@@ -426,12 +479,17 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 				require.Equal(w, doc.State.SupersededBy, superseding, o.name)
 			}
 		}
-		w.written(all, lines, commit.Applied, run.Replay, func(o odd) bool { return strings.Contains(o.name, "not due") && !o.taken || o.name == "failed" })
-		w.written(all, lines, commit.Unchanged, run.Reapply, func(o odd) bool { return strings.HasPrefix(o.name, "committed") })
+		w.written(all, lines, commit.Applied, run.Replay, func(o odd) bool {
+			return strings.Contains(o.name, "not due") && !o.taken || o.name == "failed"
+		})
+		w.written(all, lines, commit.Unchanged, run.Reapply, func(o odd) bool {
+			return strings.HasPrefix(o.name, "committed")
+		})
 	})
 }
 
-// written has a run write documents that the app does not take by itself, as their diff says. some is a verdict that one of them has.
+// written has a run write documents that the app does not take by itself, as their diff says. some is a verdict that
+// one of them has.
 func (w *world) written(all []odd, lines []int64, some commit.Verdict, kind run.Kind, which func(odd) bool) {
 	w.Helper()
 	var ids []string
@@ -454,7 +512,8 @@ func (w *world) written(all []odd, lines []int64, some commit.Verdict, kind run.
 	}
 }
 
-// Of two documents over one line each is applied by itself, and together the newer one wins. So it is when they are written.
+// Of two documents over one line each is applied by itself, and together the newer one wins. So it is when they are
+// written.
 func TestADiffOfTwoDocumentsOverOneLine(t *testing.T) {
 	eachOdd(t, func(w *world) {
 		lines := []int64{1, 2}

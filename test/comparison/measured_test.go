@@ -28,7 +28,8 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// comparedVariable names the largest environment, in documents. Without it the sizes and rounds are those of the daily tests.
+// comparedVariable names the largest environment, in documents. Without it the sizes and rounds are those of the daily
+// tests.
 const comparedVariable = "SQLWRITER_COMPARED"
 
 // task is a night for another process.
@@ -73,7 +74,8 @@ func TestANightOfAnotherProcess(t *testing.T) {
 		return sqliteOf(s)
 	}, func(t testing.TB, _ func() time.Time) container {
 		t.Helper()
-		c, err := cosmos.Open(cosmos.Options{Connection: job.Connection, Database: cosmosDatabase, Container: cosmosContainer})
+		c, err := cosmos.Open(
+			cosmos.Options{Connection: job.Connection, Database: cosmosDatabase, Container: cosmosContainer})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		return container{documents: c, finder: c}
@@ -162,12 +164,16 @@ func (c countedFindings) Last(ctx context.Context) (reconcile.Comparison, bool, 
 	return c.Findings.Last(ctx)
 }
 
-func (c countedFindings) Save(ctx context.Context, of reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+func (c countedFindings) Save(
+	ctx context.Context, of reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key,
+) error {
 	c.u.Calls++
 	return c.Findings.Save(ctx, of, put, drop)
 }
 
-func (c countedFindings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
+func (c countedFindings) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) ([]reconcile.Finding, error) {
 	c.u.Calls++
 	return c.Findings.List(ctx, q, after, limit)
 }
@@ -192,7 +198,8 @@ func (c countedFinder) Find(ctx context.Context, q commit.Query, at string) (com
 func (w *world) elsewhere(file string, whole bool) used {
 	w.Helper()
 	id := w.begin(whole)
-	text, err := json.Marshal(task{Connection: w.container.connection, File: file, Ahead: time.Duration(w.ahead.Load()), Run: id})
+	text, err := json.Marshal(
+		task{Connection: w.container.connection, File: file, Ahead: time.Duration(w.ahead.Load()), Run: id})
 	require.NoError(w, err)
 	before := w.container.requests()
 	cmd := exec.CommandContext(w.Context(), os.Args[0], "-test.run=^TestANightOfAnotherProcess$", "-test.v") //nolint:gosec // this test itself
@@ -211,8 +218,8 @@ func (w *world) elsewhere(file string, whole bool) used {
 	return u
 }
 
-// TestMemoryAndRequestsAreFlat: a night of an environment that is many times larger needs no more memory, and no more requests for a
-// thousand lines.
+// TestMemoryAndRequestsAreFlat: a night of an environment that is many times larger needs no more memory, and no more
+// requests for a thousand lines.
 func TestMemoryAndRequestsAreFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it commits tens of thousands of documents")
@@ -236,24 +243,30 @@ func TestMemoryAndRequestsAreFlat(t *testing.T) {
 		lines := len(w.links)
 		w.pass(day)
 		all := w.elsewhere(file, true)
-		require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 2 * lines}, nonzero(all.Counts), "lines, and documents with lines")
+		require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: 2 * lines}, nonzero(all.Counts),
+			"lines, and documents with lines")
 		w.pass(20 * time.Hour)
 		w.touch(ids[:changed]...)
 		w.pass(4 * time.Hour)
 		night := w.elsewhere(file, false)
-		require.Equal(t, map[reconcile.Class]int{reconcile.Consistent: lines + changed + changed/3}, nonzero(night.Counts))
+		require.Equal(t,
+			map[reconcile.Class]int{reconcile.Consistent: lines + changed + changed/3}, nonzero(night.Counts))
 		whole, nightly = append(whole, all), append(nightly, night)
 		for name, u := range map[string]used{"everything": all, "500 changed": night} {
-			t.Logf("%d documents, %d lines, %s: %.1f calls and %.2f Cosmos DB requests for 1,000 lines (%d, %d), %.0f request units, peak RSS %.0f MB, heap %.1f MB, %.1f s",
-				size, lines, name, per1000(u.Calls, lines), per1000(u.Cosmos, lines), u.Calls, u.Cosmos, u.Units, float64(u.RSS)/1e6, float64(u.Heap)/1e6, u.Took.Seconds())
+			t.Logf(
+				"%d documents, %d lines, %s: %.1f calls and %.2f Cosmos DB requests for 1,000 lines (%d, %d), %.0f request units, peak RSS %.0f MB, heap %.1f MB, %.1f s",
+				size, lines, name, per1000(u.Calls, lines), per1000(u.Cosmos, lines), u.Calls, u.Cosmos, u.Units,
+				float64(u.RSS)/1e6, float64(u.Heap)/1e6, u.Took.Seconds())
 		}
 	}
 	for i := range whole {
 		for _, u := range [][]used{whole, nightly} {
 			const slack = 16 << 20
 			require.LessOrEqual(t, u[i].RSS, u[0].RSS+slack, "memory at %d documents", sizes[i])
-			require.LessOrEqual(t, float64(u[i].Calls)/float64(sizes[i]), 1.05*float64(u[0].Calls)/float64(sizes[0]), "calls at %d documents", sizes[i])
-			require.LessOrEqual(t, float64(u[i].Cosmos)/float64(sizes[i]), 1.05*float64(u[0].Cosmos)/float64(sizes[0]), "requests at %d documents", sizes[i])
+			require.LessOrEqual(t, float64(u[i].Calls)/float64(sizes[i]), 1.05*float64(u[0].Calls)/float64(sizes[0]),
+				"calls at %d documents", sizes[i])
+			require.LessOrEqual(t, float64(u[i].Cosmos)/float64(sizes[i]), 1.05*float64(u[0].Cosmos)/float64(sizes[0]),
+				"requests at %d documents", sizes[i])
 		}
 		require.InDelta(t, nightly[0].Units, nightly[i].Units, 0.1*nightly[0].Units, "a night costs what changed")
 	}
@@ -271,8 +284,8 @@ func nonzero(counts map[reconcile.Class]int) map[reconcile.Class]int {
 	return found
 }
 
-// TestADrainBesideAComparison measures by what a comparison slows a drain, in one process. Each round drains twice: alone, and beside a
-// comparison at the rates of the nightly one.
+// TestADrainBesideAComparison measures by what a comparison slows a drain, in one process. Each round drains twice:
+// alone, and beside a comparison at the rates of the nightly one.
 func TestADrainBesideAComparison(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
@@ -293,7 +306,9 @@ func TestADrainBesideAComparison(t *testing.T) {
 			}
 			var alone, both []time.Duration
 			for round := range rounds {
-				measured := []func(){func() { alone = append(alone, b.drain()) }, func() { both = append(both, b.drainBeside()) }}
+				measured := []func(){func() { alone = append(alone, b.drain()) }, func() {
+					both = append(both, b.drainBeside())
+				}}
 				if round%2 == 1 {
 					slices.Reverse(measured)
 				}
@@ -306,8 +321,10 @@ func TestADrainBesideAComparison(t *testing.T) {
 			}
 			slices.Sort(ratios)
 			median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
-			t.Logf("%s: %d rounds of %d documents, alone %.0f a second, beside a comparison %.0f, in which it made %d steps; median of the ratios of the times %.2f, from %.2f to %.2f",
-				name, rounds, drained, perSecond(alone), perSecond(both), b.steps.Load(), median, ratios[0], ratios[rounds-1])
+			t.Logf(
+				"%s: %d rounds of %d documents, alone %.0f a second, beside a comparison %.0f, in which it made %d steps; median of the ratios of the times %.2f, from %.2f to %.2f",
+				name, rounds, drained, perSecond(alone), perSecond(both), b.steps.Load(), median,
+				ratios[0], ratios[rounds-1])
 			const mistake = 4 // docs/figures.md has what was measured
 			require.Less(t, median, float64(mistake))
 		})
@@ -371,7 +388,10 @@ func (b *beside) drainBeside() (took time.Duration) {
 		for ctx.Err() == nil {
 			if _, goesOn, err := b.db.Next(ctx); err == nil && !goesOn {
 				b.nights++
-				if _, err := b.db.Begin(ctx, reconcile.Comparison{ID: fmt.Sprint("measured-", b.nights), Whole: true, By: "ann", Why: "a measurement"}); err != nil {
+				if _, err := b.db.Begin(ctx,
+					reconcile.Comparison{
+						ID: fmt.Sprint("measured-", b.nights), Whole: true, By: "ann", Why: "a measurement",
+					}); err != nil {
 					return
 				}
 			}

@@ -30,14 +30,16 @@ type plan struct {
 	next int64
 	// nightly are the findings that every night can see, whole those that need a comparison of everything.
 	nightly, whole []reconcile.Key
-	// mended are the lines that the timer mends, with the value of maker that they then have; kept are lines that nobody may touch.
+	// mended are the lines that the timer mends, with the value of maker that they then have; kept are lines that
+	// nobody may touch.
 	mended map[int64]string
 	kept   []int64
 	// lost are lines without their row in IVCE_DTL.
 	lost []int64
 	// reviewed are those of the mended lines that have a steward's status.
 	reviewed []int64
-	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their lines.
+	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their
+	// lines.
 	lines, links map[reconcile.Class]int
 }
 
@@ -340,7 +342,8 @@ func planted(w *world) {
 
 	w.pass(17 * time.Hour)
 	p := &plan{
-		world: w, next: 1, mended: map[int64]string{}, lines: map[reconcile.Class]int{}, links: map[reconcile.Class]int{},
+		world: w, next: 1, mended: map[int64]string{}, lines: map[reconcile.Class]int{},
+		links: map[reconcile.Class]int{},
 	}
 	p.plant(k)
 	require.LessOrEqual(w, p.next, documents)

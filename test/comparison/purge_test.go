@@ -19,9 +19,9 @@ import (
 // purgedVariable names how many documents the old run has that TestAPurge deletes.
 const purgedVariable = "SQLWRITER_PURGED"
 
-// TestAPurge deletes an old run with many documents, and as many other rows as a tenth of them, chunk by chunk. The first chunks go beside
-// drains, one a second, as the rate of a night allows. It measures the chunks and by what they slow a drain. A run of the same age that
-// is running keeps all it has.
+// TestAPurge deletes an old run with many documents, and as many other rows as a tenth of them, chunk by chunk. The
+// first chunks go beside drains, one a second, as the rate of a night allows. It measures the chunks and by what they
+// slow a drain. A run of the same age that is running keeps all it has.
 func TestAPurge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
@@ -35,7 +35,10 @@ func TestAPurge(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			p := &purged{beside: &beside{world: newWorld(t, open, inMemoryContainer), next: 10_001}, took: map[string][]time.Duration{}}
+			p := &purged{
+				beside: &beside{world: newWorld(t, open, inMemoryContainer), next: 10_001},
+				took:   map[string][]time.Duration{},
+			}
 			if name == "sqlite" {
 				p.execute("PRAGMA synchronous = FULL") // as the product has it
 			}
@@ -67,19 +70,23 @@ func TestAPurge(t *testing.T) {
 				}
 			}
 			left := p.counts()
-			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "audit_log": 0}, left, "of the running run, and what it failed of")
+			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "audit_log": 0}, left,
+				"of the running run, and what it failed of")
 			if os.Getenv(purgedVariable) == "" && len(ratios) == 0 {
-				t.Log("nothing was measured: other work made the first drain so slow that the old run was over before it")
+				t.Log(
+					"nothing was measured: other work made the first drain so slow that the old run was over before it")
 				return
 			}
 			require.NotEmpty(t, ratios, "the old run was over in the first round")
 			slices.Sort(ratios)
 			median := (ratios[(len(ratios)-1)/2] + ratios[len(ratios)/2]) / 2
-			t.Logf("%s: %v rows; %d rounds of %d documents, median of the ratios of the times %.2f, from %.2f to %.2f", name, all, len(ratios), drained, median, ratios[0], ratios[len(ratios)-1])
+			t.Logf("%s: %v rows; %d rounds of %d documents, median of the ratios of the times %.2f, from %.2f to %.2f",
+				name, all, len(ratios), drained, median, ratios[0], ratios[len(ratios)-1])
 			for _, of := range slices.Sorted(maps.Keys(p.took)) {
 				took := p.took[of]
 				slices.Sort(took)
-				t.Logf("%s: %s: %d chunks, median %.1f ms, p99 %.1f, worst %.1f", name, of, len(took), millis(took[len(took)/2]), millis(took[len(took)*99/100]), millis(took[len(took)-1]))
+				t.Logf("%s: %s: %d chunks, median %.1f ms, p99 %.1f, worst %.1f", name, of, len(took),
+					millis(took[len(took)/2]), millis(took[len(took)*99/100]), millis(took[len(took)-1]))
 			}
 			require.Less(t, median, slower)
 		})
@@ -110,21 +117,26 @@ func (p *purged) counts() map[string]int {
 	p.Helper()
 	s, n := p.db.direct.(statements), map[string]int{}
 	for table, where := range map[string]string{
-		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')", "audit_log": "run_id IN ('running', 'ended')",
+		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')",
+		"audit_log": "run_id IN ('running', 'ended')",
 	} {
 		var rows int
-		require.NoError(p, s.db.QueryRowContext(p.Context(), s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table+" WHERE "+where)).Scan(&rows))
+		require.NoError(p,
+			s.db.QueryRowContext(p.Context(),
+				s.tables.Replace("SELECT COUNT(*) FROM sqlwriter."+table+" WHERE "+where)).Scan(&rows))
 		n[table] = rows
 	}
 	return n
 }
 
-// old makes a running run that began long ago, with documents in batches, a worker for each, and error details and entries of the
-// audit log for a tenth of the documents.
+// old makes a running run that began long ago, with documents in batches, a worker for each, and error details and
+// entries of the audit log for a tenth of the documents.
 func (p *purged) old(id string, documents int) {
 	p.Helper()
 	ctx := p.Context()
-	require.NoError(p, p.db.runs.StartRun(ctx, run.Run{ID: id, SysName: sysName, Kind: run.Drain, RequestedBy: "ann", Why: "w"}, p.entry()))
+	require.NoError(p,
+		p.db.runs.StartRun(ctx,
+			run.Run{ID: id, SysName: sysName, Kind: run.Drain, RequestedBy: "ann", Why: "w"}, p.entry()))
 	row, ok, err := p.db.runs.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager of " + id}, time.Hour)
 	require.NoError(p, err)
 	require.True(p, ok)
@@ -140,12 +152,17 @@ func (p *purged) old(id string, documents int) {
 		require.NoError(p, p.db.runs.AddChunk(ctx, run.RunLease{Run: id, Owner: row.Owner, Epoch: row.Epoch}, chunk))
 	}
 	tenth := fmt.Sprintf(" FROM sqlwriter.batch_item AS i WHERE i.run_id = '%s' AND i.position < 10", id)
-	p.execute("INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at) " +
-		"SELECT b.batch_id, 'worker', 'here', 'COMPLETED', b.run_id, b.batch_id, '2025-01-01', '2025-01-01' FROM sqlwriter.batch AS b WHERE b.run_id = '" + id + "'")
-	p.execute("INSERT INTO sqlwriter.error_detail (sys_name, run_id, batch_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
-		"SELECT '" + sysName + "', i.run_id, i.batch_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
-	p.execute("INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, batch_id) " +
-		"SELECT '2025-01-01', '" + sysName + "', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.batch_id" + tenth)
+	p.execute(
+		"INSERT INTO sqlwriter.worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at) " +
+			"SELECT b.batch_id, 'worker', 'here', 'COMPLETED', b.run_id, b.batch_id, '2025-01-01', '2025-01-01' FROM sqlwriter.batch AS b WHERE b.run_id = '" + id + "'")
+	p.execute(
+		"INSERT INTO sqlwriter.error_detail (sys_name, run_id, batch_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at) " +
+			"SELECT '" + sysName +
+			"', i.run_id, i.batch_id, i.document_id, '2628', 'a text that is as long as such texts usually are', 'MIGRATION', 1, 1, '2025-01-01'" + tenth)
+	p.execute(
+		"INSERT INTO sqlwriter.audit_log (done_at, sys_name, level, action, done_by, why, subject, run_id, batch_id) " +
+			"SELECT '2025-01-01', '" + sysName +
+			"', 'INFO', 'BATCH_DONE', 'worker', 'w', i.document_id, i.run_id, i.batch_id" + tenth)
 	p.execute("UPDATE sqlwriter.audit_log SET done_at = '2025-01-01'")
 	p.db.began(p, id, time.Now().Add(-200*day))
 }
@@ -160,7 +177,9 @@ func (p *purged) end(id string) {
 	ok, err := p.db.runs.CancelRun(p.Context(), id, p.entry())
 	require.NoError(p, err)
 	require.True(p, ok)
-	ok, err = p.db.runs.CompleteRun(p.Context(), id, time.Hour, func(run.RunStatus, run.Stats) run.Audit { return p.entry() })
+	ok, err = p.db.runs.CompleteRun(p.Context(), id, time.Hour, func(run.RunStatus, run.Stats) run.Audit {
+		return p.entry()
+	})
 	require.NoError(p, err)
 	require.True(p, ok)
 	p.execute("UPDATE sqlwriter.run SET ended_at = '2025-01-02' WHERE run_id = '" + id + "'")

@@ -34,7 +34,8 @@ func (w *world) days(n int) {
 	w.db.age(w, n)
 }
 
-// rowsOfFailures are the rows of a run of failures beside its error details: itself, a batch, a document, a manager and a worker.
+// rowsOfFailures are the rows of a run of failures beside its error details: itself, a batch, a document, a manager and
+// a worker.
 const rowsOfFailures = 5
 
 // failures stores error details in a run of their own that has ended.
@@ -43,11 +44,13 @@ func (w *world) failures(n int) {
 	id := fmt.Sprint("failures-", w.now().UnixNano())
 	w.openRun(id, "d")
 	a := run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
-	c, err := w.db.runs.ClaimBatch(w.Context(), run.BatchID(sysName, id, 1), run.Ticket{Attempt: math.MaxInt32, Epoch: -1}, run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
+	c, err := w.db.runs.ClaimBatch(w.Context(), run.BatchID(sysName, id, 1),
+		run.Ticket{Attempt: math.MaxInt32, Epoch: -1}, run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
 	require.NoError(w, err)
 	require.Equal(w, run.Taken, c.Answer)
 	for ; n > 0; n -= 100 {
-		details := slices.Repeat([]run.ErrorDetail{{Document: "d", Code: "2628", Message: "x", Type: run.TypeMigration}}, min(n, 100))
+		details := slices.Repeat(
+			[]run.ErrorDetail{{Document: "d", Code: "2628", Message: "x", Type: run.TypeMigration}}, min(n, 100))
 		require.NoError(w, w.db.runs.SaveOutcomes(w.Context(), c.Lease, nil, details))
 	}
 	require.NoError(w, w.db.runs.FailBatch(w.Context(), c.Lease, "x", a))
@@ -73,15 +76,16 @@ func (w *world) openRun(id string, documents ...string) {
 	a := run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
 	r := run.Run{ID: id, SysName: sysName, Kind: run.Drain, RequestedBy: "ann", Why: "a test"}
 	require.NoError(w, w.db.runs.StartRun(w.Context(), r, a))
-	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1, run.Worker{ID: "manager of " + id, Instance: "x"}, time.Minute)
+	r, ok, err := w.db.runs.ClaimRun(w.Context(), id, 0, -1,
+		run.Worker{ID: "manager of " + id, Instance: "x"}, time.Minute)
 	require.NoError(w, err)
 	require.True(w, ok)
 	lease := run.RunLease{Run: id, Owner: "manager of " + id, Epoch: r.Epoch}
 	require.NoError(w, w.db.runs.AddChunk(w.Context(), lease, run.Chunk{Batches: [][]string{documents}, First: 1}, a))
 }
 
-// Each night somebody breaks a line, the night mends it by a run, and a document fails. After RETENTION_DAYS the tables grow no more, and the
-// audit log after a year. What is open stays whole, and each night begins where the last one did.
+// Each night somebody breaks a line, the night mends it by a run, and a document fails. After RETENTION_DAYS the tables
+// grow no more, and the audit log after a year. What is open stays whole, and each night begins where the last one did.
 func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 	forEach(t, func(w *world) {
 		nights, same := 220, 30
@@ -108,10 +112,12 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 			n := w.compare(false)
 			w.purge(90)
 			require.Len(w, n.mended, 1, "night %d", night)
-			require.Less(w, n.compared.Counts[reconcile.Consistent], lines+20, "only what changed since the last night is compared")
+			require.Less(w, n.compared.Counts[reconcile.Consistent], lines+20,
+				"only what changed since the last night is compared")
 			last, rows[night] = n.compared.ID, w.db.rowsOf(w)
 		}
-		w.Logf("%s: rows after %d nights %v, after %d %v", w.db.name, nights-same, rows[nights-same], nights, rows[nights])
+		w.Logf("%s: rows after %d nights %v, after %d %v", w.db.name, nights-same,
+			rows[nights-same], nights, rows[nights])
 		for table, n := range rows[nights] {
 			if table != "audit_log" { // it is kept a year, however short RETENTION_DAYS is: its end is below
 				require.LessOrEqual(w, n, rows[nights-same][table], table)
@@ -120,7 +126,8 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 		require.LessOrEqual(w, rows[nights]["run"], 2*92+2)
 
 		for line := range int64(2) {
-			require.Contains(w, keys(w.found()), reconcile.Key{Class: reconcile.Edited, Line: line + 1, Document: idOf(line + 1)})
+			require.Contains(w, keys(w.found()),
+				reconcile.Key{Class: reconcile.Edited, Line: line + 1, Document: idOf(line + 1)})
 		}
 		items, err := w.db.runs.Items(w.Context(), "open", nil, "", 10)
 		require.NoError(w, err)
@@ -134,11 +141,13 @@ func TestOverManyNightsTheTablesStayBounded(t *testing.T) {
 		w.days(355 - nights) // comparisons take some days themselves
 		w.compare(false)
 		w.purge(90)
-		require.GreaterOrEqual(w, w.db.rowsOf(w)["audit_log"], rows[nights]["audit_log"], "nothing of the audit log goes within a year")
+		require.GreaterOrEqual(w, w.db.rowsOf(w)["audit_log"], rows[nights]["audit_log"],
+			"nothing of the audit log goes within a year")
 		w.days(nights + 10)
 		w.compare(false)
 		w.purge(90)
-		require.LessOrEqual(w, w.db.rowsOf(w)["audit_log"], 3*aNight, "after it all of it goes but the last two comparisons' entries")
+		require.LessOrEqual(w, w.db.rowsOf(w)["audit_log"], 3*aNight,
+			"after it all of it goes but the last two comparisons' entries")
 	})
 }
 
@@ -161,7 +170,8 @@ func TestNoDaysKeepAll(t *testing.T) {
 	})
 }
 
-// No night for 100 days, and then a purge: the last comparison is as old as what goes, and stays, because the next one begins there.
+// No night for 100 days, and then a purge: the last comparison is as old as what goes, and stays, because the next one
+// begins there.
 func TestTheLastComparisonOutlivesItsAge(t *testing.T) {
 	forEach(t, func(w *world) {
 		w.offer(w.consistent(1, 10)...)

@@ -31,8 +31,8 @@ const (
 	day       = 24 * time.Hour
 )
 
-// world is an environment with its container, database and evidence. Its clock is ahead of the machine's by what has passed here; a
-// database server keeps the machine's.
+// world is an environment with its container, database and evidence. Its clock is ahead of the machine's by what has
+// passed here; a database server keeps the machine's.
 type world struct {
 	testing.TB
 
@@ -55,16 +55,21 @@ type world struct {
 	nights int
 }
 
-func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, contain func(testing.TB, func() time.Time) container) *world {
+func newWorld(
+	t testing.TB, open func(testing.TB, func() time.Time) database,
+	contain func(testing.TB, func() time.Time) container,
+) *world {
 	t.Helper()
 	w := &world{TB: t, changed: map[string]bool{}, links: map[string]int{}}
 	w.db, w.container, w.evidence = open(t, w.now), contain(t, w.now), inmem.NewEvidenceOn(w.now)
 	w.db.Findings = worldsClock{w.db.Findings, w.now}
 	w.breaker = breaker.New(inmem.NewControl(), breaker.Options{
-		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat, TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
+		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat,
+		TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
 	})
 	w.commit = commit.NewCommit(w.container.documents, w.db.sink, commit.Options{
-		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS",
+		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence,
+		Container: "AI_PROCESS_LOGS",
 	})
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
 	w.opens()
@@ -75,10 +80,12 @@ func newWorld(t testing.TB, open func(testing.TB, func() time.Time) database, co
 // opens makes what operators use.
 func (w *world) opens() {
 	w.ops = ops.New(ops.Ports{
-		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now), Finder: w.container.finder, Counts: &inmem.Counts{},
+		Documents: w.container.documents, Breaker: w.breaker, RunQueue: inmem.NewQueue(w.now),
+		Finder: w.container.finder, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
-				Runs: w.db.runs, Findings: w.db, Executor: w.executor(), Check: func(context.Context) error { return nil },
+				Runs: w.db.runs, Findings: w.db, Executor: w.executor(),
+				Check: func(context.Context) error { return nil },
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
 					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})
 				},
@@ -114,14 +121,16 @@ func documentOf(id string, line int64, manufacturer, state string, duplicates ..
 	if err != nil {
 		panic(err)
 	}
-	return fill.Document(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+	return fill.Document(
+		fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"DS1"},
 		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, sysName, line, manufacturer, list, state))
 }
 
 // committedAt is the state of a document that another program made committed.
 func (w *world) committedAt(at time.Time) string {
-	return fmt.Sprintf(`{"status":"committed","outcome":"applied","retry_count":0,"committed_at":%q}`, invoice.Stamp(at, time.UTC))
+	return fmt.Sprintf(`{"status":"committed","outcome":"applied","retry_count":0,"committed_at":%q}`,
+		invoice.Stamp(at, time.UTC))
 }
 
 func (w *world) put(doc string) string {
@@ -204,7 +213,8 @@ func (w *world) consistent(from, n int64) (ids []string) {
 		lines = append(lines, line)
 		duplicates := duplicatesOf(line)
 		lines = append(lines, duplicates...)
-		text := strings.Replace(document(line, duplicates...), `{"id":`, fmt.Sprintf(`{"padding":%q,"id":`, strings.Repeat("x", w.padding)), 1)
+		text := strings.Replace(document(line, duplicates...), `{"id":`,
+			fmt.Sprintf(`{"padding":%q,"id":`, strings.Repeat("x", w.padding)), 1)
 		ids = append(ids, w.put(text))
 	}
 	w.db.addLines(w, lines...)
@@ -249,7 +259,8 @@ func value(l reconcile.Line, table invoice.Table, column string) string {
 
 func (w *world) reconciler() *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: w.db.rows, Findings: asked{w.db.Findings}, Finder: w.container.finder, Mend: w.ops.MendFindings, Breaker: w.breaker,
+		Rows: w.db.rows, Findings: asked{w.db.Findings}, Finder: w.container.finder,
+		Mend: w.ops.MendFindings, Breaker: w.breaker,
 	}, w.options)
 }
 
@@ -260,7 +271,8 @@ func (a asked) Begin(context.Context, reconcile.Comparison) (bool, error) { retu
 
 func (w *world) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
-		Store: w.db.runs, Finder: w.container.finder, Documents: w.container.documents, Commit: w.commit, Breaker: w.breaker, Evidence: w.evidence,
+		Store: w.db.runs, Finder: w.container.finder, Documents: w.container.documents, Commit: w.commit,
+		Breaker: w.breaker, Evidence: w.evidence,
 	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
 }
 
@@ -328,7 +340,8 @@ func (w *world) begin(whole bool) (id string) {
 	w.Helper()
 	w.nights++
 	id = fmt.Sprintf("night-%s-%08x", w.now().UTC().Format("20060102-150405"), w.nights)
-	began, err := w.db.Begin(w.Context(), reconcile.Comparison{ID: id, Night: true, Whole: whole, By: "ann", Why: "a test"})
+	began, err := w.db.Begin(w.Context(),
+		reconcile.Comparison{ID: id, Night: true, Whole: whole, By: "ann", Why: "a test"})
 	require.NoError(w, err)
 	require.True(w, began)
 	w.db.began(w, id, w.now())

@@ -22,7 +22,8 @@ type Adoption interface {
 type LedgerHarness struct {
 	SinkHarness
 	Adoption Adoption
-	// FailPage makes the next page fail when its rows are written and its watermark is not; nil when that cannot be shown.
+	// FailPage makes the next page fail when its rows are written and its watermark is not; nil when that cannot be
+	// shown.
 	FailPage func(t testing.TB)
 }
 
@@ -32,8 +33,8 @@ type ledgerTest struct {
 	a LedgerHarness
 }
 
-// TestLedger checks an implementation of adopt.Ledger, and the state it leaves for commit.Sink, against the ports' contracts.
-// open makes a new harness over empty tables; it is called once per case.
+// TestLedger checks an implementation of adopt.Ledger, and the state it leaves for commit.Sink, against the ports'
+// contracts. open makes a new harness over empty tables; it is called once per case.
 func TestLedger(t *testing.T, open func(t testing.TB) LedgerHarness) {
 	cases := []struct {
 		name string
@@ -99,14 +100,18 @@ func (s *ledgerTest) adopted(want bool) {
 
 func (s *ledgerTest) page(state adopt.State, from int64, advance *adopt.Advance, rows ...adopt.Row) {
 	s.Helper()
-	require.NoError(s, s.a.Adoption.Page(s.Context(), adopt.Page{Run: state.Run, From: from, Rows: rows, Advance: advance}))
+	require.NoError(s,
+		s.a.Adoption.Page(s.Context(), adopt.Page{Run: state.Run, From: from, Rows: rows, Advance: advance}))
 }
 
 // adoptedRows are an item's rows as the adoption makes them.
 func adoptedRows(it commit.Item) []adopt.Row {
 	rows := make([]adopt.Row, 0, it.Rows())
 	for _, line := range linesOf(it) {
-		r := adopt.Row{Line: line, Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: adopt.Failed}
+		r := adopt.Row{
+			Line: line, Version: it.Version, DocumentID: it.DocumentID, SysName: sysName,
+			SourceTS: it.SourceTS, Outcome: adopt.Failed,
+		}
 		if !it.FailureMark {
 			r.Outcome, r.Hash, r.HashVersion = adopt.Adopted, it.Hash, it.HashVersion
 		}

@@ -98,8 +98,10 @@ func adoptHistories(s *ledgerTest) {
 		newest := map[int64]adopt.Row{}
 		var rows []adopt.Row
 		for i := range rapid.IntRange(1, 8).Draw(r, "documents") {
-			it := doc(fmt.Sprintf("doc %d of %d", i, from), int64(rapid.IntRange(1, 4).Draw(r, "version")), int64(rapid.IntRange(1, 3).Draw(r, "ts")),
-				fmt.Sprint("content ", i), rapid.SliceOfNDistinct(rapid.Int64Range(from, from+lines-1), 1, lines, rapid.ID).Draw(r, "lines")...)
+			it := doc(fmt.Sprintf("doc %d of %d", i, from), int64(rapid.IntRange(1, 4).Draw(r, "version")),
+				int64(rapid.IntRange(1, 3).Draw(r, "ts")),
+				fmt.Sprint("content ", i),
+				rapid.SliceOfNDistinct(rapid.Int64Range(from, from+lines-1), 1, lines, rapid.ID).Draw(r, "lines")...)
 			if rapid.Bool().Draw(r, "failed") {
 				it = mark(it)
 			}

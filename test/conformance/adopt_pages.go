@@ -18,7 +18,8 @@ func adoptPage(s *ledgerTest) {
 	s.apply(commit.Write, doc("old", 1, 1, "old", 1))
 	before := s.state(1, 2, 3)
 	refused := doc("refused", 3, 9, "x", 2)
-	rows := slices.Concat(adoptedRows(doc("a", 2, 5, "new", 1)), adoptedRows(refused), adoptedRows(mark(doc("m", 2, 6, "x", 3))))
+	rows := slices.Concat(adoptedRows(doc("a", 2, 5, "new", 1)), adoptedRows(refused),
+		adoptedRows(mark(doc("m", 2, 6, "x", 3))))
 	s.page(s.begin("me"), 0, nil, rows...)
 	for _, r := range rows {
 		now := s.state(r.Line)[r.Line]
@@ -51,7 +52,8 @@ func adoptOddRows(s *ledgerTest) {
 	state := s.begin("o'who <\u00fc\U0001f600>")
 	require.Equal(s, "o'who <\u00fc\U0001f600>", s.now().By)
 	for i, id := range []string{
-		"2025-12-17 10:30:15.123456-06:00_a", `say "a" \u0041`, "it's", "<a&b>", "\u00fcn\u00ef-\u65e5\u672c-\U0001f600", "a", "A", "tab\there", " blank ",
+		"2025-12-17 10:30:15.123456-06:00_a", `say "a" \u0041`, "it's", "<a&b>",
+		"\u00fcn\u00ef-\u65e5\u672c-\U0001f600", "a", "A", "tab\there", " blank ",
 	} {
 		line := int64(1)<<62 - int64(i)
 		r := adoptedRows(doc(id, 1<<62+int64(i), 1<<33, "x", line))
@@ -99,7 +101,8 @@ func adoptGuard(s *ledgerTest) {
 	v := invoice.HashVersion
 	row := func(line int64, d side) adopt.Row {
 		r := adopt.Row{
-			Line: line, Version: invoice.Version{US: us, Key: invoice.Key("a")}, DocumentID: "a", SourceTS: d.ts, Outcome: d.outcome,
+			Line: line, Version: invoice.Version{US: us, Key: invoice.Key("a")}, DocumentID: "a",
+			SourceTS: d.ts, Outcome: d.outcome,
 		}
 		if d.outcome != adopt.Failed {
 			r.Hash, r.HashVersion = invoice.Key(d.content), d.recipe
@@ -121,11 +124,36 @@ func adoptGuard(s *ledgerTest) {
 		{"a mark over content", side{10, adopt.Applied, "x", v}, side{11, adopt.Failed, "", 0}, true},
 		{"a mark over later content", side{10, adopt.Adopted, "x", v}, side{9, adopt.Failed, "", 0}, false},
 		{"a mark over a mark", side{10, adopt.Failed, "", 0}, side{11, adopt.Failed, "", 0}, false},
-		{"by another recipe: it cannot be compared", side{10, adopt.Applied, "x", v}, side{11, adopt.Adopted, "y", v + 1}, false},
-		{"proving nothing, over what was applied", side{10, adopt.Applied, "x", v}, side{11, adopt.Adopted, "y", adopt.Unproven}, false},
-		{"over what proves nothing", side{10, adopt.Adopted, "x", adopt.Unproven}, side{11, adopt.Adopted, "x", v}, true},
-		{"other content, both proving nothing", side{10, adopt.Adopted, "x", adopt.Unproven}, side{11, adopt.Adopted, "y", adopt.Unproven}, true},
-		{"the same content, both proving nothing", side{10, adopt.Adopted, "x", adopt.Unproven}, side{11, adopt.Adopted, "x", adopt.Unproven}, false},
+		{
+			"by another recipe: it cannot be compared",
+			side{10, adopt.Applied, "x", v},
+			side{11, adopt.Adopted, "y", v + 1},
+			false,
+		},
+		{
+			"proving nothing, over what was applied",
+			side{10, adopt.Applied, "x", v},
+			side{11, adopt.Adopted, "y", adopt.Unproven},
+			false,
+		},
+		{
+			"over what proves nothing",
+			side{10, adopt.Adopted, "x", adopt.Unproven},
+			side{11, adopt.Adopted, "x", v},
+			true,
+		},
+		{
+			"other content, both proving nothing",
+			side{10, adopt.Adopted, "x", adopt.Unproven},
+			side{11, adopt.Adopted, "y", adopt.Unproven},
+			true,
+		},
+		{
+			"the same content, both proving nothing",
+			side{10, adopt.Adopted, "x", adopt.Unproven},
+			side{11, adopt.Adopted, "x", adopt.Unproven},
+			false,
+		},
 	} {
 		line := int64(i + 1)
 		has, come := row(line, c.has), row(line, c.come)
@@ -174,14 +202,16 @@ func adoptCancelled(s *ledgerTest) {
 	state := s.begin("me")
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	page := s.a.Adoption.Page(ctx, adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1)), Advance: &adopt.Advance{Watermark: 5}})
+	page := s.a.Adoption.Page(ctx,
+		adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1)), Advance: &adopt.Advance{Watermark: 5}})
 	_, read := s.a.Adoption.State(ctx)
 	_, begin := s.a.Adoption.Begin(ctx, state, "x")
 	_, finish := s.a.Adoption.Finish(ctx, state.Run, 0)
 	_, rows := s.a.Adoption.Rows(ctx, []int64{1})
 	_, rowsOf := s.a.Adoption.RowsOf(ctx, "a")
 	for name, err := range map[string]error{
-		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf, "empty": s.a.Adoption.MarkEmpty(ctx, "x"),
+		"page": page, "state": read, "begin": begin, "finish": finish, "rows": rows, "rows of": rowsOf,
+		"empty": s.a.Adoption.MarkEmpty(ctx, "x"),
 	} {
 		requireFault(s, err, fault.Infrastructure, fault.NoCondition, name)
 	}

@@ -131,7 +131,8 @@ func adoptRace(s *ledgerTest) {
 		wg.Go(func() {
 			<-start
 			errs[i] = s.a.Adoption.Page(s.Context(), adopt.Page{
-				Run: state.Run, From: 0, Rows: adoptedRows(doc("a", 1, 1, "x", int64(i+1))), Advance: &adopt.Advance{Watermark: int64(i + 1)},
+				Run: state.Run, From: 0, Rows: adoptedRows(doc("a", 1, 1, "x", int64(i+1))),
+				Advance: &adopt.Advance{Watermark: int64(i + 1)},
 			})
 		})
 	}

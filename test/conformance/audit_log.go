@@ -117,7 +117,11 @@ func auditTruncates(j *auditLogTest) {
 	long := strings.Repeat("\u6f22\U0001f600", 1500)
 	j.write(run.Audit{Action: long, By: long, Why: long, Subject: long})
 	a := j.audits(1)[0]
-	require.Equal(j, []string{run.Truncate(long, run.MaxKind), run.Truncate(long, run.MaxBy), run.Truncate(long, run.MaxWhy), run.Truncate(long, run.MaxSubject)},
+	require.Equal(j,
+		[]string{
+			run.Truncate(long, run.MaxKind), run.Truncate(long, run.MaxBy), run.Truncate(long, run.MaxWhy),
+			run.Truncate(long, run.MaxSubject),
+		},
 		[]string{a.Action, a.By, a.Why, a.Subject})
 	j.write(run.Audit{Action: "x", By: "a\xffb\x00c"})
 	require.Equal(j, "a\ufffdb\ufffdc", j.audits(1)[0].By)
@@ -125,7 +129,8 @@ func auditTruncates(j *auditLogTest) {
 
 func auditRefuses(j *auditLogTest) {
 	err := j.AuditLog.Write(j.Context(), run.Audit{Detail: json.RawMessage(`{"a":`)})
-	require.Equal(j, []string{string(fault.Internal), fault.CodeBug}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(j, []string{string(fault.Internal), fault.CodeBug},
+		[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	require.Empty(j, j.audits(10))
 }
 
@@ -166,7 +171,8 @@ func auditQueries(j *auditLogTest) {
 			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
 	}
 	write := func(of run.Store, code, level, id, batch string) {
-		require.NoError(j, of.Write(ctx, run.Audit{Action: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: batch}))
+		require.NoError(j,
+			of.Write(ctx, run.Audit{Action: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: batch}))
 	}
 	steps := func(of run.Store) {
 		for range 30 {
@@ -189,7 +195,8 @@ func auditQueries(j *auditLogTest) {
 	steps(j.Store)
 	for _, code := range []string{run.CodeRunStart, run.CodeBatchFail} { // another environment's stand in front of ours
 		for range 30 {
-			write(j.OtherStore, code, map[string]string{run.CodeRunStart: run.LevelInfo, run.CodeBatchFail: run.LevelError}[code], "q", batch)
+			write(j.OtherStore, code,
+				map[string]string{run.CodeRunStart: run.LevelInfo, run.CodeBatchFail: run.LevelError}[code], "q", batch)
 		}
 	}
 	steps(j.OtherStore)
@@ -198,12 +205,20 @@ func auditQueries(j *auditLogTest) {
 		"RUN_RESUME INFO q ", "RUN_CANCEL WARN q ", "BATCH_REQUEUE INFO q " + batch, "BATCH_FAIL ERROR q " + batch,
 		"BATCH_RELEASED WARN q " + batch, "RUN_START INFO q ",
 	}
-	notable := slices.Concat([]string{"resume  r ", "RUN_START INFO q2 "}, ofQ[:5], []string{"mark  r ", ofQ[5], "pause   "})
+	notable := slices.Concat([]string{"resume  r ", "RUN_START INFO q2 "}, ofQ[:5],
+		[]string{"mark  r ", ofQ[5], "pause   "})
 	for _, limit := range []int{1, 3, len(notable), 100} {
 		require.Equal(j, notable[:min(limit, len(notable))], j.noted(ops.AuditQuery{Limit: limit}))
 	}
 	require.Empty(j, j.noted(ops.AuditQuery{}), "no more than asked for")
-	for _, q := range []ops.AuditQuery{{}, {All: true}, {Run: "q"}, {Run: "q", All: true}, {Action: run.CodeBatchDone}, {Action: run.CodeBatchDone, Run: "q"}} {
+	for _, q := range []ops.AuditQuery{
+		{},
+		{All: true},
+		{Run: "q"},
+		{Run: "q", All: true},
+		{Action: run.CodeBatchDone},
+		{Action: run.CodeBatchDone, Run: "q"},
+	} {
 		q.Limit = 1000
 		all, err := j.AuditLog.Audits(ctx, q)
 		require.NoError(j, err)
@@ -223,9 +238,11 @@ func auditQueries(j *auditLogTest) {
 	require.Empty(j, j.noted(ops.AuditQuery{Run: "nobody", All: true, Limit: 100}))
 
 	require.Equal(j, []string{"pause   "}, j.noted(ops.AuditQuery{Action: "pause", Limit: 100}))
-	require.Len(j, j.noted(ops.AuditQuery{Action: run.CodeBatchDone, Limit: 1000}), 90, "a step that is asked for by name")
+	require.Len(j, j.noted(ops.AuditQuery{Action: run.CodeBatchDone, Limit: 1000}), 90,
+		"a step that is asked for by name")
 	require.Len(j, j.noted(ops.AuditQuery{Action: run.CodeBatchDone, Run: "q", Limit: 1000}), 90)
-	require.Equal(j, []string{"RUN_START INFO q2 ", "RUN_START INFO q "}, j.noted(ops.AuditQuery{Action: run.CodeRunStart, Limit: 100}))
+	require.Equal(j, []string{"RUN_START INFO q2 ", "RUN_START INFO q "},
+		j.noted(ops.AuditQuery{Action: run.CodeRunStart, Limit: 100}))
 	require.Equal(j, ofQ[5:], j.noted(ops.AuditQuery{Action: run.CodeRunStart, Run: "q", Limit: 100}))
 	for _, q := range []ops.AuditQuery{{Limit: 100}, {All: true, Limit: 1000}} { // the one rule, in SQL and in words
 		found, err := j.AuditLog.Audits(ctx, q)
@@ -284,14 +301,16 @@ func auditEnvironments(j *auditLogTest) {
 			id := fmt.Sprint(of.name, "-", n)
 			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: id, SysName: of.sysName, Kind: run.Drain}, entry(id)))
 			require.NoError(j, of.store.Write(ctx, entry(fmt.Sprint(of.name, "-written-", n))))
-			require.NoError(j, of.auditLog.Write(ctx, run.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
+			require.NoError(j,
+				of.auditLog.Write(ctx, run.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
 			n++
 		}
 	}
 	runs, subjects := seen(j, j.AuditLog, j.Store)
 	require.Equal(j, []string{"ours-4", "ours-2", "ours-0"}, runs)
 	require.Equal(j, []string{
-		"ours-paused-4", "ours-written-4", "ours-4", "ours-paused-2", "ours-written-2", "ours-2", "ours-paused-0", "ours-written-0", "ours-0",
+		"ours-paused-4", "ours-written-4", "ours-4", "ours-paused-2", "ours-written-2", "ours-2", "ours-paused-0",
+		"ours-written-0", "ours-0",
 	}, subjects)
 	runs, subjects = seen(j, j.Other, j.OtherStore)
 	require.Equal(j, []string{"theirs-5", "theirs-3", "theirs-1"}, runs)

@@ -33,11 +33,14 @@ type bisect struct {
 func newBisect(s *sinkTest, lines int) *bisect {
 	s.Helper()
 	s.h.AddLines(s, span(1, lines)...)
-	b := &bisect{sinkTest: s, clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC), requests: &countedSink{Sink: s.h.Sink}}
+	b := &bisect{
+		sinkTest: s, clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC), requests: &countedSink{Sink: s.h.Sink},
+	}
 	now := func() time.Time { return b.clock }
 	b.docs = inmem.NewDocuments(now)
 	b.commit = commit.NewCommit(b.docs, b.requests, commit.Options{
-		SysName: "web", PartsAtOnce: s.partsAtOnce, Now: now, Draw: func() float64 { return 0.5 }, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		SysName: "web", PartsAtOnce: s.partsAtOnce, Now: now, Draw: func() float64 { return 0.5 },
+		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	return b
 }
@@ -50,7 +53,9 @@ type countedSink struct {
 }
 
 // Apply implements commit.Sink.
-func (c *countedSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (c *countedSink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	c.mu.Lock()
 	c.n++
 	c.mu.Unlock()

@@ -24,15 +24,33 @@ func bisectCases() []sinkCase {
 		{"bisect: a bad document alone", refuse, badOnes(1, 0)},
 		{"bisect: a bad document that is mended is written", refuse, mendedIsWritten},
 		{"bisect: two documents on one line, the newer one bad: the older one is written", refuse, newerBad},
-		{"bisect: two documents on one line, the newer one missing a row: the older one is written", nil, newerLacksRow},
+		{
+			"bisect: two documents on one line, the newer one missing a row: the older one is written", nil,
+			newerLacksRow,
+		},
 		{"bisect: two documents on one line, the newer one good: the older one is superseded", nil, newerIsGood},
 		{"bisect: a bad document beside a newer good one on its line", refuse, olderBad},
-		{"bisect: a tracking row from somebody in between costs one more request and blames nobody", []string{"During"}, trackingFromSomebody},
+		{
+			"bisect: a tracking row from somebody in between costs one more request and blames nobody",
+			[]string{"During"},
+			trackingFromSomebody,
+		},
 		{"bisect: a unique index of the user's is the document's that breaks it", constrain, uniqueIsTheDocuments},
 		{"bisect: a foreign key of the user's is the document's that breaks it", constrain, ruledDocument(ForeignKey)},
-		{"bisect: a trigger of the user's that rolls back is the document's that meets it", constrain, ruledDocument(TriggerRollsBack)},
-		{"bisect: a missing table costs no document a retry, and all are written when it is back", []string{"Hide"}, missingTable},
-		{"bisect: a lost acknowledgement ends with every document recorded and written once", []string{"LoseReply", "CountWrites"}, lostReplyOfBatch},
+		{
+			"bisect: a trigger of the user's that rolls back is the document's that meets it", constrain,
+			ruledDocument(TriggerRollsBack),
+		},
+		{
+			"bisect: a missing table costs no document a retry, and all are written when it is back",
+			[]string{"Hide"},
+			missingTable,
+		},
+		{
+			"bisect: a lost acknowledgement ends with every document recorded and written once",
+			[]string{"LoseReply", "CountWrites"},
+			lostReplyOfBatch,
+		},
 		{"bisect: a document on a locked line waits alone, uncounted", []string{"Lock", "RowLocks"}, lockedDocument},
 	}
 	for _, c := range cases {
@@ -128,7 +146,9 @@ func newerBad(s *sinkTest) {
 }
 
 func newerLacksRow(s *sinkTest) {
-	pairs(s, func(_, newer *paper) { newer.duplicates = []int64{9999} }, func(b *bisect, older, newer paper, requests int) {
+	pairs(s, func(_, newer *paper) {
+		newer.duplicates = []int64{9999}
+	}, func(b *bisect, older, newer paper, requests int) {
 		require.Contains(s, b.blamed(newer).LastError, "9999", "the document says which line")
 		b.committed(older, commit.Applied)
 		require.Equal(s, 1, requests, "the database says whose it is")
@@ -212,7 +232,8 @@ func missingTable(s *sinkTest) {
 	for _, p := range list {
 		st := b.read(p).State
 		require.Equal(s, []any{invoice.RetryScheduled, 0, string(fault.Infrastructure), false},
-			[]any{st.Status, st.RetryCount, st.LastErrorKind, st.Postponed}, "put off: the database answers, and nobody is charged")
+			[]any{st.Status, st.RetryCount, st.LastErrorKind, st.Postponed},
+			"put off: the database answers, and nobody is charged")
 	}
 	b.clock = b.clock.Add(time.Minute)
 	late := paper{minute: 8, line: 8, name: "maker", code: AllowedCode}
@@ -233,7 +254,8 @@ func lostReplyOfBatch(s *sinkTest) {
 	before := b.texts(list)
 	writes := s.h.CountWrites(s)
 	s.h.LoseReply(s)
-	// Where the adapter says that the connection broke while the database answers others, the same request is made again at once.
+	// Where the adapter says that the connection broke while the database answers others, the same request is made
+	// again at once.
 	if err := b.offer(0, list...); err != nil {
 		require.True(s, fault.IsDependency(err), "%v", err)
 		require.Equal(s, before, b.texts(list), "nothing is recorded of what nobody knows")
@@ -254,7 +276,8 @@ func lockedDocument(s *sinkTest) {
 	unlock()
 	b.committed(list[0], commit.Applied)
 	st := b.read(list[1]).State
-	require.Equal(s, []any{invoice.RetryScheduled, 0, string(fault.Contention)}, []any{st.Status, st.RetryCount, st.LastErrorKind})
+	require.Equal(s, []any{invoice.RetryScheduled, 0, string(fault.Contention)},
+		[]any{st.Status, st.RetryCount, st.LastErrorKind})
 	b.unwritten(list[1])
 	b.clock = time.Unix(st.RetryAfter, 0)
 	require.NoError(s, b.offerAs(commit.FromTimer, list[1]))

@@ -13,8 +13,16 @@ import (
 // massCases: many documents that fail alike.
 func massCases() []sinkCase {
 	return []sinkCase{
-		{"bisect: a column made NOT NULL in mid-drain stops nothing and is proof of nothing", []string{"NotNull"}, notNullInMidDrain},
-		{"bisect: a column narrowed in mid-drain fails the documents that do not fit, until it is wide again", []string{"Narrow"}, narrowedInMidDrain},
+		{
+			"bisect: a column made NOT NULL in mid-drain stops nothing and is proof of nothing",
+			[]string{"NotNull"},
+			notNullInMidDrain,
+		},
+		{
+			"bisect: a column narrowed in mid-drain fails the documents that do not fit, until it is wide again",
+			[]string{"Narrow"},
+			narrowedInMidDrain,
+		},
 		{"bisect: 100 bad documents among 400 good ones stop nothing", []string{"Refuse"}, manyBadOnes},
 	}
 }
@@ -34,7 +42,8 @@ func notNullInMidDrain(s *sinkTest) {
 		}
 		for _, p := range list[before:] {
 			st := b.read(p).State
-			require.Equal(b, []any{invoice.RetryScheduled, min(hour+1, commit.MaxRetries), hour >= commit.MaxRetries}, []any{st.Status, st.RetryCount, st.Postponed}, "%s in hour %d", p.id(), hour)
+			require.Equal(b, []any{invoice.RetryScheduled, min(hour+1, commit.MaxRetries), hour >= commit.MaxRetries},
+				[]any{st.Status, st.RetryCount, st.Postponed}, "%s in hour %d", p.id(), hour)
 		}
 	}
 	restore()

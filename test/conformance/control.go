@@ -24,7 +24,8 @@ type ControlHarness struct {
 	Another breaker.ControlStore
 }
 
-// TestControlStore checks an implementation of breaker.ControlStore against the port's contract. open makes a new one per test.
+// TestControlStore checks an implementation of breaker.ControlStore against the port's contract. open makes a new one
+// per test.
 func TestControlStore(t *testing.T, open func(t *testing.T) ControlHarness) {
 	for _, c := range []struct {
 		name string
@@ -188,7 +189,8 @@ func countOne(ctx context.Context, store breaker.ControlStore) error {
 func controlUnknown(t *testing.T, h ControlHarness) {
 	newer := control("build 9")
 	newer.Extra = map[string]json.RawMessage{
-		"theirs": json.RawMessage(`{"list":[1,"2",null],"big":9007199254740991}`), "<odd & name>": json.RawMessage(`"ü😀"`), "ttl_of_theirs": json.RawMessage(`true`),
+		"theirs":       json.RawMessage(`{"list":[1,"2",null],"big":9007199254740991}`),
+		"<odd & name>": json.RawMessage(`"ü😀"`), "ttl_of_theirs": json.RawMessage(`true`),
 	}
 	_, err := h.Control.Store(t.Context(), newer, "")
 	require.NoError(t, err)
@@ -242,9 +244,13 @@ func controlStatuses(t *testing.T, h ControlHarness) {
 // status makes a status that says something in every member.
 func status(instance string, at time.Time) breaker.Status {
 	return breaker.Status{
-		Instance: instance, At: at, Failing: []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
+		Instance: instance, At: at,
+		Failing: []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
 		Dependencies: map[string]breaker.Dependency{
-			"sql":    {State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`, Since: at, SeenAt: at.Add(time.Minute), By: "ü"},
+			"sql": {
+				State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "refused", Reason: `<down & "out">`,
+				Since: at, SeenAt: at.Add(time.Minute), By: "ü",
+			},
 			"cosmos": {State: breaker.DependencyOK, Since: at, SeenAt: at, By: "another"},
 		},
 		Stops: []breaker.Stop{{From: at, To: at.Add(2 * time.Minute), Code: "refused"}}, Committed: 1 << 40,
@@ -256,15 +262,24 @@ func control(version string) breaker.Control {
 	at := time.Date(2025, 12, 17, 16, 30, 15, 123_456_700, time.UTC)
 	return breaker.Control{
 		Breaker: breaker.State{
-			Name: breaker.HalfOpen, Limit: 25, OpenUntil: at.Add(time.Minute), Kind: fault.Quota, Code: "9002", Reason: `<full & "quoted">`,
-			Since: at.Add(time.Second), ChangedAt: at, HeldBy: "instance ü", WaitSeconds: 20, SerialUntil: at.Add(time.Hour),
+			Name: breaker.HalfOpen, Limit: 25, OpenUntil: at.Add(time.Minute), Kind: fault.Quota, Code: "9002",
+			Reason: `<full & "quoted">`,
+			Since:  at.Add(time.Second), ChangedAt: at, HeldBy: "instance ü", WaitSeconds: 20,
+			SerialUntil: at.Add(time.Hour),
 		},
-		Transitions: []breaker.Transition{{At: at, From: breaker.Open, To: breaker.Closed, By: "ü", Why: "<why>", Code: "9002", StoppedFor: 7}},
-		Applied:     []breaker.Applied{{Build: version, At: at.Add(time.Hour)}, {Build: "another", At: at}},
-		Poison:      breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
-		Missed:      breaker.Missed{Documents: 26, Oldest: at, At: at.Add(time.Hour), Sample: "2025-12-17 ü", Code: "document.too_deep"},
-		Feed:        breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
-		Skipped: []breaker.Skipped{{SysName: "wéb", Documents: 3, Since: at, LastAt: at.Add(time.Minute), Sample: "2025-12-17 ü"}, {Documents: 1, Since: at, LastAt: at}},
+		Transitions: []breaker.Transition{
+			{At: at, From: breaker.Open, To: breaker.Closed, By: "ü", Why: "<why>", Code: "9002", StoppedFor: 7},
+		},
+		Applied: []breaker.Applied{{Build: version, At: at.Add(time.Hour)}, {Build: "another", At: at}},
+		Poison:  breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
+		Missed: breaker.Missed{
+			Documents: 26, Oldest: at, At: at.Add(time.Hour), Sample: "2025-12-17 ü", Code: "document.too_deep",
+		},
+		Feed: breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
+		Skipped: []breaker.Skipped{
+			{SysName: "wéb", Documents: 3, Since: at, LastAt: at.Add(time.Minute), Sample: "2025-12-17 ü"},
+			{Documents: 1, Since: at, LastAt: at},
+		},
 	}
 }
 

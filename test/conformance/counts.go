@@ -18,7 +18,8 @@ type CountsHarness struct {
 	Counts, Another ops.CountsStore
 }
 
-// TestCountsStore checks an implementation of ops.CountsStore against the port's contract. open makes a new one per test.
+// TestCountsStore checks an implementation of ops.CountsStore against the port's contract. open makes a new one per
+// test.
 func TestCountsStore(t *testing.T, open func(t *testing.T) CountsHarness) {
 	for _, c := range []struct {
 		name string
@@ -65,15 +66,23 @@ func requireCounts(t *testing.T, h CountsHarness, want ops.Saved) {
 func counts(n int) ops.Saved {
 	at := time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC)
 	return ops.Saved{Committed: map[string]int64{"a": 1 << 40}, Samples: ops.Samples{
-		{At: at, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 3}, {At: at.Add(5 * time.Minute), Committed: 7, StoppedSeconds: 120},
+		{At: at, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 3},
+		{At: at.Add(5 * time.Minute), Committed: 7, StoppedSeconds: 120},
 	}, Counts: ops.Counts{
-		At: at, EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Pending: {Documents: n, AtLeast: true}}, Due: n, PutOff: 2, Postponed: 3,
+		At: at, EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Pending: {Documents: n, AtLeast: true}},
+		Due: n, PutOff: 2, Postponed: 3,
 		Oldest: &ops.Oldest{ID: "<a&b> \"ü😀\"", Status: invoice.Pending, Since: at},
 		Groups: []ops.Group{{
-			Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: n}, First: at, Last: at.Add(time.Minute),
+			Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: n}, First: at,
+			Last:   at.Add(time.Minute),
 			Sample: "x", Line: 1421549, Retry: "command",
 		}},
 		PoisonLastHour: n,
-		Queues:         []ops.QueueCount{{Queue: "runs", Active: ops.Count{Documents: 1}, DeadLettered: ops.Count{Documents: 2, AtLeast: true}, Unknown: "no right"}},
+		Queues: []ops.QueueCount{
+			{
+				Queue: "runs", Active: ops.Count{Documents: 1},
+				DeadLettered: ops.Count{Documents: 2, AtLeast: true}, Unknown: "no right",
+			},
+		},
 	}}
 }

@@ -17,7 +17,8 @@ type Creator interface {
 	commit.Documents
 }
 
-// TestCreator checks an implementation of ops.DocumentCreator against the port's contract, over a container with nothing in it.
+// TestCreator checks an implementation of ops.DocumentCreator against the port's contract, over a container with
+// nothing in it.
 func TestCreator(t *testing.T, c Creator) {
 	ctx := t.Context()
 	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":1,"sql_writer":{"status":"committed"}}`), false))
@@ -32,7 +33,9 @@ func TestCreator(t *testing.T, c Creator) {
 	require.NoError(t, err)
 	require.NotContains(t, string(doc), "sql_writer", "replaced whole")
 	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes a missing document")
-	for _, bad := range []string{``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`} {
+	for _, bad := range []string{
+		``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`,
+	} {
 		err := c.Submit(ctx, json.RawMessage(bad), false)
 		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", bad, err)
 		require.NotEqual(t, "409", fault.CodeOf(err), bad)

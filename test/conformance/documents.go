@@ -27,7 +27,8 @@ type DocumentsHarness struct {
 	MaxBytes int
 }
 
-// TestDocuments checks an implementation of commit.Documents against the port's contract. open makes a new one per test.
+// TestDocuments checks an implementation of commit.Documents against the port's contract. open makes a new one per
+// test.
 func TestDocuments(t *testing.T, open func(t *testing.T) DocumentsHarness) {
 	for _, c := range []struct {
 		name string
@@ -170,7 +171,9 @@ func recordChain(t *testing.T, h DocumentsHarness) {
 func recordReplacesWhole(t *testing.T, h DocumentsHarness) {
 	h.Put(t, document("a", `,"sql_writer":{"status":"pending","theirs":{"x":[1,2]},"gone":true}`))
 	s := state("committed")
-	s.Extra = map[string]json.RawMessage{"theirs": json.RawMessage(`{"x":[1,2]}`), "<odd & name>": json.RawMessage(`9007199254740991`)}
+	s.Extra = map[string]json.RawMessage{
+		"theirs": json.RawMessage(`{"x":[1,2]}`), "<odd & name>": json.RawMessage(`9007199254740991`),
+	}
 	_, err := h.Documents.Record(t.Context(), whole(t, h, "a"), s)
 	require.NoError(t, err)
 	got := read(t, h, "a")["sql_writer"]
@@ -241,8 +244,10 @@ func recordRace(t *testing.T, h DocumentsHarness) {
 
 func oddIDs(t *testing.T, h DocumentsHarness) {
 	odd := []string{
-		"2025-12-17 10:30:15.123456-06:00_a", "2025-12-17T10:30:15+05:30", "a+b", "a b", "a%20b", "a%2Bb", "100%", "a%", "%41",
-		`say "a"`, "it's", "<a&b>", "ünï-日本-😀", "a;b=c,d", "$a@b:c", "~a|b^{c}", "A", "a", "a.", "tab\there", "del\u007f", strings.Repeat("x", 255),
+		"2025-12-17 10:30:15.123456-06:00_a", "2025-12-17T10:30:15+05:30", "a+b", "a b", "a%20b",
+		"a%2Bb", "100%", "a%", "%41",
+		`say "a"`, "it's", "<a&b>", "ünï-日本-😀", "a;b=c,d", "$a@b:c", "~a|b^{c}", "A", "a", "a.", "tab\there",
+		"del\u007f", strings.Repeat("x", 255),
 	}
 	for _, id := range odd {
 		h.Put(t, sample(id))
@@ -296,7 +301,9 @@ func tooLarge(t *testing.T, h DocumentsHarness) {
 
 // state makes a state with a status.
 func state(status invoice.Status) invoice.State {
-	return invoice.State{Present: true, Status: status, StatusFound: string(status), LastError: `<a & "b">`, RetryAfter: 1766000000}
+	return invoice.State{
+		Present: true, Status: status, StatusFound: string(status), LastError: `<a & "b">`, RetryAfter: 1766000000,
+	}
 }
 
 // sample makes a document with an id.
@@ -304,7 +311,8 @@ func sample(id string) json.RawMessage { return document(id, "") }
 
 // document makes a document with an id, in a request of its own, and with more members: text such as `,"n":1`.
 func document(id, more string) json.RawMessage {
-	head, err := json.Marshal(map[string]any{"id": id, "request_details": map[string]any{"sys_name": "web", "id": "R-" + id}})
+	head, err := json.Marshal(
+		map[string]any{"id": id, "request_details": map[string]any{"sys_name": "web", "id": "R-" + id}})
 	if err != nil {
 		panic(err) // strings always marshal
 	}

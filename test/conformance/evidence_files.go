@@ -30,7 +30,8 @@ type EvidenceFilesHarness struct {
 	Read func(t testing.TB, name string) (content []byte, ok bool)
 }
 
-// TestEvidenceFiles checks commit.Evidence and ops.EvidenceStore against their contracts. open makes a new one per test.
+// TestEvidenceFiles checks commit.Evidence and ops.EvidenceStore against their contracts. open makes a new one per
+// test.
 func TestEvidenceFiles(t *testing.T, open func(t *testing.T) EvidenceFilesHarness) {
 	for _, c := range []struct {
 		name string
@@ -48,7 +49,9 @@ func TestEvidenceFiles(t *testing.T, open func(t *testing.T) EvidenceFilesHarnes
 
 // evidenceOf is the document that evidence is of.
 func evidenceOf(id string, main int64) invoice.Document {
-	return invoice.Document{ID: id, Main: main, Version: invoice.Version{Key: invoice.Key(id)}, Hash: invoice.Key("content of " + id)}
+	return invoice.Document{
+		ID: id, Main: main, Version: invoice.Version{Key: invoice.Key(id)}, Hash: invoice.Key("content of " + id),
+	}
 }
 
 // fails keeps the evidence of a failure of a document, and gives its folder.
@@ -56,7 +59,9 @@ func (h EvidenceFilesHarness) fails(t testing.TB, d invoice.Document, resets int
 	t.Helper()
 	folder := commit.EvidenceFolder(d, resets)
 	for _, file := range []struct{ name, content string }{
-		{"original.json", "{}"}, {"error.json", "{}"}, {commit.EvidenceMetadata, fmt.Sprintf(`{"container": "c", "document_id": %q}`, d.ID)},
+		{"original.json", "{}"},
+		{"error.json", "{}"},
+		{commit.EvidenceMetadata, fmt.Sprintf(`{"container": "c", "document_id": %q}`, d.ID)},
 	} {
 		require.NoError(t, h.Evidence.Keep(t.Context(), folder+"/"+file.name, []byte(file.content)))
 	}
@@ -104,7 +109,10 @@ func listsBelow(t *testing.T, h EvidenceFilesHarness) {
 	want = append(want, foreign)
 	slices.Sort(want)
 	require.Equal(t, want, h.below(t, commit.EvidenceRoot))
-	require.Equal(t, slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !strings.HasPrefix(name, "failed/2/") }), h.below(t, "failed/2"))
+	require.Equal(t,
+		slices.DeleteFunc(slices.Clone(want), func(name string) bool {
+			return !strings.HasPrefix(name, "failed/2/")
+		}), h.below(t, "failed/2"))
 	require.Empty(t, h.below(t, "failed/9"))
 }
 
@@ -121,7 +129,9 @@ func readsFiles(t *testing.T, h EvidenceFilesHarness) {
 
 func impossibleFiles(t *testing.T, h EvidenceFilesHarness) {
 	h.fails(t, evidenceOf("a", 1), 0)
-	for _, name := range []string{"", "/", "../a", "a//b", "failed/", "a b", "a?", "failed/..", strings.Repeat("a", commit.MaxEvidenceName+1)} {
+	for _, name := range []string{
+		"", "/", "../a", "a//b", "failed/", "a b", "a?", "failed/..", strings.Repeat("a", commit.MaxEvidenceName+1),
+	} {
 		_, _, belowErr := h.Evidence.FilesBelow(t.Context(), name, "")
 		_, readErr := h.Evidence.Read(t.Context(), name)
 		for i, err := range []error{belowErr, readErr} {

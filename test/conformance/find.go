@@ -116,17 +116,36 @@ func inStatus(statuses ...invoice.Status) commit.Query {
 
 // statuses are all that there are.
 func statuses() []invoice.Status {
-	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
+	return []invoice.Status{
+		invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing,
+	}
 }
 
 func findFilters(t *testing.T, h FinderHarness) {
 	type doc = map[string]any
 	for id, more := range map[string]doc{
-		"a": {"request_details": doc{"sys_name": "web", "id": "r1"}, "sql_writer": doc{"status": "failed", "last_error_kind": "document", "last_error_code": "2628"}},
-		"b": {"request_details": doc{"sys_name": "web", "id": "r1"}, "sql_writer": doc{"status": "retry_scheduled", "last_error_kind": "document", "last_error_code": "547"}},
-		"c": {"request_details": doc{"sys_name": "web", "id": "r2"}, "sql_writer": doc{"status": "failed", "last_error_kind": "internal", "last_error_code": "2628"}},
-		"d": {"request_details": doc{"sys_name": "dev", "id": "r1"}, "sql_writer": doc{"status": "failed", "last_error_kind": "document", "last_error_code": "2628"}},
-		"e": {"request_details": doc{"id": "r1"}, "sql_writer": doc{"status": "failed", "last_error_kind": "document", "last_error_code": 2628}},
+		"a": {
+			"request_details": doc{"sys_name": "web", "id": "r1"},
+			"sql_writer":      doc{"status": "failed", "last_error_kind": "document", "last_error_code": "2628"},
+		},
+		"b": {
+			"request_details": doc{"sys_name": "web", "id": "r1"},
+			"sql_writer": doc{
+				"status": "retry_scheduled", "last_error_kind": "document", "last_error_code": "547",
+			},
+		},
+		"c": {
+			"request_details": doc{"sys_name": "web", "id": "r2"},
+			"sql_writer":      doc{"status": "failed", "last_error_kind": "internal", "last_error_code": "2628"},
+		},
+		"d": {
+			"request_details": doc{"sys_name": "dev", "id": "r1"},
+			"sql_writer":      doc{"status": "failed", "last_error_kind": "document", "last_error_code": "2628"},
+		},
+		"e": {
+			"request_details": doc{"id": "r1"},
+			"sql_writer":      doc{"status": "failed", "last_error_kind": "document", "last_error_code": 2628},
+		},
 		"f": {"request_details": "web", "sql_writer": "failed"},
 		"g": {"request_details": doc{"sys_name": "WEB"}, "sql_writer": nil},
 	} {
@@ -147,8 +166,16 @@ func findFilters(t *testing.T, h FinderHarness) {
 		{commit.Query{Kind: "document"}, []string{"a", "b", "d", "e"}},
 		{commit.Query{Code: "2628"}, []string{"a", "c", "d"}},
 		{commit.Query{Request: "r1"}, []string{"a", "b", "d", "e"}},
-		{commit.Query{Request: "r1", SysName: "web", Kind: "document", Code: "547", Statuses: deferred, Line: 1}, []string{"b"}},
-		{commit.Query{Request: "r1", SysName: "web", Kind: "document", Code: "547", Statuses: deferred, Line: 2}, []string{}},
+		{
+			commit.Query{
+				Request: "r1", SysName: "web", Kind: "document", Code: "547", Statuses: deferred, Line: 1,
+			}, []string{"b"},
+		},
+		{
+			commit.Query{
+				Request: "r1", SysName: "web", Kind: "document", Code: "547", Statuses: deferred, Line: 2,
+			}, []string{},
+		},
 		{commit.Query{Request: "R1"}, []string{}},
 	} {
 		require.Equal(t, c.want, foundIDs(t, h.Finder, c.q), "%+v", c.q)
@@ -165,7 +192,8 @@ func findSpellings(t *testing.T, h FinderHarness) {
 	}
 	for status, spellings := range want {
 		other := string(status)
-		for _, text := range append(slices.Clone(spellings), other[:1]+strings.ToUpper(other[1:]), " "+other, other+" ", other+"s", other[1:]) {
+		for _, text := range append(slices.Clone(spellings), other[:1]+strings.ToUpper(other[1:]), " "+other,
+			other+" ", other+"s", other[1:]) {
 			h.Put(t, stateDocument(text, "web", text, ""))
 		}
 	}
@@ -182,7 +210,8 @@ func findStatuses(t *testing.T, h FinderHarness) {
 	for _, status := range statuses() {
 		h.Put(t, stateDocument(string(status), "web", string(status), ""))
 	}
-	require.Equal(t, []string{"failed", "processing"}, foundIDs(t, h.Finder, inStatus(invoice.Failed, invoice.Processing)))
+	require.Equal(t, []string{"failed", "processing"},
+		foundIDs(t, h.Finder, inStatus(invoice.Failed, invoice.Processing)))
 	repeated := inStatus(invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)
 	require.Equal(t, []string{"pending", "retry_scheduled"}, foundIDs(t, h.Finder, repeated))
 	require.Len(t, foundIDs(t, h.Finder, inStatus(statuses()...)), len(statuses()))
@@ -192,14 +221,19 @@ func findStatuses(t *testing.T, h FinderHarness) {
 func withoutStatus(sysName string) []json.RawMessage {
 	var docs []json.RawMessage
 	for id, state := range map[string]string{
-		"absent": ``, "null": `,"sql_writer":null`, "no status": `,"sql_writer":{"retry_count":1,"retry_after":1,"postponed":true}`,
+		"absent": ``, "null": `,"sql_writer":null`,
+		"no status":   `,"sql_writer":{"retry_count":1,"retry_after":1,"postponed":true}`,
 		"status null": `,"sql_writer":{"status":null,"last_error_kind":"contention"}`,
-		"text":        `,"sql_writer":"pending"`, "list": `,"sql_writer":[{"status":"pending"}]`, "number": `,"sql_writer":7`, "false": `,"sql_writer":false`,
-		"other case": `,"sql_writer":{"Status":"pending"}`, "another place": `,"SQL_WRITER":{"status":"pending"},"status":"pending"`,
-		"number 0": `,"sql_writer":{"status":0}`, "empty": `,"sql_writer":{"status":""}`, "no": `,"sql_writer":{"status":false}`,
+		"text":        `,"sql_writer":"pending"`, "list": `,"sql_writer":[{"status":"pending"}]`,
+		"number": `,"sql_writer":7`, "false": `,"sql_writer":false`,
+		"other case":    `,"sql_writer":{"Status":"pending"}`,
+		"another place": `,"SQL_WRITER":{"status":"pending"},"status":"pending"`,
+		"number 0":      `,"sql_writer":{"status":0}`, "empty": `,"sql_writer":{"status":""}`,
+		"no":              `,"sql_writer":{"status":false}`,
 		"list of pending": `,"sql_writer":{"status":["pending"]}`, "object": `,"sql_writer":{"status":{}}`,
 	} {
-		docs = append(docs, json.RawMessage(`{"id":"`+sysName+" "+id+`","request_details":{"sys_name":"`+sysName+`"}`+state+`}`))
+		docs = append(docs,
+			json.RawMessage(`{"id":"`+sysName+" "+id+`","request_details":{"sys_name":"`+sysName+`"}`+state+`}`))
 	}
 	return docs
 }
@@ -216,12 +250,20 @@ func findWithoutStatus(t *testing.T, h FinderHarness) {
 
 func findEnvironment(t *testing.T, h FinderHarness) {
 	h.Put(t, stateDocument("ours", "web", "pending", ""))
-	for i, name := range []string{`"WEB"`, `"Web"`, `"web "`, `" web"`, `"webs"`, `"we"`, `"dev"`, `""`, `null`, `7`, `true`, `["web"]`, `{"sys_name":"web"}`} {
-		h.Put(t, json.RawMessage(fmt.Sprintf(`{"id":"theirs %d","request_details":{"sys_name":%s},"sql_writer":{"status":"pending"}}`, i, name)))
+	for i, name := range []string{
+		`"WEB"`, `"Web"`, `"web "`, `" web"`, `"webs"`, `"we"`, `"dev"`, `""`, `null`, `7`, `true`,
+		`["web"]`, `{"sys_name":"web"}`,
+	} {
+		h.Put(t,
+			json.RawMessage(
+				fmt.Sprintf(
+					`{"id":"theirs %d","request_details":{"sys_name":%s},"sql_writer":{"status":"pending"}}`, i, name)))
 	}
 	for _, doc := range []string{
-		`{"id":"nobody's"}`, `{"id":"text","request_details":"web"}`, `{"id":"list","request_details":[{"sys_name":"web"}]}`, `{"id":"null","request_details":null}`,
-		`{"id":"another place","sys_name":"web"}`, `{"id":"another case","request_details":{"SYS_NAME":"web"}}`, `{"id":"another case above","Request_Details":{"sys_name":"web"}}`,
+		`{"id":"nobody's"}`, `{"id":"text","request_details":"web"}`,
+		`{"id":"list","request_details":[{"sys_name":"web"}]}`, `{"id":"null","request_details":null}`,
+		`{"id":"another place","sys_name":"web"}`, `{"id":"another case","request_details":{"SYS_NAME":"web"}}`,
+		`{"id":"another case above","Request_Details":{"sys_name":"web"}}`,
 	} {
 		h.Put(t, json.RawMessage(doc))
 	}
@@ -236,11 +278,17 @@ func findBounds(t *testing.T, h FinderHarness) {
 		from, to int64
 		inside   bool
 	}{
-		{0, forever, true}, {ts, ts + 1, true}, {0, ts, false}, {ts + 1, forever, false}, {ts, ts, false}, {ts + 1, ts, false},
+		{0, forever, true},
+		{ts, ts + 1, true},
+		{0, ts, false},
+		{ts + 1, forever, false},
+		{ts, ts, false},
+		{ts + 1, ts, false},
 	} {
 		for _, q := range []commit.Query{{}, {SysName: "web"}, inStatus(invoice.Committed)} {
 			q.From, q.To = c.from, c.to
-			require.Equal(t, c.inside, slices.Contains(foundIDs(t, h.Finder, q), "a"), "from %d to %d of %d", c.from, c.to, ts)
+			require.Equal(t, c.inside, slices.Contains(foundIDs(t, h.Finder, q), "a"),
+				"from %d to %d of %d", c.from, c.to, ts)
 		}
 	}
 	q := inStatus()
@@ -252,33 +300,39 @@ func findBounds(t *testing.T, h FinderHarness) {
 
 func findLines(t *testing.T, h FinderHarness) {
 	for id, members := range map[string]string{
-		"number": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}`, "fraction of nothing": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549.0}`,
-		"digits":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":"1421549"}`,
-		"duplicate": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[2,1421549]}`,
-		"as digits": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":["1421549",3]}`,
-		"both":      `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":{"duplicate_detail_uids":[1421549]}`,
-		"another":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421548},"post-processing":{"duplicate_detail_uids":[14215490,"01421549"," 1421549"]}`,
-		"no list":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":null},"post-processing":{"duplicate_detail_uids":1421549}`,
-		"null":      `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":null`,
-		"nested":    `"invoice_details_from_rpa":{"IVCE_DTL_UID":[1421549]},"post-processing":{"duplicate_detail_uids":[[1421549],{"a":1421549},null]}`,
-		"nothing":   `"sql_writer":{"status":"pending"}`,
-		"exact":     `"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"}`,
-		"rounded":   `"invoice_details_from_rpa":{"IVCE_DTL_UID":9007199254740993}`,
+		"number":              `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549}`,
+		"fraction of nothing": `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549.0}`,
+		"digits":              `"invoice_details_from_rpa":{"IVCE_DTL_UID":"1421549"}`,
+		"duplicate":           `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":[2,1421549]}`,
+		"as digits":           `"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"post-processing":{"duplicate_detail_uids":["1421549",3]}`,
+		"both":                `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":{"duplicate_detail_uids":[1421549]}`,
+		"another":             `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421548},"post-processing":{"duplicate_detail_uids":[14215490,"01421549"," 1421549"]}`,
+		"no list":             `"invoice_details_from_rpa":{"IVCE_DTL_UID":null},"post-processing":{"duplicate_detail_uids":1421549}`,
+		"null":                `"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"post-processing":null`,
+		"nested":              `"invoice_details_from_rpa":{"IVCE_DTL_UID":[1421549]},"post-processing":{"duplicate_detail_uids":[[1421549],{"a":1421549},null]}`,
+		"nothing":             `"sql_writer":{"status":"pending"}`,
+		"exact":               `"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"}`,
+		"rounded":             `"invoice_details_from_rpa":{"IVCE_DTL_UID":9007199254740993}`,
 	} {
 		h.Put(t, json.RawMessage(`{"id":"`+id+`",`+members+`}`))
 	}
 	want := []string{"number", "fraction of nothing", "digits", "duplicate", "as digits", "both", "null"}
 	require.ElementsMatch(t, want, foundIDs(t, h.Finder, commit.Query{Line: 1421549}))
-	require.Equal(t, []string{"exact"}, foundIDs(t, h.Finder, commit.Query{Line: 9007199254740993}), "a number that JSON writers round names no line")
+	require.Equal(t, []string{"exact"}, foundIDs(t, h.Finder, commit.Query{Line: 9007199254740993}),
+		"a number that JSON writers round names no line")
 }
 
 func findRequests(t *testing.T, h FinderHarness) {
-	for id, request := range map[string]string{"text": `"77"`, "number": `77`, "other": `"077"`, "long": `"2025-12-17 10:30:00.000000-06:00-0001"`, "null": `null`, "list": `[77]`} {
+	for id, request := range map[string]string{
+		"text": `"77"`, "number": `77`, "other": `"077"`, "long": `"2025-12-17 10:30:00.000000-06:00-0001"`,
+		"null": `null`, "list": `[77]`,
+	} {
 		h.Put(t, json.RawMessage(`{"id":"`+id+`","request_details":{"id":`+request+`}}`))
 	}
 	require.ElementsMatch(t, []string{"text", "number"}, foundIDs(t, h.Finder, commit.Query{Request: "77"}))
 	require.Equal(t, []string{"other"}, foundIDs(t, h.Finder, commit.Query{Request: "077"}))
-	require.Equal(t, []string{"long"}, foundIDs(t, h.Finder, commit.Query{Request: "2025-12-17 10:30:00.000000-06:00-0001"}))
+	require.Equal(t, []string{"long"},
+		foundIDs(t, h.Finder, commit.Query{Request: "2025-12-17 10:30:00.000000-06:00-0001"}))
 }
 
 func findIDs(t *testing.T, h FinderHarness) {
@@ -301,40 +355,56 @@ func findIDs(t *testing.T, h FinderHarness) {
 	}
 	require.NoError(t, err)
 	require.Len(t, page.Documents, 1)
-	require.JSONEq(t, string(mustRead(t, h.DocumentsHarness, "none")), string(page.Documents[0]), "whole, where no members are named")
+	require.JSONEq(t, string(mustRead(t, h.DocumentsHarness, "none")), string(page.Documents[0]),
+		"whole, where no members are named")
 }
 
 func findPendingDocs(t *testing.T, h FinderHarness) {
 	attempts := `"attempts":[{"at":"a","error":"b"},{"at":"c"}]`
 	quoted := `<a&b> "ü😀"`
 	for _, id := range []string{"2025-12-17 10:30:15.123456-06:00", quoted} {
-		h.Put(t, stateDocument(id, "web", "Retry_scheduled", `"retry_count":3,"retry_after":1765999999.25,"postponed":true,"last_error_kind":"document",
+		h.Put(t,
+			stateDocument(id, "web", "Retry_scheduled",
+				`"retry_count":3,"retry_after":1765999999.25,"postponed":true,"last_error_kind":"document",
 			"last_error_code":2628,"failed_at":"2025-12-17 10:30:15.123456-06:00","last_error":"a text","last_error_at":"d","theirs":1,`+attempts))
 		want := commit.PendingDoc{
-			ID: id, TS: tsOf(t, h, id), Status: invoice.RetryScheduled, RetryAfter: asked, Postponed: true, Kind: "document", Code: "2628",
+			ID: id, TS: tsOf(t, h, id), Status: invoice.RetryScheduled, RetryAfter: asked, Postponed: true,
+			Kind: "document", Code: "2628",
 			FailedAt: "2025-12-17 10:30:15.123456-06:00", FirstAt: "a", ErrorAt: "d",
 		}
 		require.Contains(t, findPending(t, h.Finder, inStatus(invoice.RetryScheduled)), want)
 		require.Contains(t, findPending(t, h.Finder, inWindow(commit.Blamed)), want)
 	}
-	h.Put(t, json.RawMessage(`{"id":"line","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"sql_writer":{"status":"pending"}}`))
+	h.Put(t,
+		json.RawMessage(
+			`{"id":"line","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"sql_writer":{"status":"pending"}}`))
 	line := findPending(t, h.Finder, inStatus(invoice.Pending))
 	require.Len(t, line, 1)
 	require.EqualValues(t, 1421549, line[0].Line)
 	h.Put(t, stateDocument("bare", "web", "failed", ""))
-	require.Equal(t, []commit.PendingDoc{{ID: "bare", TS: tsOf(t, h, "bare"), Status: invoice.Failed}}, findPending(t, h.Finder, inStatus(invoice.Failed)))
+	require.Equal(t, []commit.PendingDoc{{ID: "bare", TS: tsOf(t, h, "bare"), Status: invoice.Failed}},
+		findPending(t, h.Finder, inStatus(invoice.Failed)))
 }
 
 func findOddTypes(t *testing.T, h FinderHarness) {
-	odd := map[string]string{"null": `null`, "text": `"1766000000"`, "list": `[1]`, "object": `{"a":1}`, "true": `true`, "huge": `1e300`, "negative": `-5`}
+	odd := map[string]string{
+		"null": `null`, "text": `"1766000000"`, "list": `[1]`, "object": `{"a":1}`, "true": `true`,
+		"huge": `1e300`, "negative": `-5`,
+	}
 	due := map[string]int64{"fraction": asked + 1, "whole": asked}
 	for name, value := range odd {
-		h.Put(t, json.RawMessage(`{"id":"`+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_after":`+value+`,
+		h.Put(t,
+			json.RawMessage(`{"id":"`+name+
+				`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_after":`+value+`,
 			"postponed":`+value+`,"last_error_kind":`+value+`,"last_error_code":`+value+`,"failed_at":`+value+`,"last_error_at":`+value+`,"attempts":`+value+`},
 			"invoice_details_from_rpa":`+value+`}`))
-		h.Put(t, json.RawMessage(`{"id":"within `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","attempts":[{"at":`+value+`}]},
+		h.Put(t,
+			json.RawMessage(`{"id":"within `+name+
+				`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","attempts":[{"at":`+value+`}]},
 			"invoice_details_from_rpa":{"IVCE_DTL_UID":`+value+`}}`))
-		h.Put(t, json.RawMessage(`{"id":"status `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":[`+value+`],"retry_after":1}}`))
+		h.Put(t,
+			json.RawMessage(`{"id":"status `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":[`+
+				value+`],"retry_after":1}}`))
 		due[name], due["within "+name] = 0, 0
 	}
 	h.Put(t, stateDocument("fraction", "web", "pending", `"retry_after":1766000000.25,"last_error_code":2628`))
@@ -352,14 +422,17 @@ func findOddTypes(t *testing.T, h FinderHarness) {
 			require.Empty(t, doc.Kind+doc.Code+doc.FailedAt+doc.FirstAt, doc.ID)
 		}
 	}
-	require.Empty(t, foundIDs(t, h.Finder, inStatus(invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing)))
+	require.Empty(t,
+		foundIDs(t, h.Finder, inStatus(invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing)))
 }
 
 func findMembers(t *testing.T, h FinderHarness) {
 	docs := []json.RawMessage{
 		result("2025-12-17 10:30:00.000000-06:00-0001-1", "web", "committed"),
-		json.RawMessage(`{"id":"b","request_details":{"sys_name":"web"},"process_output":null,"sql_writer":{"status":"committed","old":[1]},"other":"x"}`),
-		json.RawMessage(`{"id":"c","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"},
+		json.RawMessage(
+			`{"id":"b","request_details":{"sys_name":"web"},"process_output":null,"sql_writer":{"status":"committed","old":[1]},"other":"x"}`),
+		json.RawMessage(
+			`{"id":"c","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"9007199254740993"},
 			"post-processing":{"duplicate_detail_uids":[2,"3"]},"process_output":{"manufacturer_name":"<b>&\u00fc\ud83d\ude00","invoice_line_status":"DS1","part_number":7}}`),
 	}
 	for _, doc := range docs {
@@ -392,7 +465,8 @@ func findParts(t *testing.T, h FinderHarness) {
 		h.Put(t, json.RawMessage(`{"id":"`+id+`",`+members+`}`))
 	}
 	q := commit.Query{Request: "r", Members: []string{
-		"id", "_ts", "request_details", "post-processing", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status", "sql_writer.retry_count",
+		"id", "_ts", "request_details", "post-processing", "invoice_details_from_rpa.IVCE_DTL_UID", "sql_writer.status",
+		"sql_writer.retry_count",
 		"sql_writer.retry_after", "sql_writer.last_error_kind", "sql_writer.version",
 	}}
 	docs := find(t, h.Finder, q)
@@ -403,7 +477,8 @@ func findParts(t *testing.T, h FinderHarness) {
 		whole := mustRead(t, h.DocumentsHarness, got.ID)
 		want, err := invoice.Read(whole, time.Now())
 		require.NoError(t, err)
-		require.Equal(t, []any{want.TS, want.Version, want.SysName, want.Main, want.Duplicates}, []any{got.TS, got.Version, got.SysName, got.Main, got.Duplicates})
+		require.Equal(t, []any{want.TS, want.Version, want.SysName, want.Main, want.Duplicates},
+			[]any{got.TS, got.Version, got.SysName, got.Main, got.Duplicates})
 		want.State.Present = got.State.Present // an empty sql_writer means the same as none
 		require.Equal(t, want.State, got.State)
 		require.Equal(t, members(t, whole)["request_details"], members(t, json.RawMessage(raw))["request_details"])
@@ -481,7 +556,8 @@ func findChanging(t *testing.T, h FinderHarness) {
 		}
 		for n := range 10 { // of every third document
 			h.Put(t, result(all[(30*i+3*n)%len(all)], "web", []string{"committed", "failed"}[n%2]))
-			h.Put(t, result(fmt.Sprintf("%s %04d", []string{"after", "doc 0300 new", "zz"}[n%3], 10*i+n), "web", "failed"))
+			h.Put(t,
+				result(fmt.Sprintf("%s %04d", []string{"after", "doc 0300 new", "zz"}[n%3], 10*i+n), "web", "failed"))
 		}
 		if continuation = page.Next; continuation == "" {
 			break
@@ -607,11 +683,13 @@ func findCharges(t *testing.T, h FinderHarness) {
 		h.Put(t, result(all[i], "web", "failed"))
 	}
 	charge := func(ids []string) (sum float64) {
-		require.NoError(t, commit.Each(t.Context(), h.Finder, commit.Query{IDs: ids, Size: commit.MaxPage}, func(p commit.Page) (bool, error) {
-			require.Positive(t, p.Charge)
-			sum += p.Charge
-			return true, nil
-		}))
+		require.NoError(t,
+			commit.Each(t.Context(), h.Finder, commit.Query{IDs: ids, Size: commit.MaxPage},
+				func(p commit.Page) (bool, error) {
+					require.Positive(t, p.Charge)
+					sum += p.Charge
+					return true, nil
+				}))
 		return sum
 	}
 	require.Greater(t, charge(all), charge(all[:1]))
@@ -625,7 +703,8 @@ func findCancelled(t *testing.T, h FinderHarness) {
 		page, err := h.Finder.Find(ctx, q, continuation)
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, commit.Page{}, page, "an end of the search must not be taken for that of the call: the error says it")
+		require.Equal(t, commit.Page{}, page,
+			"an end of the search must not be taken for that of the call: the error says it")
 	}
 	_, err := h.Finder.Find(t.Context(), q, good)
 	require.NoError(t, err)
@@ -656,9 +735,12 @@ func pendingIDs(found []commit.PendingDoc) []string {
 // result makes a document of an environment with a status and one line.
 func result(id, sysName, status string) json.RawMessage {
 	doc, err := json.Marshal(map[string]any{
-		"id": id, "request_details": map[string]any{"sys_name": sysName}, "invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": 1},
-		"process_output": map[string]any{"invoice_line_status": "RC-AI", "unspsc_confidence": 0.25},
-		"sql_writer":     map[string]any{"status": status, "committed_at": "2025-12-17 10:30:15.123456-06:00"},
+		"id": id, "request_details": map[string]any{"sys_name": sysName},
+		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": 1},
+		"process_output":           map[string]any{"invoice_line_status": "RC-AI", "unspsc_confidence": 0.25},
+		"sql_writer": map[string]any{
+			"status": status, "committed_at": "2025-12-17 10:30:15.123456-06:00",
+		},
 	})
 	if err != nil {
 		panic(err) // strings and numbers always marshal
@@ -675,5 +757,6 @@ func stateDocument(id, sysName, status, rest string) json.RawMessage {
 	if err != nil {
 		panic(err) // texts always marshal
 	}
-	return json.RawMessage(`{"id":` + string(quoted) + `,"request_details":{"sys_name":"` + sysName + `"},"sql_writer":{"status":"` + status + `"` + rest + `}}`)
+	return json.RawMessage(`{"id":` + string(quoted) + `,"request_details":{"sys_name":"` + sysName +
+		`"},"sql_writer":{"status":"` + status + `"` + rest + `}}`)
 }

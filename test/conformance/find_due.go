@@ -15,11 +15,13 @@ import (
 const asked = 1_766_000_000
 
 func inWindow(w commit.Window) commit.Query {
-	return commit.Query{SysName: "web", Window: w, Times: commit.WindowTimes{Now: asked}, Members: []string{"id"}, Size: 100}
+	return commit.Query{
+		SysName: "web", Window: w, Times: commit.WindowTimes{Now: asked}, Members: []string{"id"}, Size: 100,
+	}
 }
 
-// retries are the cases of a document that is retry_scheduled: sql_writer without its status, and the window that has it,
-// none when no window has.
+// retries are the cases of a document that is retry_scheduled: sql_writer without its status, and the window that has
+// it, none when no window has.
 func retries() map[string]struct {
 	state  string
 	window commit.Window
@@ -44,16 +46,24 @@ func retries() map[string]struct {
 		"list":               {fmt.Sprintf(`"retry_after":[%d]`, asked+60), commit.Blamed},
 		"true":               {`"retry_after":true`, commit.Blamed},
 
-		"put off, in a second":        {fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention"`, asked+1), ""},
-		"put off, missing":            {`"last_error_kind":"contention"`, commit.PutOff},
-		"put off, text":               {`"retry_after":"soon","last_error_kind":"contention"`, commit.PutOff},
-		"put off, in milliseconds":    {fmt.Sprintf(`"retry_after":%d000,"last_error_kind":"throttled"`, asked), commit.PutOff},
-		"put off and postponed":       {`"retry_after":1,"last_error_kind":"contention","postponed":true`, commit.PutOff},
-		"put off, postponed, waiting": {fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention","postponed":true`, asked+1), ""},
+		"put off, in a second": {fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention"`, asked+1), ""},
+		"put off, missing":     {`"last_error_kind":"contention"`, commit.PutOff},
+		"put off, text":        {`"retry_after":"soon","last_error_kind":"contention"`, commit.PutOff},
+		"put off, in milliseconds": {
+			fmt.Sprintf(`"retry_after":%d000,"last_error_kind":"throttled"`, asked), commit.PutOff,
+		},
+		"put off and postponed": {
+			`"retry_after":1,"last_error_kind":"contention","postponed":true`, commit.PutOff,
+		},
+		"put off, postponed, waiting": {
+			fmt.Sprintf(`"retry_after":%d,"last_error_kind":"contention","postponed":true`, asked+1), "",
+		},
 
-		"postponed":                  {`"retry_after":1,"postponed":true,"last_error_kind":"document"`, commit.Blamed},
-		"postponed without a kind":   {`"retry_after":1,"postponed":true`, commit.Blamed},
-		"postponed, kind a list":     {`"retry_after":1,"postponed":true,"last_error_kind":["contention"]`, commit.Blamed},
+		"postponed":                {`"retry_after":1,"postponed":true,"last_error_kind":"document"`, commit.Blamed},
+		"postponed without a kind": {`"retry_after":1,"postponed":true`, commit.Blamed},
+		"postponed, kind a list": {
+			`"retry_after":1,"postponed":true,"last_error_kind":["contention"]`, commit.Blamed,
+		},
 		"postponed, now":             {fmt.Sprintf(`"retry_after":%d,"postponed":true`, asked), commit.Blamed},
 		"postponed, in a second":     {fmt.Sprintf(`"retry_after":%d,"postponed":true`, asked+1), ""},
 		"postponed, missing":         {`"postponed":true`, commit.Blamed},
@@ -63,7 +73,10 @@ func retries() map[string]struct {
 	for _, kind := range []string{"contention", "infrastructure", "throttled"} {
 		cases["put off: "+kind] = retry{`"retry_after":1,"last_error_kind":"` + kind + `"`, commit.PutOff}
 	}
-	for _, kind := range []string{`"document"`, `"internal"`, `"quota"`, `"Contention"`, `"contention "`, `""`, `null`, `5`, `true`, `["contention"]`, `{"contention":1}`} {
+	for _, kind := range []string{
+		`"document"`, `"internal"`, `"quota"`, `"Contention"`, `"contention "`, `""`, `null`, `5`, `true`,
+		`["contention"]`, `{"contention":1}`,
+	} {
 		cases["judged: "+kind] = retry{`"retry_after":1,"last_error_kind":` + kind, commit.Blamed}
 	}
 	for _, value := range []string{`false`, `"true"`, `1`, `null`, `[true]`, `{}`} {
@@ -80,7 +93,9 @@ func findRetries(t *testing.T, h FinderHarness) {
 			h.Put(t, stateDocument(id, "web", status, c.state))
 			want[c.window] = append(want[c.window], id)
 		}
-		for _, status := range []string{"Retry_Scheduled", " retry_scheduled", "retry_scheduled ", "pending", "processing", "committed", "failed"} {
+		for _, status := range []string{
+			"Retry_Scheduled", " retry_scheduled", "retry_scheduled ", "pending", "processing", "committed", "failed",
+		} {
 			h.Put(t, stateDocument("not, "+status+" "+name, "web", status, c.state))
 		}
 	}
@@ -94,7 +109,9 @@ func findPostponed(t *testing.T, h FinderHarness) {
 	later := fmt.Sprintf(`"retry_after":%d`, asked+600)
 	h.Put(t, stateDocument("waiting", "web", "retry_scheduled", later+`,"postponed":true,"last_error_kind":"document"`))
 	h.Put(t, stateDocument("upper", "web", "RETRY_SCHEDULED", later+`,"postponed":true`))
-	h.Put(t, stateDocument("put off", "web", "retry_scheduled", later+`,"postponed":true,"last_error_kind":"infrastructure"`))
+	h.Put(t,
+		stateDocument("put off", "web", "retry_scheduled",
+			later+`,"postponed":true,"last_error_kind":"infrastructure"`))
 	h.Put(t, stateDocument("plain", "web", "retry_scheduled", later+`,"last_error_kind":"document"`))
 	h.Put(t, stateDocument("pending", "web", "pending", later+`,"postponed":true`))
 	h.Put(t, stateDocument("theirs", "dev", "retry_scheduled", later+`,"postponed":true`))
@@ -117,7 +134,10 @@ func findPostponed(t *testing.T, h FinderHarness) {
 }
 
 func findOrphans(t *testing.T, h FinderHarness) {
-	for _, status := range []string{"pending", "PENDING", "Pending", "processing", "PROCESSING", "Processing", "PenDing", "committed", "failed", "retry_scheduled"} {
+	for _, status := range []string{
+		"pending", "PENDING", "Pending", "processing", "PROCESSING", "Processing", "PenDing", "committed",
+		"failed", "retry_scheduled",
+	} {
 		h.Put(t, stateDocument(status, "web", status, `"retry_after":1`))
 		h.Put(t, stateDocument("their "+status, "dev", status, `"retry_after":1`))
 	}
@@ -152,7 +172,8 @@ func findWindows(t *testing.T, h FinderHarness) {
 		for _, sysName := range []string{"dev", "WEB", "web ", ""} {
 			h.Put(t, stateDocument(string(w)+" of "+sysName, sysName, "retry_scheduled", state))
 		}
-		h.Put(t, json.RawMessage(`{"id":"`+string(w)+` of nobody","sql_writer":{"status":"retry_scheduled",`+state+`}}`))
+		h.Put(t,
+			json.RawMessage(`{"id":"`+string(w)+` of nobody","sql_writer":{"status":"retry_scheduled",`+state+`}}`))
 		h.Put(t, stateDocument(string(w), "web", "retry_scheduled", state))
 	}
 	h.Put(t, stateDocument("orphans", "web", "pending", ""))

@@ -42,7 +42,8 @@ type findingsTest struct {
 	FindingsFixture
 }
 
-// TestFindings checks an implementation of reconcile.Findings against the port's contract. open makes a new, empty one per case.
+// TestFindings checks an implementation of reconcile.Findings against the port's contract. open makes a new, empty one
+// per case.
 func TestFindings(t *testing.T, open func(t testing.TB) FindingsFixture) {
 	for _, c := range []struct {
 		name string
@@ -73,7 +74,8 @@ func TestFindings(t *testing.T, open func(t testing.TB) FindingsFixture) {
 // seenAt makes a finding about a line.
 func seenAt(class reconcile.Class, line int64, document, mark string) reconcile.Seen {
 	return reconcile.Seen{
-		Key: reconcile.Key{Class: class, Line: line, Document: document}, Mark: mark, Sure: true, Detail: fmt.Sprintf("%s of %d", class, line), Mends: true,
+		Key: reconcile.Key{Class: class, Line: line, Document: document}, Mark: mark, Sure: true,
+		Detail: fmt.Sprintf("%s of %d", class, line), Mends: true,
 	}
 }
 
@@ -205,7 +207,8 @@ func comparisonBegun(f *findingsTest) {
 		return list
 	}
 	require.Len(f, audits(), 1)
-	require.Equal(f, []string{run.CodeCompare, "ann", "a test"}, []string{audits()[0].Action, audits()[0].By, audits()[0].Why})
+	require.Equal(f, []string{run.CodeCompare, "ann", "a test"},
+		[]string{audits()[0].Action, audits()[0].By, audits()[0].Why})
 	require.JSONEq(f, `{"comparison":"2025-12-18","documents":0,"whole":false}`, string(audits()[0].Detail))
 	end(f, f.Findings, "")
 	began, err := f.Findings.Begin(f.Context(), reconcile.Comparison{ID: "2025-12-18", By: "ann", Why: "x"})
@@ -226,7 +229,8 @@ func comparisonSteps(f *findingsTest) {
 	begun(f, f.Findings, reconcile.Comparison{ID: "c"})
 	lost := func(c reconcile.Comparison) {
 		f.Helper()
-		err := f.Findings.Save(f.Context(), c, []reconcile.Seen{seenAt(reconcile.Stale, 2, "a", "m")}, []reconcile.Key{{Class: reconcile.Stale, Line: 1, Document: "a"}})
+		err := f.Findings.Save(f.Context(), c, []reconcile.Seen{seenAt(reconcile.Stale, 2, "a", "m")},
+			[]reconcile.Key{{Class: reconcile.Stale, Line: 1, Document: "a"}})
 		require.Equal(f, fault.Contention, fault.KindOf(err), "%v", err)
 		require.True(f, fault.Has(err, fault.Changed))
 	}
@@ -260,7 +264,13 @@ func comparisonOrder(f *findingsTest) {
 		id, failed string
 		ids        []string
 		want       string
-	}{{"z", "", nil, "z"}, {"y", "", nil, "y"}, {"x", "it is a mistake", nil, "y"}, {"w", "", []string{"a"}, "y"}, {"v", "", nil, "v"}} {
+	}{
+		{"z", "", nil, "z"},
+		{"y", "", nil, "y"},
+		{"x", "it is a mistake", nil, "y"},
+		{"w", "", []string{"a"}, "y"},
+		{"v", "", nil, "v"},
+	} {
 		begun(f, f.Findings, reconcile.Comparison{ID: c.id, IDs: c.ids})
 		f.Age(f, time.Minute)
 		begun(f, f.Findings, reconcile.Comparison{ID: "later-" + c.id})
@@ -285,7 +295,11 @@ func findingsSeen(f *findingsTest) {
 	f.recent(found.LastSeen)
 	require.Equal(f, reconcile.Finding{Seen: seen, FirstSeen: found.FirstSeen, LastSeen: found.LastSeen}, found)
 	f.save(nil)
-	f.save([]reconcile.Seen{seenAt(reconcile.Stale, 7, "another document", "h1"), seenAt(reconcile.Edited, 7, "a document", "h1"), seenAt(reconcile.Stale, 8, "a document", "h1")})
+	f.save(
+		[]reconcile.Seen{
+			seenAt(reconcile.Stale, 7, "another document", "h1"), seenAt(reconcile.Edited, 7, "a document", "h1"),
+			seenAt(reconcile.Stale, 8, "a document", "h1"),
+		})
 	require.Len(f, f.list(reconcile.Query{}), 4, "class, line and document make the key")
 }
 
@@ -310,7 +324,8 @@ func findingsStay(f *findingsTest) {
 }
 
 func findingsDropped(f *findingsTest) {
-	a, b, c := seenAt(reconcile.Edited, 1, "a", "h"), seenAt(reconcile.Edited, 2, "a", "h"), seenAt(reconcile.Stale, 2, "a", "h")
+	a, b, c := seenAt(reconcile.Edited, 1, "a", "h"), seenAt(reconcile.Edited, 2, "a", "h"),
+		seenAt(reconcile.Stale, 2, "a", "h")
 	f.save([]reconcile.Seen{a, b, c})
 	f.save(nil, a.Key, a.Key, c.Key, reconcile.Key{Class: reconcile.Edited, Line: 3, Document: "a"})
 	require.Equal(f, b.Key, f.one().Key)
@@ -333,7 +348,8 @@ func findingsBound(f *findingsTest) {
 	require.NoError(f, err)
 	require.Equal(f, []int{1, reconcile.MaxFindings}, []int{counts[0].Findings, counts[1].Findings})
 	require.Len(f, f.list(reconcile.Query{Line: 20_049}), 1, "the first of them in the order of their keys")
-	require.Equal(f, map[reconcile.Class]int{reconcile.Stale: 50, reconcile.Unlisted: 50}, f.next().Counts, "those that have no room")
+	require.Equal(f, map[reconcile.Class]int{reconcile.Stale: 50, reconcile.Unlisted: 50}, f.next().Counts,
+		"those that have no room")
 	require.Empty(f, f.list(reconcile.Query{Line: 20_050}))
 	f.save(nil, lines(5, 6)[0].Key)
 	f.save(lines(20_050, 20_052))
@@ -356,7 +372,9 @@ func findingsPages(f *findingsTest) {
 	for i, found := range all[1:] {
 		require.Negative(f, all[i].Compare(found.Key))
 	}
-	for _, q := range []reconcile.Query{{}, {Suspects: true}, {Line: 12}, {Classes: []reconcile.Class{reconcile.Stale, reconcile.Edited}}} {
+	for _, q := range []reconcile.Query{
+		{}, {Suspects: true}, {Line: 12}, {Classes: []reconcile.Class{reconcile.Stale, reconcile.Edited}},
+	} {
 		all := f.list(q)
 		for _, size := range []int{1, 3, 7} {
 			var paged []reconcile.Finding
@@ -376,10 +394,12 @@ func findingsPages(f *findingsTest) {
 	none, err := f.Findings.List(f.Context(), reconcile.Query{}, nil, 0)
 	require.NoError(f, err)
 	require.Empty(f, none)
-	after, err := f.Findings.List(f.Context(), reconcile.Query{Line: 12}, &reconcile.Key{Class: reconcile.RowMissing, Line: 13, Document: "x"}, 100)
+	after, err := f.Findings.List(f.Context(), reconcile.Query{Line: 12},
+		&reconcile.Key{Class: reconcile.RowMissing, Line: 13, Document: "x"}, 100)
 	require.NoError(f, err)
 	require.Len(f, after, 4, "only those of the class behind it")
-	after, err = f.Findings.List(f.Context(), reconcile.Query{Line: 12}, &reconcile.Key{Class: reconcile.Edited, Line: -5, Document: "x"}, 100)
+	after, err = f.Findings.List(f.Context(), reconcile.Query{Line: 12},
+		&reconcile.Key{Class: reconcile.Edited, Line: -5, Document: "x"}, 100)
 	require.NoError(f, err)
 	require.Len(f, after, 12)
 }
@@ -387,7 +407,8 @@ func findingsPages(f *findingsTest) {
 func findingsQueries(f *findingsTest) {
 	people, suspect := seenAt(reconcile.RowMissing, 1, "a", ""), seenAt(reconcile.Stale, 4, "b", "h")
 	people.Mends, suspect.Sure = false, false
-	tracking, stale, other := seenAt(reconcile.TrackingMissing, 2, "a", "h"), seenAt(reconcile.Stale, 2, "a", "h"), seenAt(reconcile.Stale, 3, "b", "h")
+	tracking, stale, other := seenAt(reconcile.TrackingMissing, 2, "a", "h"), seenAt(reconcile.Stale, 2, "a", "h"),
+		seenAt(reconcile.Stale, 3, "b", "h")
 	f.save([]reconcile.Seen{people, tracking, stale, other, suspect})
 	for _, c := range []struct {
 		q    reconcile.Query
@@ -396,7 +417,11 @@ func findingsQueries(f *findingsTest) {
 		{reconcile.Query{}, []reconcile.Seen{people, stale, other, tracking}},
 		{reconcile.Query{Suspects: true}, []reconcile.Seen{people, stale, other, suspect, tracking}},
 		{reconcile.Query{Mends: true}, []reconcile.Seen{stale, other, tracking}},
-		{reconcile.Query{Classes: []reconcile.Class{reconcile.TrackingMissing, reconcile.RowMissing, reconcile.TrackingMissing}}, []reconcile.Seen{people, tracking}},
+		{
+			reconcile.Query{
+				Classes: []reconcile.Class{reconcile.TrackingMissing, reconcile.RowMissing, reconcile.TrackingMissing},
+			}, []reconcile.Seen{people, tracking},
+		},
 		{reconcile.Query{Classes: []reconcile.Class{"of a later build"}}, nil},
 		{reconcile.Query{Line: 2}, []reconcile.Seen{stale, tracking}},
 		{reconcile.Query{Line: 2, Classes: []reconcile.Class{reconcile.Stale}}, []reconcile.Seen{stale}},
@@ -421,7 +446,8 @@ func findingsCounts(f *findingsTest) {
 	counts, err = f.Findings.Counts(f.Context())
 	require.NoError(f, err)
 	require.Len(f, counts, 2)
-	require.Equal(f, []any{reconcile.Edited, 1, reconcile.Stale, 2}, []any{counts[0].Class, counts[0].Findings, counts[1].Class, counts[1].Findings})
+	require.Equal(f, []any{reconcile.Edited, 1, reconcile.Stale, 2},
+		[]any{counts[0].Class, counts[0].Findings, counts[1].Class, counts[1].Findings})
 	require.WithinDuration(f, f.Now().Add(-time.Hour), counts[1].First, time.Minute)
 }
 

@@ -135,12 +135,15 @@ func (s *sinkTest) holds(it commit.Item, lines ...int64) {
 // ledgerOf is the ledger's row for a line that an item was written to.
 func ledgerOf(it commit.Item, line int64) LedgerRow {
 	if it.FailureMark {
-		return LedgerRow{Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: "failed"}
+		return LedgerRow{
+			Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: "failed",
+		}
 	}
 	detail, tracking := invoice.RowHashes(invoice.RowValues(it.Values, it.Main, line))
 	return LedgerRow{
-		Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Hash: it.Hash, HashVersion: it.HashVersion,
-		DetailHash: detail, TrackingHash: tracking, Outcome: "applied",
+		Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Hash: it.Hash,
+		HashVersion: it.HashVersion,
+		DetailHash:  detail, TrackingHash: tracking, Outcome: "applied",
 	}
 }
 

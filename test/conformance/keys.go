@@ -21,8 +21,8 @@ type KeyedHarness struct {
 	Delete func(t testing.TB, doc json.RawMessage)
 }
 
-// TestKeyedDocuments checks what an implementation of commit.Documents does with ids that are unique only within a partition
-// key. open makes a new container per test.
+// TestKeyedDocuments checks what an implementation of commit.Documents does with ids that are unique only within a
+// partition key. open makes a new container per test.
 func TestKeyedDocuments(t *testing.T, open func(t *testing.T) KeyedHarness) {
 	for _, c := range []struct {
 		name string

@@ -27,8 +27,8 @@ type QueueHarness struct {
 	Stored func(t testing.TB) []QueuedMessage
 	// Now is the clock that a delay is added to.
 	Now func() time.Time
-	// Full makes the queue refuse everything, Busy makes it ask to slow down; Down makes it unreachable; LoseAnswers makes
-	// it store what it is sent and never say so. Each until Mend, which must leave nothing of it behind.
+	// Full makes the queue refuse everything, Busy makes it ask to slow down; Down makes it unreachable; LoseAnswers
+	// makes it store what it is sent and never say so. Each until Mend, which must leave nothing of it behind.
 	Full, Busy, Down, LoseAnswers, Mend func(t testing.TB)
 	// Bound is how long a Send may take at most that cannot reach the queue.
 	Bound time.Duration
@@ -103,7 +103,8 @@ func (h QueueHarness) holds(t *testing.T, want ...run.Outgoing) {
 	require.Len(t, got, len(want), "%q", ids())
 	for i, m := range want {
 		require.Equal(t, m.ID, got[i].ID)
-		require.True(t, bytes.Equal(m.Body, got[i].Body), "%s: %d bytes that are not the %d sent", m.ID, len(got[i].Body), len(m.Body))
+		require.True(t, bytes.Equal(m.Body, got[i].Body), "%s: %d bytes that are not the %d sent", m.ID,
+			len(got[i].Body), len(m.Body))
 	}
 }
 
@@ -163,7 +164,8 @@ func delayedMessages(t *testing.T, h QueueHarness) {
 	require.False(t, due["m-2"].After(after))
 	const rounding = time.Millisecond // of a service that counts them
 	for i, delay := range map[int]time.Duration{0: time.Hour, 2: 90 * time.Second} {
-		require.WithinRange(t, due[messages[i].ID], before.Add(delay-rounding), after.Add(delay+rounding), messages[i].ID)
+		require.WithinRange(t, due[messages[i].ID], before.Add(delay-rounding),
+			after.Add(delay+rounding), messages[i].ID)
 	}
 }
 

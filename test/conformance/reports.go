@@ -29,15 +29,16 @@ type ReportsHarness struct {
 	Names []string
 	// Now is the database's clock.
 	Now func(t testing.TB) time.Time
-	// Insert puts a row into a table, by the table's name without prefix or schema. Values are texts, numbers, times, and nil for what has none.
+	// Insert puts a row into a table, by the table's name without prefix or schema. Values are texts, numbers, times,
+	// and nil for what has none.
 	Insert func(t testing.TB, table string, row map[string]any)
 	// Sink writes to IVCE_DTL and the ledger of the same database. AddLines is as in SinkHarness.
 	Sink     commit.Sink
 	AddLines func(t testing.TB, lines ...int64)
 }
 
-// TestReports checks an implementation of run.Reports against the expected answers of its queries. Rows are put in as they would stand
-// there; what comes out is asserted by hand. open makes a new one per case.
+// TestReports checks an implementation of run.Reports against the expected answers of its queries. Rows are put in as
+// they would stand there; what comes out is asserted by hand. open makes a new one per case.
 func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 	for _, c := range []struct {
 		name string
@@ -104,7 +105,8 @@ func (r *reportsTest) batch(of, status string, changes row) {
 func (r *reportsTest) run(changes row) {
 	r.Helper()
 	r.put("run", row{
-		"sys_name": ReportsSysName, "kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0,
+		"sys_name": ReportsSysName, "kind": "drain", "requested_by": "ops", "why": "because",
+		"status": "running", "cancel": 0,
 		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now,
 	}, changes)
 }
@@ -134,8 +136,8 @@ func (r *reportsTest) report(name string) []row {
 	return rows
 }
 
-// same compares a row with what it is to say: whole numbers and moments exactly, fractions to the hundredth, ages to half a
-// minute.
+// same compares a row with what it is to say: whole numbers and moments exactly, fractions to the hundredth, ages to
+// half a minute.
 func (r *reportsTest) same(want, found row) {
 	r.Helper()
 	for column, w := range want {
@@ -177,13 +179,19 @@ func reportsOfNothing(r *reportsTest) {
 			continue
 		}
 		for _, found := range r.report(name) {
-			r.same(row{"completed_batches": 0, "documents": 0, "avg_batch_seconds": nil, "documents_per_second": nil, "success_percent": nil}, found)
+			r.same(
+				row{
+					"completed_batches": 0, "documents": 0, "avg_batch_seconds": nil,
+					"documents_per_second": nil, "success_percent": nil,
+				}, found)
 		}
 	}
 }
 
 func reportUnknown(r *reportsTest) {
-	for _, name := range []string{"", "nothing", "RUNS", "runs.sql", "../runs/run_read", "runs; DROP TABLE sqlwriter.run"} {
+	for _, name := range []string{
+		"", "nothing", "RUNS", "runs.sql", "../runs/run_read", "runs; DROP TABLE sqlwriter.run",
+	} {
 		_, err := r.Reports.Report(r.Context(), name)
 		requireFault(r, err, fault.Internal, fault.NoCondition, name)
 		require.Equal(r, "no_report", fault.CodeOf(err), name)
@@ -224,29 +232,43 @@ func reportPendingRetries(r *reportsTest) {
 	r.batch("a", "queued", row{"created_at": r.ago(9 * time.Hour), "queue_attempt_count": 3})
 	r.batch("c", "failed", row{"queue_attempt_count": 3})
 	r.rows("pending-retries",
-		row{"parent_job_id": "b", "pending_batches": 2, "oldest_batch": r.ago(2 * time.Hour), "oldest_seconds": 2 * time.Hour, "max_attempts": 2},
-		row{"parent_job_id": "a", "pending_batches": 1, "oldest_batch": r.ago(time.Minute), "oldest_seconds": time.Minute, "max_attempts": 0},
+		row{
+			"parent_job_id": "b", "pending_batches": 2, "oldest_batch": r.ago(2 * time.Hour),
+			"oldest_seconds": 2 * time.Hour, "max_attempts": 2,
+		},
+		row{
+			"parent_job_id": "a", "pending_batches": 1, "oldest_batch": r.ago(time.Minute),
+			"oldest_seconds": time.Minute, "max_attempts": 0,
+		},
 	)
 }
 
 func reportBatchSuccess(r *reportsTest) {
 	noon := r.now.Truncate(24 * time.Hour).Add(-12 * time.Hour)
 	before := noon.Add(-48 * time.Hour)
-	for _, status := range []string{"completed", "completed", "failed", "queued", "processing", "pending_queue", "pending_retry"} {
+	for _, status := range []string{
+		"completed", "completed", "failed", "queued", "processing", "pending_queue", "pending_retry",
+	} {
 		attempts := map[string]int{"failed": 3, "pending_retry": 2}[status]
 		r.batch("a", status, row{"created_at": noon, "queue_attempt_count": attempts})
 	}
 	// The first and the last millisecond of a day.
 	r.batch("b", "pending_queue", row{"created_at": before.Truncate(24 * time.Hour), "queue_attempt_count": 1})
-	r.batch("b", "queued", row{"created_at": before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond), "queue_attempt_count": 2})
+	r.batch("b", "queued",
+		row{
+			"created_at":          before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond),
+			"queue_attempt_count": 2,
+		})
 	r.batch("old", "completed", row{"created_at": r.ago(8 * 24 * time.Hour)})
 	r.rows("batch-success",
 		row{
-			"created_on": noon.Format(time.DateOnly), "total_batches": 7, "handed_off_batches": 4, "successful_batches": 2, "failed_batches": 1,
+			"created_on": noon.Format(time.DateOnly), "total_batches": 7, "handed_off_batches": 4,
+			"successful_batches": 2, "failed_batches": 1,
 			"success_percent": 66.67, "avg_attempts": 0.71,
 		},
 		row{
-			"created_on": before.Format(time.DateOnly), "total_batches": 2, "handed_off_batches": 1, "successful_batches": 0, "failed_batches": 0,
+			"created_on": before.Format(time.DateOnly), "total_batches": 2, "handed_off_batches": 1,
+			"successful_batches": 0, "failed_batches": 0,
 			"success_percent": nil, "avg_attempts": 1.5,
 		},
 	)
@@ -267,10 +289,12 @@ func reportQueueLag(r *reportsTest) {
 	r.batch("old", "queued", row{"created_at": r.ago(61 * time.Minute)})
 	r.rows("queue-lag",
 		row{
-			"parent_job_id": "a", "pending": 1, "pending_retry": 1, "queued": 1, "processing": 1, "completed": 2, "failed": 1, "avg_lag_seconds": 2.5,
+			"parent_job_id": "a", "pending": 1, "pending_retry": 1, "queued": 1, "processing": 1, "completed": 2,
+			"failed": 1, "avg_lag_seconds": 2.5,
 		},
 		row{
-			"parent_job_id": "b", "pending": 0, "pending_retry": 0, "queued": 0, "processing": 0, "completed": 1, "failed": 0, "avg_lag_seconds": nil,
+			"parent_job_id": "b", "pending": 0, "pending_retry": 0, "queued": 0, "processing": 0, "completed": 1,
+			"failed": 0, "avg_lag_seconds": nil,
 		},
 	)
 }
@@ -294,17 +318,26 @@ func reportWorkers(r *reportsTest) {
 		{"worker", "COMPLETED", 8 * 24 * time.Hour},
 		{"worker", "IDLE", 8 * 24 * time.Hour},
 	} {
-		changes := row{"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i}
+		changes := row{
+			"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i,
+		}
 		if w.kind == "worker" {
 			changes["batch_id"] = batchKey(i)
 		}
 		r.put("worker", row{
-			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(max(3*time.Hour, w.silent)),
+			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a",
+			"started_at": r.ago(max(3*time.Hour, w.silent)),
 		}, changes)
 	}
 	r.rows("workers",
-		row{"kind": "manager", "active": 1, "dead": 0, "silent_seconds": nil, "idle": 0, "completed": 0, "failed": 1, "documents_processed": 170, "last_heartbeat": r.now},
-		row{"kind": "worker", "active": 2, "dead": 3, "silent_seconds": 8 * 24 * time.Hour, "idle": 1, "completed": 2, "failed": 1, "documents_processed": 380, "last_heartbeat": r.now},
+		row{
+			"kind": "manager", "active": 1, "dead": 0, "silent_seconds": nil, "idle": 0, "completed": 0, "failed": 1,
+			"documents_processed": 170, "last_heartbeat": r.now,
+		},
+		row{
+			"kind": "worker", "active": 2, "dead": 3, "silent_seconds": 8 * 24 * time.Hour, "idle": 1, "completed": 2,
+			"failed": 1, "documents_processed": 380, "last_heartbeat": r.now,
+		},
 	)
 }
 
@@ -317,15 +350,20 @@ func reportBatchProgress(r *reportsTest) {
 		r.batch("a", status, row{"process_end_time": ended})
 		r.batch("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
-	r.batch("old", "failed", row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
+	r.batch("old", "failed",
+		row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
 	r.batch("old", "queued", row{"created_at": r.ago(8 * 24 * time.Hour), "total_count": 3}) // not ended
 	r.batch("b", "failed", row{"process_end_time": r.ago(6 * 24 * time.Hour)})
 	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
 	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(6 * 24 * time.Hour)})
-	r.batch("old", "completed", row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
+	r.batch("old", "completed",
+		row{"process_end_time": r.ago(8 * 24 * time.Hour), "updated_at": r.ago(8 * 24 * time.Hour)})
 	var want []row
 	for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
-		w := row{"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour), "oldest_seconds": time.Hour, "stuck": 0}
+		w := row{
+			"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour),
+			"oldest_seconds": time.Hour, "stuck": 0,
+		}
 		if status == "completed" { // more than an int of SQL Server's holds
 			w["batches"], w["documents"] = 4, 4_000_000_101
 		}
@@ -369,13 +407,27 @@ func reportErrors(r *reportsTest) {
 		{"e", "2628", run.TypeMigration, 1, 8 * 24 * time.Hour},
 		{"f", "panic", run.TypeSystem, 1, 8 * 24 * time.Hour},
 	} {
-		r.error(row{"document_id": e.document, "error_code": e.code, "error_type": e.kind, "is_retryable": e.retryable, "created_at": r.ago(e.age)})
+		r.error(
+			row{
+				"document_id": e.document, "error_code": e.code, "error_type": e.kind, "is_retryable": e.retryable,
+				"created_at": r.ago(e.age),
+			})
 	}
 	r.error(row{"sys_name": "dev"})
 	r.rows("error-codes",
-		row{"error_code": "2628", "error_type": run.TypeMigration, "errors": 3, "errors_percent": 60.0, "errors_of_type": 3, "documents": 2, "retryable": 2, "last_hour": 1, "first_at": r.ago(3 * time.Hour), "last_at": r.ago(time.Minute)},
-		row{"error_code": "validation.missing", "error_type": run.TypeValidation, "errors": 1, "errors_percent": 20.0, "errors_of_type": 2, "documents": 1, "retryable": 0, "last_hour": 0, "last_at": r.ago(6 * 24 * time.Hour)},
-		row{"error_code": "validation.too_long", "error_type": run.TypeValidation, "errors": 1, "errors_of_type": 2, "last_hour": 1},
+		row{
+			"error_code": "2628", "error_type": run.TypeMigration, "errors": 3, "errors_percent": 60.0,
+			"errors_of_type": 3, "documents": 2, "retryable": 2, "last_hour": 1, "first_at": r.ago(3 * time.Hour),
+			"last_at": r.ago(time.Minute),
+		},
+		row{
+			"error_code": "validation.missing", "error_type": run.TypeValidation, "errors": 1, "errors_percent": 20.0,
+			"errors_of_type": 2, "documents": 1, "retryable": 0, "last_hour": 0, "last_at": r.ago(6 * 24 * time.Hour),
+		},
+		row{
+			"error_code": "validation.too_long", "error_type": run.TypeValidation, "errors": 1,
+			"errors_of_type": 2, "last_hour": 1,
+		},
 	)
 }
 
@@ -383,7 +435,8 @@ func reportErrors(r *reportsTest) {
 func (r *reportsTest) error(changes row) {
 	r.Helper()
 	r.put("error_detail", row{
-		"sys_name": ReportsSysName, "run_id": "r", "batch_id": batchKey(1), "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+		"sys_name": ReportsSysName, "run_id": "r", "batch_id": batchKey(1), "document_id": "d", "error_code": "2628",
+		"error_message": "too long", "error_type": run.TypeMigration,
 		"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 	}, changes)
 }
@@ -399,17 +452,25 @@ func (r *reportsTest) batchOf(sysName string) (store run.Store, h run.BatchLease
 
 func reportErrorLines(r *reportsTest) {
 	failure := func(document string, line int64, code, kind string) run.ErrorDetail {
-		return run.ErrorDetail{Document: document, EntityID: line, Code: code, Message: "in our words", Type: kind, RetryCount: 1, Retryable: true}
+		return run.ErrorDetail{
+			Document: document, EntityID: line, Code: code, Message: "in our words", Type: kind,
+			RetryCount: 1, Retryable: true,
+		}
 	}
 	const wide = 9_007_199_254_740_993 // no float holds it
 	store, h := r.batchOf(ReportsSysName)
 	require.NoError(r, store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{
-		failure("a", 7, "2628", run.TypeMigration), failure("b", 0, "document.unreadable", run.TypeValidation), failure("c", wide, "2628", run.TypeMigration),
+		failure("a", 7, "2628", run.TypeMigration), failure("b", 0, "document.unreadable", run.TypeValidation),
+		failure("c", wide, "2628", run.TypeMigration),
 	}))
 	store, h = r.batchOf("dev")
-	require.NoError(r, store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{failure("theirs", 9, "2628", run.TypeMigration)}))
+	require.NoError(r,
+		store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{failure("theirs", 9, "2628", run.TypeMigration)}))
 	r.rows("error-codes",
-		row{"error_code": "2628", "errors": 2, "documents": 2, "retryable": 2, "last_hour": 2, "sample_id": "c", "sample_line": wide},
+		row{
+			"error_code": "2628", "errors": 2, "documents": 2, "retryable": 2, "last_hour": 2,
+			"sample_id": "c", "sample_line": wide,
+		},
 		row{"error_code": "document.unreadable", "errors": 1, "sample_id": "b", "sample_line": nil},
 	)
 }
@@ -430,7 +491,8 @@ func reportErrorsBounded(r *reportsTest) {
 func reportPerformance(r *reportsTest) {
 	done := func(ended, took time.Duration, total, success int) {
 		r.batch("a", "completed", row{
-			"process_start_time": r.ago(ended + took), "process_end_time": r.ago(ended), "total_count": total, "success_count": success,
+			"process_start_time": r.ago(ended + took), "process_end_time": r.ago(ended), "total_count": total,
+			"success_count": success,
 			"failure_count": total - success,
 		})
 	}
@@ -443,21 +505,45 @@ func reportPerformance(r *reportsTest) {
 	r.batch("a", "processing", row{"process_start_time": r.ago(time.Minute)})
 	r.rows("performance",
 		// 150 documents in 20 s; 149 of 150.
-		row{"last_hours": 1, "completed_batches": 2, "documents": 150, "avg_batch_seconds": 12.5, "documents_per_second": 7.5, "success_percent": 99.33},
+		row{
+			"last_hours": 1, "completed_batches": 2, "documents": 150, "avg_batch_seconds": 12.5,
+			"documents_per_second": 7.5, "success_percent": 99.33,
+		},
 		// 153 documents in 7201.5 - 590 s; (10 + 15 + 1.5) / 3.
-		row{"last_hours": 24, "completed_batches": 3, "documents": 153, "avg_batch_seconds": 8.83, "documents_per_second": 0.02, "success_percent": 97.39},
-		row{"last_hours": 168, "completed_batches": 4, "documents": 160, "avg_batch_seconds": 11.63, "documents_per_second": 0.0, "success_percent": 97.5},
+		row{
+			"last_hours": 24, "completed_batches": 3, "documents": 153, "avg_batch_seconds": 8.83,
+			"documents_per_second": 0.02, "success_percent": 97.39,
+		},
+		row{
+			"last_hours": 168, "completed_batches": 4, "documents": 160, "avg_batch_seconds": 11.63,
+			"documents_per_second": 0.0, "success_percent": 97.5,
+		},
 	)
 }
 
 func reportRuns(r *reportsTest) {
 	for _, changes := range []row{
 		{"run_id": "foreign", "status": "running", "sys_name": "dev"},
-		{"run_id": "empty", "matched_count": 40, "handed_off_at": r.ago(time.Hour), "status": "completed", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
-		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
-		{"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 400, "at_least": 1},
-		{"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 50, "at_least": 0},
-		{"run_id": "gone", "status": "failed", "sys_name": "web", "documents": 100, "batches": 1, "cancel": 1, "error": "the message was a dead letter", "ended_at": r.now},
+		{
+			"run_id": "empty", "matched_count": 40, "handed_off_at": r.ago(time.Hour), "status": "completed",
+			"ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute),
+		},
+		{
+			"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3,
+			"matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay",
+		},
+		{
+			"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1,
+			"matched_count": 400, "at_least": 1,
+		},
+		{
+			"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1,
+			"matched_count": 50, "at_least": 0,
+		},
+		{
+			"run_id": "gone", "status": "failed", "sys_name": "web", "documents": 100, "batches": 1, "cancel": 1,
+			"error": "the message was a dead letter", "ended_at": r.now,
+		},
 	} {
 		r.run(changes)
 	}
@@ -470,25 +556,36 @@ func reportRuns(r *reportsTest) {
 	r.batch("gone", "pending_retry", nil)
 	r.rows("runs",
 		row{
-			"run_id": "gone", "status": "failed", "cancel": 1, "documents": 100, "documents_done": 0, "done_percent": 0.0, "batches": 1, "open_batches": 1,
-			"failed_batches": 0, "ended_at": r.now, "handed_off_at": nil, "run_seconds": 10 * time.Minute, "error": "the message was a dead letter",
+			"run_id": "gone", "status": "failed", "cancel": 1, "documents": 100, "documents_done": 0,
+			"done_percent": 0.0, "batches": 1, "open_batches": 1,
+			"failed_batches": 0, "ended_at": r.now, "handed_off_at": nil, "run_seconds": 10 * time.Minute,
+			"error": "the message was a dead letter",
 		},
-		row{"run_id": "grown", "documents": 100, "documents_known": 100, "at_least": 0, "documents_done": 50, "done_percent": 50.0},
-		row{"run_id": "early", "documents": 100, "documents_known": 400, "at_least": 1, "documents_done": 100, "done_percent": 25.0},
 		row{
-			"run_id": "big", "sys_name": "web", "kind": "replay", "status": "running", "cancel": 0, "documents": 300, "documents_known": 300, "documents_done": 100, "done_percent": 33.33,
-			"batches": 3, "open_batches": 1, "failed_batches": 1, "started_at": r.ago(10 * time.Minute), "handed_off_at": r.ago(9 * time.Minute), "ended_at": nil,
+			"run_id": "grown", "documents": 100, "documents_known": 100, "at_least": 0,
+			"documents_done": 50, "done_percent": 50.0,
+		},
+		row{
+			"run_id": "early", "documents": 100, "documents_known": 400, "at_least": 1,
+			"documents_done": 100, "done_percent": 25.0,
+		},
+		row{
+			"run_id": "big", "sys_name": "web", "kind": "replay", "status": "running", "cancel": 0, "documents": 300,
+			"documents_known": 300, "documents_done": 100, "done_percent": 33.33,
+			"batches": 3, "open_batches": 1, "failed_batches": 1, "started_at": r.ago(10 * time.Minute),
+			"handed_off_at": r.ago(9 * time.Minute), "ended_at": nil,
 			"run_seconds": 10 * time.Minute, "requested_by": "ops", "error": nil,
 		},
 		row{
-			"run_id": "empty", "sys_name": ReportsSysName, "status": "completed", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
+			"run_id": "empty", "sys_name": ReportsSysName, "status": "completed", "documents": 0, "documents_done": 0,
+			"done_percent": nil, "open_batches": 0,
 			"run_seconds": time.Minute,
 		},
 	)
 }
 
-// keyed writes a line with a manufacturer, a part number and a UNSPSC code. An empty text is NULL. The confidence of each is 0.8, but for the
-// member in unsure: it has less, or none if the line is without.
+// keyed writes a line with a manufacturer, a part number and a UNSPSC code. An empty text is NULL. The confidence of
+// each is 0.8, but for the member in unsure: it has less, or none if the line is without.
 func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, unsure string, without bool) {
 	r.Helper()
 	r.AddLines(r, line)
@@ -557,16 +654,26 @@ func reportOurs(r *reportsTest) {
 	r.run(row{"run_id": "ours", "sys_name": ReportsSysName})
 	r.run(row{"run_id": "theirs", "sys_name": "dev"})
 	r.run(row{"run_id": "second"})
-	begun := row{"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute), "process_end_time": r.now}
+	begun := row{
+		"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute),
+		"process_end_time": r.now,
+	}
 	for i, of := range []string{"ours", "theirs", "second", "gone"} {
-		for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
+		for _, status := range []string{
+			"pending_queue", "pending_retry", "queued", "processing", "completed", "failed",
+		} {
 			r.batch(of, status, maps.Clone(begun))
 		}
 		r.put("worker", row{
-			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
+			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of,
+			"status": "RUNNING", "documents_processed": 1,
 			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
 		}, nil)
-		r.error(row{"run_id": of, "batch_id": batchKey(i), "sys_name": map[bool]string{true: "dev", false: ReportsSysName}[of == "theirs"]})
+		r.error(
+			row{
+				"run_id": of, "batch_id": batchKey(i),
+				"sys_name": map[bool]string{true: "dev", false: ReportsSysName}[of == "theirs"],
+			})
 	}
 	ids := func(name, column string) (found []any) {
 		for _, line := range r.report(name) {

@@ -19,8 +19,8 @@ import (
 
 // RetentionFixture has the port under test and the functions that TestRetention needs around it.
 type RetentionFixture struct {
-	// RunStore is about the environment "web" in the same, empty database. Its Age moves the times of error details, findings and the
-	// audit log too.
+	// RunStore is about the environment "web" in the same, empty database. Its Age moves the times of error details,
+	// findings and the audit log too.
 	RunStore RunStoreFixture
 	// Retention is under test, of the environment "web". OtherRetention is that of "dev" in the same database.
 	Retention, OtherRetention retention.Store
@@ -28,9 +28,11 @@ type RetentionFixture struct {
 	Findings, OtherFindings   reconcile.Findings
 	// Rows counts the rows of each table that a purge is about, of all environments.
 	Rows func(t testing.TB) map[string]int
-	// Kept is all that the ledger, the adoption and the heartbeats have: some rows, years old; nil where they are not kept beside.
+	// Kept is all that the ledger, the adoption and the heartbeats have: some rows, years old; nil where they are not
+	// kept beside.
 	Kept func(t testing.TB) string
-	// HideWorkers takes the table worker away until restore, so that a purge fails in its middle; nil where there are no tables.
+	// HideWorkers takes the table worker away until restore, so that a purge fails in its middle; nil where there are
+	// no tables.
 	HideWorkers func(t testing.TB) (restore func())
 }
 
@@ -40,7 +42,8 @@ type retentionTest struct {
 	RetentionFixture
 }
 
-// TestRetention checks an implementation of retention.Store against the port's contract. open makes a new, empty one per case.
+// TestRetention checks an implementation of retention.Store against the port's contract. open makes a new, empty one
+// per case.
 func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	for _, c := range []struct {
 		name string
@@ -264,7 +267,10 @@ func retentionChunks(f *retentionTest) {
 	require.Error(f, err)
 	require.Equal(f, 1000, f.purge(retention.EndedRuns, 1000))
 	require.Equal(f, all-2001, f.purge(retention.EndedRuns, all-2001))
-	require.Equal(f, map[string]int{"run": 1, "batch": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0}, without(f.Rows(f), "audit_log"),
+	require.Equal(f,
+		map[string]int{
+			"run": 1, "batch": 0, "batch_item": 0, "worker": 0, "error_detail": 0, "finding": 0, "comparison": 0,
+		}, without(f.Rows(f), "audit_log"),
 		"its row goes last")
 	require.Equal(f, run.RunPurged, f.read("big").Status)
 	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
@@ -310,13 +316,18 @@ func retentionPurged(f *retentionTest) {
 	require.Equal(f, run.RunPurged, f.read("failed").Status)
 	f.changesNothing("the run is purged", func() {
 		for name, change := range map[string]func() (bool, error){
-			"resume":   func() (bool, error) { return f.Store.ResumeRun(f.Context(), "failed", entry("X")) },
-			"requeue":  func() (bool, error) { return f.Store.RequeueBatch(f.Context(), batchID("failed", 4), entry("X")) },
-			"complete": func() (bool, error) { return f.Store.CompleteRun(f.Context(), "failed", 0, ended(entry("X"))) },
-			"cancel":   func() (bool, error) { return f.Store.CancelRun(f.Context(), "failed", entry("X")) },
-			"fail":     func() (bool, error) { return f.Store.FailRun(f.Context(), "failed", "x", 0, entry("X")) },
+			"resume": func() (bool, error) { return f.Store.ResumeRun(f.Context(), "failed", entry("X")) },
+			"requeue": func() (bool, error) {
+				return f.Store.RequeueBatch(f.Context(), batchID("failed", 4), entry("X"))
+			},
+			"complete": func() (bool, error) {
+				return f.Store.CompleteRun(f.Context(), "failed", 0, ended(entry("X")))
+			},
+			"cancel": func() (bool, error) { return f.Store.CancelRun(f.Context(), "failed", entry("X")) },
+			"fail":   func() (bool, error) { return f.Store.FailRun(f.Context(), "failed", "x", 0, entry("X")) },
 			"claim": func() (bool, error) {
-				_, ok, err := f.Store.ClaimRun(f.Context(), "failed", f.read("failed").Epoch, noEpoch, f.worker(RunManager), 0)
+				_, ok, err := f.Store.ClaimRun(f.Context(), "failed", f.read("failed").Epoch, noEpoch,
+					f.worker(RunManager), 0)
 				return ok, err
 			},
 			"dead letter": func() (bool, error) {
@@ -397,7 +408,9 @@ func retentionNamed(f *retentionTest) {
 	require.NoError(f, err)
 	f.endedRun("named")
 	f.endedRun("other")
-	require.NoError(f, f.Store.StartRun(f.Context(), run.Run{ID: "replay", SysName: runSys, Kind: run.Replay, Filter: filter}, entry("RUN_START")))
+	require.NoError(f,
+		f.Store.StartRun(f.Context(),
+			run.Run{ID: "replay", SysName: runSys, Kind: run.Replay, Filter: filter}, entry("RUN_START")))
 	f.start("plain")
 	f.Age(f, old)
 	f.purgeAll(f.Retention)
@@ -421,7 +434,11 @@ func retentionLastCompared(f *retentionTest) {
 	}
 	begun(f, f.Findings, reconcile.Comparison{ID: "open"})
 	f.Age(f, old)
-	require.Equal(f, []int{1, 2, 0}, []int{f.purge(retention.Comparisons, 1), f.purge(retention.Comparisons, 1000), f.purge(retention.Comparisons, 1000)})
+	require.Equal(f, []int{1, 2, 0},
+		[]int{
+			f.purge(retention.Comparisons, 1), f.purge(retention.Comparisons, 1000),
+			f.purge(retention.Comparisons, 1000),
+		})
 	last, _, err := f.Findings.Last(f.Context())
 	require.NoError(f, err)
 	open, _, err := f.Findings.Next(f.Context())

@@ -17,8 +17,8 @@ import (
 	"sqlwriter/internal/reconcile"
 )
 
-// TestRows checks an implementation of reconcile.Rows against the port's contract. The harness has Rows. open makes a new harness over
-// empty tables; it is called once per case.
+// TestRows checks an implementation of reconcile.Rows against the port's contract. The harness has Rows. open makes a
+// new harness over empty tables; it is called once per case.
 func TestRows(t *testing.T, open func(t testing.TB) SinkHarness) { runCases(t, open, rowsCases()) }
 
 // rowsCases: what a rewrite calls edited is edited here (rewriteCases), and nothing else is.
@@ -31,15 +31,26 @@ func rowsCases() []sinkCase {
 		{"rows: an edit that a person took back is the same", nil, rowsTakenBack},
 		{"rows: a line without its tracking row", nil, rowsNoTracking},
 		{"rows: a line without its detail row", nil, rowsMissing},
-		{"rows: what was written is unknown of a mark, an adopted line, another hash version and no ledger row", nil, rowsUnknown},
+		{
+			"rows: what was written is unknown of a mark, an adopted line, another hash version and no ledger row", nil,
+			rowsUnknown,
+		},
 		{"rows: whatever a document gives is the same", nil, rowsValues},
-		{"rows: unedited lines in columns of other types are the same, and edited ones are not", []string{"OddColumns"}, rowsOddColumns},
+		{
+			"rows: unedited lines in columns of other types are the same, and edited ones are not",
+			[]string{"OddColumns"},
+			rowsOddColumns,
+		},
 		{"rows: the hash of the rows follows every change, and the write id every write", nil, rowsHashes},
 		{"rows: a scan takes 1,000 ledger rows whatever their environment, and counts its own", nil, rowsPages},
 		{"rows: an environment's name is exact", nil, rowsEnvironments},
 		{"rows: 1,000 lines by their ids, some twice and some without any row", nil, rowsByID},
 		{"rows: lines that are written meanwhile are the same, and no writer fails", nil, rowsBesideWriter},
-		{"rows: another program's uncommitted change is not read, and the wait is bounded", []string{"Lock"}, rowsLocked},
+		{
+			"rows: another program's uncommitted change is not read, and the wait is bounded",
+			[]string{"Lock"},
+			rowsLocked,
+		},
 		{"rows: a missing table is infrastructure", []string{"Hide"}, rowsHidden},
 		{"rows: a call whose context has ended is infrastructure", nil, rowsEnded},
 	}
@@ -63,7 +74,8 @@ func (s *sinkTest) line(id int64) reconcile.Line {
 	return lines[0]
 }
 
-// scanned is the state of a line as a scan of its ledger row counts it. Those that differ are given as they are looked at.
+// scanned is the state of a line as a scan of its ledger row counts it. Those that differ are given as they are looked
+// at.
 func (s *sinkTest) scanned(id int64) reconcile.RowState {
 	s.Helper()
 	scanned, err := s.h.Rows(sysName).Scan(s.Context(), id-1, 1)
@@ -82,7 +94,8 @@ func (s *sinkTest) scanned(id int64) reconcile.RowState {
 	require.Equal(s, []int64{id}, scanned.Differ)
 	lines, err := s.h.Rows(sysName).Lines(s.Context(), []int64{id})
 	require.NoError(s, err)
-	require.Contains(s, []reconcile.RowState{reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing}, lines[0].Rows)
+	require.Contains(s,
+		[]reconcile.RowState{reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing}, lines[0].Rows)
 	return lines[0].Rows
 }
 
@@ -121,8 +134,9 @@ func rowsSame(s *sinkTest) {
 		require.Equal(s, reconcile.Line{
 			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: invoice.RowValues(a.Values, 1, id),
 			Ledger: reconcile.Ledger{
-				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash, HashVersion: a.HashVersion,
-				WriteID: l.Ledger.WriteID,
+				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash,
+				HashVersion: a.HashVersion,
+				WriteID:     l.Ledger.WriteID,
 			},
 		}, l)
 	}
@@ -133,7 +147,9 @@ func rowsReviewed(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	a := doc("a", 10, 5, "x", 1, 2)
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-		for _, status := range []invoice.Value{invoice.Of("BY HAND"), invoice.Null(), invoice.Of(""), invoice.Of("rc-ai")} {
+		for _, status := range []invoice.Value{
+			invoice.Of("BY HAND"), invoice.Null(), invoice.Of(""), invoice.Of("rc-ai"),
+		} {
 			a.Overwrite = linesOf(a)
 			s.givesIn(commit.Rewrite, []string{"applied(applied applied)"}, a)
 			s.are(reconcile.RowsSame, 1, 2)
@@ -249,7 +265,8 @@ func rowsUnknown(s *sinkTest) {
 	s.are(reconcile.RowsUnknown, 2, 3)
 	mark := s.line(1).Ledger
 	require.Equal(s, reconcile.Ledger{
-		Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName, SourceTS: 5, WriteID: mark.WriteID,
+		Outcome: "failed", Version: invoice.Version{US: 10, Key: invoice.Key("a")}, DocumentID: "a", SysName: sysName,
+		SourceTS: 5, WriteID: mark.WriteID,
 	}, mark)
 	require.Equal(s, reconcile.Ledger{}, s.line(5).Ledger)
 	require.Equal(s, nullValues(), s.line(5).Values)
@@ -258,24 +275,38 @@ func rowsUnknown(s *sinkTest) {
 
 func rowsValues(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
-	for n, text := range []string{"", "x", "ünï", "漢字", "ß", "😀", "𝄞 a 😀", "'); --", "a ", " a", " ", "\u00a0", "0042", "1e5", "-0", "1.50", "true", "2025-12-17", "null"} {
-		a := with(doc("a", int64(10+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) { return text, free(c) && len(text) <= c.Max })
+	for n, text := range []string{
+		"", "x", "ünï", "漢字", "ß", "😀", "𝄞 a 😀", "'); --", "a ", " a", " ", "\u00a0", "0042", "1e5", "-0", "1.50",
+		"true", "2025-12-17", "null",
+	} {
+		a := with(doc("a", int64(10+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
+			return text, free(c) && len(text) <= c.Max
+		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
 		require.Equal(s, invoice.RowValues(a.Values, 1, 2), s.line(2).Values)
 	}
 	for n, decimal := range []string{"0.0000", "1.0000", "0.9500", "0.1000", "0.9999", "0.0001", "0.3333"} {
-		a := with(doc("a", int64(100+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) { return decimal, c.Kind == invoice.Decimal })
+		a := with(doc("a", int64(100+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
+			return decimal, c.Kind == invoice.Decimal
+		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
 		require.Equal(s, invoice.RowValues(a.Values, 1, 2), s.line(2).Values)
 	}
-	for n, at := range []string{"1970-01-01T00:00:00.000000Z", "2025-12-17T16:30:15.000001Z", "2024-02-29T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"} {
-		a := with(doc("a", int64(200+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) { return at, c.Kind == invoice.Time })
+	for n, at := range []string{
+		"1970-01-01T00:00:00.000000Z", "2025-12-17T16:30:15.000001Z", "2024-02-29T23:59:59.999999Z",
+		"9999-12-31T23:59:59.999999Z",
+	} {
+		a := with(doc("a", int64(200+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
+			return at, c.Kind == invoice.Time
+		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
 	}
-	a := with(doc("a", 300, 5, "x", 1, 2), func(c invoice.Column) (string, bool) { return strings.Repeat("ü", c.Max), free(c) })
+	a := with(doc("a", 300, 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
+		return strings.Repeat("ü", c.Max), free(c)
+	})
 	s.gives(a, "applied(applied applied)")
 	s.are(reconcile.RowsSame, 1, 2)
 	a = doc("a", 301, 5, "x", 1, 2)
@@ -292,7 +323,10 @@ func rowsOddColumns(s *sinkTest) {
 	edits := s.h.OddColumns(s)
 	require.NotEmpty(s, edits)
 	s.h.AddLines(s, 1, 2)
-	for n, stamp := range []string{"2025-12-17T16:30:15.123456Z", "2025-12-17T23:59:59.999999Z", "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.000000Z"} {
+	for n, stamp := range []string{
+		"2025-12-17T16:30:15.123456Z", "2025-12-17T23:59:59.999999Z", "2025-12-17T16:30:15.005000Z",
+		"2025-12-17T16:30:15.000000Z",
+	} {
 		for _, text := range []string{"lower case", "blank ", "ünï"} {
 			a := with(doc("a", int64(10+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
 				if c.Kind == invoice.Time {
@@ -371,7 +405,8 @@ func rowsPages(s *sinkTest) {
 	for i, sys := range []string{sysName, otherSys, sysName} { // 1 to 1000, 1001 to 2000, 2001 to 3000
 		lines := ids[i*n : (i+1)*n]
 		for at := 0; at < n; at += 500 {
-			_, err := s.h.Sink.Apply(s.Context(), []commit.Item{doc(fmt.Sprint(sys, i), 10, 5, "x", lines[at:at+500]...)}, commit.Write, unknown(sys))
+			_, err := s.h.Sink.Apply(s.Context(),
+				[]commit.Item{doc(fmt.Sprint(sys, i), 10, 5, "x", lines[at:at+500]...)}, commit.Write, unknown(sys))
 			require.NoError(s, err)
 		}
 	}
@@ -455,7 +490,8 @@ func rowsBesideWriter(s *sinkTest) {
 	writer.Go(func() {
 		defer close(done)
 		for n := range int64(rounds) {
-			if _, err := s.h.Sink.Apply(s.Context(), []commit.Item{doc("a", 10, n+1, fmt.Sprint("x", n+1), ids...)}, commit.Write, unknown(sysName)); err != nil {
+			if _, err := s.h.Sink.Apply(s.Context(), []commit.Item{doc("a", 10, n+1, fmt.Sprint("x", n+1), ids...)},
+				commit.Write, unknown(sysName)); err != nil {
 				failed = err
 				return
 			}
@@ -501,7 +537,8 @@ func rowsLocked(s *sinkTest) {
 	if err != nil {
 		require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
 	} else {
-		require.Equal(s, []reconcile.RowState{reconcile.RowsSame, reconcile.RowsSame}, []reconcile.RowState{lines[0].Rows, lines[1].Rows})
+		require.Equal(s, []reconcile.RowState{reconcile.RowsSame, reconcile.RowsSame},
+			[]reconcile.RowState{lines[0].Rows, lines[1].Rows})
 	}
 	scanned, err := s.h.Rows(sysName).Scan(s.Context(), 0, reconcile.MaxScan)
 	if err != nil {
@@ -520,7 +557,13 @@ func rowsHidden(s *sinkTest) {
 	for _, c := range []struct {
 		table  invoice.Table
 		column string
-	}{{invoice.Detail, ""}, {invoice.Tracking, ""}, {LedgerTable, ""}, {invoice.Detail, RuledColumn}, {invoice.Tracking, RuledColumn}} {
+	}{
+		{invoice.Detail, ""},
+		{invoice.Tracking, ""},
+		{LedgerTable, ""},
+		{invoice.Detail, RuledColumn},
+		{invoice.Tracking, RuledColumn},
+	} {
 		restore := s.hide(c.table, c.column)
 		_, scan := rows.Scan(s.Context(), 0, reconcile.MaxScan)
 		_, lines := rows.Lines(s.Context(), []int64{1})

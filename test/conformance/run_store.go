@@ -14,24 +14,24 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// RunStoreFixture has the port under test and the functions that TestRunStore needs around it. They read and change the same
-// database by other ways than the port.
+// RunStoreFixture has the port under test and the functions that TestRunStore needs around it. They read and change the
+// same database by other ways than the port.
 type RunStoreFixture struct {
 	// Store is the port under test, with nothing in it.
 	Store run.Store
 	// Now is the clock that its times come from, or one that is close to it.
 	Now func() time.Time
 	// Age lets d pass. On an engine it moves every time that the store keeps of runs, batches and workers back by d
-	// (started_at, handed_off_at, ended_at, heartbeat_at, when the next chunk may come, created_at, queued_at, updated_at,
-	// process_start_time, process_end_time, last claim, release, ...), those that are NULL stay so; where the clock is the
-	// test's, it moves the clock. The suite ages by minutes only.
+	// (started_at, handed_off_at, ended_at, heartbeat_at, when the next chunk may come, created_at, queued_at,
+	// updated_at, process_start_time, process_end_time, last claim, release, ...), those that are NULL stay so; where
+	// the clock is the test's, it moves the clock. The suite ages by minutes only.
 	Age func(t testing.TB, d time.Duration)
 	// Audits gives the whole audit log, oldest first. Detail may be spelt otherwise than it was given; nil for none.
 	Audits func(t testing.TB) []run.Audit
 	// Workers gives all rows of the table worker, in any order.
 	Workers func(t testing.TB) []RunWorker
-	// HideAudits takes the table of the audit log away until restore, so that a call fails after it made its change; nil
-	// where there are no tables.
+	// HideAudits takes the table of the audit log away until restore, so that a call fails after it made its change;
+	// nil where there are no tables.
 	HideAudits func(t testing.TB) (restore func())
 }
 
@@ -85,14 +85,17 @@ type runCase struct {
 
 // TestRunStore checks an implementation of run.Store against the port's contract. open makes a new, empty one per case.
 func TestRunStore(t *testing.T, open func(t testing.TB) RunStoreFixture) {
-	for _, c := range slices.Concat(runLifeCases(), runBatchCases(), runRecoveryCases(), runStateCases(), runRaceCases()) {
+	for _, c := range slices.Concat(runLifeCases(), runBatchCases(), runRecoveryCases(),
+		runStateCases(), runRaceCases()) {
 		t.Run(c.name, func(t *testing.T) { c.run(&runTest{T: t, RunStoreFixture: open(t)}) })
 	}
 }
 
 // entry is an entry of the audit log that a call gives along.
 func entry(code string) run.Audit {
-	return run.Audit{Action: code, Level: run.LevelInfo, By: "the suite", Why: "to see it", Detail: json.RawMessage(`{"n":1}`)}
+	return run.Audit{
+		Action: code, Level: run.LevelInfo, By: "the suite", Why: "to see it", Detail: json.RawMessage(`{"n":1}`),
+	}
 }
 
 // codes are those of the audit log, oldest first.
@@ -119,7 +122,8 @@ func (r *runTest) start(id string) {
 
 func (r *runTest) startIn(sysName, id string) {
 	r.Helper()
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: sysName, Kind: run.Drain}, entry("RUN_START")))
+	require.NoError(r,
+		r.Store.StartRun(r.Context(), run.Run{ID: id, SysName: sysName, Kind: run.Drain}, entry("RUN_START")))
 }
 
 // read gives a run that is there.
@@ -331,7 +335,8 @@ func (r *runTest) stateOf(id string) runState {
 func (r *runTest) stateWith(runs ...run.Run) runState {
 	r.Helper()
 	s := runState{
-		Details: map[string][]run.ErrorDetail{}, Items: map[string][]run.ItemOutcome{}, Workers: map[string]RunWorker{}, Audits: len(r.Audits(r)),
+		Details: map[string][]run.ErrorDetail{}, Items: map[string][]run.ItemOutcome{}, Workers: map[string]RunWorker{},
+		Audits: len(r.Audits(r)),
 	}
 	for _, found := range runs {
 		found.NextIn, found.Silent, found.Age = 0, 0, 0

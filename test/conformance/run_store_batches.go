@@ -34,7 +34,10 @@ func runBatchCases() []runCase {
 		{"a requeued batch makes its completed run run again", batchRequeueCompleted},
 		{"a batch that is not requeued", batchRequeueNothing},
 		{"a dead letter fails a batch that nobody works on", batchDeadLetter},
-		{"a dead letter of a batch that is finished, alive or has a later message changes nothing", batchDeadLetterNothing},
+		{
+			"a dead letter of a batch that is finished, alive or has a later message changes nothing",
+			batchDeadLetterNothing,
+		},
 		{"batches by number, by status, and the latest of all runs", batchList},
 		{"documents page by page, by key", batchItems},
 	}
@@ -51,10 +54,12 @@ func batchClaim(r *runTest) {
 	require.Equal(r, documentsOf("r", 2), c.Open)
 	r.recent(c.Batch.HeartbeatAt)
 	r.recent(c.Batch.StartedAt)
-	require.Equal(r, []any{run.Processing, w.ID, 1, 2}, []any{c.Batch.Status, c.Batch.Owner, c.Batch.Epoch, c.Batch.Total})
+	require.Equal(r, []any{run.Processing, w.ID, 1, 2},
+		[]any{c.Batch.Status, c.Batch.Owner, c.Batch.Epoch, c.Batch.Total})
 	require.Equal(r, c.Batch, r.batchOf(c.Batch.ID))
 	require.Equal(r, []any{"r", runSys, run.Drain}, []any{c.Run.ID, c.Run.SysName, c.Run.Kind})
-	require.Equal(r, RunWorker{ID: w.ID, Instance: w.Instance, Kind: RunBatchWorker, Status: run.WorkerRunning}, r.workerRow(w.ID))
+	require.Equal(r,
+		RunWorker{ID: w.ID, Instance: w.Instance, Kind: RunBatchWorker, Status: run.WorkerRunning}, r.workerRow(w.ID))
 	require.Equal(r, []string{"RUN_START", "BATCH_START"}, r.codes())
 	require.Equal(r, run.PendingQueue, r.batchOf(batchID("r", 1)).Status)
 }
@@ -107,7 +112,8 @@ func batchTakeOver(r *runTest) {
 	require.Equal(r, documentsOf("r", 1)[1:], c.Open, "what the first one did stands")
 	require.Equal(r, run.Processing, c.Batch.Status)
 	require.WithinDuration(r, started, c.Batch.StartedAt, time.Hour)
-	require.Greater(r, c.Batch.HeartbeatAt.Sub(c.Batch.StartedAt), runAlmost, "process_start_time is of the first claim")
+	require.Greater(r, c.Batch.HeartbeatAt.Sub(c.Batch.StartedAt), runAlmost,
+		"process_start_time is of the first claim")
 	r.workerIs(first.Owner, run.WorkerFailed)
 	r.workerIs(c.Lease.Owner, run.WorkerRunning)
 	_, err := r.Store.BeatBatch(r.Context(), first)
@@ -115,8 +121,8 @@ func batchTakeOver(r *runTest) {
 	r.finish(c.Lease)
 }
 
-// batchBegun: however long ago a worker had the batch, it may have finished documents and not recorded them. Another epoch says
-// nothing of that.
+// batchBegun: however long ago a worker had the batch, it may have finished documents and not recorded them. Another
+// epoch says nothing of that.
 func batchBegun(r *runTest) {
 	r.batches("r", 2)
 	begun := func(id string, epoch int, want bool, why string) run.BatchLease {
@@ -198,13 +204,17 @@ func batchSave(r *runTest) {
 	docs := documentsOf("r", 1)
 	r.batches("r", 2)
 	h := r.leaseBatch(batchID("r", 1))
-	first := []run.ItemOutcome{{Document: docs[0], Outcome: run.DocDeferred, Code: "2628"}, {Document: docs[1], Outcome: run.DocGone}}
+	first := []run.ItemOutcome{
+		{Document: docs[0], Outcome: run.DocDeferred, Code: "2628"}, {Document: docs[1], Outcome: run.DocGone},
+	}
 	detail := run.ErrorDetail{
-		Document: docs[0], EntityID: 9_007_199_254_740_993, Code: "2628", Message: "too long for its column", Type: run.TypeMigration, RetryCount: 3, Retryable: true, At: time.Unix(1, 0),
+		Document: docs[0], EntityID: 9_007_199_254_740_993, Code: "2628", Message: "too long for its column",
+		Type: run.TypeMigration, RetryCount: 3, Retryable: true, At: time.Unix(1, 0),
 	}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, first, []run.ErrorDetail{detail}))
 	require.Equal(r, 2, r.workerRow(h.Owner).Processed)
-	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: docs[0], Outcome: run.DocCommitted}}, nil))
+	require.NoError(r,
+		r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: docs[0], Outcome: run.DocCommitted}}, nil))
 	require.Equal(r, 3, r.workerRow(h.Owner).Processed)
 	last := run.ErrorDetail{Document: docs[1], Code: "later", Message: "later", Type: run.TypeSystem}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{last}))
@@ -214,7 +224,8 @@ func batchSave(r *runTest) {
 	for _, it := range r.items("r") {
 		found[it.Document] = it
 	}
-	require.Equal(r, run.ItemOutcome{Document: docs[0], Outcome: run.DocCommitted, Number: 1}, found[docs[0]], "the code of before is gone")
+	require.Equal(r, run.ItemOutcome{Document: docs[0], Outcome: run.DocCommitted, Number: 1}, found[docs[0]],
+		"the code of before is gone")
 	require.Equal(r, run.ItemOutcome{Document: docs[1], Outcome: run.DocGone, Number: 1}, found[docs[1]])
 	require.Empty(r, found[documentsOf("r", 2)[0]].Outcome)
 	_, details, _, err := r.Store.Batch(r.Context(), h.Batch)
@@ -263,7 +274,9 @@ func batchSaveMany(r *runTest) {
 	r.add(r.leaseRun("r"), run.PendingQueue, docs)
 	h := r.leaseBatch(batchID("r", 1))
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, outcomes, details))
-	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{{Document: docs[0], Code: "second", Type: run.TypeSystem}}))
+	require.NoError(r,
+		r.Store.SaveOutcomes(r.Context(), h, nil,
+			[]run.ErrorDetail{{Document: docs[0], Code: "second", Type: run.TypeSystem}}))
 	require.Equal(r, 100, r.workerRow(h.Owner).Processed)
 	_, found, _, err := r.Store.Batch(r.Context(), h.Batch)
 	require.NoError(r, err)
@@ -279,7 +292,8 @@ func batchSaveMany(r *runTest) {
 			success++
 		}
 	}
-	require.Equal(r, run.BatchStats{Total: 100, Success: success, Failure: 100 - success, Outcomes: want, AddsUp: true}, stats)
+	require.Equal(r,
+		run.BatchStats{Total: 100, Success: success, Failure: 100 - success, Outcomes: want, AddsUp: true}, stats)
 	require.Equal(r, []int{success, 100 - success}, []int{r.batchOf(h.Batch).Success, r.batchOf(h.Batch).Failure})
 }
 
@@ -294,7 +308,10 @@ func batchFinish(r *runTest) {
 		return entry("BATCH_DONE")
 	})
 	require.NoError(r, err)
-	want := run.BatchStats{Total: 2, Success: 1, Failure: 1, Outcomes: map[run.Outcome]int{run.DocUnchanged: 1, run.DocDeferred: 1}, AddsUp: true}
+	want := run.BatchStats{
+		Total: 2, Success: 1, Failure: 1,
+		Outcomes: map[run.Outcome]int{run.DocUnchanged: 1, run.DocDeferred: 1}, AddsUp: true,
+	}
 	require.Equal(r, want, stats)
 	require.Equal(r, want, seen)
 	j := r.batchOf(h.Batch)
@@ -308,9 +325,12 @@ func batchFinishShort(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
-	stats, err := r.Store.FinishBatch(r.Context(), h, func(s run.BatchStats) run.Audit { return entry(fmt.Sprint("ADDS_UP ", s.AddsUp)) })
+	stats, err := r.Store.FinishBatch(r.Context(), h, func(s run.BatchStats) run.Audit {
+		return entry(fmt.Sprint("ADDS_UP ", s.AddsUp))
+	})
 	require.NoError(r, err)
-	require.Equal(r, []any{2, 1, 0, false, 1}, []any{stats.Total, stats.Success, stats.Failure, stats.AddsUp, stats.Outcomes[run.DocCommitted]})
+	require.Equal(r, []any{2, 1, 0, false, 1},
+		[]any{stats.Total, stats.Success, stats.Failure, stats.AddsUp, stats.Outcomes[run.DocCommitted]})
 	j := r.batchOf(h.Batch)
 	require.Equal(r, run.Failed, j.Status)
 	require.NotEmpty(r, j.Error, "it says what is missing")
@@ -349,7 +369,8 @@ func batchRelease(r *runTest) {
 	require.Equal(r, started, c.Batch.StartedAt)
 	r.workerIs(h.Owner, run.WorkerIdle)
 	require.Equal(r, run.Busy, r.claim(h.Batch).Answer)
-	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_RELEASE"}, r.codes(), "a batch may be claimed many times")
+	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_RELEASE"}, r.codes(),
+		"a batch may be claimed many times")
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), c.Lease))
 	require.Len(r, r.codes(), 3)
 	r.workerIs(c.Lease.Owner, run.WorkerIdle)
@@ -363,7 +384,8 @@ func batchShown(r *runTest) {
 	claim := func(epoch int) run.Claimed {
 		r.Helper()
 		w := r.worker(RunBatchWorker)
-		c, err := r.Store.ClaimBatch(r.Context(), h.Batch, run.Ticket{Attempt: run.FirstAttempt, Epoch: epoch}, w, runStale, entry("BATCH_START"))
+		c, err := r.Store.ClaimBatch(r.Context(), h.Batch, run.Ticket{Attempt: run.FirstAttempt, Epoch: epoch}, w,
+			runStale, entry("BATCH_START"))
 		require.NoError(r, err)
 		return c
 	}
@@ -383,7 +405,8 @@ func batchShown(r *runTest) {
 	last := claim(c.Lease.Epoch)
 	require.Equal(r, run.Taken, last.Answer)
 	require.Equal(r, 1, last.Batch.LostWorkers, "a message that does not show it")
-	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_START"}, r.codes(), "the first claim, and over a lost worker")
+	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_START"}, r.codes(),
+		"the first claim, and over a lost worker")
 }
 
 // A message that is older than its row's attempt gets nothing.
@@ -393,7 +416,8 @@ func batchOutdated(r *runTest) {
 	r.unsent("x", false, r.batchOf(id))
 	claim := func(attempt int) run.Answer {
 		r.Helper()
-		c, err := r.Store.ClaimBatch(r.Context(), id, run.Ticket{Attempt: attempt}, r.worker(RunBatchWorker), runStale, entry("X"))
+		c, err := r.Store.ClaimBatch(r.Context(), id, run.Ticket{Attempt: attempt},
+			r.worker(RunBatchWorker), runStale, entry("X"))
 		require.NoError(r, err)
 		return c.Answer
 	}
@@ -469,7 +493,8 @@ func batchCounts(r *runTest) {
 	}
 	require.Equal(r, [2]int{0, 1}, r.unsent("x", true, r.batchOf(ids[2])))
 	counted(ids[2], len(all)-2, 2)
-	require.Equal(r, []int{0, 0}, []int{r.batchOf(ids[3]).Success, r.batchOf(ids[3]).Failure}, "one that has another try")
+	require.Equal(r, []int{0, 0}, []int{r.batchOf(ids[3]).Success, r.batchOf(ids[3]).Failure},
+		"one that has another try")
 	r.must(r.Store.DeadLetter(r.Context(), ids[4], run.FirstAttempt, "x", runStale, entry("X")))
 	counted(ids[4], 0, 0)
 
@@ -515,9 +540,11 @@ func batchLate(r *runTest) {
 	r.Age(r, runStale)
 	next := r.leaseBatch(h.Batch)
 	r.leaseLost(h, "taken over")
-	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
+	r.leaseLost(
+		run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
 	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: h.Owner, Epoch: next.Epoch}, "another worker")
-	r.leaseLost(run.BatchLease{Batch: batchID("over", 2), Run: next.Run, Owner: next.Owner, Epoch: next.Epoch}, "no such batch")
+	r.leaseLost(
+		run.BatchLease{Batch: batchID("over", 2), Run: next.Run, Owner: next.Owner, Epoch: next.Epoch}, "no such batch")
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), next, entry("X")))
 	r.leaseLost(next, "released")
 	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Epoch: next.Epoch}, "an empty owner has no lease")
@@ -549,10 +576,13 @@ func batchRequeue(r *runTest) {
 	was := r.batchOf(h.Batch)
 	r.must(r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE")))
 	j := r.batchOf(h.Batch)
-	require.Equal(r, []any{run.PendingRetry, was.Attempt + 1, was.Epoch + 1, 0, "", ""}, []any{j.Status, j.Attempt, j.Epoch, j.QueueAttempts, j.Error, j.Owner})
+	require.Equal(r, []any{run.PendingRetry, was.Attempt + 1, was.Epoch + 1, 0, "", ""},
+		[]any{j.Status, j.Attempt, j.Epoch, j.QueueAttempts, j.Error, j.Owner})
 	require.Zero(r, j.EndedAt)
 	require.Equal(r, "BATCH_REQUEUE", r.codes()[3])
-	r.changesNothing("it is not failed any more", func() { r.mustNot(r.Store.RequeueBatch(r.Context(), h.Batch, entry("X"))) })
+	r.changesNothing("it is not failed any more", func() {
+		r.mustNot(r.Store.RequeueBatch(r.Context(), h.Batch, entry("X")))
+	})
 	c := r.claim(h.Batch)
 	require.Equal(r, run.Taken, c.Answer)
 	require.Equal(r, documentsOf("r", 1)[1:], c.Open, "what was done stands")
@@ -614,7 +644,9 @@ func batchDeadLetter(r *runTest) {
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), r.leaseBatch(batchID("r", 5)), entry("X")))
 	for n := range 5 {
 		n++
-		r.must(r.Store.DeadLetter(r.Context(), batchID("r", n), r.batchOf(batchID("r", n)).Attempt, "delivered too often", runStale, entry(fmt.Sprint("DEAD ", n))))
+		r.must(
+			r.Store.DeadLetter(r.Context(), batchID("r", n), r.batchOf(batchID("r", n)).Attempt, "delivered too often",
+				runStale, entry(fmt.Sprint("DEAD ", n))))
 		j := r.batchOf(batchID("r", n))
 		require.Equal(r, []any{run.Failed, "delivered too often"}, []any{j.Status, j.Error}, "batch %d", n)
 		codes := r.codes()
@@ -625,7 +657,9 @@ func batchDeadLetter(r *runTest) {
 func batchDeadLetterNothing(r *runTest) {
 	not := func(id, why string) {
 		r.Helper()
-		r.changesNothing(why, func() { r.mustNot(r.Store.DeadLetter(r.Context(), id, run.FirstAttempt, "x", runStale, entry("X"))) })
+		r.changesNothing(why, func() {
+			r.mustNot(r.Store.DeadLetter(r.Context(), id, run.FirstAttempt, "x", runStale, entry("X")))
+		})
 	}
 	r.batches("r", 2)
 	h := r.leaseBatch(batchID("r", 1))
@@ -671,7 +705,8 @@ func batchList(r *runTest) {
 		return names
 	}
 	list := func(id string, status run.BatchStatus, limit int) []string { return behind(id, status, "", limit) }
-	require.Equal(r, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12"}, list("a", "", 100))
+	require.Equal(r,
+		[]string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12"}, list("a", "", 100))
 	require.Equal(r, []string{"a1", "a2"}, list("a", "", 2))
 	require.Empty(r, list("a", "", 0))
 	r.leaseBatch(batchID("a", 3))
@@ -684,7 +719,8 @@ func batchList(r *runTest) {
 	require.Len(r, list("", "", 5), 5)
 	require.Empty(r, list("c", "", 5))
 	require.Equal(r, []string{"a10", "a11"}, behind("a", "", batchID("a", 9), 2))
-	require.Equal(r, []string{"a4", "a5"}, behind("a", run.PendingQueue, batchID("a", 3), 2), "behind one of another status")
+	require.Equal(r, []string{"a4", "a5"}, behind("a", run.PendingQueue, batchID("a", 3), 2),
+		"behind one of another status")
 	require.Equal(r, []string{"a3"}, behind("", run.Processing, batchID("b", 2), 5))
 	require.Equal(r, list("", "", 100)[5:8], behind("", "", batchID("a", func() (n int) {
 		_, err := fmt.Sscanf(list("", "", 100)[4], "a%d", &n)
@@ -700,7 +736,9 @@ func batchItems(r *runTest) {
 	r.batches("r", 5)
 	h := r.leaseBatch(batchID("r", 3))
 	doc := documentsOf("r", 3)[1]
-	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: doc, Outcome: run.DocFailed, Code: "547"}}, nil))
+	require.NoError(r,
+		r.Store.SaveOutcomes(r.Context(), h,
+			[]run.ItemOutcome{{Document: doc, Outcome: run.DocFailed, Code: "547"}}, nil))
 	want := map[string]run.ItemOutcome{}
 	for n := range 5 {
 		for _, d := range documentsOf("r", n+1) {

@@ -51,7 +51,8 @@ func runComplete(r *runTest) {
 	require.Equal(r, run.RunCompletedWithFailures, found.Status)
 	r.recent(found.EndedAt)
 	audits := r.Audits(r)
-	require.Equal(r, []string{"RUN_END completed_with_failures", "r"}, []string{audits[len(audits)-1].Action, audits[len(audits)-1].Run})
+	require.Equal(r, []string{"RUN_END completed_with_failures", "r"},
+		[]string{audits[len(audits)-1].Action, audits[len(audits)-1].Run})
 	r.notComplete("r", "it has ended")
 	r.Age(r, time.Hour)
 	require.Less(r, r.read("r").Age, time.Minute, "how long it ran")
@@ -192,7 +193,8 @@ func runResumeFailed(r *runTest) {
 	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("RUN_FAIL")))
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
 	found := r.read("r")
-	require.Equal(r, []any{run.RunRunning, "", "", l.Epoch + 1, "w", 1}, []any{found.Status, found.Error, found.Owner, found.Epoch, found.Watermark, found.Batches})
+	require.Equal(r, []any{run.RunRunning, "", "", l.Epoch + 1, "w", 1},
+		[]any{found.Status, found.Error, found.Owner, found.Epoch, found.Watermark, found.Batches})
 	require.Zero(r, found.EndedAt)
 	require.Equal(r, run.Failed, r.batchOf(batchID("r", 1)).Status, "it failed by itself")
 	next := r.leaseRun("r")
@@ -230,7 +232,8 @@ func runResumeWaiting(r *runTest) {
 	}
 	require.Equal(r, []string{"r 1", "r 2", "r 3", "r 8"}, sent)
 	require.Subset(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)), sent)
-	require.Equal(r, []any{run.PendingQueue, 0}, []any{r.batchOf(batchID("other", 1)).Status, r.batchOf(batchID("other", 1)).Attempt}, "of another run")
+	require.Equal(r, []any{run.PendingQueue, 0},
+		[]any{r.batchOf(batchID("other", 1)).Status, r.batchOf(batchID("other", 1)).Attempt}, "of another run")
 	r.changesNothing("the message of before", func() { require.Zero(r, r.queued(was...)) })
 }
 
@@ -245,7 +248,8 @@ func runResumeCancelled(r *runTest) {
 	was := r.batchOf(batchID("r", 3))
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
 	found := r.read("r")
-	require.Equal(r, []any{run.RunRunning, false, "", l.Epoch + 1}, []any{found.Status, found.Cancel, found.Owner, found.Epoch})
+	require.Equal(r, []any{run.RunRunning, false, "", l.Epoch + 1},
+		[]any{found.Status, found.Cancel, found.Owner, found.Epoch})
 	require.Zero(r, found.EndedAt)
 	require.Zero(r, found.HandedOffAt, "a manager sends the messages")
 	again := r.batchOf(batchID("r", 3))
@@ -293,7 +297,8 @@ func runStats(r *runTest) {
 	require.NoError(r, err)
 	stats, err := r.Store.Stats(r.Context(), "r")
 	require.NoError(r, err)
-	require.Equal(r, map[run.BatchStatus]int{run.Completed: 1, run.Processing: 1, run.Queued: 1, run.PendingQueue: 1}, stats.Batches)
+	require.Equal(r,
+		map[run.BatchStatus]int{run.Completed: 1, run.Processing: 1, run.Queued: 1, run.PendingQueue: 1}, stats.Batches)
 	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1, "": 5}, stats.Outcomes)
 	require.Equal(r, 3, stats.Done())
 }
@@ -337,7 +342,8 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		},
 		"complete": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				return changed(s.CompleteRun(ctx, "cancelled", runStale, func(run.RunStatus, run.Stats) run.Audit { return a }))
+				return changed(
+					s.CompleteRun(ctx, "cancelled", runStale, func(run.RunStatus, run.Stats) run.Audit { return a }))
 			}
 		},
 		"cancel": func(a run.Audit) call {
@@ -407,7 +413,8 @@ func runWhole(r *runTest) {
 		require.Equal(r, was, r.state(), "no table for the entry")
 	}
 	for _, name := range []string{ // in an order in which all of them can
-		"start", "chunk", "end hand-off", "complete", "fail", "resume", "claim", "finish", "release", "fail batch", "requeue", "mark unsent", "write",
+		"start", "chunk", "end hand-off", "complete", "fail", "resume", "claim", "finish", "release", "fail batch",
+		"requeue", "mark unsent", "write",
 		"cancel",
 	} {
 		n := len(r.Audits(r))

@@ -21,7 +21,8 @@ func runClaim(r *runTest) {
 	require.Equal(r, []any{w.ID, 1, run.RunRunning}, []any{found.Owner, found.Epoch, found.Status})
 	read := r.read("r")
 	require.Equal(r, []any{w.ID, 1, found.HeartbeatAt}, []any{read.Owner, read.Epoch, read.HeartbeatAt})
-	require.Equal(r, []RunWorker{{ID: w.ID, Instance: w.Instance, Kind: RunManager, Status: run.WorkerRunning}}, r.Workers(r))
+	require.Equal(r,
+		[]RunWorker{{ID: w.ID, Instance: w.Instance, Kind: RunManager, Status: run.WorkerRunning}}, r.Workers(r))
 	r.Age(r, 5*time.Minute)
 	require.InDelta(r, 5*time.Minute, r.read("r").Silent, float64(time.Minute))
 }
@@ -214,7 +215,8 @@ func runChunk(r *runTest) {
 	require.InDelta(r, 5*time.Minute, found.NextIn, float64(time.Minute))
 	require.Equal(r, []string{"RUN_START", "BATCH_CREATED", "BATCH_CREATED"}, r.codes())
 
-	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"e"}}, First: 3, Watermark: "2"}))
+	require.NoError(r,
+		r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"e"}}, First: 3, Watermark: "2"}))
 	found = r.read("r")
 	require.Equal(r, []any{"2", 5, 3}, []any{found.Watermark, found.Documents, found.Batches})
 	require.LessOrEqual(r, found.NextIn, time.Duration(0), "the next one need not wait")
@@ -223,7 +225,8 @@ func runChunk(r *runTest) {
 	for i, j := range list {
 		r.recent(j.CreatedAt)
 		want := run.Batch{
-			ID: batchID("r", i+1), Run: "r", Number: i + 1, Status: run.PendingQueue, Total: []int{3, 1, 1}[i], CreatedAt: j.CreatedAt,
+			ID: batchID("r", i+1), Run: "r", Number: i + 1, Status: run.PendingQueue,
+			Total: []int{3, 1, 1}[i], CreatedAt: j.CreatedAt,
 		}
 		require.Equal(r, want, j)
 	}
@@ -291,7 +294,8 @@ func runLateChunk(r *runTest) {
 	}
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("RUN_CANCEL")))
 	r.changesNothing("it is to end", func() {
-		r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"new"}}, First: 3}, entry("BATCH_CREATED")))
+		r.lost(
+			r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"new"}}, First: 3}, entry("BATCH_CREATED")))
 	})
 }
 
@@ -319,7 +323,9 @@ func runImpossibleChunk(r *runTest) {
 		"more than 100": {Batches: [][]string{many}, First: 1},
 		"none":          {Batches: [][]string{{}}, First: 1},
 	} {
-		r.changesNothing(name, func() { r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "", name) })
+		r.changesNothing(name, func() {
+			r.refused(r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED")), "", name)
+		})
 	}
 	bad := entry("BATCH_CREATED")
 	bad.Detail = json.RawMessage(`{`)
@@ -343,7 +349,8 @@ func runEndHandOff(r *runTest) {
 func runRelease(r *runTest) {
 	l := r.batches("r", 1)
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
-	require.Equal(r, []any{"", run.RunRunning, l.Epoch}, []any{r.read("r").Owner, r.read("r").Status, r.read("r").Epoch})
+	require.Equal(r, []any{"", run.RunRunning, l.Epoch},
+		[]any{r.read("r").Owner, r.read("r").Status, r.read("r").Epoch})
 	require.Zero(r, r.read("r").HandedOffAt)
 	r.workerIs(l.Owner, run.WorkerIdle)
 	next := r.leaseRun("r")

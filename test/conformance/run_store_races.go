@@ -134,7 +134,9 @@ func raceFinish(r *runTest) {
 		w := r.worker(RunBatchWorker)
 		won, errs := atOnce(2, func(k int) (bool, error) {
 			if k == 0 {
-				_, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
+				_, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit {
+					return entry("BATCH_DONE")
+				})
 				return err == nil, err
 			}
 			c, err := r.Store.ClaimBatch(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
@@ -168,7 +170,9 @@ func raceQueued(r *runTest) {
 func raceStart(r *runTest) {
 	won := -1
 	_, errs := atOnce(8, func(i int) (bool, error) {
-		return true, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, RequestedBy: fmt.Sprint(i)}, entry("RUN_START"))
+		return true,
+			r.Store.StartRun(r.Context(),
+				run.Run{ID: "r", SysName: runSys, RequestedBy: fmt.Sprint(i)}, entry("RUN_START"))
 	})
 	for i, err := range errs {
 		if err == nil {
@@ -232,7 +236,9 @@ func raceRequeue(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("X")))
-	r.oneOf(atOnce(8, func(int) (bool, error) { return r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE")) }))
+	r.oneOf(atOnce(8, func(int) (bool, error) {
+		return r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE"))
+	}))
 	require.Equal(r, 1, r.count("BATCH_REQUEUE"))
 	require.Equal(r, []int{h.Epoch + 1, 1}, []int{r.batchOf(h.Batch).Epoch, r.batchOf(h.Batch).Attempt})
 }
@@ -240,12 +246,14 @@ func raceRequeue(r *runTest) {
 func raceDeadLetter(r *runTest) {
 	r.batches("r", 1)
 	r.oneOf(atOnce(8, func(i int) (bool, error) {
-		return r.Store.DeadLetter(r.Context(), batchID("r", 1), run.FirstAttempt, fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
+		return r.Store.DeadLetter(r.Context(), batchID("r", 1), run.FirstAttempt, fmt.Sprint(i),
+			runStale, entry("DEAD_LETTER"))
 	}))
 	require.Equal(r, 1, r.count("DEAD_LETTER"))
 }
 
-// raceDeadLetterAgain has each change that gives a batch another message come at once with the dead letter of the one before.
+// raceDeadLetterAgain has each change that gives a batch another message come at once with the dead letter of the one
+// before.
 func raceDeadLetterAgain(r *runTest) {
 	const n = 6
 	for name, again := range map[string]func(sys string, j run.Batch) (int, error){
@@ -269,7 +277,8 @@ func raceDeadLetterAgain(r *runTest) {
 		for _, b := range batches {
 			won, errs := atOnce(2, func(k int) (bool, error) {
 				if k == 0 {
-					return r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x", runStale, entry("DEAD_LETTER"))
+					return r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
+						runStale, entry("DEAD_LETTER"))
 				}
 				changed, err := again(b.sys, b.batch)
 				return changed == 1, err
@@ -315,7 +324,9 @@ func raceSave(r *runTest) {
 	r.add(r.leaseRun("r"), run.PendingQueue, docs)
 	h := r.leaseBatch(batchID("r", 1))
 	_, errs := atOnce(8, func(i int) (bool, error) {
-		outcomes := []run.ItemOutcome{{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone}}
+		outcomes := []run.ItemOutcome{
+			{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone},
+		}
 		return true, r.Store.SaveOutcomes(r.Context(), h, outcomes, nil)
 	})
 	saved := 0

@@ -77,7 +77,8 @@ func (r *runTest) unsent(reason string, counted bool, batches ...run.Batch) [2]i
 func givenUp(j run.Batch) run.Audit {
 	a := entry("GIVEN_UP")
 	a.Run, a.Batch = j.Run, j.ID
-	a.Why = fmt.Sprint(j.Number, " ", j.Status, " ", j.Attempt, " ", j.QueueAttempts, " ", j.LastQueueError, ": ", j.Error)
+	a.Why = fmt.Sprint(j.Number, " ", j.Status, " ", j.Attempt, " ", j.QueueAttempts, " ",
+		j.LastQueueError, ": ", j.Error)
 	return a
 }
 
@@ -119,13 +120,17 @@ func recoveryUnsentMark(r *runTest) {
 	require.Equal(r, [2]int{2, 0}, r.unsent("the queue is full", true, was[:5]...))
 	for i := range 2 {
 		j := r.batchOf(was[i].ID)
-		require.Equal(r, []any{run.PendingRetry, 1, 1, "the queue is full", ""}, []any{j.Status, j.Attempt, j.QueueAttempts, j.LastQueueError, j.Error})
+		require.Equal(r, []any{run.PendingRetry, 1, 1, "the queue is full", ""},
+			[]any{j.Status, j.Attempt, j.QueueAttempts, j.LastQueueError, j.Error})
 	}
-	require.Equal(r, []any{run.Processing, 0, ""}, []any{r.batchOf(was[2].ID).Status, r.batchOf(was[2].ID).Attempt, r.batchOf(was[2].ID).LastQueueError})
-	require.Equal(r, []run.BatchStatus{run.Completed, run.Failed, run.PendingQueue}, []run.BatchStatus{r.batchOf(was[3].ID).Status, r.batchOf(was[4].ID).Status, r.batchOf(was[5].ID).Status})
+	require.Equal(r, []any{run.Processing, 0, ""},
+		[]any{r.batchOf(was[2].ID).Status, r.batchOf(was[2].ID).Attempt, r.batchOf(was[2].ID).LastQueueError})
+	require.Equal(r, []run.BatchStatus{run.Completed, run.Failed, run.PendingQueue},
+		[]run.BatchStatus{r.batchOf(was[3].ID).Status, r.batchOf(was[4].ID).Status, r.batchOf(was[5].ID).Status})
 	r.changesNothing("another attempt", func() { require.Equal(r, [2]int{}, r.unsent("late", true, was[0])) })
 	require.Equal(r, [2]int{1, 0}, r.unsent("and again", true, r.batchOf(was[0].ID)), "one that is pending_retry")
-	require.Equal(r, []any{2, 2, "and again"}, []any{r.batchOf(was[0].ID).Attempt, r.batchOf(was[0].ID).QueueAttempts, r.batchOf(was[0].ID).LastQueueError})
+	require.Equal(r, []any{2, 2, "and again"},
+		[]any{r.batchOf(was[0].ID).Attempt, r.batchOf(was[0].ID).QueueAttempts, r.batchOf(was[0].ID).LastQueueError})
 	require.Len(r, r.codes(), n)
 }
 
@@ -140,10 +145,12 @@ func recoveryMaxAttempts(r *runTest) {
 	require.Equal(r, [2]int{1, 1}, r.unsent("three", true, r.batchOf(id), r.batchOf(batchID("r", 2))))
 	require.Equal(r, []string{"RUN_START", "GIVEN_UP"}, r.codes(), "one of the two")
 	given := r.Audits(r)[1]
-	require.Equal(r, []string{"1 failed 3 3 three: Max queue retries exceeded", "r", id}, []string{given.Why, given.Run, given.Batch})
+	require.Equal(r, []string{"1 failed 3 3 three: Max queue retries exceeded", "r", id},
+		[]string{given.Why, given.Run, given.Batch})
 	j := r.batchOf(id)
 	r.recent(j.EndedAt)
-	require.Equal(r, []any{run.Failed, "Max queue retries exceeded", 3, "three"}, []any{j.Status, j.Error, j.QueueAttempts, j.LastQueueError})
+	require.Equal(r, []any{run.Failed, "Max queue retries exceeded", 3, "three"},
+		[]any{j.Status, j.Error, j.QueueAttempts, j.LastQueueError})
 	r.changesNothing("no more", func() { require.Equal(r, [2]int{}, r.unsent("four", true, j)) })
 
 	r.must(r.Store.RequeueBatch(r.Context(), id, entry("X")))
@@ -166,7 +173,8 @@ func recoveryUncounted(r *runTest) {
 		require.Equal(r, [2]int{1, 0}, r.unsent("nobody knows", false, r.batchOf(id)))
 	}
 	require.Zero(r, r.count("GIVEN_UP"))
-	require.Equal(r, []any{run.PendingRetry, 7, 2, "nobody knows"}, []any{r.batchOf(id).Status, r.batchOf(id).Attempt, r.batchOf(id).QueueAttempts, r.batchOf(id).LastQueueError})
+	require.Equal(r, []any{run.PendingRetry, 7, 2, "nobody knows"},
+		[]any{r.batchOf(id).Status, r.batchOf(id).Attempt, r.batchOf(id).QueueAttempts, r.batchOf(id).LastQueueError})
 }
 
 func recoveryMany(r *runTest) {
@@ -198,7 +206,8 @@ func recoveryToSend(r *runTest) {
 	r.unsent("x", true, r.batchOf(batchID("r", 3)))
 	r.leaseBatch(batchID("r", 4))
 	r.Age(r, runStale)
-	require.Equal(r, []string{"r 3"}, r.named(r.Store.ToSend(r.Context(), runSys, 100)), "the others are the manager's, or somebody has them")
+	require.Equal(r, []string{"r 3"}, r.named(r.Store.ToSend(r.Context(), runSys, 100)),
+		"the others are the manager's, or somebody has them")
 	r.changesNothing("asking", func() { r.named(r.Store.ToSend(r.Context(), runSys, 100)) })
 	found, err := r.Store.ToSend(r.Context(), runSys, 100)
 	require.NoError(r, err)
@@ -305,9 +314,11 @@ func recoverySilence(r *runTest) {
 	require.Equal(r, 2, r.silence(runSys, 100))
 	for n := range 2 {
 		j := r.batchOf(batchID("r", n+1))
-		require.Equal(r, []any{run.PendingRetry, 1, 0, ""}, []any{j.Status, j.Attempt, j.QueueAttempts, j.Error}, "not counted")
+		require.Equal(r, []any{run.PendingRetry, 1, 0, ""},
+			[]any{j.Status, j.Attempt, j.QueueAttempts, j.Error}, "not counted")
 	}
-	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.batchOf(batchID("r", 3)).Status, r.batchOf(batchID("r", 3)).Attempt}, "it was pending_retry already")
+	require.Equal(r, []any{run.PendingRetry, 1},
+		[]any{r.batchOf(batchID("r", 3)).Status, r.batchOf(batchID("r", 3)).Attempt}, "it was pending_retry already")
 	r.changesNothing("once", func() { require.Zero(r, r.silence(runSys, 100)) })
 }
 
@@ -325,8 +336,8 @@ func recoverySilenceOfRuns(r *runTest) {
 	require.Zero(r, r.silence(runSys, 100))
 }
 
-// Batches that only wait for workers are not lost: as long as one that was queued before them is taken, none of them; where
-// nobody takes any, one of them all is sent again, to see.
+// Batches that only wait for workers are not lost: as long as one that was queued before them is taken, none of them;
+// where nobody takes any, one of them all is sent again, to see.
 func recoveryNotSilent(r *runTest) {
 	r.batches("r", 4)
 	r.queued(r.batchesOf("r")...)
@@ -387,7 +398,8 @@ func recoveryRescue(r *runTest) {
 	started := r.batchOf(dead.Batch).StartedAt
 	require.Equal(r, [2]int{1, 2}, r.rescue(runSys, 100), "a worker and the manager")
 	j := r.batchOf(dead.Batch)
-	require.Equal(r, []any{run.PendingRetry, 1, "", dead.Epoch, 0, ""}, []any{j.Status, j.Attempt, j.Owner, j.Epoch, j.QueueAttempts, j.Error})
+	require.Equal(r, []any{run.PendingRetry, 1, "", dead.Epoch, 0, ""},
+		[]any{j.Status, j.Attempt, j.Owner, j.Epoch, j.QueueAttempts, j.Error})
 	require.Equal(r, started, j.StartedAt)
 	r.workerIs(dead.Owner, run.WorkerFailed)
 	r.workerIs(l.Owner, run.WorkerFailed)

@@ -59,8 +59,10 @@ func runLifeCases() []runCase {
 func runBegins(r *runTest) {
 	given := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(`{"code":"2628"}`), Rate: 60, Limit: 7,
-		Matched: 6, AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted, Cancel: true, Error: "x",
-		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, LostManagers: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
+		Matched: 6, AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted,
+		Cancel: true, Error: "x",
+		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, LostManagers: 9, StartedAt: time.Unix(1, 0),
+		HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
 	}
 	require.NoError(r, r.Store.StartRun(r.Context(), given, entry("RUN_START")))
 	found := r.read("r-1")
@@ -70,7 +72,8 @@ func runBegins(r *runTest) {
 	require.Less(r, found.Silent, time.Minute)
 	want := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Rate: 60, Limit: 7, Matched: 6,
-		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
+		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning,
+		StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
 	require.Equal(r, []string{"RUN_START"}, r.codes())
@@ -92,13 +95,16 @@ func runLong(r *runTest) {
 	c := r.claim(batchID("r", 1))
 	require.Equal(r, run.Taken, c.Answer)
 	unnamed := json.RawMessage(`{"code":"2628"}`)
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed}, entry("RUN_START")))
+	require.NoError(r,
+		r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed}, entry("RUN_START")))
 	latest, err := r.Store.ListRuns(r.Context(), "", 2)
 	require.NoError(r, err)
 	require.JSONEq(r, string(unnamed), string(latest[0].Filter))
 	open, err := r.Store.OpenRuns(r.Context(), runSys, 1)
 	require.NoError(r, err)
-	for about, brief := range map[string]run.Run{"a claim of a batch": c.Run, "a list": latest[1], "the open ones": open[0]} {
+	for about, brief := range map[string]run.Run{
+		"a claim of a batch": c.Run, "a list": latest[1], "the open ones": open[0],
+	} {
 		whole, brief := whole, brief
 		whole.Filter, whole.Watermark = nil, ""
 		for _, of := range []*run.Run{&whole, &brief} {
@@ -131,7 +137,9 @@ func runRefused(r *runTest) {
 	bad := entry("RUN_START")
 	bad.Detail = json.RawMessage(`{`)
 	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys}, bad), "")
-	r.refused(r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Filter: json.RawMessage(`{`)}, entry("RUN_START")), "")
+	r.refused(
+		r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Filter: json.RawMessage(`{`)},
+			entry("RUN_START")), "")
 	r.refused(r.Store.Write(r.Context(), bad), "")
 	require.Empty(r, r.Audits(r))
 	runs, err := r.Store.ListRuns(r.Context(), "", 10)
@@ -141,7 +149,8 @@ func runRefused(r *runTest) {
 
 func runAudit(r *runTest) {
 	full := run.Audit{
-		Action: "BATCH_DONE", Level: run.LevelWarn, By: "worker-00000001", Why: "all of it", Subject: "s", Run: "r", Batch: batchID("r", 1),
+		Action: "BATCH_DONE", Level: run.LevelWarn, By: "worker-00000001", Why: "all of it", Subject: "s",
+		Run: "r", Batch: batchID("r", 1),
 		Detail: json.RawMessage(`{"committed": 2, "ms": 1.5}`),
 	}
 	bare := run.Audit{Action: "BARE", Level: run.LevelError, By: "Ann", Why: "no more to say"}
@@ -161,12 +170,14 @@ func runOddTexts(r *runTest) {
 	odd := "O'Neil \"x\" \\ %s @id; DROP TABLE run -- \u00e4\u6f22\U0001f600 \ttab\nline"
 	const id = "!'\"@;--~%_[]"
 	given := run.Run{ID: id, SysName: "w'b", Kind: "k'", RequestedBy: odd, Why: odd}
-	require.NoError(r, r.Store.StartRun(r.Context(), given, run.Audit{Action: "c'", Level: run.LevelInfo, By: odd, Why: odd, Run: id}))
+	require.NoError(r,
+		r.Store.StartRun(r.Context(), given, run.Audit{Action: "c'", Level: run.LevelInfo, By: odd, Why: odd, Run: id}))
 	l := r.leaseRun(id)
 	docs := []string{odd, "%", "_", "A", "a", "\u00e9", "e\u0301", strings.Repeat("\u6f22", 255)}
 	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{docs}, First: 1, Watermark: odd}))
 	found := r.read(id)
-	require.Equal(r, []string{"w'b", "k'", odd, odd, odd}, []string{found.SysName, string(found.Kind), found.RequestedBy, found.Why, found.Watermark})
+	require.Equal(r, []string{"w'b", "k'", odd, odd, odd},
+		[]string{found.SysName, string(found.Kind), found.RequestedBy, found.Why, found.Watermark})
 	known, err := r.Store.Known(r.Context(), id, append([]string{"E\u0301", ""}, docs...))
 	require.NoError(r, err)
 	for _, d := range docs {
@@ -179,7 +190,9 @@ func runOddTexts(r *runTest) {
 	require.Equal(r, run.Taken, c.Answer)
 	require.Equal(r, docs, c.Open, "ids are compared byte by byte, and stay in their order")
 	r.save(c.Lease, run.DocSkipped, "a")
-	require.NoError(r, r.Store.FailBatch(r.Context(), c.Lease, odd, run.Audit{Action: "c", Level: run.LevelInfo, By: odd, Why: odd, Batch: c.Batch.ID}))
+	require.NoError(r,
+		r.Store.FailBatch(r.Context(), c.Lease, odd,
+			run.Audit{Action: "c", Level: run.LevelInfo, By: odd, Why: odd, Batch: c.Batch.ID}))
 	require.Equal(r, odd, r.batchOf(c.Batch.ID).Error)
 	n := 0
 	for _, it := range r.items(id) {
@@ -200,7 +213,9 @@ func runTruncates(r *runTest) {
 		require.True(r, strings.HasSuffix(text, "…"), about)
 	}
 	a := run.Audit{Action: "RUN_START", Level: run.LevelInfo, By: long, Why: long}
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Kind: run.Kind(long), RequestedBy: long, Why: long}, a))
+	require.NoError(r,
+		r.Store.StartRun(r.Context(),
+			run.Run{ID: "r", SysName: runSys, Kind: run.Kind(long), RequestedBy: long, Why: long}, a))
 	clipped(string(r.read("r").Kind), 40, "kind")
 	clipped(r.read("r").RequestedBy, 256, "requested_by")
 	clipped(r.read("r").Why, 2000, "why")
@@ -210,7 +225,9 @@ func runTruncates(r *runTest) {
 	r.add(r.leaseRun("r"), run.PendingQueue, []string{"a"}, []string{"b"}, []string{"c"})
 	h := r.leaseBatch(batchID("r", 1))
 	details := []run.ErrorDetail{{Document: "a", Code: "2628", Message: long, Type: run.TypeMigration}}
-	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: "a", Outcome: run.DocFailed, Code: "2628"}}, details))
+	require.NoError(r,
+		r.Store.SaveOutcomes(r.Context(), h,
+			[]run.ItemOutcome{{Document: "a", Outcome: run.DocFailed, Code: "2628"}}, details))
 	_, found, _, err := r.Store.Batch(r.Context(), h.Batch)
 	require.NoError(r, err)
 	require.True(r, strings.HasSuffix(found[0].Message, "…"), "a detail's message")
@@ -252,12 +269,14 @@ func runNothing(r *runTest) {
 			_, ok, err := s.ClaimRun(ctx, "r", 0, noEpoch, r.worker(RunManager), runStale)
 			return ok, err
 		},
-		"cancel":      func() (bool, error) { return s.CancelRun(ctx, "r", entry("X")) },
-		"fail":        func() (bool, error) { return s.FailRun(ctx, "r", "x", 0, entry("X")) },
-		"resume":      func() (bool, error) { return s.ResumeRun(ctx, "r", entry("X")) },
-		"complete":    func() (bool, error) { return s.CompleteRun(ctx, "r", 0, ended(entry("X"))) },
-		"requeue":     func() (bool, error) { return s.RequeueBatch(ctx, batchID("r", 1), entry("X")) },
-		"dead letter": func() (bool, error) { return s.DeadLetter(ctx, batchID("r", 1), run.FirstAttempt, "x", 0, entry("X")) },
+		"cancel":   func() (bool, error) { return s.CancelRun(ctx, "r", entry("X")) },
+		"fail":     func() (bool, error) { return s.FailRun(ctx, "r", "x", 0, entry("X")) },
+		"resume":   func() (bool, error) { return s.ResumeRun(ctx, "r", entry("X")) },
+		"complete": func() (bool, error) { return s.CompleteRun(ctx, "r", 0, ended(entry("X"))) },
+		"requeue":  func() (bool, error) { return s.RequeueBatch(ctx, batchID("r", 1), entry("X")) },
+		"dead letter": func() (bool, error) {
+			return s.DeadLetter(ctx, batchID("r", 1), run.FirstAttempt, "x", 0, entry("X"))
+		},
 	} {
 		ok, err := call()
 		require.NoError(r, err, name)
@@ -298,7 +317,9 @@ func runLatest(r *runTest) {
 		}
 		require.Equal(r, want, ids, "%d runs", limit)
 	}
-	for before, want := range map[string][]string{"r4": {"r3", "r2"}, "r2": {"r1", "r0"}, "r1": {"r0"}, "r0": nil, "nobody": nil} {
+	for before, want := range map[string][]string{
+		"r4": {"r3", "r2"}, "r2": {"r1", "r0"}, "r1": {"r0"}, "r0": nil, "nobody": nil,
+	} {
 		var ids []string
 		runs, err := r.Store.ListRuns(r.Context(), before, 2)
 		require.NoError(r, err)

@@ -10,11 +10,15 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// UseRunStore makes every call about runs once, beside an audit log on the same tables, and leaves batches of every end behind.
+// UseRunStore makes every call about runs once, beside an audit log on the same tables, and leaves batches of every end
+// behind.
 func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
 	ctx, stale := t.Context(), 10*time.Minute
-	a := run.Audit{Action: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
+	a := run.Audit{
+		Action: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1),
+		Detail: []byte(`{"n": 1}`),
+	}
 	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain}, a))
 	r, claimed, err := s.ClaimRun(ctx, "shared", 0, noEpoch, run.Worker{ID: "manager-1", Instance: "i"}, stale)
 	require.NoError(t, err)
@@ -46,8 +50,12 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.Equal(t, []string{"a", "b"}, c.Open)
 	_, err = s.BeatBatch(ctx, c.Lease)
 	require.NoError(t, err)
-	require.NoError(t, s.SaveOutcomes(ctx, c.Lease, []run.ItemOutcome{{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed, Code: "2628"}},
-		[]run.ErrorDetail{{Document: "b", Code: "2628", Message: "too long", Type: run.TypeMigration}}))
+	require.NoError(t,
+		s.SaveOutcomes(ctx, c.Lease,
+			[]run.ItemOutcome{
+				{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed, Code: "2628"},
+			},
+			[]run.ErrorDetail{{Document: "b", Code: "2628", Message: "too long", Type: run.TypeMigration}}))
 	_, err = s.FinishBatch(ctx, c.Lease, func(run.BatchStats) run.Audit { return a })
 	require.NoError(t, err)
 	c, err = s.ClaimBatch(ctx, batches[1].ID, anyTicket(), run.Worker{ID: "worker-2", Instance: "i"}, stale, a)
@@ -112,13 +120,21 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 // SeeRunViews looks at what UseRunStore left, in the views of a schema, by the names that the monitoring queries know.
 func SeeRunViews(t testing.TB, row func(t testing.TB, query string, columns int) []string, schema string) {
 	t.Helper()
-	require.Equal(t, []string{"shared", run.BatchID("web", "shared", 1), "1", "completed", "0", "2", "1", "1", "shared", "1"}, row(t, `SELECT
-    b.run_id, b.batch_id, b.batch_number, b.batch_status, b.queue_attempt_count, b.total_count, b.success_count, b.failure_count, b.parent_job_id,
-    CASE WHEN b.queued_at >= b.created_at AND b.process_end_time >= b.process_start_time AND b.updated_at >= b.created_at THEN 1 ELSE 0 END AS times
+	require.Equal(t,
+		[]string{
+			"shared", run.BatchID("web", "shared", 1), "1", "completed", "0", "2", "1", "1", "shared", "1",
+		}, row(t, `SELECT
+    b.run_id, b.batch_id, b.batch_number, b.batch_status, b.queue_attempt_count, b.total_count,
+    b.success_count, b.failure_count, b.parent_job_id,
+    CASE WHEN b.queued_at >= b.created_at AND b.process_end_time >= b.process_start_time
+        AND b.updated_at >= b.created_at THEN 1 ELSE 0 END AS times
 FROM `+schema+`processing_job AS b WHERE b.batch_number = 1`, 10))
-	require.Equal(t, []string{"pending_retry", ""}, row(t, `SELECT b.batch_status, b.last_queue_error FROM `+schema+`processing_job AS b WHERE b.batch_number = 4`, 2),
+	require.Equal(t, []string{"pending_retry", ""},
+		row(t,
+			`SELECT b.batch_status, b.last_queue_error FROM `+schema+`processing_job AS b WHERE b.batch_number = 4`, 2),
 		"cut short, and wanted again")
 	require.Equal(t, []string{"failed", "gave up", "1", "1"}, row(t, `SELECT p.status, p.error_message,
-    CASE WHEN p.completed_at >= p.started_at THEN 1 ELSE 0 END AS times, CASE WHEN p.last_heartbeat >= p.started_at THEN 1 ELSE 0 END AS beat
+    CASE WHEN p.completed_at >= p.started_at THEN 1 ELSE 0 END AS times,
+    CASE WHEN p.last_heartbeat >= p.started_at THEN 1 ELSE 0 END AS beat
 FROM `+schema+`processing_job AS p WHERE p.job_id = '`+run.BatchID("web", "shared", 2)+`'`, 4))
 }

@@ -30,9 +30,11 @@ const (
 // situations are all of them, with their statuses.
 func situations() map[situation]run.BatchStatus {
 	return map[situation]run.BatchStatus{
-		inPendingQueue: run.PendingQueue, inPendingRetry: run.PendingRetry, inQueued: run.Queued, inQueuedLong: run.Queued,
-		inProcessing: run.Processing, inProcessingDead: run.Processing, inProcessingLet: run.Processing, inProcessingAlone: run.Processing,
-		inCompleted: run.Completed, inFailed: run.Failed,
+		inPendingQueue: run.PendingQueue, inPendingRetry: run.PendingRetry, inQueued: run.Queued,
+		inQueuedLong: run.Queued,
+		inProcessing: run.Processing, inProcessingDead: run.Processing, inProcessingLet: run.Processing,
+		inProcessingAlone: run.Processing,
+		inCompleted:       run.Completed, inFailed: run.Failed,
 	}
 }
 
@@ -44,8 +46,8 @@ type batchAt struct {
 	lease run.BatchLease
 }
 
-// bring makes a run whose one batch is in a situation. Its manager has let go of it. All documents of a batch that was claimed
-// have outcomes.
+// bring makes a run whose one batch is in a situation. Its manager has let go of it. All documents of a batch that was
+// claimed have outcomes.
 func (r *runTest) bring(name string, in situation) batchAt {
 	r.Helper()
 	sys := "env " + name
@@ -79,15 +81,16 @@ func (r *runTest) bring(name string, in situation) batchAt {
 	return b
 }
 
-// stateCall is one call and what it does to a batch: the status by situation; in a situation that is not listed it changes
-// nothing at all.
+// stateCall is one call and what it does to a batch: the status by situation; in a situation that is not listed it
+// changes nothing at all.
 type stateCall struct {
 	name string
 	to   map[situation]run.BatchStatus
 	call func(r *runTest, b batchAt) error
 	// first is what is done before, and is not what is looked at.
 	first func(r *runTest, b batchAt)
-	// changesRun says of which batches, that it leaves alone, the call changes the run: only the batch is then looked at.
+	// changesRun says of which batches, that it leaves alone, the call changes the run: only the batch is then looked
+	// at.
 	changesRun func(run.BatchStatus) bool
 }
 
@@ -106,18 +109,28 @@ func stateCalls() []stateCall {
 	left := []situation{inProcessingDead, inProcessingLet, inProcessingAlone}
 	owned := []situation{inProcessing, inProcessingDead}
 	return []stateCall{
-		{name: "its message was accepted", to: into(run.Queued, inPendingQueue, inPendingRetry), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{b.batch})
-			return err
-		}},
-		{name: "its message was not accepted", to: into(run.PendingRetry, waiting...), call: func(r *runTest, b batchAt) error {
-			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Batch{b.batch}, "x", true, givenUp)
-			return err
-		}},
-		{name: "a claim", to: into(run.Processing, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
-			return err
-		}},
+		{
+			name: "its message was accepted", to: into(run.Queued, inPendingQueue, inPendingRetry),
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{b.batch})
+				return err
+			},
+		},
+		{
+			name: "its message was not accepted", to: into(run.PendingRetry, waiting...),
+			call: func(r *runTest, b batchAt) error {
+				_, _, err := r.Store.MarkUnsent(r.Context(), []run.Batch{b.batch}, "x", true, givenUp)
+				return err
+			},
+		},
+		{
+			name: "a claim", to: into(run.Processing, append(waiting, left...)...),
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, anyTicket(), r.worker(RunBatchWorker),
+					runStale, entry("BATCH_START"))
+				return err
+			},
+		},
 		{name: "a beat", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
 			_, err := r.Store.BeatBatch(r.Context(), b.lease)
 			return err
@@ -127,7 +140,9 @@ func stateCalls() []stateCall {
 			return r.Store.SaveOutcomes(r.Context(), b.lease, outcomes, nil)
 		}},
 		{name: "the end", to: into(run.Completed, owned...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.FinishBatch(r.Context(), b.lease, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
+			_, err := r.Store.FinishBatch(r.Context(), b.lease, func(run.BatchStats) run.Audit {
+				return entry("BATCH_DONE")
+			})
 			return err
 		}},
 		{name: "a release", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
@@ -140,18 +155,25 @@ func stateCalls() []stateCall {
 			_, err := r.Store.RequeueBatch(r.Context(), b.batch.ID, entry("BATCH_REQUEUE"))
 			return err
 		}},
-		{name: "a dead letter", to: into(run.Failed, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x", runStale, entry("DEAD_LETTER"))
-			return err
-		}},
+		{
+			name: "a dead letter", to: into(run.Failed, append(waiting, left...)...),
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
+					runStale, entry("DEAD_LETTER"))
+				return err
+			},
+		},
 		{name: "silence", to: into(run.PendingRetry, inQueuedLong), call: func(r *runTest, b batchAt) error {
 			_, err := r.Store.RequeueSilent(r.Context(), b.sys, runSilent, 100)
 			return err
 		}},
-		{name: "a burial", to: into(run.PendingRetry, inProcessingDead, inProcessingAlone), call: func(r *runTest, b batchAt) error {
-			_, _, err := r.Store.Rescue(r.Context(), b.sys, runStale, runReleased, 100)
-			return err
-		}},
+		{
+			name: "a burial", to: into(run.PendingRetry, inProcessingDead, inProcessingAlone),
+			call: func(r *runTest, b batchAt) error {
+				_, _, err := r.Store.Rescue(r.Context(), b.sys, runStale, runReleased, 100)
+				return err
+			},
+		},
 		{name: "the end of its run, which nobody asked for", to: nil, call: func(r *runTest, b batchAt) error {
 			_, err := r.Store.CompleteRun(r.Context(), b.batch.Run, runStale, ended(entry("RUN_END")))
 			return err
@@ -159,14 +181,17 @@ func stateCalls() []stateCall {
 		{
 			name: "the end of its run, which is to end", to: into(run.Failed, append(waiting, left...)...),
 			changesRun: func(s run.BatchStatus) bool { return !s.Open() },
-			first:      func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.batch.Run, entry("RUN_CANCEL"))) },
+			first: func(r *runTest, b batchAt) {
+				r.must(r.Store.CancelRun(r.Context(), b.batch.Run, entry("RUN_CANCEL")))
+			},
 			call: func(r *runTest, b batchAt) error {
 				_, err := r.Store.CompleteRun(r.Context(), b.batch.Run, runStale, ended(entry("RUN_END")))
 				return err
 			},
 		},
 		{
-			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...), changesRun: func(run.BatchStatus) bool { return true },
+			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...),
+			changesRun: func(run.BatchStatus) bool { return true },
 			first: func(r *runTest, b batchAt) {
 				r.must(r.Store.FailRun(r.Context(), b.batch.Run, "x", runStale, entry("RUN_FAIL")))
 			},

@@ -10,8 +10,8 @@ import (
 	"sqlwriter/internal/reconcile"
 )
 
-// SinkHarness has the port under test and the functions that the suites need around it. They access the same database by other means.
-// Functions get the case as t; they end it with t.FailNow on an error of their own.
+// SinkHarness has the port under test and the functions that the suites need around it. They access the same database
+// by other means. Functions get the case as t; they end it with t.FailNow on an error of their own.
 type SinkHarness struct {
 	// Engine names the engine and its version in one line, printed once with the number of cases.
 	Engine string
@@ -38,8 +38,8 @@ type SinkHarness struct {
 
 	// Heartbeat reads an environment's row of the table heartbeat, over another connection than the sink's.
 	Heartbeat func(t testing.TB, sysName string) (HeartbeatRow, bool)
-	// SetHeartbeat is another program's write: it sets a row, or deletes it when the given one has no number. An id is a
-	// GUID's text in lower case.
+	// SetHeartbeat is another program's write: it sets a row, or deletes it when the given one has no number. An id is
+	// a GUID's text in lower case.
 	SetHeartbeat func(t testing.TB, sysName string, row HeartbeatRow)
 
 	// What follows are capabilities that not every implementation has. Cases that need one which is nil are skipped and
@@ -51,8 +51,8 @@ type SinkHarness struct {
 	Constrain func(t testing.TB, table invoice.Table, r Rule)
 	// NotNull makes the user's detail table refuse NULL in UPC_CD, which no document of the suite has, until restore.
 	NotNull func(t testing.TB) (restore func())
-	// Narrow makes NarrowedColumn of the user's detail table hold at most so many characters, which what is there satisfies, until
-	// widen.
+	// Narrow makes NarrowedColumn of the user's detail table hold at most so many characters, which what is there
+	// satisfies, until widen.
 	Narrow func(t testing.TB, to int) (widen func())
 	// OddColumns gives the user's empty tables columns of other types that the app accepts: of fixed length, with less
 	// precision, or with another scale. Each of edits is a person's change of one value of a line with the content
@@ -70,8 +70,8 @@ type SinkHarness struct {
 	CountWrites func(t testing.TB) func(line int64) (detail, tracking int)
 
 	// Lock opens another program's transaction that has changed the line's detail row; unlock rolls it back. It is
-	// called once, by any goroutine. LockWait is how long a statement waits for a lock. RowLocks says that other lines are
-	// free meanwhile.
+	// called once, by any goroutine. LockWait is how long a statement waits for a lock. RowLocks says that other lines
+	// are free meanwhile.
 	Lock     func(t testing.TB, line int64) (unlock func())
 	LockWait time.Duration
 	RowLocks bool
@@ -85,8 +85,8 @@ type SinkHarness struct {
 	FailAfter func(t testing.TB, step string)
 	// During runs f in the next request, right after a statement, once.
 	During func(t testing.TB, step string, f func(Inside))
-	// LoseReply makes the next request that commits lose its acknowledgement: Apply answers infrastructure, and the rows
-	// are there. It may be called while requests are under way.
+	// LoseReply makes the next request that commits lose its acknowledgement: Apply answers infrastructure, and the
+	// rows are there. It may be called while requests are under way.
 	LoseReply func(t testing.TB)
 }
 
@@ -165,8 +165,8 @@ type HeartbeatRow struct {
 	Number     int64
 }
 
-// TestSink checks an implementation of commit.Sink against the port's contract (docs/requirements.md R50). open makes a new
-// harness over empty tables; it is called once per case.
+// TestSink checks an implementation of commit.Sink against the port's contract (docs/requirements.md R50). open makes a
+// new harness over empty tables; it is called once per case.
 func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 	runCases(t, open, sinkCases())
 }

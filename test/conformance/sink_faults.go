@@ -14,11 +14,19 @@ import (
 // faultCases: what fails leaves nothing behind.
 func faultCases() []sinkCase {
 	return []sinkCase{
-		{"a value that the database refuses fails the whole request, as a document's error", []string{"Refuse"}, refusedValue},
+		{
+			"a value that the database refuses fails the whole request, as a document's error",
+			[]string{"Refuse"},
+			refusedValue,
+		},
 		{"a refused value in the only document", []string{"Refuse"}, refusedAlone},
 		{"an error after any statement leaves nothing", []string{"FailAfter"}, errorAfterEachStep},
 		{"a call whose context has ended is infrastructure and writes nothing", nil, cancelledBefore},
-		{"a call whose context ends on the way is infrastructure and writes nothing", []string{"During"}, cancelledWithin},
+		{
+			"a call whose context ends on the way is infrastructure and writes nothing",
+			[]string{"During"},
+			cancelledWithin,
+		},
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	otherSys = "batch"
 )
 
-// heartbeatCases: a heartbeat commits, and concerns no document; a database that is not the one that is known is refused. A preview
-// without items is a heartbeat of an instance that may not write.
+// heartbeatCases: a heartbeat commits, and concerns no document; a database that is not the one that is known is
+// refused. A preview without items is a heartbeat of an instance that may not write.
 func heartbeatCases() []sinkCase {
 	return []sinkCase{
 		{"a heartbeat makes its environment's row, then raises it, for others to see", nil, heartbeatRaises},
@@ -32,14 +32,33 @@ func heartbeatCases() []sinkCase {
 		{"a heartbeat that knows nothing commits and leaves a number as it is", nil, heartbeatKnowsNothing},
 		{"a heartbeat refuses a database that went back, and leaves it as it is", nil, heartbeatRefuses},
 		{"a takeover gives the row a new id and a number above all that is known", nil, takeOver},
-		{"a takeover of a row that an open transaction holds is contention within bounds, and changes nothing", []string{"LockHeartbeat"}, takeOverLocked},
-		{"a write to a database that went back is refused, whatever is written, and a preview is not", nil, writeRefuses},
+		{
+			"a takeover of a row that an open transaction holds is contention within bounds, and changes nothing",
+			[]string{"LockHeartbeat"},
+			takeOverLocked,
+		},
+		{
+			"a write to a database that went back is refused, whatever is written, and a preview is not", nil,
+			writeRefuses,
+		},
 		{"a write to the database that is known is not refused", nil, writePasses},
-		{"a write does not wait for a heartbeat that goes on", []string{"LockHeartbeat", "RowLocks"}, writeBesideAHeartbeat},
+		{
+			"a write does not wait for a heartbeat that goes on",
+			[]string{"LockHeartbeat", "RowLocks"},
+			writeBesideAHeartbeat,
+		},
 		{"a heartbeat leaves the user's tables and the ledger as they are", nil, heartbeatTouchesNothing},
-		{"a heartbeat on a row that an open transaction holds is contention within bounds, and raises nothing", []string{"LockHeartbeat"}, heartbeatLocked},
+		{
+			"a heartbeat on a row that an open transaction holds is contention within bounds, and raises nothing",
+			[]string{"LockHeartbeat"},
+			heartbeatLocked,
+		},
 		{"a heartbeat does not wait for somebody's line", []string{"Lock", "RowLocks"}, heartbeatBesideALine},
-		{"a heartbeat of a read-only database is infrastructure, until it can be written to again", []string{"ReadOnly"}, heartbeatReadOnly},
+		{
+			"a heartbeat of a read-only database is infrastructure, until it can be written to again",
+			[]string{"ReadOnly"},
+			heartbeatReadOnly,
+		},
 		{"25 heartbeats at once on an empty table make one row, and only contention surfaces", nil, heartbeatRace},
 		{"a heartbeat whose context has ended is infrastructure and raises nothing", nil, heartbeatCancelled},
 		{"a preview without items answers no outcomes and writes nothing", nil, emptyPreview},
@@ -54,21 +73,25 @@ func unknown(sysName string) breaker.Heartbeat { return breaker.Heartbeat{SysNam
 func (s *sinkTest) beat(sysName string) breaker.Heartbeat {
 	s.Helper()
 	row, _ := s.h.Heartbeat(s, sysName)
-	return s.raised(s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}))
+	return s.raised(
+		s.h.Sink.Heartbeat(s.Context(),
+			breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}))
 }
 
 // raised requires that the row was raised, and that the answer is what was committed.
 func (s *sinkTest) raised(row breaker.Heartbeat, err error) breaker.Heartbeat {
 	s.Helper()
 	require.NoError(s, err)
-	require.Equal(s, s.heartbeat(row.SysName), HeartbeatRow{row.DatabaseID, row.Number}, "the answer is the row as it was committed")
+	require.Equal(s, s.heartbeat(row.SysName), HeartbeatRow{row.DatabaseID, row.Number},
+		"the answer is the row as it was committed")
 	return row
 }
 
 // isRefused requires a refusal with a code.
 func (s *sinkTest) isRefused(code string, err error) {
 	s.Helper()
-	require.Equal(s, []string{string(fault.Infrastructure), code}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(s, []string{string(fault.Infrastructure), code},
+		[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	require.True(s, breaker.Refused(err))
 }
 
@@ -105,7 +128,8 @@ func heartbeatRaises(s *sinkTest) {
 
 // The number tells when a copy was made.
 func heartbeatIsTheTime(s *sinkTest) {
-	require.InDelta(s, time.Now().UnixMilli(), s.beat(sysName).Number, aDay, "milliseconds since 1970, by the database's clock")
+	require.InDelta(s, time.Now().UnixMilli(), s.beat(sysName).Number, aDay,
+		"milliseconds since 1970, by the database's clock")
 	row := s.heartbeat(sysName)
 	s.h.SetHeartbeat(s, sysName, HeartbeatRow{row.DatabaseID, 17})
 	require.InDelta(s, time.Now().UnixMilli(), s.beat(sysName).Number, aDay)
@@ -163,7 +187,8 @@ func takeOver(s *sinkTest) {
 		s.isRefused(breaker.CodeOtherDatabase, err)
 		s.raised(s.h.Sink.Heartbeat(s.Context(), taken))
 	}
-	require.Equal(s, HeartbeatRow{another.DatabaseID, another.Number}, s.heartbeat(otherSys), "another environment's row stays")
+	require.Equal(s, HeartbeatRow{another.DatabaseID, another.Number}, s.heartbeat(otherSys),
+		"another environment's row stays")
 }
 
 func takeOverLocked(s *sinkTest) {
@@ -279,7 +304,8 @@ func heartbeatReadOnly(s *sinkTest) {
 	first := s.beat(sysName)
 	restore := s.h.ReadOnly(s)
 	_, err := s.h.Sink.Heartbeat(s.Context(), unknown(sysName))
-	require.Equal(s, []string{string(fault.Infrastructure), "read_only"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
+	require.Equal(s, []string{string(fault.Infrastructure), "read_only"},
+		[]string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	s.fails(fault.Infrastructure, commit.Write, doc("a", 10, 5, "x", 1))
 	s.apply(commit.Preview)
 	restore()
@@ -293,13 +319,15 @@ func heartbeatRace(s *sinkTest) {
 	require.Len(s, ids, 1)
 	require.Len(s, made, 1)
 	first := s.heartbeat(sysName)
-	raised, ids := heartbeatsAtOnce(s, breaker.Heartbeat{SysName: sysName, DatabaseID: first.DatabaseID, Number: first.Number})
+	raised, ids := heartbeatsAtOnce(s,
+		breaker.Heartbeat{SysName: sysName, DatabaseID: first.DatabaseID, Number: first.Number})
 	require.Len(s, ids, 1)
 	for number, times := range raised {
 		require.Equal(s, 1, times, "each of them raised it once: %d", number)
 	}
 	last := s.heartbeat(sysName)
-	require.Equal(s, slices.Max(slices.Collect(maps.Keys(raised))), last.Number, "a request that failed changed nothing")
+	require.Equal(s, slices.Max(slices.Collect(maps.Keys(raised))), last.Number,
+		"a request that failed changed nothing")
 	require.True(s, ids[last.DatabaseID])
 }
 
@@ -329,7 +357,9 @@ func heartbeatCancelled(s *sinkTest) {
 	first := s.beat(sysName)
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	for _, raise := range []func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error){s.h.Sink.Heartbeat, s.h.Sink.TakeOver} {
+	for _, raise := range []func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error){
+		s.h.Sink.Heartbeat, s.h.Sink.TakeOver,
+	} {
 		_, err := raise(ctx, unknown(sysName))
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 		require.ErrorIs(s, err, context.Canceled)

@@ -16,7 +16,10 @@ import (
 func historyCases() []sinkCase {
 	return []sinkCase{
 		{"random histories end as the oracle says, verdict by verdict and row by row", nil, histories},
-		{"storms: parallel writers, failures, lost acknowledgements and replays end with the newest in every row", nil, storms},
+		{
+			"storms: parallel writers, failures, lost acknowledgements and replays end with the newest in every row",
+			nil, storms,
+		},
 	}
 }
 
@@ -95,7 +98,8 @@ func (h *history) item() commit.Item {
 func (h *history) edit() {
 	line := rapid.SampledFrom(h.lines[:historyLines-1]).Draw(h.rt, "edited line")
 	row := h.h.Row(h.sinkTest, line)
-	place := rapid.SampledFrom(written(func(c invoice.Column) bool { return c.Kind == invoice.Text })).Draw(h.rt, "edited column")
+	place := rapid.SampledFrom(written(func(c invoice.Column) bool { return c.Kind == invoice.Text })).Draw(
+		h.rt, "edited column")
 	switch table := invoice.Columns()[place].Table; {
 	case table == invoice.Detail || row.Tracking && rapid.Bool().Draw(h.rt, "tracking row stays"):
 		row.Values = slices.Clone(row.Values)
@@ -144,7 +148,8 @@ func (h *history) step() {
 		}
 		h.sent = append(h.sent, items)
 	}
-	mode := rapid.SampledFrom([]commit.Mode{commit.Write, commit.Write, commit.Rewrite, commit.Rewrite, commit.Preview}).Draw(h.rt, "mode")
+	mode := rapid.SampledFrom(
+		[]commit.Mode{commit.Write, commit.Write, commit.Rewrite, commit.Rewrite, commit.Preview}).Draw(h.rt, "mode")
 	want, err := h.oracle.Apply(h.Context(), items, mode, unknown(sysName))
 	require.NoError(h.rt, err)
 	got, err := h.h.Sink.Apply(h.Context(), items, mode, unknown(sysName))
@@ -179,8 +184,8 @@ func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
 	}
 }
 
-// compare checks one line against the oracle and the invariant: the row equals the content of the document that the ledger
-// names, and that document is the newest.
+// compare checks one line against the oracle and the invariant: the row equals the content of the document that the
+// ledger names, and that document is the newest.
 func (h *history) compare(line int64) {
 	row := h.h.Row(h.sinkTest, line)
 	want, exists := h.oracle.Line(line)

@@ -100,7 +100,8 @@ func batchOf(n int) func(*sinkTest) {
 		s.h.AddLines(s, span(1, 2*n)...)
 		items := make([]commit.Item, n)
 		for i := range items {
-			items[i] = doc(fmt.Sprintf("doc-%d", i), int64(1+i%7), 5, fmt.Sprintf("content %d", i), int64(2*i+2), int64(2*i+1))
+			items[i] = doc(fmt.Sprintf("doc-%d", i), int64(1+i%7), 5, fmt.Sprintf("content %d", i),
+				int64(2*i+2), int64(2*i+1))
 		}
 		for _, o := range s.apply(commit.Write, items...) {
 			require.Equal(s, "applied(applied applied)", inShort(o))

@@ -188,7 +188,8 @@ func markAmongOthers(s *sinkTest) {
 	before := s.h.Row(s, 2)
 	require.True(s, before.Tracking)
 	a, b, c := doc("a", 10, 5, "x", 1, 2), doc("b", 11, 5, "y", 2, 3), doc("c", 12, 5, "z", 3)
-	s.givesIn(commit.Write, []string{"applied(applied superseded)", "applied(applied superseded)", "applied(applied)"}, a, mark(b), c)
+	s.givesIn(commit.Write,
+		[]string{"applied(applied superseded)", "applied(applied superseded)", "applied(applied)"}, a, mark(b), c)
 	s.holds(a, 1)
 	s.marked(b, before, 2)
 	s.holds(c, 3)

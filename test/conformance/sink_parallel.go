@@ -14,7 +14,11 @@ import (
 func parallelCases() []sinkCase {
 	return []sinkCase{
 		{"20 writers on overlapping lines: the newest wins and only contention surfaces", nil, twentyWriters},
-		{"20 writers of one item: it is written once, the others find it there", []string{"CountWrites"}, oneItemTwentyTimes},
+		{
+			"20 writers of one item: it is written once, the others find it there",
+			[]string{"CountWrites"},
+			oneItemTwentyTimes,
+		},
 	}
 }
 
@@ -55,7 +59,8 @@ func twentyWriters(s *sinkTest) {
 	for w := range writers {
 		for r := range rounds {
 			first := int64((5*w+7*r)%lines + 1)
-			a := doc(fmt.Sprintf("doc-%d-%d", w, r), int64((w*13+r*29)%40), 5, fmt.Sprint("content", w, r), first, first%lines+1, (first+1)%lines+1)
+			a := doc(fmt.Sprintf("doc-%d-%d", w, r), int64((w*13+r*29)%40), 5, fmt.Sprint("content", w, r), first,
+				first%lines+1, (first+1)%lines+1)
 			for _, line := range linesOf(a) {
 				if old, ok := newest[line]; !ok || old.Version.Compare(a.Version) < 0 {
 					newest[line] = a

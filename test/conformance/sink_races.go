@@ -16,19 +16,37 @@ import (
 func raceCases() []sinkCase {
 	during := []string{"During"}
 	return []sinkCase{
-		{"newer's UPDATE, the older one whole, newer's INSERT: contention, and then the newer", during, olderBetween("new")},
-		{"a document whose id has percent signs loses a race: contention, and then the newer", during, olderBetween("%d %s 100%")},
+		{
+			"newer's UPDATE, the older one whole, newer's INSERT: contention, and then the newer",
+			during, olderBetween("new"),
+		},
+		{
+			"a document whose id has percent signs loses a race: contention, and then the newer", during,
+			olderBetween("%d %s 100%"),
+		},
 		{"the same document twice at once: contention or unchanged, and one content", during, sameBetween},
 		{"the very same item twice at once, without a ledger row: unchanged, and one content", during, verySameBetween},
 		{"newer's UPDATE, a still newer one whole, newer's INSERT: superseded", during, newerBetween},
 		{"with a ledger row: the older one whole after newer's UPDATE stays out", during, olderAfterUpdate},
-		{"with a ledger row: the older one whole just before newer's UPDATE is written over", during, olderBeforeUpdate},
+		{
+			"with a ledger row: the older one whole just before newer's UPDATE is written over",
+			during, olderBeforeUpdate,
+		},
 		{"with a ledger row: a still newer one whole after newer's UPDATE ends on top", during, newerAfterUpdate},
 		{"with a ledger row: the newer one whole just before older's UPDATE: superseded", during, newerBeforeUpdate},
-		{"with a ledger row: an earlier snapshot of the document whole after the later's UPDATE stays out", during, snapshotAfterUpdate},
+		{
+			"with a ledger row: an earlier snapshot of the document whole after the later's UPDATE stays out",
+			during, snapshotAfterUpdate,
+		},
 		{"with a ledger row: the very same item twice at once is written once", during, verySameBeforeUpdate},
-		{"a detail row that somebody else deletes in between is contention, and nothing is written", during, detailGoneBetween},
-		{"a detail row that somebody else deletes before a mark is contention, and nothing is marked", during, detailGoneBeforeMark},
+		{
+			"a detail row that somebody else deletes in between is contention, and nothing is written",
+			during, detailGoneBetween,
+		},
+		{
+			"a detail row that somebody else deletes before a mark is contention, and nothing is marked",
+			during, detailGoneBeforeMark,
+		},
 		{"a tracking row that somebody else makes in between is contention, and then updated", during, trackingBetween},
 	}
 }
@@ -67,7 +85,8 @@ func (s *sinkTest) beforeUpdate() string {
 	return s.h.Steps[i-1]
 }
 
-// innerLost requires that the inner request did not write: superseded where it could run, contention where it had to wait.
+// innerLost requires that the inner request did not write: superseded where it could run, contention where it had to
+// wait.
 func (s *sinkTest) innerLost(r race) {
 	s.Helper()
 	if r.innerErr != nil {
@@ -87,7 +106,8 @@ func olderBetween(id string) func(*sinkTest) {
 		require.Equal(s, "applied(applied applied)", r.inner)
 		require.Equal(s, fault.Contention, fault.KindOf(r.outerErr), "%v", r.outerErr)
 		require.Equal(s, "verdict_without_evidence", fault.CodeOf(r.outerErr))
-		require.Contains(s, strings.ReplaceAll(r.outerErr.Error(), "%%", "%"), id, "an engine may keep a sign that is doubled for another")
+		require.Contains(s, strings.ReplaceAll(r.outerErr.Error(), "%%", "%"), id,
+			"an engine may keep a sign that is doubled for another")
 		s.gives(newer, "applied(applied applied)")
 		s.holds(newer)
 		s.gives(older, "superseded(superseded superseded)")

@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// ReplyLoser is a sink whose acknowledgement of a write can be lost after the work is done: for implementations without a
-// wire. Where there is one, a harness cuts the wire instead. It is safe for concurrent use.
+// ReplyLoser is a sink whose acknowledgement of a write can be lost after the work is done: for implementations without
+// a wire. Where there is one, a harness cuts the wire instead. It is safe for concurrent use.
 type ReplyLoser struct {
 	commit.Sink
 	lose atomic.Bool
@@ -24,10 +24,14 @@ type ReplyLoser struct {
 func (l *ReplyLoser) LoseReply(testing.TB) { l.lose.Store(true) }
 
 // Apply implements commit.Sink.
-func (l *ReplyLoser) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (l *ReplyLoser) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	out, err := l.Sink.Apply(ctx, items, mode, known)
 	if err == nil && mode != commit.Preview && l.lose.CompareAndSwap(true, false) {
-		return nil, fault.New(fault.Infrastructure, "conformance: apply", "reply_lost", "the write is committed, and the reply is lost")
+		return nil,
+			fault.New(fault.Infrastructure, "conformance: apply", "reply_lost",
+				"the write is committed, and the reply is lost")
 	}
 	return out, err
 }
@@ -37,7 +41,11 @@ func replyCases() []sinkCase {
 	lose := []string{"LoseReply"}
 	return []sinkCase{
 		{"lost acknowledgement: the same request again answers unchanged", lose, lostReply},
-		{"lost acknowledgement: no row is written a second time", []string{"LoseReply", "CountWrites"}, lostReplyCounted},
+		{
+			"lost acknowledgement: no row is written a second time",
+			[]string{"LoseReply", "CountWrites"},
+			lostReplyCounted,
+		},
 		{"lost acknowledgement of a request with every outcome in it", lose, lostReplyOfMixed},
 		{"lost acknowledgement, then a newer result: superseded", lose, lostReplyThenNewer},
 		{"lost acknowledgement, then a person's correction: it stays", lose, lostReplyThenEdit},

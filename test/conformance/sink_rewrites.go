@@ -17,7 +17,10 @@ func rewriteCases() []sinkCase {
 		{"a rewrite writes lines that nobody edited, and no others", []string{"CountWrites"}, rewriteUnedited},
 		{"a rewrite leaves an edit of either table alone, whatever differs", nil, rewriteEdits},
 		{"an edit that a person took back is no edit", nil, rewriteTakenBack},
-		{"a rewrite writes a line that has lost its tracking row, and keeps the other row's status", nil, rewriteTrackingGone},
+		{
+			"a rewrite writes a line that has lost its tracking row, and keeps the other row's status",
+			nil, rewriteTrackingGone,
+		},
 		{"a line without its tracking row whose other row was edited is left alone", nil, rewriteTrackingGoneAndEdit},
 		{"a rewrite with newer content leaves an edit alone, and a write does not", nil, rewriteNewerOverEdit},
 		{"a rewrite keeps a status that a steward set, on each line and in both tables", nil, rewriteKeepsStatus},
@@ -26,7 +29,10 @@ func rewriteCases() []sinkCase {
 		{"a rewrite writes an edited line that an operator named, with its status, and no other", nil, rewriteNamed},
 		{"an adopted line is not comparable, and is written when that is allowed", nil, rewriteAdopted},
 		{"a marked line is not comparable, and is written when that is allowed", nil, rewriteMarked},
-		{"a line of another hash version is not comparable, and is written when that is allowed", nil, rewriteOtherVersion},
+		{
+			"a line of another hash version is not comparable, and is written when that is allowed",
+			nil, rewriteOtherVersion,
+		},
 		{"a line without row hashes is not comparable", nil, rewriteWithoutHashes},
 		{"what cannot be compared may be written, and an edit still may not", nil, rewriteNotComparableAndEdited},
 		{"a rewrite writes a line without a ledger row, whatever it has", nil, rewriteWithoutLedger},
@@ -36,17 +42,39 @@ func rewriteCases() []sinkCase {
 		{"a failure mark in a rewrite is written over an edit, as in a write", nil, rewriteMark},
 		{"a preview says nothing of edits", nil, rewritePreview},
 		{"the ledger names the environment that wrote a line last", nil, ledgerNamesEnvironment},
-		{"an edit between the read and the write of a rewrite is contention, and is found then", []string{"BetweenReadAndWrite"}, rewriteEditBetween},
-		{"a status set between the read and the write of a rewrite stays", []string{"BetweenReadAndWrite"}, rewriteStatusBetween},
-		{"a tracking row made between the read and the write of a rewrite is contention", []string{"BetweenReadAndWrite"}, rewriteTrackingBetween},
-		{"a lost tracking row made again between the read and the write of a rewrite is contention", []string{"BetweenReadAndWrite"}, rewriteLostTrackingBetween},
-		{"unedited lines in columns of other types are not edited, and edited ones are", []string{"OddColumns"}, rewriteOddColumns},
+		{
+			"an edit between the read and the write of a rewrite is contention, and is found then",
+			[]string{"BetweenReadAndWrite"},
+			rewriteEditBetween,
+		},
+		{
+			"a status set between the read and the write of a rewrite stays",
+			[]string{"BetweenReadAndWrite"},
+			rewriteStatusBetween,
+		},
+		{
+			"a tracking row made between the read and the write of a rewrite is contention",
+			[]string{"BetweenReadAndWrite"},
+			rewriteTrackingBetween,
+		},
+		{
+			"a lost tracking row made again between the read and the write of a rewrite is contention",
+			[]string{"BetweenReadAndWrite"},
+			rewriteLostTrackingBetween,
+		},
+		{
+			"unedited lines in columns of other types are not edited, and edited ones are",
+			[]string{"OddColumns"},
+			rewriteOddColumns,
+		},
 	}
 }
 
 // place is a column's place in the column table.
 func place(table invoice.Table, name string) int {
-	return slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool { return c.Table == table && c.Name == name })
+	return slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool {
+		return c.Table == table && c.Name == name
+	})
 }
 
 // change is another program's write of one column of a line.
@@ -113,12 +141,14 @@ func rewriteUnedited(s *sinkTest) {
 // edits are changes that a comparison may overlook: each gets the value that was written, and gives another one.
 func edits() map[string]func(v invoice.Value) invoice.Value {
 	return map[string]func(v invoice.Value) invoice.Value{
-		"another text":           func(invoice.Value) invoice.Value { return invoice.Of("a person's text") },
-		"another case":           func(v invoice.Value) invoice.Value { return invoice.Of(strings.ToUpper(v.Text)) },
-		"a trailing blank":       func(v invoice.Value) invoice.Value { return invoice.Of(v.Text + " ") },
-		"a trailing blank taken": func(v invoice.Value) invoice.Value { return invoice.Of(strings.TrimRight(v.Text, " ")) },
-		"NULL":                   func(invoice.Value) invoice.Value { return invoice.Null() },
-		"an empty text":          func(invoice.Value) invoice.Value { return invoice.Of("") },
+		"another text":     func(invoice.Value) invoice.Value { return invoice.Of("a person's text") },
+		"another case":     func(v invoice.Value) invoice.Value { return invoice.Of(strings.ToUpper(v.Text)) },
+		"a trailing blank": func(v invoice.Value) invoice.Value { return invoice.Of(v.Text + " ") },
+		"a trailing blank taken": func(v invoice.Value) invoice.Value {
+			return invoice.Of(strings.TrimRight(v.Text, " "))
+		},
+		"NULL":          func(invoice.Value) invoice.Value { return invoice.Null() },
+		"an empty text": func(invoice.Value) invoice.Value { return invoice.Of("") },
 	}
 }
 
@@ -194,7 +224,8 @@ func rewriteTrackingGone(s *sinkTest) {
 	s.holds(a, 2)
 	kept := invoice.RowValues(a.Values, a.Main, 1)
 	kept[place(invoice.Detail, invoice.StatusColumn)] = invoice.Of("BY HAND")
-	require.Equal(s, SinkRow{Detail: true, Tracking: true, Values: kept}, s.h.Row(s, 1), "the new row has no status to keep")
+	require.Equal(s, SinkRow{Detail: true, Tracking: true, Values: kept}, s.h.Row(s, 1),
+		"the new row has no status to keep")
 	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
 	a.Overwrite = []int64{1}
 	s.rewrites(a, "applied(applied applied)")
@@ -506,7 +537,10 @@ func rewriteOddColumns(s *sinkTest) {
 	edits := s.h.OddColumns(s)
 	s.h.AddLines(s, 1, 2)
 	a := doc("a", 10, 5, "x", 1, 2)
-	for n, stamp := range []string{"2025-12-17T16:30:15.123456Z", "2025-12-17T23:59:59.999999Z", "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.000000Z"} {
+	for n, stamp := range []string{
+		"2025-12-17T16:30:15.123456Z", "2025-12-17T23:59:59.999999Z", "2025-12-17T16:30:15.005000Z",
+		"2025-12-17T16:30:15.000000Z",
+	} {
 		for i, c := range invoice.Columns() {
 			switch {
 			case c.Kind == invoice.Time:

@@ -11,27 +11,45 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// schemaCases: the user's tables have rules of their own, which are the document's matter, and may lack something, which
-// never is.
+// schemaCases: the user's tables have rules of their own, which are the document's matter, and may lack something,
+// which never is.
 func schemaCases() []sinkCase {
 	constrain, hide := []string{"Constrain"}, []string{"Hide"}
 	return []sinkCase{
 		{"the user's trigger on IVCE_DTL refuses a row", constrain, ruled(invoice.Detail, TriggerThrows)},
 		{"the user's trigger on IVCE_TRKG_MSTR refuses a row", constrain, ruled(invoice.Tracking, TriggerThrows)},
-		{"the user's trigger on IVCE_DTL rolls the transaction back", constrain, ruled(invoice.Detail, TriggerRollsBack)},
-		{"the user's trigger on IVCE_TRKG_MSTR rolls the transaction back", constrain, ruled(invoice.Tracking, TriggerRollsBack)},
+		{
+			"the user's trigger on IVCE_DTL rolls the transaction back", constrain,
+			ruled(invoice.Detail, TriggerRollsBack),
+		},
+		{
+			"the user's trigger on IVCE_TRKG_MSTR rolls the transaction back", constrain,
+			ruled(invoice.Tracking, TriggerRollsBack),
+		},
 		{"the user's CHECK on IVCE_DTL refuses a row", constrain, ruled(invoice.Detail, CheckRefuses)},
 		{"the user's CHECK on IVCE_TRKG_MSTR refuses a row", constrain, ruled(invoice.Tracking, CheckRefuses)},
 		{"the user's foreign key on IVCE_DTL refuses a row", constrain, ruled(invoice.Detail, ForeignKey)},
 		{"the user's foreign key on IVCE_TRKG_MSTR refuses a row", constrain, ruled(invoice.Tracking, ForeignKey)},
 		{"a mark passes by rules about values", constrain, markPassesRules},
-		{"a NOT NULL column of IVCE_TRKG_MSTR that we know nothing of refuses new rows only", constrain, unwrittenColumn},
+		{
+			"a NOT NULL column of IVCE_TRKG_MSTR that we know nothing of refuses new rows only",
+			constrain, unwrittenColumn,
+		},
 		{"a unique index of the user's is contention, and the document's own when alone", constrain, uniqueValues},
 		{"a missing IVCE_DTL blames no document, and all is well when it is back", hide, missing(invoice.Detail, "")},
-		{"a missing IVCE_TRKG_MSTR blames no document, and all is well when it is back", hide, missing(invoice.Tracking, "")},
+		{
+			"a missing IVCE_TRKG_MSTR blames no document, and all is well when it is back", hide,
+			missing(invoice.Tracking, ""),
+		},
 		{"a missing ledger blames no document, and all is well when it is back", hide, missing(LedgerTable, "")},
-		{"a missing column of IVCE_DTL blames no document, and all is well when it is back", hide, missing(invoice.Detail, RuledColumn)},
-		{"a missing column of IVCE_TRKG_MSTR blames no document, and all is well when it is back", hide, missing(invoice.Tracking, RuledColumn)},
+		{
+			"a missing column of IVCE_DTL blames no document, and all is well when it is back", hide,
+			missing(invoice.Detail, RuledColumn),
+		},
+		{
+			"a missing column of IVCE_TRKG_MSTR blames no document, and all is well when it is back", hide,
+			missing(invoice.Tracking, RuledColumn),
+		},
 	}
 }
 

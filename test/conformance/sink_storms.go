@@ -16,8 +16,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// stormTime bounds how long storms are made. What was drawn for a storm is rapid's to repeat; how its writers interleave
-// is the machine's.
+// stormTime bounds how long storms are made. What was drawn for a storm is rapid's to repeat; how its writers
+// interleave is the machine's.
 const stormTime = 4 * time.Second
 
 // Sizes of a storm.
@@ -48,8 +48,8 @@ type sending struct {
 // mishapCount compares what was made to fail with what failed, and counts the requests that lost every race.
 type mishapCount struct{ armed, failed, lost, edited int }
 
-// storm is one random history of several writers at once, over lines and documents of its own. The content of a document
-// follows from its snapshot, so that where everything ends does not depend on the order.
+// storm is one random history of several writers at once, over lines and documents of its own. The content of a
+// document follows from its snapshot, so that where everything ends does not depend on the order.
 type storm struct {
 	*sinkTest
 	rt    *rapid.T
@@ -76,7 +76,8 @@ func storms(s *sinkTest) {
 		}
 		run++
 		st := &storm{
-			sinkTest: s, rt: rt, lines: span(int64(run)*1000, historyLines), count: &count, reported: map[int64]invoice.Version{},
+			sinkTest: s, rt: rt, lines: span(int64(run)*1000, historyLines), count: &count,
+			reported: map[int64]invoice.Version{},
 		}
 		s.h.AddLines(s, st.lines[:historyLines-1]...) // the last one never exists
 		st.draw(run)
@@ -91,8 +92,11 @@ func storms(s *sinkTest) {
 // draw decides everything but the interleaving.
 func (st *storm) draw(run int) {
 	for i := range rapid.IntRange(2, 5).Draw(st.rt, "documents") {
-		lines := rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Concat(st.lines[:historyLines-1], st.lines)), 1, 3, rapid.ID).Draw(st.rt, "lines")
-		st.docs = append(st.docs, doc(fmt.Sprintf("storm-%d-%d", run, i), int64(rapid.IntRange(1, 3).Draw(st.rt, "version")), 0, "", lines...))
+		lines := rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Concat(st.lines[:historyLines-1], st.lines)), 1, 3,
+			rapid.ID).Draw(st.rt, "lines")
+		st.docs = append(st.docs,
+			doc(fmt.Sprintf("storm-%d-%d", run, i),
+				int64(rapid.IntRange(1, 3).Draw(st.rt, "version")), 0, "", lines...))
 	}
 	mishaps := []mishap{nothing, nothing, nothing, cancel}
 	if st.h.FailAfter != nil {
@@ -109,7 +113,8 @@ func (st *storm) draw(run int) {
 				continue
 			}
 			r := sending{
-				mode:   rapid.SampledFrom([]commit.Mode{commit.Write, commit.Write, commit.Write, commit.Rewrite}).Draw(st.rt, "mode"),
+				mode: rapid.SampledFrom(
+					[]commit.Mode{commit.Write, commit.Write, commit.Write, commit.Rewrite}).Draw(st.rt, "mode"),
 				mishap: rapid.SampledFrom(mishaps).Draw(st.rt, "mishap"),
 			}
 			if r.mishap == failAfter {
@@ -136,7 +141,8 @@ func (st *storm) item() commit.Item {
 	return it
 }
 
-// blow lets all writers go at once, each through its requests, again while they fail. Only a writer with an injected fault may fail.
+// blow lets all writers go at once, each through its requests, again while they fail. Only a writer with an injected
+// fault may fail.
 func (st *storm) blow() {
 	for _, r := range slices.Concat(st.plan...) {
 		if r.mishap != nothing {
@@ -224,7 +230,8 @@ func (st *storm) rowsMatchLedger() {
 			require.Equal(st.rt, nullValues(), row.Values, "line %d is nobody's", line)
 			continue
 		}
-		require.GreaterOrEqual(st.rt, l.Version.Compare(st.reported[line]), 0, "line %d: the ledger names %s, a writer was told of a newer one", line, l.DocumentID)
+		require.GreaterOrEqual(st.rt, l.Version.Compare(st.reported[line]), 0,
+			"line %d: the ledger names %s, a writer was told of a newer one", line, l.DocumentID)
 		st.named(line, row, l)
 	}
 }
@@ -241,7 +248,8 @@ func (st *storm) named(line int64, row SinkRow, l LedgerRow) {
 		return
 	}
 	require.Equal(st.rt, ledgerOf(it, line), l)
-	require.Equal(st.rt, invoice.RowValues(it.Values, it.Main, line), row.Values, "line %d holds what the ledger names", line)
+	require.Equal(st.rt, invoice.RowValues(it.Values, it.Main, line), row.Values,
+		"line %d holds what the ledger names", line)
 }
 
 // quiet sends everything once more, one after the other, as redelivery does: then the oracle, which saw it in another

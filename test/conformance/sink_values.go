@@ -117,7 +117,8 @@ func hugeLines(s *sinkTest) {
 	s.gives(a, "applied(applied applied applied)")
 	s.holds(a)
 	for _, line := range lines[3:] {
-		require.Equal(s, SinkRow{Detail: true, Values: nullValues()}, s.h.Row(s, line), "the neighbours stay as they are")
+		require.Equal(s, SinkRow{Detail: true, Values: nullValues()}, s.h.Row(s, line),
+			"the neighbours stay as they are")
 	}
 	b := doc("b", 11, 5, "y", math.MaxInt64, 1<<53+1)
 	s.gives(b, "applied(applied applied)")
@@ -130,9 +131,10 @@ func times(s *sinkTest) {
 		"1970-01-01T00:00:00.000000Z", "2025-12-17T16:30:15.000001Z", "2025-12-17T16:30:15.999999Z",
 		"2024-02-29T23:59:59.500000Z", "9999-12-31T23:59:59.999999Z",
 	} {
-		a := with(doc("a", 1_766_000_000_000_000+int64(n), 253_402_300_799+int64(n), "x", 1), func(c invoice.Column) (string, bool) {
-			return v, c.Kind == invoice.Time
-		})
+		a := with(doc("a", 1_766_000_000_000_000+int64(n), 253_402_300_799+int64(n), "x", 1),
+			func(c invoice.Column) (string, bool) {
+				return v, c.Kind == invoice.Time
+			})
 		s.gives(a, "applied(applied)")
 		s.holds(a)
 	}

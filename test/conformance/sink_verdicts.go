@@ -130,7 +130,8 @@ func newestInBatch(s *sinkTest) {
 			it := docs[(first+i)%len(docs)]
 			it.Main = line
 			items = append(items, it)
-			want = append(want, map[bool]string{true: "applied(applied)", false: "superseded(superseded)"}[it.DocumentID == "b"])
+			want = append(want,
+				map[bool]string{true: "applied(applied)", false: "superseded(superseded)"}[it.DocumentID == "b"])
 		}
 		for i, o := range s.givesIn(commit.Write, want, items...) {
 			if items[i].DocumentID == "b" {

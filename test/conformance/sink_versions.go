@@ -12,7 +12,10 @@ func versionCases() []sinkCase {
 	return []sinkCase{
 		{"equal version, later snapshot, other content: applied", nil, snapshot(6, "y", "applied(applied)")},
 		{"equal version, same snapshot, other content: applied", nil, snapshot(5, "y", "applied(applied)")},
-		{"equal version, earlier snapshot, other content: superseded by itself", nil, snapshot(4, "y", "superseded(superseded)")},
+		{
+			"equal version, earlier snapshot, other content: superseded by itself", nil,
+			snapshot(4, "y", "superseded(superseded)"),
+		},
 		{"equal version, later snapshot, same content: unchanged", nil, snapshot(6, "x", "unchanged(unchanged)")},
 		{"equal version, same snapshot, same content: unchanged", nil, snapshot(5, "x", "unchanged(unchanged)")},
 		{"equal version, earlier snapshot, same content: unchanged", nil, snapshot(4, "x", "unchanged(unchanged)")},

@@ -12,9 +12,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// widthCases: values that validation would have refused, and columns narrower than the column table says. What does not fit is refused,
-// by the database with its whole request or by the sink alone, or kept to the last digit where the user's column happens to
-// hold it; it is never cut, rounded or made NULL, which is what OPENJSON's typed columns do in silence.
+// widthCases: values that validation would have refused, and columns narrower than the column table says. What does not
+// fit is refused, by the database with its whole request or by the sink alone, or kept to the last digit where the
+// user's column happens to hold it; it is never cut, rounded or made NULL, which is what OPENJSON's typed columns do in
+// silence.
 func widthCases() []sinkCase {
 	return []sinkCase{
 		{"a text one character too long is refused, and nothing is cut", nil, tooWide},
@@ -25,8 +26,15 @@ func widthCases() []sinkCase {
 		{"a decimal with more digits before the point is refused or kept", nil, numbers(digitsBefore)},
 		{"a decimal of 38 and more digits is refused or kept", nil, numbers(digitsTooMany)},
 		{"what is no number is refused or kept, and does not become NULL or 0", nil, numbers(noNumbers)},
-		{"one value that does not fit, last of 100 documents, leaves nothing of its request, or of itself", nil, tooWideLast},
-		{"a column that is narrowed refuses what does not fit, and takes it as soon as it is wide again", []string{"Narrow"}, narrowed},
+		{
+			"one value that does not fit, last of 100 documents, leaves nothing of its request, or of itself", nil,
+			tooWideLast,
+		},
+		{
+			"a column that is narrowed refuses what does not fit, and takes it as soon as it is wide again",
+			[]string{"Narrow"},
+			narrowed,
+		},
 	}
 }
 
@@ -118,7 +126,8 @@ func muchTooWide(s *sinkTest) {
 			if length <= c.Max {
 				continue // a column that wide is filled to its end by another case
 			}
-			s.refuses(replaced(doc("a", 10, 5, "x", 1), i, strings.Repeat("x", length)), fmt.Sprint(c.Name, " ", length))
+			s.refuses(replaced(doc("a", 10, 5, "x", 1), i, strings.Repeat("x", length)),
+				fmt.Sprint(c.Name, " ", length))
 		}
 	}
 }
@@ -157,7 +166,10 @@ func numbers(texts func(invoice.Column) []string) func(*sinkTest) {
 
 func digitsBehind(c invoice.Column) []string {
 	zeros := strings.Repeat("0", c.Scale)
-	return []string{"0." + zeros + "4", "0." + zeros + "5", "0." + zeros + "0000000000000000000001", "0." + strings.Repeat("9", c.Scale+1)}
+	return []string{
+		"0." + zeros + "4", "0." + zeros + "5", "0." + zeros + "0000000000000000000001",
+		"0." + strings.Repeat("9", c.Scale+1),
+	}
 }
 
 func digitsBefore(c invoice.Column) []string {
@@ -166,7 +178,10 @@ func digitsBefore(c invoice.Column) []string {
 }
 
 func digitsTooMany(c invoice.Column) []string {
-	return []string{strings.Repeat("9", 38), strings.Repeat("9", 39), "0." + strings.Repeat("3", 38), "0." + strings.Repeat("3", 60)}
+	return []string{
+		strings.Repeat("9", 38), strings.Repeat("9", 39), "0." + strings.Repeat("3", 38),
+		"0." + strings.Repeat("3", 60),
+	}
 }
 
 func noNumbers(invoice.Column) []string { return []string{"", " ", "abc", "1,5", "NaN", "0x1"} }

@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Deviation is the different behaviour of an engine other than SQL Server in one case. It is not an exemption: the case is
-// run all the same, it must fail, and its failure must show Seen.
+// Deviation is the different behaviour of an engine other than SQL Server in one case. It is not an exemption: the case
+// is run all the same, it must fail, and its failure must show Seen.
 type Deviation struct {
 	// Seen is a part of the case's failure as it was seen on the engine. The sink's last answer stands in every failure
 	// as "the sink's last answer: document 3930", so that an error number is "document 3930" and nothing looser.
@@ -35,8 +35,11 @@ type sinkCase struct {
 // lacks answers which of the needed capabilities a harness does not have.
 func (h SinkHarness) lacks(needs []string) []string {
 	has := map[string]bool{
-		"Refuse": h.Refuse != nil, "NotNull": h.NotNull != nil, "Narrow": h.Narrow != nil, "OddColumns": h.OddColumns != nil, "BetweenReadAndWrite": h.BetweenReadAndWrite != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
-		"CountWrites": h.CountWrites != nil, "LockHeartbeat": h.LockHeartbeat != nil, "Lock": h.Lock != nil, "RowLocks": h.Lock != nil && h.RowLocks,
+		"Refuse": h.Refuse != nil, "NotNull": h.NotNull != nil, "Narrow": h.Narrow != nil,
+		"OddColumns": h.OddColumns != nil, "BetweenReadAndWrite": h.BetweenReadAndWrite != nil,
+		"Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
+		"CountWrites": h.CountWrites != nil, "LockHeartbeat": h.LockHeartbeat != nil, "Lock": h.Lock != nil,
+		"RowLocks":  h.Lock != nil && h.RowLocks,
 		"FailAfter": h.FailAfter != nil, "During": h.During != nil, "LoseReply": h.LoseReply != nil,
 	}
 	return slices.DeleteFunc(slices.Clone(needs), func(n string) bool { return has[n] })
@@ -88,7 +91,8 @@ func (d Deviation) judge(failure string) string {
 	case failure == "":
 		return "deviation no longer needed: the engine does as the case asks"
 	case !strings.Contains(failure, d.Seen):
-		return fmt.Sprintf("deviates in another way than listed: expected %q in the failure, found:\n%s", d.Seen, failure)
+		return fmt.Sprintf(
+			"deviates in another way than listed: expected %q in the failure, found:\n%s", d.Seen, failure)
 	default:
 		return ""
 	}
@@ -129,7 +133,8 @@ func (r *report) print(t *testing.T, cases int) {
 			t.Errorf("deviation %q names no case", name)
 		}
 	}
-	t.Logf("engine: %s\n%d of %d cases, %d deviations, %d not shown%s%s", r.engine, r.ran, cases, len(r.deviations), len(r.absent),
+	t.Logf("engine: %s\n%d of %d cases, %d deviations, %d not shown%s%s", r.engine, r.ran, cases,
+		len(r.deviations), len(r.absent),
 		inLines("deviation: ", r.deviations), inLines("not shown: ", r.absent))
 }
 
@@ -141,8 +146,8 @@ func inLines(prefix string, list []string) string {
 	return b.String()
 }
 
-// sinkTest is a case at work. It stands for its *testing.T towards testify, rapid and the harness, so that the failure of
-// a case that is listed as a deviation can be looked at instead of counted.
+// sinkTest is a case at work. It stands for its *testing.T towards testify, rapid and the harness, so that the failure
+// of a case that is listed as a deviation can be looked at instead of counted.
 type sinkTest struct {
 	*testing.T
 	h      SinkHarness
@@ -257,7 +262,9 @@ type lastAnswer struct {
 }
 
 // Apply implements commit.Sink.
-func (a *lastAnswer) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (a *lastAnswer) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	out, err := a.sink.Apply(ctx, items, mode, known)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -275,8 +282,8 @@ func (a *lastAnswer) TakeOver(ctx context.Context, known breaker.Heartbeat) (bre
 	return a.raise(a.sink.TakeOver(ctx, known))
 }
 
-// raise takes in a heartbeat that failed. One that did not says nothing of the case: the breaker makes it whenever something was
-// applied.
+// raise takes in a heartbeat that failed. One that did not says nothing of the case: the breaker makes it whenever
+// something was applied.
 func (a *lastAnswer) raise(row breaker.Heartbeat, err error) (breaker.Heartbeat, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -307,8 +314,8 @@ func (a *lastAnswer) String() string {
 	return strings.Join(short, ", ")
 }
 
-// CaseFailure runs one case of TestSink by its name and answers its failure instead of failing, "" when it passes. It is
-// for showing that a rule's removal is noticed, by which case. Listed deviations are not looked at.
+// CaseFailure runs one case of TestSink by its name and answers its failure instead of failing, "" when it passes. It
+// is for showing that a rule's removal is noticed, by which case. Listed deviations are not looked at.
 func CaseFailure(t *testing.T, h SinkHarness, name string) string {
 	t.Helper()
 	for _, c := range sinkCases() {

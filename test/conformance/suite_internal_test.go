@@ -20,7 +20,8 @@ func TestEveryCaseHasANameOfItsOwn(t *testing.T) {
 		require.False(t, seen[c.name], "%s: a deviation must name one case", c.name)
 		seen[c.name] = true
 		full := SinkHarness{}.lacks(c.needs)
-		require.Equal(t, len(c.needs), len(full), "%s needs a capability that no harness could have: %v", c.name, c.needs)
+		require.Equal(t, len(c.needs), len(full),
+			"%s needs a capability that no harness could have: %v", c.name, c.needs)
 	}
 }
 
@@ -37,13 +38,18 @@ func TestADeviationMustStillBeTrueAndNothingElse(t *testing.T) {
 // answers is a sink that always answers the same.
 type answers struct{ err error }
 
-func (a answers) Apply(_ context.Context, items []commit.Item, _ commit.Mode, _ breaker.Heartbeat) ([]commit.Outcome, error) {
+func (a answers) Apply(
+	_ context.Context, items []commit.Item, _ commit.Mode, _ breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
 	out := make([]commit.Outcome, len(items))
 	for i, it := range items {
-		out[i] = commit.Outcome{DocumentID: it.DocumentID, Verdict: commit.Applied, Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: commit.Applied}}}
+		out[i] = commit.Outcome{
+			DocumentID: it.DocumentID, Verdict: commit.Applied,
+			Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: commit.Applied}},
+		}
 	}
 	return out, nil
 }
@@ -86,13 +92,16 @@ func TestTheFailureOfADeviatingCaseIsSeenAndNotCounted(t *testing.T) {
 			ended = false
 		})
 		require.NotEmpty(t, failure, name)
-		require.Equal(t, strings.HasPrefix(name, "fatal") || name == "now" || name == "a harness that cannot", ended, name)
+		require.Equal(t, strings.HasPrefix(name, "fatal") || name == "now" ||
+			name == "a harness that cannot", ended, name)
 	}
 	require.False(t, t.Failed())
 }
 
 func TestRequestsForABisectAreBounded(t *testing.T) {
-	for _, c := range []struct{ n, k, most int }{{100, 0, 1}, {1, 1, 1}, {2, 1, 3}, {100, 1, 15}, {100, 3, 41}, {100, 100, 199}, {8, 1, 7}} {
+	for _, c := range []struct {
+		n, k, most int
+	}{{100, 0, 1}, {1, 1, 1}, {2, 1, 3}, {100, 1, 15}, {100, 3, 41}, {100, 100, 199}, {8, 1, 7}} {
 		require.Equal(t, c.most, mostRequests(c.n, c.k), "%d bad of %d", c.k, c.n)
 	}
 }

@@ -21,7 +21,8 @@ import (
 var (
 	pathFlag   = flag.String("path", "", "TestReplay: the path of a failure")
 	faultsFlag = flag.String("faults", "", "TestReplay: the faults of a failure, STEP:KIND,STEP:KIND")
-	pairsFlag  = flag.Int("pairs", 0, "TestPairsOfFaults: one in how many pairs is run; 1 is all of them, 0 the share of go test")
+	pairsFlag  = flag.Int("pairs", 0,
+		"TestPairsOfFaults: one in how many pairs is run; 1 is all of them, 0 the share of go test")
 )
 
 // without runs a path without faults.
@@ -140,7 +141,8 @@ func someSingles(steps, share int) []plan {
 	return plans
 }
 
-// shortageSingles are the plans of shortages: at every call that documents go by, and at one in share of the others that they hit.
+// shortageSingles are the plans of shortages: at every call that documents go by, and at one in share of the others
+// that they hit.
 func (p *path) shortageSingles(steps []step, share int) []plan {
 	var plans []plan
 	for n, s := range steps {
@@ -246,8 +248,8 @@ func TestEverySingleFault(t *testing.T) {
 	}
 }
 
-// TestPairsOfFaults: after every fault at every step, every fault at every later step of the run that this makes, restarts
-// and recovery included.
+// TestPairsOfFaults: after every fault at every step, every fault at every later step of the run that this makes,
+// restarts and recovery included.
 func TestPairsOfFaults(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {

@@ -26,8 +26,8 @@ const (
 	outage kind = "outage"
 	// down is no fault by itself: the call falls into an outage.
 	down kind = "down"
-	// The shortages: from this call on, for shortageFor, SQL answers all the calls alike that one hits, and the others as ever.
-	// denied: every request for documents fails like an outage, and heartbeats are committed.
+	// The shortages: from this call on, for shortageFor, SQL answers all the calls alike that one hits, and the others
+	// as ever. denied: every request for documents fails like an outage, and heartbeats are committed.
 	denied kind = "denied"
 	// full: nothing can be written; throttling: SQL asks for less of everything.
 	full       kind = "full"
@@ -70,7 +70,8 @@ func (k kind) hits(port string) bool {
 // readOnly are the calls of the run store and of the findings that write nothing.
 func readOnly() []string {
 	return []string{
-		"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns",
+		"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent",
+		"ToSend", "OnTheWay", "OpenRuns",
 		"List", "Counts", "Next", "Last", "AdoptedAt",
 	}
 }
@@ -118,7 +119,8 @@ func (k kind) err(op string) error {
 		return &fault.Error{Kind: fault.Infrastructure, Op: op, Code: "eof", Reason: "the connection was cut"}
 	case timeoutBefore, timeoutAfter:
 		return &fault.Error{
-			Kind: fault.Infrastructure, Op: op, Code: "timeout", Reason: "no answer in time", Err: context.DeadlineExceeded,
+			Kind: fault.Infrastructure, Op: op, Code: "timeout", Reason: "no answer in time",
+			Err: context.DeadlineExceeded,
 		}
 	case denied, in + denied:
 		return fault.New(fault.Infrastructure, op, "229", "the table may not be written")

@@ -12,15 +12,15 @@ import (
 
 // Histories that found a fault in the writer, without the luck.
 
-// TestADocumentCorrectedWhileItIsPoisoned: an id without a time, unreadable, and the correction arrives before any step of its
-// burial. What is corrected is written; it never fails with the evidence and the cause of what it was.
+// TestADocumentCorrectedWhileItIsPoisoned: an id without a time, unreadable, and the correction arrives before any step
+// of its burial. What is corrected is written; it never fails with the evidence and the cause of what it was.
 func TestADocumentCorrectedWhileItIsPoisoned(t *testing.T) {
 	d := want{id: "unreadable", json: doc("unreadable", 160, "corrected", ""), end: invoice.Committed}
 	atEachStepOf(t, d.id, invoice.Committed, func(w *world) { w.put(d) })
 }
 
-// TestADocumentTouchedWhileItIsPoisoned: the same, and another program changes a member of its own. The mark has the version
-// that the document remembers.
+// TestADocumentTouchedWhileItIsPoisoned: the same, and another program changes a member of its own. The mark has the
+// version that the document remembers.
 func TestADocumentTouchedWhileItIsPoisoned(t *testing.T) {
 	atEachStepOf(t, "unreadable", invoice.Failed, func(w *world) { w.touch("unreadable") })
 }

@@ -21,8 +21,8 @@ var (
 	durationFlag = flag.Duration("duration", 0, "TestInterleaved: new seeds for so long")
 )
 
-// shuffled is a world of a few lines that many documents want, two workers, the timer, and a program that goes on writing
-// results meanwhile.
+// shuffled is a world of a few lines that many documents want, two workers, the timer, and a program that goes on
+// writing results meanwhile.
 type shuffled struct {
 	w   *world
 	rng *rand.Rand
@@ -168,7 +168,8 @@ func (x *shuffled) result(id string, lines []int64) {
 	x.w.put(d)
 }
 
-// TestInterleaved: two workers, the timer and the program that writes results, in the order that a seed draws, with faults.
+// TestInterleaved: two workers, the timer and the program that writes results, in the order that a seed draws, with
+// faults.
 func TestInterleaved(t *testing.T) {
 	if *seedFlag != 0 {
 		w := interleaved(*seedFlag, nil)

@@ -16,7 +16,8 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// mistake is an adapter that does something wrong on purpose, the promise that this breaks, and a path on which it shows.
+// mistake is an adapter that does something wrong on purpose, the promise that this breaks, and a path on which it
+// shows.
 type mistake struct {
 	name    string
 	promise string
@@ -38,89 +39,169 @@ func mistakes() []mistake {
 		return func(w *world, p ports) ports { p.evidence = wrong(w); return p }
 	}
 	return []mistake{
-		{"a patch ignores the etag", "G2", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-			answer, err := p.Record(ctx, doc, s)
-			if fault.Has(err, fault.Changed) {
-				doc.ETag = etagNow(p, doc.ID)
-				return p.Record(ctx, doc, s)
-			}
-			return answer, err
-		})},
-		{"a patch is acknowledged and not done", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-			if s.Status == invoice.Committed {
-				return doc.ETag, nil
-			}
-			return p.Record(ctx, doc, s)
-		})},
-		{"a patch loses the members that nobody knows", "members", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-			s.Extra = nil
-			return p.Record(ctx, doc, s)
-		})},
-		{"a patch spends a retry for nothing", "G5", recoverPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-			s.RetryCount++
-			return p.Record(ctx, doc, s)
-		})},
-		{"a retry is set without a due time", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-			s.RetryAfter = 0
-			return p.Record(ctx, doc, s)
-		})},
-		{"a read of several documents loses one", "G1", recoverPath(), onDocs(func(_ *world, p commit.Documents) commit.Documents { return forgetful{p} })},
-		{"the guard is missing", "G3", recoverPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			forgetLedger(w, items)
-			return p.Apply(ctx, items, mode, known)
-		})},
-		{"the guard is missing for marks", "G3", poisonPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			if items[0].FailureMark {
-				forgetLedger(w, items)
-			}
-			return p.Apply(ctx, items, mode, known)
-		})},
-		{"half of a document is written", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			half := slices.Clone(items)
-			for n := range half {
-				half[n].Duplicates = nil
-			}
-			return p.Apply(ctx, half, mode, known)
-		})},
-		{"unchanged content is written again", "G4", recoverPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			return p.Apply(ctx, items, commit.Rewrite, known)
-		})},
-		{"a failed COMMIT is taken for one that worked", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			return p.Apply(ctx, items, commit.Preview, known)
-		})},
-		{"a mark is acknowledged and not made", "G7", poisonPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			if items[0].FailureMark {
-				mode = commit.Preview
-			}
-			return p.Apply(ctx, items, mode, known)
-		})},
-		{"a row is written that the ledger does not know of", "invariant", commitPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-			outcomes, err := p.Apply(ctx, items, mode, known)
-			if l, there := w.sink.Line(items[0].Main); err == nil && there {
-				values := slices.Clone(l.Values)
-				values[1] = invoice.Of("something else")
-				w.sink.SetLine(items[0].Main, inmem.Line{Tracking: l.Tracking, Values: values})
-			}
-			return outcomes, err
-		})},
-		{"an outage is taken for the documents' own error", "G5", commitPath(), func(w *world, p ports) ports { w.misjudged = true; return p }},
+		{
+			"a patch ignores the etag", "G2", commitPath(),
+			onRecord(
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					answer, err := p.Record(ctx, doc, s)
+					if fault.Has(err, fault.Changed) {
+						doc.ETag = etagNow(p, doc.ID)
+						return p.Record(ctx, doc, s)
+					}
+					return answer, err
+				}),
+		},
+		{
+			"a patch is acknowledged and not done", "G1", commitPath(),
+			onRecord(
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					if s.Status == invoice.Committed {
+						return doc.ETag, nil
+					}
+					return p.Record(ctx, doc, s)
+				}),
+		},
+		{
+			"a patch loses the members that nobody knows", "members", commitPath(),
+			onRecord(
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					s.Extra = nil
+					return p.Record(ctx, doc, s)
+				}),
+		},
+		{
+			"a patch spends a retry for nothing", "G5", recoverPath(),
+			onRecord(
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					s.RetryCount++
+					return p.Record(ctx, doc, s)
+				}),
+		},
+		{
+			"a retry is set without a due time", "G1", commitPath(),
+			onRecord(
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					s.RetryAfter = 0
+					return p.Record(ctx, doc, s)
+				}),
+		},
+		{
+			"a read of several documents loses one", "G1", recoverPath(),
+			onDocs(func(_ *world, p commit.Documents) commit.Documents { return forgetful{p} }),
+		},
+		{
+			"the guard is missing", "G3", recoverPath(),
+			onApply(
+				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					forgetLedger(w, items)
+					return p.Apply(ctx, items, mode, known)
+				}),
+		},
+		{
+			"the guard is missing for marks", "G3", poisonPath(),
+			onApply(
+				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					if items[0].FailureMark {
+						forgetLedger(w, items)
+					}
+					return p.Apply(ctx, items, mode, known)
+				}),
+		},
+		{
+			"half of a document is written", "G2", commitPath(),
+			onApply(
+				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					half := slices.Clone(items)
+					for n := range half {
+						half[n].Duplicates = nil
+					}
+					return p.Apply(ctx, half, mode, known)
+				}),
+		},
+		{
+			"unchanged content is written again", "G4", recoverPath(),
+			onApply(
+				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					return p.Apply(ctx, items, commit.Rewrite, known)
+				}),
+		},
+		{
+			"a failed COMMIT is taken for one that worked", "G2", commitPath(),
+			onApply(
+				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					return p.Apply(ctx, items, commit.Preview, known)
+				}),
+		},
+		{
+			"a mark is acknowledged and not made", "G7", poisonPath(),
+			onApply(
+				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					if items[0].FailureMark {
+						mode = commit.Preview
+					}
+					return p.Apply(ctx, items, mode, known)
+				}),
+		},
+		{
+			"a row is written that the ledger does not know of", "invariant", commitPath(),
+			onApply(
+				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+					known breaker.Heartbeat,
+				) ([]commit.Outcome, error) {
+					outcomes, err := p.Apply(ctx, items, mode, known)
+					if l, there := w.sink.Line(items[0].Main); err == nil && there {
+						values := slices.Clone(l.Values)
+						values[1] = invoice.Of("something else")
+						w.sink.SetLine(items[0].Main, inmem.Line{Tracking: l.Tracking, Values: values})
+					}
+					return outcomes, err
+				}),
+		},
+		{"an outage is taken for the documents' own error", "G5", commitPath(), func(w *world, p ports) ports {
+			w.misjudged = true
+			return p
+		}},
 		{"evidence is kept after the mark", "G7", poisonPath(), func(w *world, p ports) ports {
 			e := &lateEvidence{Evidence: p.evidence}
 			p.evidence = e
-			p.docs = wrongRecord{p.docs, func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-				e.flush(ctx)
-				return p.Record(ctx, doc, s)
-			}}
+			p.docs = wrongRecord{
+				p.docs,
+				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+					e.flush(ctx)
+					return p.Record(ctx, doc, s)
+				},
+			}
 			return p
 		}},
-		{"error.json is not kept", "G7", poisonPath(), onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} })},
-		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.finder = blind{p.finder, invoice.RetryScheduled}; return p }},
-		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.finder = blind{p.finder, invoice.Pending}; return p }},
+		{
+			"error.json is not kept", "G7", poisonPath(),
+			onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} }),
+		},
+		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports {
+			p.finder = blind{p.finder, invoice.RetryScheduled}
+			return p
+		}},
+		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports {
+			p.finder = blind{p.finder, invoice.Pending}
+			return p
+		}},
 	}
 }
 
-// TestEveryMistakeIsFound: the machinery notices. Each mistake is found by an assertion of the promise that it breaks, with at
-// most one fault.
+// TestEveryMistakeIsFound: the machinery notices. Each mistake is found by an assertion of the promise that it breaks,
+// with at most one fault.
 func TestEveryMistakeIsFound(t *testing.T) {
 	require.GreaterOrEqual(t, len(mistakes()), 12)
 	for _, m := range append(mistakes(), runMistakes()...) {
@@ -139,13 +220,16 @@ func TestEveryMistakeIsFound(t *testing.T) {
 	}
 }
 
-// TestTheSchedulerFindsARace: a patch that ignores the etag needs two processes to do its worst: finished work is overwritten.
+// TestTheSchedulerFindsARace: a patch that ignores the etag needs two processes to do its worst: finished work is
+// overwritten.
 func TestTheSchedulerFindsARace(t *testing.T) {
 	i := slices.IndexFunc(mistakes(), func(m mistake) bool { return m.name == "a patch ignores the etag" })
 	for seed := int64(1); seed <= 200; seed++ {
 		m := mistakes()[i]
 		w := interleaved(seed, &m)
-		if slices.ContainsFunc(w.seen, func(v violation) bool { return strings.Contains(v.what, "was committed, and") }) {
+		if slices.ContainsFunc(w.seen, func(v violation) bool {
+			return strings.Contains(v.what, "was committed, and")
+		}) {
 			t.Logf("found by seed %d", seed)
 			return
 		}
@@ -182,7 +266,8 @@ func (d forgetful) ReadMany(ctx context.Context, ids []string) ([]json.RawMessag
 	return d.Documents.ReadMany(ctx, ids[1:])
 }
 
-type applier func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error)
+type applier func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
+	known breaker.Heartbeat) ([]commit.Outcome, error)
 
 type wrongApply struct {
 	commit.Sink
@@ -190,7 +275,9 @@ type wrongApply struct {
 	apply applier
 }
 
-func (s wrongApply) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s wrongApply) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	return s.apply(ctx, s.w, s.Sink, items, mode, known)
 }
 

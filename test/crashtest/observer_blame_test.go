@@ -44,20 +44,22 @@ func (w *world) proven(s invoice.State) bool {
 	return known && !w.applied.Before(at.Add(provenAfter))
 }
 
-// spentBy reports whether the retries of a document are spent: by the sixth own failure, or the first of one that cannot be read.
+// spentBy reports whether the retries of a document are spent: by the sixth own failure, or the first of one that
+// cannot be read.
 func spentBy(g *given, s invoice.State) bool {
 	return s.Postponed || g.code == unreadableCode && s.RetryCount > 0
 }
 
-// charged asserts that a patch spends a retry for each own failure and for nothing else, that only the sixth failure postpones, and that
-// the next try is neither early nor soon.
+// charged asserts that a patch spends a retry for each own failure and for nothing else, that only the sixth failure
+// postpones, and that the next try is neither early nor soon.
 func (w *world) charged(d, now invoice.Document) {
 	was, is := d.State, now.State
 	if is.ReprocessCount > was.ReprocessCount { // a person had it begin anew
 		was = invoice.State{}
 	}
 	g := w.given[d.ID]
-	failure := is.Status == invoice.RetryScheduled && isOwn(is.LastErrorKind) && len(is.Attempts) > 0 && is.Attempts[len(is.Attempts)-1].At == is.LastErrorAt
+	failure := is.Status == invoice.RetryScheduled && isOwn(is.LastErrorKind) && len(is.Attempts) > 0 &&
+		is.Attempts[len(is.Attempts)-1].At == is.LastErrorAt
 	switch grown := is.RetryCount - was.RetryCount; {
 	case grown == 0 && failure && was.RetryCount < commit.MaxRetries && !spentBy(g, was):
 		w.violated("G5", "%s: retry_count stays %d, and it has failed by itself", d.ID, is.RetryCount)
@@ -80,7 +82,8 @@ func (w *world) charged(d, now invoice.Document) {
 	if is.LastErrorCode != g.code && (is.LastErrorCode != commit.CodeFailsAlone || outagesOf(was) < 2) {
 		w.violated("G5", "%s was charged for %s: its own error is %q", d.ID, is.LastErrorCode, g.code)
 	}
-	if early := time.Unix(was.RetryAfter, 0); was.Status == invoice.RetryScheduled && w.now().Before(early) && !w.path.operator &&
+	if early := time.Unix(was.RetryAfter, 0); was.Status == invoice.RetryScheduled && w.now().Before(early) &&
+		!w.path.operator &&
 		(!was.Postponed || w.applied.Before(time.Unix(d.TS, 0).Add(provenAfter))) {
 		w.violated("G5", "%s failed again, and is due at %s", d.ID, early)
 	}
@@ -100,8 +103,8 @@ func outagesOf(s invoice.State) int {
 	return n
 }
 
-// leastWait is how long a document waits at least after so many failures: 2, 4, 8, 16, 32 minutes, an hour (docs/requirements.md R38).
-// What would be poison and may not be yet waits two minutes.
+// leastWait is how long a document waits at least after so many failures: 2, 4, 8, 16, 32 minutes, an hour
+// (docs/requirements.md R38). What would be poison and may not be yet waits two minutes.
 func (w *world) leastWait(g *given, was invoice.State) time.Duration {
 	if spentBy(g, was) && w.proven(was) {
 		return 120 * time.Second
@@ -109,8 +112,8 @@ func (w *world) leastWait(g *given, was invoice.State) time.Duration {
 	return min(time.Hour, 120*time.Second<<was.RetryCount)
 }
 
-// poisonedOnlyWithProof asserts that a document becomes a poison message only when its retries are spent, and its last failure is proven or
-// its first one is a day ago.
+// poisonedOnlyWithProof asserts that a document becomes a poison message only when its retries are spent, and its last
+// failure is proven or its first one is a day ago.
 func (w *world) poisonedOnlyWithProof(was invoice.Document) {
 	g, s := w.given[was.ID], was.State
 	if !spentBy(g, s) {
@@ -118,7 +121,8 @@ func (w *world) poisonedOnlyWithProof(was invoice.Document) {
 	}
 	first, known := invoice.ParseStamp(s.FirstFailedAt, time.UTC)
 	if !w.proven(s) && (!known || w.now().Sub(first) < endsAlone) {
-		w.violated("G6", "%s failed, and nothing was written a minute after it failed at %s: the last was at %s", was.ID, s.LastErrorAt, w.applied)
+		w.violated("G6", "%s failed, and nothing was written a minute after it failed at %s: the last was at %s",
+			was.ID, s.LastErrorAt, w.applied)
 	}
 }
 
@@ -131,9 +135,10 @@ func (w *world) breakerNow(i *instance) (breaker.State, bool) {
 	return c.Breaker, true
 }
 
-// asks is called for a heartbeat, with no documents, and for a request for documents before it is made. While the breaker is open
-// there is one heartbeat for each claim and no request; while it is half-open there is one first request for each claim.
-// Under the scheduler an instance does two things at once, and one of them may have begun before the breaker opened.
+// asks is called for a heartbeat, with no documents, and for a request for documents before it is made. While the
+// breaker is open there is one heartbeat for each claim and no request; while it is half-open there is one first
+// request for each claim. Under the scheduler an instance does two things at once, and one of them may have begun
+// before the breaker opened.
 func (w *world) asks(i *instance, documents int) {
 	s, known := w.breakerNow(i)
 	if !known || w.scheduled {
@@ -146,7 +151,8 @@ func (w *world) asks(i *instance, documents int) {
 		w.violated("G5", "%s asks SQL while the breaker is %s", i.name, s.Name)
 	case s.Name == breaker.Open, s.Name == breaker.HalfOpen && s.Limit == 1 && documents > 0:
 		if s.HeldBy != i.name { // one that was frozen after its claim may ask late
-			w.violated("G5", "%s asks SQL while the breaker is %s, without a claim: %s has it until %s", i.name, s.Name, s.HeldBy, s.OpenUntil)
+			w.violated("G5", "%s asks SQL while the breaker is %s, without a claim: %s has it until %s", i.name,
+				s.Name, s.HeldBy, s.OpenUntil)
 		}
 		claim := string(s.Name) + s.OpenUntil.String()
 		if slices.Contains(w.claims, claim) {
@@ -156,7 +162,8 @@ func (w *world) asks(i *instance, documents int) {
 	}
 }
 
-// stored is called for a change of the control document. A claim begins when the one before is over, and lasts for a minute.
+// stored is called for a change of the control document. A claim begins when the one before is over, and lasts for a
+// minute.
 func (w *world) stored(i *instance, was, is breaker.State) {
 	same := is.Name == was.Name && is.Limit == was.Limit && is.ChangedAt.Equal(was.ChangedAt)
 	claimed := is.HeldBy == i.name && (is.HeldBy != was.HeldBy || !is.OpenUntil.Equal(was.OpenUntil))

@@ -17,7 +17,9 @@ import (
 // What is asserted at every call, between the fault and what the call does.
 
 // apply is a request to the database.
-func (w *world) apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (w *world) apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	before := make([][]inmem.Entry, len(items))
 	for n, it := range items {
 		for position := range it.Rows() {
@@ -53,7 +55,8 @@ func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commi
 		w.violated("G3", "line %d went back to older content of %s", line, after.DocumentID)
 	}
 	again := after.Write != before.Write && after.Version.Key == before.Version.Key && after.Hash == before.Hash
-	if again && mode != commit.Rewrite && after.Outcome == inmem.OutcomeApplied && before.Outcome == inmem.OutcomeApplied {
+	if again && mode != commit.Rewrite && after.Outcome == inmem.OutcomeApplied &&
+		before.Outcome == inmem.OutcomeApplied {
 		w.violated("G4", "line %d was written again with unchanged content of %s", line, after.DocumentID)
 	}
 	if after.Write != before.Write && after.Outcome == inmem.OutcomeFailed {
@@ -80,7 +83,8 @@ func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s
 	switch {
 	case was.State.Status == invoice.Committed:
 		w.violated("G1", "%s was committed, and %s made it %s", id, i.name, s.Status)
-	case was.State.Status == invoice.Failed && s.Status != invoice.Committed && s.ReprocessCount == was.State.ReprocessCount:
+	case was.State.Status == invoice.Failed && s.Status != invoice.Committed &&
+		s.ReprocessCount == was.State.ReprocessCount:
 		w.violated("G1", "%s was failed, and %s made it %s without anybody's wish", id, i.name, s.Status)
 	case was.State.Status == invoice.Failed && s.ReprocessCount > was.State.ReprocessCount && !w.audited():
 		w.violated("G8", "%s was tried again with no entry in the audit log", id)
@@ -106,7 +110,8 @@ func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s
 
 // audited reports whether the audit log has the start of a run.
 func (w *world) audited() bool {
-	return w.runs != nil && slices.ContainsFunc(w.runs.store.Audits(), func(a run.Audit) bool { return a.Action == run.CodeRunStart })
+	return w.runs != nil &&
+		slices.ContainsFunc(w.runs.store.Audits(), func(a run.Audit) bool { return a.Action == run.CodeRunStart })
 }
 
 // written asserts that every line of a committed document is there: its content, or something newer.
@@ -120,11 +125,13 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 			newer++
 		case e.Version == d.Version && e.Hash == d.Hash && e.Outcome == inmem.OutcomeApplied:
 		default:
-			w.violated("G2", "%s is committed (%s), and its line %d holds %q of %q", d.ID, s.Outcome, line, e.Outcome, e.DocumentID)
+			w.violated("G2", "%s is committed (%s), and its line %d holds %q of %q", d.ID, s.Outcome, line,
+				e.Outcome, e.DocumentID)
 		}
 	}
 	if s.Outcome == string(commit.Superseded) && newer < len(lines) {
-		w.violated("G2", "%s is committed as %s, and %d of its %d lines hold something newer", d.ID, s.Outcome, newer, len(lines))
+		w.violated("G2", "%s is committed as %s, and %d of its %d lines hold something newer", d.ID,
+			s.Outcome, newer, len(lines))
 	}
 }
 
@@ -147,7 +154,8 @@ func (w *world) evidenceOf(id, hash string, reprocessed int) bool {
 			ContentHash string `json:"content_hash"`
 			Reprocess   int    `json:"reprocess_count"`
 		}
-		if json.Unmarshal(content, &m) != nil || m.DocumentID != id || m.ContentHash != hash || (reprocessed >= 0 && m.Reprocess != reprocessed) {
+		if json.Unmarshal(content, &m) != nil || m.DocumentID != id || m.ContentHash != hash ||
+			(reprocessed >= 0 && m.Reprocess != reprocessed) {
 			continue
 		}
 		folder := strings.TrimSuffix(name, "metadata.json")

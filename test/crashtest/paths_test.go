@@ -66,12 +66,14 @@ const (
 	markRefused int64 = 210
 )
 
-// doc makes the text of a document: its content and its sql_writer. Every one has members that the product does not know.
+// doc makes the text of a document: its content and its sql_writer. Every one has members that the product does not
+// know.
 func doc(id string, main int64, says, state string, duplicates ...int64) json.RawMessage {
 	if state == "" {
 		state = `"status":"pending","retry_count":0`
 	}
-	output := fmt.Sprintf(`{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"}`, says)
+	output := fmt.Sprintf(
+		`{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"}`, says)
 	switch says {
 	case refused:
 		output = `{"manufacturer_name":"x","unspsc":"REFUSED","invoice_line_status":"RC-AI"}`
@@ -82,9 +84,10 @@ func doc(id string, main int64, says, state string, duplicates ...int64) json.Ra
 	if err != nil {
 		panic(err)
 	}
-	return json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},`+
-		`"process_output":%s,"post-processing":{"duplicate_detail_uids":%s},"pipeline":{"kept":[1,2.50,"<&>"]},"sql_writer":{%s,"ticket":{"of":"somebody"}}}`,
-		id, main, output, list, state))
+	return json.RawMessage(
+		fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},`+
+			`"process_output":%s,"post-processing":{"duplicate_detail_uids":%s},"pipeline":{"kept":[1,2.50,"<&>"]},"sql_writer":{%s,"ticket":{"of":"somebody"}}}`,
+			id, main, output, list, state))
 }
 
 // at is an id whose time is a minute past ten on the day before.
@@ -120,7 +123,8 @@ func (w *world) wroteBefore(d want) {
 		item = commit.MarkOf(read)
 	}
 	item.SourceTS = w.now().Unix()
-	if _, err := w.sink.Apply(context.Background(), []commit.Item{item}, commit.Write, breaker.Heartbeat{SysName: sysName}); err != nil {
+	if _, err := w.sink.Apply(context.Background(), []commit.Item{item}, commit.Write,
+		breaker.Heartbeat{SysName: sysName}); err != nil {
 		panic(err)
 	}
 }
@@ -129,8 +133,11 @@ func (w *world) wroteBefore(d want) {
 func (w *world) evidenceBefore(d want) {
 	read, raw := w.document(d.id)
 	metadata := fmt.Sprintf(`{"document_id":%q,"content_hash":%q,"reprocess_count":0}`, d.id, read.Hash)
-	folder := fmt.Sprintf("failed/%d/%s/0-%s/", read.Main, strings.NewReplacer(" ", "%20", ":", "%3A").Replace(d.id), read.Hash)
-	for name, content := range map[string]string{"original.json": string(raw), "error.json": "{}", "metadata.json": metadata} {
+	folder := fmt.Sprintf("failed/%d/%s/0-%s/", read.Main,
+		strings.NewReplacer(" ", "%20", ":", "%3A").Replace(d.id), read.Hash)
+	for name, content := range map[string]string{
+		"original.json": string(raw), "error.json": "{}", "metadata.json": metadata,
+	} {
 		if err := w.evidence.Keep(context.Background(), folder+name, []byte(content)); err != nil {
 			panic(err)
 		}
@@ -154,7 +161,10 @@ func commitPath() *path {
 				{id: "timeless", json: doc("timeless", 120, "timeless", ""), end: invoice.Committed},
 				{id: at(4, "refused"), json: doc(at(4, "refused"), 130, refused, ""), code: refusedCode},
 				{id: at(5, "missing"), json: doc(at(5, "missing"), 140, "missing", "", 141), code: missingCode},
-				{id: "unreadable", json: doc("unreadable", 160, "UNREADABLE", ""), code: unreadableCode, end: invoice.Failed},
+				{
+					id: "unreadable", json: doc("unreadable", 160, "UNREADABLE", ""),
+					code: unreadableCode, end: invoice.Failed,
+				},
 				{id: changed, json: doc(changed, 150, "before", "", 151), end: invoice.Committed},
 			} {
 				w.put(d)
@@ -163,14 +173,17 @@ func commitPath() *path {
 			other.json = json.RawMessage(strings.Replace(string(doc(other.id, 170, "other", "")), `"web"`, `"dev1"`, 1))
 			w.put(other)
 			meanwhile := map[string]func(){
-				changed:    func() { w.put(want{id: changed, json: doc(changed, 150, "after", "", 151), end: invoice.Committed}) },
+				changed: func() {
+					w.put(want{id: changed, json: doc(changed, 150, "after", "", 151), end: invoice.Committed})
+				},
 				"timeless": func() { w.touch("timeless") },
 			}
 			w.onApplied = func(items []commit.Item) {
 				for _, it := range items {
 					if happens := meanwhile[it.DocumentID]; happens != nil {
 						delete(meanwhile, it.DocumentID)
-						w.advance(2 * time.Second) // within one second two contents are ordered by nothing (docs/rules.md)
+						// within one second two contents are ordered by nothing (docs/rules.md)
+						w.advance(2 * time.Second)
 						happens()
 					}
 				}
@@ -191,16 +204,35 @@ func recoverPath() *path {
 		lines: []int64{301, 302, 310, 320, 330, 340, 350, 351, 360, 370},
 		seed: func(w *world) {
 			w.advance(-24 * time.Hour)
-			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 350, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
+			newest := want{
+				id:   at(59, "newest"),
+				json: doc(at(59, "newest"), 350, "newest", `"status":"committed","outcome":"applied"`),
+				end:  invoice.Committed,
+			}
 			for _, d := range []want{
 				newest,
-				{id: at(11, "due"), json: doc(at(11, "due"), 301, "due", spent(2, due), 302), spent: 2, end: invoice.Committed},
-				{id: at(12, "fails"), json: doc(at(12, "fails"), 310, refused, spent(1, due)), spent: 1, code: refusedCode},
+				{
+					id: at(11, "due"), json: doc(at(11, "due"), 301, "due", spent(2, due), 302),
+					spent: 2, end: invoice.Committed,
+				},
+				{
+					id: at(12, "fails"), json: doc(at(12, "fails"), 310, refused, spent(1, due)),
+					spent: 1, code: refusedCode,
+				},
 				{id: at(14, "orphan"), json: doc(at(14, "orphan"), 330, "orphan", ""), end: invoice.Committed},
-				{id: "orphan without time", json: doc("orphan without time", 340, "timeless", ""), end: invoice.Committed},
+				{
+					id:   "orphan without time",
+					json: doc("orphan without time", 340, "timeless", ""), end: invoice.Committed,
+				},
 				{id: at(15, "late"), json: doc(at(15, "late"), 351, "late", "", 350), end: invoice.Committed},
-				{id: at(16, "old writer"), json: doc(at(16, "old writer"), 360, "old writer", `"status":"processing"`), end: invoice.Committed},
-				{id: at(17, "later"), json: doc(at(17, "later"), 370, "later", spent(4, begins().Add(3*time.Hour).Unix())), spent: 4},
+				{
+					id:   at(16, "old writer"),
+					json: doc(at(16, "old writer"), 360, "old writer", `"status":"processing"`), end: invoice.Committed,
+				},
+				{
+					id:   at(17, "later"),
+					json: doc(at(17, "later"), 370, "later", spent(4, begins().Add(3*time.Hour).Unix())), spent: 4,
+				},
 			} {
 				w.put(d)
 			}
@@ -212,10 +244,13 @@ func recoverPath() *path {
 	}
 }
 
-// failures is the state of a document that is due after so many own failures, the last of them a while ago. Six spend its retries.
+// failures is the state of a document that is due after so many own failures, the last of them a while ago. Six spend
+// its retries.
 func failures(n int, ago time.Duration) string {
-	return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"postponed":%t,"retry_after":%d,"last_error_kind":"document","last_error_at":%q`,
-		min(n, commit.MaxRetries), n > commit.MaxRetries, begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-ago), time.UTC))
+	return fmt.Sprintf(
+		`"status":"retry_scheduled","retry_count":%d,"postponed":%t,"retry_after":%d,"last_error_kind":"document","last_error_at":%q`,
+		min(n, commit.MaxRetries), n > commit.MaxRetries, begins().Add(-time.Minute).Unix(),
+		invoice.Stamp(begins().Add(-ago), time.UTC))
 }
 
 // poisonPath is the failure after the sixth, which is proven: evidence, mark, status.
@@ -226,20 +261,39 @@ func poisonPath() *path {
 		lines: []int64{201, 202, markRefused, 220, 230, 240},
 		seed: func(w *world) {
 			w.advance(-2 * time.Hour)
-			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 230, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
+			newest := want{
+				id:   at(59, "newest"),
+				json: doc(at(59, "newest"), 230, "newest", `"status":"committed","outcome":"applied"`),
+				end:  invoice.Committed,
+			}
 			for _, d := range []want{
 				newest,
-				{id: at(21, "poison"), json: doc(at(21, "poison"), 201, refused, last, 202), spent: 5, code: refusedCode, end: invoice.Failed},
-				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 5, code: refusedCode, end: invoice.Failed},
-				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 5, code: missingCode, end: invoice.Failed},
-				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 5, code: unreadableCode, end: invoice.Committed},
+				{
+					id: at(21, "poison"), json: doc(at(21, "poison"), 201, refused, last, 202), spent: 5,
+					code: refusedCode, end: invoice.Failed,
+				},
+				{
+					id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 5,
+					code: refusedCode, end: invoice.Failed,
+				},
+				{
+					id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 5,
+					code: missingCode, end: invoice.Failed,
+				},
+				{
+					id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 5,
+					code: unreadableCode, end: invoice.Committed,
+				},
 			} {
 				w.put(d)
 			}
 			w.wroteBefore(newest)
 			w.advance(2 * time.Hour)
 			w.shown()
-			w.put(want{id: at(25, "contrast"), json: doc(at(25, "contrast"), 240, "contrast", ""), end: invoice.Committed})
+			w.put(
+				want{
+					id: at(25, "contrast"), json: doc(at(25, "contrast"), 240, "contrast", ""), end: invoice.Committed,
+				})
 		},
 		act: func(w *world, i *instance) {
 			if drained, crashed := w.drain(i, 3); drained && !crashed {
@@ -249,16 +303,24 @@ func poisonPath() *path {
 	}
 }
 
-// blamePath is a document that is refused each time, and nothing else is written: its failures count, and it is not given up. Then others
-// are written, one between two tries, and a failure after the sixth is the last.
+// blamePath is a document that is refused each time, and nothing else is written: its failures count, and it is not
+// given up. Then others are written, one between two tries, and a failure after the sixth is the last.
 func blamePath() *path {
 	return &path{
 		name:  "blame",
 		lines: []int64{251, 252},
 		seed: func(w *world) {
 			w.advance(-time.Hour)
-			w.put(want{id: at(26, "alone"), json: doc(at(26, "alone"), 251, refused, failures(4, time.Hour)), spent: 4, code: refusedCode, end: invoice.Failed})
-			w.put(want{id: at(27, "first"), json: doc(at(27, "first"), 252, refused, `"status":"pending","retry_count":0`), code: refusedCode})
+			w.put(
+				want{
+					id: at(26, "alone"), json: doc(at(26, "alone"), 251, refused, failures(4, time.Hour)), spent: 4,
+					code: refusedCode, end: invoice.Failed,
+				})
+			w.put(
+				want{
+					id:   at(27, "first"),
+					json: doc(at(27, "first"), 252, refused, `"status":"pending","retry_count":0`), code: refusedCode,
+				})
 			w.advance(time.Hour)
 			w.shown()
 		},
@@ -266,8 +328,8 @@ func blamePath() *path {
 	}
 }
 
-// breakerPath is a batch that comes when an outage is over. The breaker is open, and its probe is due: the heartbeat is claimed,
-// then the first request; the requests grow from 1 to 5 to 25 documents, and it closes.
+// breakerPath is a batch that comes when an outage is over. The breaker is open, and its probe is due: the heartbeat is
+// claimed, then the first request; the requests grow from 1 to 5 to 25 documents, and it closes.
 func breakerPath() *path {
 	const waiting = 8
 	return &path{
@@ -289,7 +351,8 @@ func breakerPath() *path {
 // opened says that another instance opened the breaker a minute ago.
 func (w *world) opened(kind fault.Kind, until time.Time) {
 	_, err := w.control.Store(context.Background(), breaker.Control{Breaker: breaker.State{
-		Name: breaker.Open, OpenUntil: until, Since: begins().Add(-time.Minute), ChangedAt: begins().Add(-time.Minute), HeldBy: "app-z",
+		Name: breaker.Open, OpenUntil: until, Since: begins().Add(-time.Minute),
+		ChangedAt: begins().Add(-time.Minute), HeldBy: "app-z",
 		Kind: kind, Code: "eof", Reason: "the connection was cut",
 	}}, "")
 	if err != nil {

@@ -23,7 +23,8 @@ type ports struct {
 	finder   commit.Finder
 }
 
-// instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.
+// instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the
+// next.
 type instance struct {
 	w       *world
 	name    string
@@ -110,20 +111,28 @@ func only(do func() error) func() (nothing, error) {
 type documents struct{ i *instance }
 
 func (p documents) Read(ctx context.Context, id string) (json.RawMessage, error) {
-	return call(ctx, p.i, "documents.Read", id, func() (json.RawMessage, error) { return p.i.w.real.docs.Read(ctx, id) })
+	return call(ctx, p.i, "documents.Read", id, func() (json.RawMessage, error) {
+		return p.i.w.real.docs.Read(ctx, id)
+	})
 }
 
 func (p documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
-	return call(ctx, p.i, "documents.ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, error) { return p.i.w.real.docs.ReadMany(ctx, ids) })
+	return call(ctx, p.i, "documents.ReadMany", strings.Join(ids, " "), func() ([]json.RawMessage, error) {
+		return p.i.w.real.docs.ReadMany(ctx, ids)
+	})
 }
 
 func (p documents) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
-	return call(ctx, p.i, "documents.Record", doc.ID+" "+string(s.Status), func() (string, error) { return p.i.w.record(ctx, p.i, doc, s) })
+	return call(ctx, p.i, "documents.Record", doc.ID+" "+string(s.Status), func() (string, error) {
+		return p.i.w.record(ctx, p.i, doc, s)
+	})
 }
 
 type sink struct{ i *instance }
 
-func (p sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (p sink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	about := make([]string, len(items))
 	for n, it := range items {
 		about[n] = it.DocumentID
@@ -132,17 +141,23 @@ func (p sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, 
 		}
 	}
 	p.i.w.asks(p.i, len(items))
-	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]commit.Outcome, error) { return p.i.w.apply(ctx, items, mode, known) })
+	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]commit.Outcome, error) {
+		return p.i.w.apply(ctx, items, mode, known)
+	})
 }
 
 func (p sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	p.i.w.asks(p.i, 0)
-	return call(ctx, p.i, "sink.Heartbeat", "", func() (breaker.Heartbeat, error) { return p.i.w.real.sink.Heartbeat(ctx, known) })
+	return call(ctx, p.i, "sink.Heartbeat", "", func() (breaker.Heartbeat, error) {
+		return p.i.w.real.sink.Heartbeat(ctx, known)
+	})
 }
 
 func (p sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	p.i.w.asks(p.i, 0)
-	return call(ctx, p.i, "sink.TakeOver", "", func() (breaker.Heartbeat, error) { return p.i.w.real.sink.TakeOver(ctx, known) })
+	return call(ctx, p.i, "sink.TakeOver", "", func() (breaker.Heartbeat, error) {
+		return p.i.w.real.sink.TakeOver(ctx, known)
+	})
 }
 
 type control struct{ i *instance }
@@ -182,14 +197,17 @@ func (p control) StoreStatus(ctx context.Context, s breaker.Status) error {
 type evidence struct{ i *instance }
 
 func (p evidence) Keep(ctx context.Context, name string, content []byte) error {
-	_, err := call(ctx, p.i, "evidence.Keep", name, only(func() error { return p.i.w.real.evidence.Keep(ctx, name, content) }))
+	_, err := call(ctx, p.i, "evidence.Keep", name,
+		only(func() error { return p.i.w.real.evidence.Keep(ctx, name, content) }))
 	return err
 }
 
 type finder struct{ i *instance }
 
 func (p finder) Find(ctx context.Context, q commit.Query, continuation string) (commit.Page, error) {
-	return call(ctx, p.i, "backlog.Page", string(q.Window), func() (commit.Page, error) { return p.i.w.real.finder.Find(ctx, q, continuation) })
+	return call(ctx, p.i, "backlog.Page", string(q.Window), func() (commit.Page, error) {
+		return p.i.w.real.finder.Find(ctx, q, continuation)
+	})
 }
 
 // wait is a use of the clock, and a place to lose the turn.

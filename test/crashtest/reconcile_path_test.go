@@ -16,19 +16,23 @@ import (
 
 // Two nights of comparison and the runs that mend: every call of a port is a step.
 
-// reconcilePath plants one of each corruption that the timer mends, and some that it leaves to people. The first night finds them and
-// starts the run that mends; the second no longer finds what was mended.
+// reconcilePath plants one of each corruption that the timer mends, and some that it leaves to people. The first night
+// finds them and starts the run that mends; the second no longer finds what was mended.
 func reconcilePath() *path {
 	const written = `"status":"committed","outcome":"applied","committed_at":"2025-12-18 08:00:00.000000-06:00"`
 	of := func(name string, line int64, says string, duplicates ...int64) want {
 		id := at(int(line%60), name)
 		return want{id: id, json: doc(id, line, says, written, duplicates...), end: invoice.Committed}
 	}
-	r := &runsPath{batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{}, compares: true, wishes: []wish{compared("night-1"), compared("night-2")}}
+	r := &runsPath{
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{}, compares: true,
+		wishes: []wish{compared("night-1"), compared("night-2")},
+	}
 	p := runPath("reconcile", r, linesOf(801, 11), func(w *world) {
 		w.advance(-10 * time.Hour) // no night's window has them but the first's
 		for _, d := range []want{
-			of("same", 801, "same", 802), of("edited", 803, "edited"), of("lost", 804, "lost"), of("tracking", 805, "tracking", 806),
+			of("same", 801, "same", 802), of("edited", 803, "edited"), of("lost", 804, "lost"),
+			of("tracking", 805, "tracking", 806),
 			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811),
 		} {
 			w.put(d)
@@ -73,7 +77,8 @@ func (w *world) loseTracking(line int64) {
 	w.sink.SetLine(line, l)
 }
 
-// compared is the wish for a night's comparison. It begins when every run and every other comparison has ended, and ticks carry it on.
+// compared is the wish for a night's comparison. It begins when every run and every other comparison has ended, and
+// ticks carry it on.
 func compared(id string) wish {
 	return wish{
 		what: "compare " + id,
@@ -83,7 +88,8 @@ func compared(id string) wish {
 		},
 		done: func(rs *runs) bool { _, there := rs.store.Comparison(id); return there },
 		do: func(ctx context.Context, _ *runs, i *instance) {
-			_, _ = findings{i}.Begin(ctx, reconcile.Comparison{ID: id, Night: true, By: "ann", Why: "x"}) // asked for again until it is there
+			// asked for again until it is there
+			_, _ = findings{i}.Begin(ctx, reconcile.Comparison{ID: id, Night: true, By: "ann", Why: "x"})
 		},
 	}
 }
@@ -123,11 +129,15 @@ func (r *runs) compared() map[string]map[reconcile.Class]int {
 type rows struct{ i *instance }
 
 func (p rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
-	return call(ctx, p.i, "rows.Scan", fmt.Sprint(after), func() (reconcile.Scanned, error) { return p.real().Scan(ctx, after, limit) })
+	return call(ctx, p.i, "rows.Scan", fmt.Sprint(after), func() (reconcile.Scanned, error) {
+		return p.real().Scan(ctx, after, limit)
+	})
 }
 
 func (p rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) {
-	return call(ctx, p.i, "rows.Lines", fmt.Sprint(ids), func() ([]reconcile.Line, error) { return p.real().Lines(ctx, ids) })
+	return call(ctx, p.i, "rows.Lines", fmt.Sprint(ids), func() ([]reconcile.Line, error) {
+		return p.real().Lines(ctx, ids)
+	})
 }
 
 func (p rows) real() reconcile.Rows { return p.i.w.sink.ReconcileRows(sysName) }
@@ -159,12 +169,17 @@ func (p findings) Last(ctx context.Context) (reconcile.Comparison, bool, error) 
 }
 
 func (p findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
-	_, err := call(ctx, p.i, "findings.Save", fmt.Sprint(c.ID, " ", c.Step), only(func() error { return p.real().Save(ctx, c, put, drop) }))
+	_, err := call(ctx, p.i, "findings.Save", fmt.Sprint(c.ID, " ", c.Step),
+		only(func() error { return p.real().Save(ctx, c, put, drop) }))
 	return err
 }
 
-func (p findings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
-	return call(ctx, p.i, "findings.List", "", func() ([]reconcile.Finding, error) { return p.real().List(ctx, q, after, limit) })
+func (p findings) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) ([]reconcile.Finding, error) {
+	return call(ctx, p.i, "findings.List", "", func() ([]reconcile.Finding, error) {
+		return p.real().List(ctx, q, after, limit)
+	})
 }
 
 func (p findings) Counts(ctx context.Context) ([]reconcile.Count, error) {
@@ -184,7 +199,9 @@ func (p documentsToCompare) Find(ctx context.Context, q commit.Query, continuati
 	if len(q.IDs) > 0 {
 		method = "ReadMany"
 	}
-	return call(ctx, p.i, "compared."+method, strings.Join(q.IDs, " "), func() (commit.Page, error) { return p.i.w.docs.Paged(100).Find(ctx, q, continuation) })
+	return call(ctx, p.i, "compared."+method, strings.Join(q.IDs, " "), func() (commit.Page, error) {
+		return p.i.w.docs.Paged(100).Find(ctx, q, continuation)
+	})
 }
 
 // mender starts runs as an operator does.

@@ -19,8 +19,8 @@ const (
 	mostRounds = 25
 )
 
-// drain is the trigger: it offers what changed until nothing is left, each batch again until it is taken; at most so many
-// times in all.
+// drain is the trigger: it offers what changed until nothing is left, each batch again until it is taken; at most so
+// many times in all.
 func (w *world) drain(i *instance, offers int) (drained, crashed bool) {
 	for offers > 0 {
 		batch, upTo := w.feed(w.checkpoint, all)
@@ -49,7 +49,10 @@ func (w *world) drain(i *instance, offers int) (drained, crashed bool) {
 func (w *world) offer(ctx context.Context, i *instance, batch []json.RawMessage, retry int) (err error) {
 	w.do(ctx, i, func(ctx context.Context) {
 		var report commit.Report
-		report, err = i.commit.Run(ctx, commit.Delivery{Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps))})
+		report, err = i.commit.Run(ctx,
+			commit.Delivery{
+				Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps)),
+			})
 		total := 0
 		for _, n := range report.Outcomes {
 			total += n
@@ -113,7 +116,8 @@ func (w *world) restart() *instance {
 	return w.start()
 }
 
-// next is when a document that must go on is to be taken up by the timer; quiet reports that there is none and the feed is done.
+// next is when a document that must go on is to be taken up by the timer; quiet reports that there is none and the feed
+// is done.
 func (w *world) next() (next time.Time, quiet bool) {
 	quiet = w.checkpoint == len(w.changes)
 	for _, id := range w.ids {
@@ -132,8 +136,8 @@ func (w *world) next() (next time.Time, quiet bool) {
 	return next, quiet && next.IsZero()
 }
 
-// rests reports whether a document needs nothing more: it ended, or it may wait for an error of its own or a time that was
-// set before.
+// rests reports whether a document needs nothing more: it ended, or it may wait for an error of its own or a time that
+// was set before.
 func (g *given) rests(d invoice.Document) bool {
 	switch {
 	case g.untouched, d.State.Status == invoice.Committed, d.State.Status == invoice.Failed:
@@ -157,8 +161,8 @@ func (w *world) restless() string {
 	return strings.Join(found, ", ")
 }
 
-// contrastWanted puts another good document when one waits to become a poison message: in a container that is in use there is
-// always one, and without it nothing is blamed.
+// contrastWanted puts another good document when one waits to become a poison message: in a container that is in use
+// there is always one, and without it nothing is blamed.
 func (w *world) contrastWanted() bool {
 	for _, id := range w.ids {
 		g := w.given[id]

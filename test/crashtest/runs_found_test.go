@@ -15,8 +15,9 @@ import (
 
 // Histories that found a fault in runs, without the luck.
 
-// TestARunIsFoundBehindAnOpenBreakerWithoutTraffic: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
-// lost, and no document waits. The timer's own pass is then the probe, whatever opened the breaker.
+// TestARunIsFoundBehindAnOpenBreakerWithoutTraffic: an outage, and when it is over nobody uses SQL: a replay was asked
+// for, its message was lost, and no document waits. The timer's own pass is then the probe, whatever opened the
+// breaker.
 func TestARunIsFoundBehindAnOpenBreakerWithoutTraffic(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		t.Run(string(kind), func(t *testing.T) { foundBehind(t, kind) })
@@ -25,20 +26,22 @@ func TestARunIsFoundBehindAnOpenBreakerWithoutTraffic(t *testing.T) {
 
 func foundBehind(t *testing.T, kind fault.Kind) {
 	t.Helper()
-	p := runPath("silent breaker", &runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}}, linesOf(791, 2), func(w *world) {
-		failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
-		w.advance(-time.Hour)
-		for k := range 2 {
-			id := at(k, "failed")
-			d := want{id: id, json: doc(id, 791+int64(k), fmt.Sprint("mended ", k), failed), end: invoice.Committed}
-			w.put(d)
-			w.wroteBefore(d)
-			w.evidenceBefore(d)
-			w.path.runs.want[theRun][id] = run.DocCommitted
-		}
-		w.advance(time.Hour)
-		w.shown()
-	})
+	p := runPath("silent breaker",
+		&runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}},
+		linesOf(791, 2), func(w *world) {
+			failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
+			w.advance(-time.Hour)
+			for k := range 2 {
+				id := at(k, "failed")
+				d := want{id: id, json: doc(id, 791+int64(k), fmt.Sprint("mended ", k), failed), end: invoice.Committed}
+				w.put(d)
+				w.wroteBefore(d)
+				w.evidenceBefore(d)
+				w.path.runs.want[theRun][id] = run.DocCommitted
+			}
+			w.advance(time.Hour)
+			w.shown()
+		})
 	p.runs.seed = func(r *runs) {
 		row := run.Run{ID: theRun, SysName: sysName, Kind: run.Replay, RequestedBy: "operator", Why: "a test"}
 		r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, theRun, "")))
@@ -61,9 +64,9 @@ func outcomesOf(r *runs, id string) map[run.Outcome]int {
 	return stats.Outcomes
 }
 
-// TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint: the manager is killed before or after every step. The next one begins where
-// the watermark is and asks again for the pages of one checkpoint at most; no document gets a second row. (That no page is asked
-// for again once all of it has rows is asserted at every call: runs.asked.)
+// TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint: the manager is killed before or after every step. The next one
+// begins where the watermark is and asks again for the pages of one checkpoint at most; no document gets a second row.
+// (That no page is asked for again once all of it has rows is asserted at every call: runs.asked.)
 func TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := handOffPath()

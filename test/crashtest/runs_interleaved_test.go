@@ -21,14 +21,16 @@ var (
 	runSeedsFlag = flag.Int("runseeds", 0, "TestInterleavedRuns: how many seeds; 0 is as many as go test has")
 )
 
-// crew is a world of runs: two managers, three workers and the timer, each a process of its own, an operator who starts, cancels,
-// resumes and requeues, and the program that goes on writing results. All of them are under the scheduler.
+// crew is a world of runs: two managers, three workers and the timer, each a process of its own, an operator who
+// starts, cancels, resumes and requeues, and the program that goes on writing results. All of them are under the
+// scheduler.
 type crew struct {
 	*shuffled
 	processes map[string]*instance
 }
 
-// interleavedRuns runs the world of one seed until nothing is left to do. Then the operator resumes every run, and each must end.
+// interleavedRuns runs the world of one seed until nothing is left to do. Then the operator resumes every run, and each
+// must end.
 func interleavedRuns(seed int64) *world {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	p := &path{name: "interleaved-runs", runs: &runsPath{
@@ -42,7 +44,8 @@ func interleavedRuns(seed int64) *world {
 	c := &crew{shuffled: &shuffled{w: w, rng: rng}, processes: map[string]*instance{}}
 	p.seed = func(w *world) { c.results(8 + rng.IntN(6)); w.shown() }
 	for n := range 1 + rng.IntN(3) {
-		p.runs.wishes = append(p.runs.wishes, started(run.Run{ID: fmt.Sprint("run-", n+1), Kind: run.Drain}, run.Filter{}))
+		p.runs.wishes = append(p.runs.wishes,
+			started(run.Run{ID: fmt.Sprint("run-", n+1), Kind: run.Drain}, run.Filter{}))
 	}
 	w.runs.wishes = p.runs.wishes
 	w.begin()
@@ -127,7 +130,8 @@ func (c *crew) operate(ctx context.Context) {
 		row := rows[c.rng.IntN(len(rows))]
 		r.invoke(ctx, i, func(ctx context.Context) {
 			if c.rng.IntN(4) == 0 {
-				_, _ = runStore{i}.CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, "")) // an operator sees what becomes of it
+				// an operator sees what becomes of it
+				_, _ = runStore{i}.CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, ""))
 				return
 			}
 			r.goOn(ctx, i)
@@ -162,13 +166,14 @@ func (r *runs) goOn(ctx context.Context, i *instance) {
 	}
 	for _, j := range r.store.AllBatches() {
 		if j.Status == run.Failed {
-			_, _ = runStore{i}.RequeueBatch(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID)) // asked for again until it is done
+			// asked for again until it is done
+			_, _ = runStore{i}.RequeueBatch(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID))
 		}
 	}
 }
 
-// TestInterleavedRuns: managers, workers, the timer, an operator and the program that writes results, in the order that a seed
-// draws, with faults.
+// TestInterleavedRuns: managers, workers, the timer, an operator and the program that writes results, in the order that
+// a seed draws, with faults.
 func TestInterleavedRuns(t *testing.T) {
 	t.Parallel()
 	if *runSeedFlag != 0 {
@@ -201,7 +206,8 @@ func TestInterleavedRuns(t *testing.T) {
 	if len(reports) > 0 {
 		t.Fatalf("%d of %d histories: %s", len(reports), len(seeds), reports[0])
 	}
-	t.Logf("%d histories: %d steps, %d faults, %d claims of runs, %d locks lost, %d redeliveries (at most %d of one message), 0 violations",
+	t.Logf(
+		"%d histories: %d steps, %d faults, %d claims of runs, %d locks lost, %d redeliveries (at most %d of one message), 0 violations",
 		len(seeds), steps, faults, seen.runClaims, seen.lost, seen.redelivered, seen.most)
 	require.Positive(t, faults)
 	require.Positive(t, seen.lost)

@@ -122,15 +122,29 @@ func handOffPath() *path {
 // mixed are the documents of a batch that has everything.
 func mixed(w *world) (ids []string, outcomes map[string]run.Outcome) {
 	changed, newer := at(7, "changed"), at(3, "newer")
-	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
+	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`,
+		begins().Add(3*time.Hour).Unix())
 	outcomes = map[string]run.Outcome{at(30, "gone"): run.DocGone}
 	for _, d := range []struct {
 		want
 		outcome run.Outcome
 	}{
-		{want{id: at(1, "new"), json: doc(at(1, "new"), 711, "new", "", 712), end: invoice.Committed}, run.DocCommitted},
-		{want{id: at(2, "older"), json: doc(at(2, "older"), 713, "older", ""), end: invoice.Committed}, run.DocSuperseded},
-		{want{id: newer, json: doc(newer, 714, "newer", `"status":"committed","outcome":"applied"`, 713), end: invoice.Committed}, run.DocSkipped},
+		{
+			want{
+				id: at(1, "new"), json: doc(at(1, "new"), 711, "new", "", 712), end: invoice.Committed,
+			}, run.DocCommitted,
+		},
+		{
+			want{
+				id: at(2, "older"), json: doc(at(2, "older"), 713, "older", ""), end: invoice.Committed,
+			}, run.DocSuperseded,
+		},
+		{
+			want{
+				id:   newer,
+				json: doc(newer, 714, "newer", `"status":"committed","outcome":"applied"`, 713), end: invoice.Committed,
+			}, run.DocSkipped,
+		},
 		{want{id: at(4, "refused"), json: doc(at(4, "refused"), 715, refused, ""), code: refusedCode}, run.DocDeferred},
 		{want{id: changed, json: doc(changed, 716, "before", ""), end: invoice.Committed}, run.DocCommitted},
 		{want{id: at(9, "later"), json: doc(at(9, "later"), 718, "later", later), spent: 3}, run.DocSkipped},
@@ -226,7 +240,8 @@ func batchPayload(j run.Batch) run.Payload {
 
 // claim has a worker claim a batch before the path begins.
 func (r *runs) claim(j run.Batch, worker string) run.BatchLease {
-	c, err := r.store.ClaimBatch(context.Background(), j.ID, run.Ticket{}, run.Worker{ID: worker, Instance: "gone"}, workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
+	c, err := r.store.ClaimBatch(context.Background(), j.ID, run.Ticket{}, run.Worker{ID: worker, Instance: "gone"},
+		workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
 	r.must(err)
 	if c.Answer != run.Taken {
 		panic("the batch was not claimed: " + string(c.Answer))
@@ -247,8 +262,8 @@ func workerPath() *path {
 	return runPath("worker", r, []int64{711, 712, 713, 714, 715, 716, 718}, seedMixed)
 }
 
-// takeOverPath is a batch whose worker sent its last heartbeat seven minutes ago, with the outcome of one of three documents; its
-// message comes again.
+// takeOverPath is a batch whose worker sent its last heartbeat seven minutes ago, with the outcome of one of three
+// documents; its message comes again.
 func takeOverPath() *path {
 	r := &runsPath{
 		batch: 3, chunk: 3, page: 3,
@@ -259,9 +274,12 @@ func takeOverPath() *path {
 			r.sent(stored...)
 			gone := r.claim(stored[0], "worker-gone")
 			i := r.w.start()
-			_, err := i.commit.Run(context.Background(), commit.Delivery{Documents: r.w.raw(ids[:2]), Received: r.w.now(), Purpose: commit.ForRun})
+			_, err := i.commit.Run(context.Background(),
+				commit.Delivery{Documents: r.w.raw(ids[:2]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
-			r.must(r.store.SaveOutcomes(context.Background(), gone, []run.ItemOutcome{{Document: ids[0], Outcome: run.DocCommitted}}, nil))
+			r.must(
+				r.store.SaveOutcomes(context.Background(), gone,
+					[]run.ItemOutcome{{Document: ids[0], Outcome: run.DocCommitted}}, nil))
 			r.w.advance(7 * time.Minute)
 			r.onTakeOver = func() { r.late(gone, ids) }
 		},
@@ -274,7 +292,9 @@ func takeOverPath() *path {
 func (r *runs) late(h run.BatchLease, ids []string) {
 	ctx := context.Background()
 	_, beat := r.store.BeatBatch(ctx, h)
-	_, finish := r.store.FinishBatch(ctx, h, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, h.Run, h.Batch) })
+	_, finish := r.store.FinishBatch(ctx, h, func(run.BatchStats) run.Audit {
+		return audit(run.CodeBatchDone, h.Run, h.Batch)
+	})
 	for _, err := range []error{
 		beat, finish,
 		r.store.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: ids[2], Outcome: run.DocFailed}}, nil),
@@ -312,8 +332,8 @@ func deferralPath() *path {
 	return runPath("deferral", r, append(linesOf(731, 2), linesOf(735, 2)...), func(*world) {})
 }
 
-// deadLetterPath has unusable messages: dead letters of a batch, of a run, of a finished batch, and one that no batch or run matches.
-// The operator wants the batch again, and the run to go on.
+// deadLetterPath has unusable messages: dead letters of a batch, of a run, of a finished batch, and one that no batch
+// or run matches. The operator wants the batch again, and the run to go on.
 func deadLetterPath() *path {
 	failed := func(id string, n int) func(r *runs) bool {
 		return func(r *runs) bool {
@@ -332,15 +352,20 @@ func deadLetterPath() *path {
 			r.must(err)
 			done := r.claim(stored[1], "worker-gone")
 			i := r.w.start()
-			_, err = i.commit.Run(ctx, commit.Delivery{Documents: r.w.raw(ids[1:]), Received: r.w.now(), Purpose: commit.ForRun})
+			_, err = i.commit.Run(ctx,
+				commit.Delivery{Documents: r.w.raw(ids[1:]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
-			r.must(r.store.SaveOutcomes(ctx, done, []run.ItemOutcome{{Document: ids[1], Outcome: run.DocCommitted}}, nil))
-			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, theRun, done.Batch) })
+			r.must(
+				r.store.SaveOutcomes(ctx, done, []run.ItemOutcome{{Document: ids[1], Outcome: run.DocCommitted}}, nil))
+			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit {
+				return audit(run.CodeBatchDone, theRun, done.Batch)
+			})
 			r.must(err)
 			second := r.asks("run-2", run.Filter{IDs: r.w.good(745, 1)})
 			for _, j := range stored {
 				m := batchPayload(j).Outgoing(0)
-				r.batchQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
+				r.batchQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()},
+					"MaxDeliveryCountExceeded")
 			}
 			m := run.RunPayload(second).Outgoing(0)
 			r.runQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
@@ -353,7 +378,8 @@ func deadLetterPath() *path {
 			done: func(r *runs) bool { return r.seenBatches[run.BatchID(sysName, theRun, 1)].Attempt > 0 },
 			do: func(ctx context.Context, _ *runs, i *instance) {
 				batch := run.BatchID(sysName, theRun, 1)
-				_, _ = runStore{i}.RequeueBatch(ctx, batch, audit(run.CodeBatchRequeue, theRun, batch)) // asked for again until it is done
+				// asked for again until it is done
+				_, _ = runStore{i}.RequeueBatch(ctx, batch, audit(run.CodeBatchRequeue, theRun, batch))
 			},
 		},
 		resumption("run-2", resumed),
@@ -374,9 +400,9 @@ func resumption(id string, done func(r *runs) bool) wish {
 	}
 }
 
-// leftBehindPath is everything that the timer finds: batches whose message was never sent, was refused, is lost; whose worker
-// died, or let go and nobody came; a run whose manager died, one that never had one, and one that nobody ended. The documents of
-// batches whose message is lost are committed by the timer before their batches are found.
+// leftBehindPath is everything that the timer finds: batches whose message was never sent, was refused, is lost; whose
+// worker died, or let go and nobody came; a run whose manager died, one that never had one, and one that nobody ended.
+// The documents of batches whose message is lost are committed by the timer before their batches are found.
 func leftBehindPath() *path {
 	first, second := committed(751, 4), committed(761, 1)
 	first[at(53, "good")], second[at(1, "good")] = run.DocSkipped, run.DocSkipped
@@ -386,7 +412,8 @@ func leftBehindPath() *path {
 		seed: func(r *runs) {
 			ctx := context.Background()
 			r.w.advance(-45 * time.Minute)
-			stored := r.began(theRun, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
+			stored := r.began(theRun, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")},
+				[]string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
 			_, _, err := r.store.MarkUnsent(ctx, stored[1:2], "refused", false, nil)
 			r.must(err)
 			_, err = r.store.MarkQueued(ctx, run.RunLease{}, stored[2:])
@@ -405,7 +432,8 @@ func leftBehindPath() *path {
 	return runPath("left-behind", r, append(linesOf(751, 4), 761, 771), func(*world) {})
 }
 
-// cancelPath is a run half of which is handed off; it waits for its rate, is cancelled after its first batch, and resumed.
+// cancelPath is a run half of which is handed off; it waits for its rate, is cancelled after its first batch, and
+// resumed.
 func cancelPath() *path {
 	r := &runsPath{
 		batch: 1, chunk: 1, page: 2,
@@ -415,7 +443,9 @@ func cancelPath() *path {
 			manager := run.Worker{ID: "manager-gone"}
 			r.sent(r.beganAt(theRun, manager, run.Filter{IDs: ids}, `{"at":2}`, ids[:1], ids[1:2])...)
 			row := r.row(theRun)
-			r.must(r.store.ReleaseRun(context.Background(), run.RunLease{Run: theRun, Owner: manager.ID, Epoch: row.Epoch}))
+			r.must(
+				r.store.ReleaseRun(context.Background(),
+					run.RunLease{Run: theRun, Owner: manager.ID, Epoch: row.Epoch}))
 			r.must(r.runQ.q.Send(context.Background(), []run.Outgoing{run.RunPayload(row).Outgoing(time.Minute)})[0])
 		},
 	}
@@ -425,7 +455,8 @@ func cancelPath() *path {
 			due:  func(r *runs) bool { return len(r.count.completions) > 0 },
 			done: func(r *runs) bool { return r.row(theRun).Cancel || r.row(theRun).Status != run.RunRunning },
 			do: func(ctx context.Context, _ *runs, i *instance) {
-				_, _ = runStore{i}.CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, "")) // asked for again until it is done
+				// asked for again until it is done
+				_, _ = runStore{i}.CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, ""))
 			},
 		},
 		resumption(theRun, func(r *runs) bool {
@@ -439,16 +470,39 @@ func cancelPath() *path {
 // replayPath is a replay of named documents, which failed or wait for a retry, by the operator's process.
 func replayPath() *path {
 	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
-	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
+	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`,
+		begins().Add(3*time.Hour).Unix())
 	documents := []struct {
 		want
 		outcome run.Outcome
 	}{
-		{want{id: at(31, "mended"), json: doc(at(31, "mended"), 401, "mended", failed, 402), end: invoice.Committed}, run.DocCommitted},
-		{want{id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode}, run.DocDeferred},
-		{want{id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed}, run.DocSuperseded},
-		{want{id: at(34, "unreadable"), json: doc(at(34, "unreadable"), 430, "UNREADABLE", failed), code: unreadableCode, end: invoice.Failed}, run.DocDeferred},
-		{want{id: at(35, "not due"), json: doc(at(35, "not due"), 440, "not due", later), spent: 3, end: invoice.Committed}, run.DocCommitted},
+		{
+			want{
+				id: at(31, "mended"), json: doc(at(31, "mended"), 401, "mended", failed, 402), end: invoice.Committed,
+			}, run.DocCommitted,
+		},
+		{
+			want{
+				id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode,
+			}, run.DocDeferred,
+		},
+		{
+			want{
+				id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed,
+			}, run.DocSuperseded,
+		},
+		{
+			want{
+				id: at(34, "unreadable"), json: doc(at(34, "unreadable"), 430, "UNREADABLE", failed),
+				code: unreadableCode, end: invoice.Failed,
+			}, run.DocDeferred,
+		},
+		{
+			want{
+				id: at(35, "not due"), json: doc(at(35, "not due"), 440, "not due", later),
+				spent: 3, end: invoice.Committed,
+			}, run.DocCommitted,
+		},
 	}
 	outcomes := map[string]run.Outcome{}
 	for _, d := range documents {
@@ -460,7 +514,11 @@ func replayPath() *path {
 	}
 	p := runPath("replay", r, []int64{401, 402, 410, 420, 430, 440}, func(w *world) {
 		w.advance(-2 * time.Hour)
-		newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 420, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
+		newest := want{
+			id:   at(59, "newest"),
+			json: doc(at(59, "newest"), 420, "newest", `"status":"committed","outcome":"applied"`),
+			end:  invoice.Committed,
+		}
 		w.put(newest)
 		w.wroteBefore(newest)
 		for _, d := range documents {
@@ -479,7 +537,8 @@ func replayPath() *path {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// reapplyPath brings committed and failed documents to a database that lost what was written last, by the operator's process.
+// reapplyPath brings committed and failed documents to a database that lost what was written last, by the operator's
+// process.
 func reapplyPath() *path {
 	const written = `"status":"committed","outcome":"applied"`
 	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
@@ -487,11 +546,31 @@ func reapplyPath() *path {
 		want
 		outcome run.Outcome
 	}{
-		{want{id: at(36, "kept"), json: doc(at(36, "kept"), 501, "kept", written), end: invoice.Committed}, run.DocUnchanged},
-		{want{id: at(37, "lost"), json: doc(at(37, "lost"), 502, "lost", written, 503), end: invoice.Committed}, run.DocCommitted},
-		{want{id: at(35, "older"), json: doc(at(35, "older"), 501, "older", written), end: invoice.Committed}, run.DocSuperseded},
-		{want{id: at(39, "mended"), json: doc(at(39, "mended"), 510, "mended", failed), end: invoice.Committed}, run.DocCommitted},
-		{want{id: at(40, "refused"), json: doc(at(40, "refused"), 520, refused, failed), code: refusedCode}, run.DocDeferred},
+		{
+			want{
+				id: at(36, "kept"), json: doc(at(36, "kept"), 501, "kept", written), end: invoice.Committed,
+			}, run.DocUnchanged,
+		},
+		{
+			want{
+				id: at(37, "lost"), json: doc(at(37, "lost"), 502, "lost", written, 503), end: invoice.Committed,
+			}, run.DocCommitted,
+		},
+		{
+			want{
+				id: at(35, "older"), json: doc(at(35, "older"), 501, "older", written), end: invoice.Committed,
+			}, run.DocSuperseded,
+		},
+		{
+			want{
+				id: at(39, "mended"), json: doc(at(39, "mended"), 510, "mended", failed), end: invoice.Committed,
+			}, run.DocCommitted,
+		},
+		{
+			want{
+				id: at(40, "refused"), json: doc(at(40, "refused"), 520, refused, failed), code: refusedCode,
+			}, run.DocDeferred,
+		},
 	}
 	outcomes := map[string]run.Outcome{}
 	for _, d := range documents {

@@ -24,7 +24,9 @@ func (p sender) Send(ctx context.Context, messages []run.Outgoing) []error {
 	for n, m := range messages {
 		ids[n] = shortID(m.ID)
 	}
-	errs, err := call(ctx, p.i, p.b.name+".Send", strings.Join(ids, " "), func() ([]error, error) { return p.b.q.Send(ctx, messages), nil })
+	errs, err := call(ctx, p.i, p.b.name+".Send", strings.Join(ids, " "), func() ([]error, error) {
+		return p.b.q.Send(ctx, messages), nil
+	})
 	if err != nil {
 		errs = make([]error, len(messages))
 		for n := range errs {
@@ -78,7 +80,9 @@ type runStore struct{ i *instance }
 var _ run.Store = runStore{}
 
 // callStore makes one call of the run store.
-func callStore[T any](ctx context.Context, i *instance, method, about string, do func(s run.Store) (T, error)) (T, error) {
+func callStore[T any](
+	ctx context.Context, i *instance, method, about string, do func(s run.Store) (T, error),
+) (T, error) {
 	return call(ctx, i, "store."+method, about, func() (T, error) {
 		answer, err := do(i.w.runs.storeOrMistake)
 		i.w.runs.watch(i.name + " " + method)
@@ -105,7 +109,9 @@ func (p runStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
 }
 
 func (p runStore) ListRuns(ctx context.Context, before string, limit int) ([]run.Run, error) {
-	return callStore(ctx, p.i, "ListRuns", "", func(s run.Store) ([]run.Run, error) { return s.ListRuns(ctx, before, limit) })
+	return callStore(ctx, p.i, "ListRuns", "", func(s run.Store) ([]run.Run, error) {
+		return s.ListRuns(ctx, before, limit)
+	})
 }
 
 func (p runStore) Stats(ctx context.Context, id string) (run.Stats, error) {
@@ -113,10 +119,14 @@ func (p runStore) Stats(ctx context.Context, id string) (run.Stats, error) {
 }
 
 func (p runStore) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
-	return callStore(ctx, p.i, "BatchCounts", id, func(s run.Store) (map[run.BatchStatus]int, error) { return s.BatchCounts(ctx, id) })
+	return callStore(ctx, p.i, "BatchCounts", id, func(s run.Store) (map[run.BatchStatus]int, error) {
+		return s.BatchCounts(ctx, id)
+	})
 }
 
-func (p runStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
+func (p runStore) ClaimRun(
+	ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration,
+) (run.Run, bool, error) {
 	a, err := callStore(ctx, p.i, "ClaimRun", id, func(s run.Store) (r pair[run.Run, bool], err error) {
 		r.a, r.b, err = s.ClaimRun(ctx, id, epoch, shown, w, stale)
 		if r.b {
@@ -132,7 +142,9 @@ func (p runStore) BeatRun(ctx context.Context, l run.RunLease) (bool, error) {
 }
 
 func (p runStore) Known(ctx context.Context, id string, docs []string) (map[string]bool, error) {
-	return callStore(ctx, p.i, "Known", id, func(s run.Store) (map[string]bool, error) { return s.Known(ctx, id, docs) })
+	return callStore(ctx, p.i, "Known", id, func(s run.Store) (map[string]bool, error) {
+		return s.Known(ctx, id, docs)
+	})
 }
 
 func (p runStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, audits ...run.Audit) error {
@@ -147,8 +159,12 @@ func (p runStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 	return execStore(ctx, p.i, "ReleaseRun", l.Run, func(s run.Store) error { return s.ReleaseRun(ctx, l) })
 }
 
-func (p runStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (bool, error) {
-	return callStore(ctx, p.i, "CompleteRun", id, func(s run.Store) (bool, error) { return s.CompleteRun(ctx, id, stale, audit) })
+func (p runStore) CompleteRun(
+	ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit,
+) (bool, error) {
+	return callStore(ctx, p.i, "CompleteRun", id, func(s run.Store) (bool, error) {
+		return s.CompleteRun(ctx, id, stale, audit)
+	})
 }
 
 func (p runStore) CancelRun(ctx context.Context, id string, a run.Audit) (bool, error) {
@@ -166,7 +182,9 @@ func (p runStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, 
 	return callStore(ctx, p.i, "ResumeRun", id, func(s run.Store) (bool, error) { return s.ResumeRun(ctx, id, a) })
 }
 
-func (p runStore) ClaimBatch(ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
+func (p runStore) ClaimBatch(
+	ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit,
+) (run.Claimed, error) {
 	return callStore(ctx, p.i, "ClaimBatch", shortID(id), func(s run.Store) (run.Claimed, error) {
 		c, err := s.ClaimBatch(ctx, id, t, w, stale, a)
 		p.i.w.runs.took(c)
@@ -175,46 +193,73 @@ func (p runStore) ClaimBatch(ctx context.Context, id string, t run.Ticket, w run
 }
 
 func (p runStore) BeatBatch(ctx context.Context, h run.BatchLease) (bool, error) {
-	return callStore(ctx, p.i, "BeatBatch", shortID(h.Batch), func(s run.Store) (bool, error) { return s.BeatBatch(ctx, h) })
+	return callStore(ctx, p.i, "BeatBatch", shortID(h.Batch), func(s run.Store) (bool, error) {
+		return s.BeatBatch(ctx, h)
+	})
 }
 
-func (p runStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
-	return execStore(ctx, p.i, "SaveOutcomes", shortID(h.Batch), func(s run.Store) error { return s.SaveOutcomes(ctx, h, outcomes, details) })
+func (p runStore) SaveOutcomes(
+	ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail,
+) error {
+	return execStore(ctx, p.i, "SaveOutcomes", shortID(h.Batch), func(s run.Store) error {
+		return s.SaveOutcomes(ctx, h, outcomes, details)
+	})
 }
 
-func (p runStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (run.BatchStats, error) {
-	return callStore(ctx, p.i, "FinishBatch", shortID(h.Batch), func(s run.Store) (run.BatchStats, error) { return s.FinishBatch(ctx, h, audit) })
+func (p runStore) FinishBatch(
+	ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit,
+) (run.BatchStats, error) {
+	return callStore(ctx, p.i, "FinishBatch", shortID(h.Batch), func(s run.Store) (run.BatchStats, error) {
+		return s.FinishBatch(ctx, h, audit)
+	})
 }
 
 func (p runStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ...run.Audit) error {
-	return execStore(ctx, p.i, "ReleaseBatch", shortID(h.Batch), func(s run.Store) error { return s.ReleaseBatch(ctx, h, audits...) })
+	return execStore(ctx, p.i, "ReleaseBatch", shortID(h.Batch), func(s run.Store) error {
+		return s.ReleaseBatch(ctx, h, audits...)
+	})
 }
 
 func (p runStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
-	return execStore(ctx, p.i, "FailBatch", shortID(h.Batch), func(s run.Store) error { return s.FailBatch(ctx, h, reason, a) })
+	return execStore(ctx, p.i, "FailBatch", shortID(h.Batch), func(s run.Store) error {
+		return s.FailBatch(ctx, h, reason, a)
+	})
 }
 
 func (p runStore) Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error) {
-	a, err := callStore(ctx, p.i, "Batch", shortID(id), func(s run.Store) (j triple[run.Batch, []run.ErrorDetail, bool], err error) {
-		j.a, j.b, j.c, err = s.Batch(ctx, id)
-		return j, err
-	})
+	a, err := callStore(ctx, p.i, "Batch", shortID(id),
+		func(s run.Store) (j triple[run.Batch, []run.ErrorDetail, bool], err error) {
+			j.a, j.b, j.c, err = s.Batch(ctx, id)
+			return j, err
+		})
 	return a.a, a.b, a.c, err
 }
 
-func (p runStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
-	return callStore(ctx, p.i, "ListBatches", id, func(s run.Store) ([]run.Batch, error) { return s.ListBatches(ctx, id, status, after, limit) })
+func (p runStore) ListBatches(
+	ctx context.Context, id string, status run.BatchStatus, after string, limit int,
+) ([]run.Batch, error) {
+	return callStore(ctx, p.i, "ListBatches", id, func(s run.Store) ([]run.Batch, error) {
+		return s.ListBatches(ctx, id, status, after, limit)
+	})
 }
 
-func (p runStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
-	return callStore(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) { return s.Items(ctx, id, outcomes, afterKey, limit) })
+func (p runStore) Items(
+	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+) ([]run.ItemOutcome, error) {
+	return callStore(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) {
+		return s.Items(ctx, id, outcomes, afterKey, limit)
+	})
 }
 
 func (p runStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error) {
-	return callStore(ctx, p.i, "RequeueBatch", shortID(id), func(s run.Store) (bool, error) { return s.RequeueBatch(ctx, id, a) })
+	return callStore(ctx, p.i, "RequeueBatch", shortID(id), func(s run.Store) (bool, error) {
+		return s.RequeueBatch(ctx, id, a)
+	})
 }
 
-func (p runStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (p runStore) DeadLetter(
+	ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit,
+) (bool, error) {
 	return callStore(ctx, p.i, "DeadLetter", shortID(id), func(s run.Store) (bool, error) {
 		p.i.w.runs.letterAudited(a)
 		return s.DeadLetter(ctx, id, attempt, reason, stale, a)
@@ -236,7 +281,9 @@ func (p runStore) MarkQueued(ctx context.Context, l run.RunLease, stored []run.B
 	return callStore(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, l, stored) })
 }
 
-func (p runStore) MarkUnsent(ctx context.Context, stored []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (int, int, error) {
+func (p runStore) MarkUnsent(
+	ctx context.Context, stored []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
+) (int, int, error) {
 	a, err := callStore(ctx, p.i, "MarkUnsent", "", func(s run.Store) (n pair[int, int], err error) {
 		n.a, n.b, err = s.MarkUnsent(ctx, stored, reason, counted, audit)
 		return n, err
@@ -245,7 +292,9 @@ func (p runStore) MarkUnsent(ctx context.Context, stored []run.Batch, reason str
 }
 
 func (p runStore) ToSend(ctx context.Context, sys string, limit int) ([]run.Batch, error) {
-	return callStore(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Batch, error) { return s.ToSend(ctx, sys, limit) })
+	return callStore(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Batch, error) {
+		return s.ToSend(ctx, sys, limit)
+	})
 }
 
 func (p runStore) OnTheWay(ctx context.Context, sys string) (run.OnTheWay, error) {
@@ -253,7 +302,9 @@ func (p runStore) OnTheWay(ctx context.Context, sys string) (run.OnTheWay, error
 }
 
 func (p runStore) RequeueSilent(ctx context.Context, sys string, silent time.Duration, limit int) (int, error) {
-	return callStore(ctx, p.i, "RequeueSilent", "", func(s run.Store) (int, error) { return s.RequeueSilent(ctx, sys, silent, limit) })
+	return callStore(ctx, p.i, "RequeueSilent", "", func(s run.Store) (int, error) {
+		return s.RequeueSilent(ctx, sys, silent, limit)
+	})
 }
 
 func (p runStore) Rescue(ctx context.Context, sys string, stale, released time.Duration, limit int) (int, int, error) {
@@ -265,5 +316,7 @@ func (p runStore) Rescue(ctx context.Context, sys string, stale, released time.D
 }
 
 func (p runStore) OpenRuns(ctx context.Context, sys string, limit int) ([]run.Run, error) {
-	return callStore(ctx, p.i, "OpenRuns", "", func(s run.Store) ([]run.Run, error) { return s.OpenRuns(ctx, sys, limit) })
+	return callStore(ctx, p.i, "OpenRuns", "", func(s run.Store) ([]run.Run, error) {
+		return s.OpenRuns(ctx, sys, limit)
+	})
 }

@@ -35,7 +35,8 @@ func (r *runs) watch(by string) {
 		if was.Status == run.RunRunning && is.Status != run.RunRunning {
 			r.count.ends[is.ID]++
 		}
-		if is.Watermark != was.Watermark && placeOf(is.Watermark).before(placeOf(was.Watermark)) || is.Documents < was.Documents || is.Batches < was.Batches || is.Epoch < was.Epoch {
+		if is.Watermark != was.Watermark && placeOf(is.Watermark).before(placeOf(was.Watermark)) ||
+			is.Documents < was.Documents || is.Batches < was.Batches || is.Epoch < was.Epoch {
 			r.w.violated("runs", "%s: run %s went back: %+v -> %+v", by, is.ID, was, is)
 		}
 		claimed := is.Epoch > was.Epoch && is.Owner != ""
@@ -56,7 +57,8 @@ func (r *runs) watch(by string) {
 			}
 			continue
 		}
-		if was.Status != is.Status && !conformance.AllowedChange(was.Status, is.Status) || is.Epoch < was.Epoch || is.Attempt < was.Attempt {
+		if was.Status != is.Status && !conformance.AllowedChange(was.Status, is.Status) || is.Epoch < was.Epoch ||
+			is.Attempt < was.Attempt {
 			r.w.violated("runs", "%s: batch %d changed from %+v to %+v", by, is.Number, was, is)
 		}
 		if is.Status == run.Processing && is.Epoch > was.Epoch {
@@ -84,7 +86,8 @@ func (r *runs) watch(by string) {
 
 // took is called for every claim of a batch.
 func (r *runs) took(c run.Claimed) {
-	if c.Answer == run.Taken && len(c.Open) == 0 && c.Batch.Total > 0 && !c.TookOver && c.Batch.Attempt == run.FirstAttempt {
+	if c.Answer == run.Taken && len(c.Open) == 0 && c.Batch.Total > 0 && !c.TookOver &&
+		c.Batch.Attempt == run.FirstAttempt {
 		r.w.violated("runs", "batch %d has no open document at its first claim", c.Batch.Number)
 	}
 }
@@ -95,8 +98,8 @@ func (r *runs) claimed(i *instance, row run.Run) {
 	r.leases[i] = &lease{run: row, fresh: true}
 }
 
-// asked is called for every page that is asked for: a manager that claimed the run begins where its watermark is, and never asks for
-// a page before it.
+// asked is called for every page that is asked for: a manager that claimed the run begins where its watermark is, and
+// never asks for a page before it.
 func (r *runs) asked(i *instance, continuation string) {
 	r.count.pages++
 	l := r.leases[i]
@@ -109,13 +112,15 @@ func (r *runs) asked(i *instance, continuation string) {
 	}
 	at, mark := pageOf(continuation), placeOf(stored.Watermark)
 	if at.before(place{id: mark.id}) || l.fresh && at.id != mark.id {
-		r.w.violated("runs", "run %s: the manager asks for the page after %q, and the watermark is after %q", l.run.ID, at.id, mark.id)
+		r.w.violated("runs", "run %s: the manager asks for the page after %q, and the watermark is after %q",
+			l.run.ID, at.id, mark.id)
 	}
 	l.fresh = false
 	if page := r.pagesOf[l.run.ID+" "+continuation]; len(page) > 0 {
 		known, err := r.store.Known(context.Background(), l.run.ID, page)
 		if err == nil && len(known) == len(page) {
-			r.w.violated("runs", "run %s: the manager asks for the page after %q again, and has all of it", l.run.ID, at.id)
+			r.w.violated("runs",
+				"run %s: the manager asks for the page after %q again, and has all of it", l.run.ID, at.id)
 		}
 	}
 }
@@ -186,7 +191,8 @@ func (r *runs) letterAudited(a run.Audit) {
 		Evidence string `json:"evidence"`
 	}
 	files := r.w.evidence.Files()
-	if json.Unmarshal(a.Detail, &d) != nil || files[d.Evidence+"/body"] == nil || files[d.Evidence+"/message.json"] == nil {
+	if json.Unmarshal(a.Detail, &d) != nil || files[d.Evidence+"/body"] == nil ||
+		files[d.Evidence+"/message.json"] == nil {
 		r.w.violated("G7", "a message was put aside, and its evidence %q is not whole", d.Evidence)
 	}
 	r.deadLetterSeen[d.Evidence] = true
@@ -267,8 +273,9 @@ func (r *runs) verifyRun(row run.Run, clean bool) {
 	}
 }
 
-// instead are the outcomes that a document may have after faults: its worker died when it was written and before that was told;
-// the recovery timer was first; it failed like an outage by itself, while the database answered others, and was put off.
+// instead are the outcomes that a document may have after faults: its worker died when it was written and before that
+// was told; the recovery timer was first; it failed like an outage by itself, while the database answered others, and
+// was put off.
 func instead(o run.Outcome) []run.Outcome {
 	switch o {
 	case run.DocCommitted, run.DocUnchanged:
@@ -313,7 +320,8 @@ func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
 		panic(err)
 	}
 	if len(stored) != row.Batches || len(items) != row.Documents {
-		r.w.violated("G1", "run %s says %d batches and %d documents, there are %d and %d", row.ID, row.Batches, row.Documents, len(stored), len(items))
+		r.w.violated("G1", "run %s says %d batches and %d documents, there are %d and %d", row.ID, row.Batches,
+			row.Documents, len(stored), len(items))
 	}
 	audits := r.codes()
 	for n, j := range stored {
@@ -325,24 +333,30 @@ func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
 				}
 			}
 		}
-		if j.Status != run.Completed || j.Number != n+1 || j.Total != total || j.Success != success || j.Success+j.Failure != j.Total {
-			r.w.violated("G1", "batch %d of run %s is %s: %d of %d documents, %d + %d; there are %d, %d of them done: %s",
+		if j.Status != run.Completed || j.Number != n+1 || j.Total != total || j.Success != success ||
+			j.Success+j.Failure != j.Total {
+			r.w.violated("G1",
+				"batch %d of run %s is %s: %d of %d documents, %d + %d; there are %d, %d of them done: %s",
 				j.Number, row.ID, j.Status, j.Success+j.Failure, j.Total, j.Success, j.Failure, total, success, j.Error)
 		}
 		for code, expected := range map[string]int{
-			run.CodeBatchCreated: 1, run.CodeBatchDone: r.count.completions[j.ID], run.CodeBatchStart: r.count.claims[j.ID],
+			run.CodeBatchCreated: 1, run.CodeBatchDone: r.count.completions[j.ID],
+			run.CodeBatchStart: r.count.claims[j.ID],
 		} {
 			if found := audits[row.ID+" "+j.ID+" "+code]; found != expected {
-				r.w.violated("G8", "batch %d of run %s has %d entries %s in the audit log: expected %d", j.Number, row.ID, found, code, expected)
+				r.w.violated("G8", "batch %d of run %s has %d entries %s in the audit log: expected %d", j.Number,
+					row.ID, found, code, expected)
 			}
 		}
 		if r.count.completions[j.ID] == 0 {
 			r.w.violated("runs", "batch %d of run %s was never seen to complete", j.Number, row.ID)
 		}
 	}
-	ends := audits[row.ID+"  "+run.CodeRunDone] + audits[row.ID+"  "+run.CodeRunCancelled] + audits[row.ID+"  "+run.CodeRunFail] + audits[row.ID+"  ended by "+run.CodeDeadLetter]
+	ends := audits[row.ID+"  "+run.CodeRunDone] + audits[row.ID+"  "+run.CodeRunCancelled] +
+		audits[row.ID+"  "+run.CodeRunFail] + audits[row.ID+"  ended by "+run.CodeDeadLetter]
 	if ends != r.count.ends[row.ID] {
-		r.w.violated("G8", "run %s ended %d times, and the audit log has %d entries about it", row.ID, r.count.ends[row.ID], ends)
+		r.w.violated("G8", "run %s ended %d times, and the audit log has %d entries about it", row.ID,
+			r.count.ends[row.ID], ends)
 	}
 }
 
@@ -368,7 +382,8 @@ func (r *runs) verifyDeadLetters() {
 		}
 	}
 	if len(folders) != r.path.deadLetters || len(r.deadLetterSeen) != r.path.deadLetters {
-		r.w.violated("G5", "%d messages were put aside, the audit log names %d: expected %d", len(folders), len(r.deadLetterSeen), r.path.deadLetters)
+		r.w.violated("G5", "%d messages were put aside, the audit log names %d: expected %d", len(folders),
+			len(r.deadLetterSeen), r.path.deadLetters)
 	}
 }
 

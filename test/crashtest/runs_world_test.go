@@ -101,8 +101,10 @@ type lease struct {
 
 func newRuns(w *world, p *runsPath) *runs {
 	r := &runs{
-		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Paged(p.page), wishes: slices.Clone(p.wishes),
-		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, deadLetterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
+		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Paged(p.page),
+		wishes:   slices.Clone(p.wishes),
+		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{},
+		deadLetterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
 	r.storeOrMistake, r.findings = r.store, r.store.Findings(w.sink)
@@ -118,11 +120,13 @@ func (r *runs) equip(i *instance) {
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{
-		SysName: sysName, Instance: i.name, Log: r.w.log, MaxOutstanding: r.path.outstanding, BatchSize: r.path.batch, ChunkSize: r.path.chunk,
-		Now: r.w.now, Draw: func() float64 { return 0.5 }, Wait: i.wait, Every: i.every,
+		SysName: sysName, Instance: i.name, Log: r.w.log, MaxOutstanding: r.path.outstanding, BatchSize: r.path.batch,
+		ChunkSize: r.path.chunk,
+		Now:       r.w.now, Draw: func() float64 { return 0.5 }, Wait: i.wait, Every: i.every,
 	}
 	i.runs = useCases{
-		run.NewManager(p, o), run.NewWorkers(p, o), run.NewRecovery(p, o), run.NewRunDeadLetters(p, o), run.NewBatchDeadLetters(p, o),
+		run.NewManager(p, o), run.NewWorkers(p, o), run.NewRecovery(p, o), run.NewRunDeadLetters(p, o),
+		run.NewBatchDeadLetters(p, o),
 		run.NewExecutor(p, o),
 	}
 }
@@ -143,8 +147,8 @@ type heartbeat struct {
 	f     func()
 }
 
-// every is run.Options.Every on the world's clock: a heartbeat that is due comes before the next use of a document, a page or a
-// queue. A process that hangs in a call says nothing meanwhile, and may find itself given up.
+// every is run.Options.Every on the world's clock: a heartbeat that is due comes before the next use of a document, a
+// page or a queue. A process that hangs in a call says nothing meanwhile, and may find itself given up.
 func (i *instance) every(d time.Duration, f func()) (stop func()) {
 	b := &heartbeat{d, i.w.now().Add(d), f}
 	i.heartbeats = append(i.heartbeats, b)
@@ -440,10 +444,14 @@ func (r *runs) restless() string {
 	var found []string
 	for _, row := range r.all() {
 		stats, _ := r.store.Stats(context.Background(), row.ID)
-		found = append(found, fmt.Sprintf("run %s is %s (owner %q), batches %v, documents %v", row.ID, row.Status, row.Owner, stats.Batches, stats.Outcomes))
+		found = append(found,
+			fmt.Sprintf("run %s is %s (owner %q), batches %v, documents %v", row.ID, row.Status, row.Owner,
+				stats.Batches, stats.Outcomes))
 	}
 	for _, b := range []*bus{r.runQ, r.batchQ} {
-		found = append(found, fmt.Sprintf("%s: %d messages, %d locks, %d letters", b.name, len(b.q.Messages()), len(b.locks), len(b.deadLetters)))
+		found = append(found,
+			fmt.Sprintf("%s: %d messages, %d locks, %d letters", b.name, len(b.q.Messages()),
+				len(b.locks), len(b.deadLetters)))
 	}
 	for _, wanted := range r.wishes {
 		found = append(found, "the operator still wants: "+wanted.what)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// scheduler lets one of several tasks run at a time. A task runs until its next call of a port, where it may lose its turn;
-// the seed decides which one continues, and nothing else is random. So the same seed makes the same history.
+// scheduler lets one of several tasks run at a time. A task runs until its next call of a port, where it may lose its
+// turn; the seed decides which one continues, and nothing else is random. So the same seed makes the same history.
 type scheduler struct {
 	w      *world
 	rng    *rand.Rand

@@ -6,8 +6,8 @@ import "testing"
 type sizes struct {
 	// pairs is every how many-th pair, histories how many seeds.
 	pairs, histories int
-	// runKinds is every how many-th kind of fault at a step of a path of runs, others at the next step; runPairs is every how
-	// many-th pair on these paths, runHistories how many seeds of runs.
+	// runKinds is every how many-th kind of fault at a step of a path of runs, others at the next step; runPairs is
+	// every how many-th pair on these paths, runHistories how many seeds of runs.
 	runKinds, runPairs, runHistories int
 }
 

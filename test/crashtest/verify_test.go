@@ -104,8 +104,8 @@ func (w *world) verifyDocument(d invoice.Document, raw json.RawMessage) {
 	w.verifyBudget(g, d)
 }
 
-// verifyBudget asserts that a document remembers own failures of its own code only, and when it is to be tried again. What each
-// counted was asserted when it was recorded (charged).
+// verifyBudget asserts that a document remembers own failures of its own code only, and when it is to be tried again.
+// What each counted was asserted when it was recorded (charged).
 func (w *world) verifyBudget(g *given, d invoice.Document) {
 	const layout = "2006-01-02 15:04:05.999999999-07:00"
 	for _, a := range d.State.Attempts {
@@ -167,7 +167,8 @@ func (w *world) verifyMarked(d invoice.Document) {
 			w.violated("G7", "%s failed, its line %d is not marked and not named in final_error", d.ID, line)
 		}
 		if there && !strings.HasPrefix(d.State.FinalError, "MANUAL REVIEW") {
-			w.violated("G7", "%s failed, its line %d exists and is not marked, and nobody is asked to review it", d.ID, line)
+			w.violated("G7",
+				"%s failed, its line %d exists and is not marked, and nobody is asked to review it", d.ID, line)
 		}
 	}
 }
@@ -217,8 +218,8 @@ func (w *world) verifyLine(line int64, r row) {
 	}
 }
 
-// verifySame asserts that faults changed nothing in the end: the rows are those of the run without, and so is the state of
-// every document that must end.
+// verifySame asserts that faults changed nothing in the end: the rows are those of the run without, and so is the state
+// of every document that must end.
 func (w *world) verifySame(without, is *end) {
 	if !reflect.DeepEqual(without.findings, is.findings) {
 		w.violated("findings", "%v: without faults %v", is.findings, without.findings)
@@ -239,7 +240,8 @@ func (w *world) verifySame(without, is *end) {
 		case w.given[id].code == unreadableCode: // each failure counts, also one that a fault leaves unproven
 			spent = min(spent, was.RetryCount)
 		}
-		if s.Status != was.Status || spent != was.RetryCount || s.ReprocessCount != was.ReprocessCount || (s.FinalError == "") != (was.FinalError == "") {
+		if s.Status != was.Status || spent != was.RetryCount || s.ReprocessCount != was.ReprocessCount ||
+			(s.FinalError == "") != (was.FinalError == "") {
 			w.violated("G5", "%s is %s after %d retries and %d resets: without faults it is %s after %d and %d",
 				id, s.Status, s.RetryCount, s.ReprocessCount, was.Status, was.RetryCount, was.ReprocessCount)
 		}
@@ -256,15 +258,16 @@ func failedAlone(s invoice.State) bool {
 	return slices.ContainsFunc(s.Attempts, func(a invoice.Attempt) bool { return a.Code == commit.CodeFailsAlone })
 }
 
-// mayBeMarked reports whether a line is marked for a document that may wait: its retries may be spent when that took long.
+// mayBeMarked reports whether a line is marked for a document that may wait: its retries may be spent when that took
+// long.
 func (w *world) mayBeMarked(line int64) bool {
 	e, _ := w.sink.Entry(line)
 	g := w.given[e.DocumentID]
 	return g != nil && g.end == "" && e.Outcome == inmem.OutcomeFailed
 }
 
-// verifyRedelivery brings everything once more: as it is now, as it was at first, and as it was at first as an old offer.
-// Nothing may be written, not even over a person's correction.
+// verifyRedelivery brings everything once more: as it is now, as it was at first, and as it was at first as an old
+// offer. Nothing may be written, not even over a person's correction.
 func (w *world) verifyRedelivery(lines []int64) {
 	if len(w.seen) > 0 {
 		return
@@ -293,7 +296,8 @@ func (w *world) verifyRedelivery(lines []int64) {
 	switch {
 	case w.scheduled: // the first offer may show contents that were never written, and no feed shows those
 		offers, retries = offers[1:], retries[1:]
-	case len(w.plan) > 1, w.runs != nil && len(w.plan) > 0: // the first is the hardest: old snapshots that pass for new ones
+	// the first is the hardest: old snapshots that pass for new ones
+	case len(w.plan) > 1, w.runs != nil && len(w.plan) > 0:
 		offers = offers[:1]
 	}
 	i := w.start()
@@ -319,7 +323,8 @@ func (w *world) verifyRedelivery(lines []int64) {
 // redeliver offers a batch as the host does: again while the breaker waits for its probe.
 func (w *world) redeliver(i *instance, batch []json.RawMessage, retry int) (err error) {
 	for range mostOffers {
-		_, err = i.commit.Run(context.Background(), commit.Delivery{Documents: batch, Received: w.now(), RetryCount: retry})
+		_, err = i.commit.Run(context.Background(),
+			commit.Delivery{Documents: batch, Received: w.now(), RetryCount: retry})
 		if err == nil || !breaker.IsRefusal(err) {
 			return err
 		}

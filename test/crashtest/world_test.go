@@ -56,8 +56,8 @@ type world struct {
 	// them were dealt with.
 	changes    []string
 	checkpoint int
-	// given are the documents of ours, as they were put last, and first their first snapshots; history has every content
-	// that a document ever had, by id and hash.
+	// given are the documents of ours, as they were put last, and first their first snapshots; history has every
+	// content that a document ever had, by id and hash.
 	given map[string]*given
 	// cached are documents as they are now; a change of a document removes it here.
 	cached  map[string]cached
@@ -117,11 +117,14 @@ func (w *world) violated(promise, format string, args ...any) {
 
 func newWorld(p *path, faults plan, broken *mistake) *world {
 	w := &world{
-		path: p, plan: faults, log: zerolog.Nop(), given: map[string]*given{}, history: map[string]map[string]*content{},
-		cached: map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{}, short: map[kind]time.Time{}, fired: make([]bool, len(faults)),
+		path: p, plan: faults, log: zerolog.Nop(), given: map[string]*given{},
+		history: map[string]map[string]*content{},
+		cached:  map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{},
+		short: map[kind]time.Time{}, fired: make([]bool, len(faults)),
 	}
 	w.clock.Store(begins().UnixNano())
-	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidenceOn(w.now)
+	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(),
+		inmem.NewEvidenceOn(w.now)
 	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, finder: w.docs}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
@@ -295,7 +298,9 @@ func parsed(raw json.RawMessage) *parse {
 		panic(err)
 	}
 	p := &parse{hash: d.Hash, version: d.Version}
-	p.content = content{values: d.Values, main: d.Main, lines: append([]int64{d.Main}, d.Duplicates...), bad: d.Problem != nil}
+	p.content = content{
+		values: d.Values, main: d.Main, lines: append([]int64{d.Main}, d.Duplicates...), bad: d.Problem != nil,
+	}
 	if err := json.Unmarshal(raw, &p.members); err != nil {
 		panic(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// Must show: with 130 results whose lines do not exist, a good one is committed in less than 10 s: one that comes with them, and
-// those that come later. (On a fake clock, for hours: test/scenario.)
+// Must show: with 130 results whose lines do not exist, a good one is committed in less than 10 s: one that comes with
+// them, and those that come later. (On a fake clock, for hours: test/scenario.)
 func TestAGoodDocumentIsCommittedBeside130BadOnes(t *testing.T) {
 	const (
 		bad   = 130
@@ -27,7 +27,10 @@ func TestAGoodDocumentIsCommittedBeside130BadOnes(t *testing.T) {
 	ids := make([]string, bad)
 	for k := range ids {
 		ids[k] = fmt.Sprintf("2025-12-17 10:%02d:%02d.000000-06:00-0001-%d", k/60, k%60, 900_000_000+k)
-		s.submit(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		s.submit(
+			json.RawMessage(
+				fmt.Sprintf(
+					`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 			"process_output":{"manufacturer_name":"NO SUCH LINE","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 			"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"pending","retry_count":0}}`, ids[k], 900_000_000+k)))
 	}
@@ -42,7 +45,8 @@ func TestAGoodDocumentIsCommittedBeside130BadOnes(t *testing.T) {
 			s.waitUntilQuiet(bad + 1)
 		}
 	}
-	t.Logf("%d good ones beside %d bad ones: the slowest was committed after %s", len(docs), bad, worst.Round(time.Millisecond))
+	t.Logf("%d good ones beside %d bad ones: the slowest was committed after %s", len(docs), bad,
+		worst.Round(time.Millisecond))
 	require.Less(t, worst, limit)
 	for _, id := range ids {
 		state := s.state(id)
@@ -57,7 +61,10 @@ func (s *stack) requireCommittedOnly(docs []sample.Document) {
 	s.t.Helper()
 	for _, d := range docs {
 		var lines int
-		require.NoError(s.t, s.db.QueryRowContext(s.t.Context(), "SELECT count(*) FROM sqlwriter_ledger WHERE document_id = ? AND outcome = 'applied'", d.ID).Scan(&lines))
+		require.NoError(s.t,
+			s.db.QueryRowContext(s.t.Context(),
+				"SELECT count(*) FROM sqlwriter_ledger WHERE document_id = ? AND outcome = 'applied'",
+				d.ID).Scan(&lines))
 		require.Equal(s.t, len(d.Lines), lines, "%s", d.ID)
 	}
 }

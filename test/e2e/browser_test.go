@@ -50,7 +50,8 @@ func TestTheOverviewIsLiveDuringADrain(t *testing.T) {
 	})
 	tab := browser.Start(t).Open(t, manager.ui(""), browser.Look{})
 	browser.Eval[int](tab, `window.same = 1`)
-	const waiting, run = `document.querySelector(".tiles b").innerText`, `(document.querySelector("[aria-labelledby=runs] tbody")?.innerText ?? "")`
+	const waiting, run = `document.querySelector(".tiles b").innerText`,
+		`(document.querySelector("[aria-labelledby=runs] tbody")?.innerText ?? "")`
 	require.Equal(t, "300", browser.Eval[string](tab, waiting))
 	require.Contains(t, tab.Text("#main"), "None is open.")
 
@@ -69,8 +70,8 @@ func TestTheOverviewIsLiveDuringADrain(t *testing.T) {
 	s.requireExact(docs)
 }
 
-// Documents of three lines wait, because IVCE_DTL lacks their rows. Operators find one by its line, retry the group, and look as readers, and
-// while SQL does not answer.
+// Documents of three lines wait, because IVCE_DTL lacks their rows. Operators find one by its line, retry the group,
+// and look as readers, and while SQL does not answer.
 func TestOperatorsWorkInABrowser(t *testing.T) {
 	t.Parallel()
 	s := quietStack(t, nil)
@@ -89,8 +90,8 @@ func TestOperatorsWorkInABrowser(t *testing.T) {
 	s.looksWithoutSQL(t, b, first+lacking-1)
 }
 
-// A person with a keyboard and a phone's screen, without JavaScript, asks what the pages are for: is it well, why is this document here, do it
-// again, stop and go on, and does SQL equal Cosmos DB.
+// A person with a keyboard and a phone's screen, without JavaScript, asks what the pages are for: is it well, why is
+// this document here, do it again, stop and go on, and does SQL equal Cosmos DB.
 func TestThePagesAnswerByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := quietStack(t, nil)
@@ -167,7 +168,8 @@ func finds(t *testing.T, tab *browser.Tab, line int) {
 	require.Contains(t, tab.Text("#main"), "missing_detail_row")
 }
 
-// retriesInABrowser finds a line, adds its row, and retries the group of waiting documents: the line's is committed, the others wait again.
+// retriesInABrowser finds a line, adds its row, and retries the group of waiting documents: the line's is committed,
+// the others wait again.
 func (s *stack) retriesInABrowser(t *testing.T, b *browser.Browser, look browser.Look, line, waiting int) {
 	t.Helper()
 	began := time.Now()
@@ -185,7 +187,8 @@ func (s *stack) retriesInABrowser(t *testing.T, b *browser.Browser, look browser
 	tab.Type("#why", "the row is there")
 	require.Equal(t, int64(http.StatusOK), tab.Follow("form.act button"), "the browser is led to the receipt")
 	require.Contains(t, tab.Address(), "/api/ui/run?run=replay-")
-	require.Regexp(t, fmt.Sprintf(`Done\s+%d of %d\s`, waiting, waiting), tab.Text("#main"), "those that wait for their row fail again")
+	require.Regexp(t, fmt.Sprintf(`Done\s+%d of %d\s`, waiting, waiting), tab.Text("#main"),
+		"those that wait for their row fail again")
 	require.Regexp(t, `committed\s+1\s`, tab.Text("#main"))
 	require.Contains(t, tab.Text("#main"), "the row is there")
 	require.Equal(t, int64(http.StatusOK), tab.Follow("nav a"))
@@ -194,28 +197,35 @@ func (s *stack) retriesInABrowser(t *testing.T, b *browser.Browser, look browser
 	require.Empty(t, tab.Messages())
 }
 
-// onlyReads looks with the role Reader, which the platform's sign-in gives: everything is shown, and no action is offered or done.
+// onlyReads looks with the role Reader, which the platform's sign-in gives: everything is shown, and no action is
+// offered or done.
 func (s *stack) onlyReads(t *testing.T, b *browser.Browser) {
 	t.Helper()
-	settings := off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")
+	settings := off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter",
+		"BatchDeadLetter", "RecoverRetries")
 	maps.Copy(settings, map[string]string{"UI_AUTH": "platform", "WEBSITE_AUTH_ENABLED": "true"})
 	signedIn := s.launch("signed-in", settings)
 	signedIn.waitReady()
-	tab := b.Open(t, signedIn.ui(""), browser.Look{Headers: map[string]string{"X-MS-CLIENT-PRINCIPAL": signInOf(t, "Reader")}})
+	tab := b.Open(t, signedIn.ui(""),
+		browser.Look{Headers: map[string]string{"X-MS-CLIENT-PRINCIPAL": signInOf(t, "Reader")}})
 	require.Contains(t, tab.Text("header"), "ann@example.com")
 	require.Contains(t, tab.Text("#main"), "missing_detail_row")
-	require.Empty(t, browser.Eval[[]string](tab, `Array.from(document.querySelectorAll("main .button, main button:not(.copy)")).map((e) => e.innerText)`))
+	require.Empty(t,
+		browser.Eval[[]string](tab,
+			`Array.from(document.querySelectorAll("main .button, main button:not(.copy)")).map((e) => e.innerText)`))
 	for _, action := range []string{"pause", "resume", "retry?status=retry_scheduled"} {
 		require.Equal(t, int64(http.StatusForbidden), tab.Go(signedIn.ui(action)), action)
 		require.Contains(t, tab.Text("#main"), "this needs the role Operator, and yours is Reader")
 	}
 	tab.Accessible()
 	nobody := b.Open(t, signedIn.ui("runs"), browser.Look{})
-	require.Contains(t, nobody.Address(), "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fruns", "who has not signed in is sent to do so")
+	require.Contains(t, nobody.Address(), "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fruns",
+		"who has not signed in is sent to do so")
 	require.NoError(t, signedIn.Stop())
 }
 
-// looksWithoutSQL looks while SQL does not answer: what Cosmos DB has is shown, and what only SQL has comes back by itself.
+// looksWithoutSQL looks while SQL does not answer: what Cosmos DB has is shown, and what only SQL has comes back by
+// itself.
 func (s *stack) looksWithoutSQL(t *testing.T, b *browser.Browser, line int) {
 	t.Helper()
 	sql := away.NewFile(filepath.Join(s.dir, "sqlwriter.db"), s.store.Writer())

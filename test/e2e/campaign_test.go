@@ -28,9 +28,9 @@ import (
 const (
 	// outage is how long SQL is away.
 	outage = 3 * time.Minute
-	// returned is how long it may take, once SQL is back, until the first document is committed: the claim of a probe that just
-	// failed with its jitter, the longer wait of whoever made it, the ramp, and pauses of the host. Those who did not make the
-	// probe learn of it after a pause of their own.
+	// returned is how long it may take, once SQL is back, until the first document is committed: the claim of a probe
+	// that just failed with its jitter, the longer wait of whoever made it, the ramp, and pauses of the host. Those who
+	// did not make the probe learn of it after a pause of their own.
 	returned, pause = 110 * time.Second, 10 * time.Second
 )
 
@@ -74,8 +74,8 @@ type switchable struct {
 	came func() []time.Time
 }
 
-// Must show: SQL off for three real minutes, 500 documents pending, three real processes: no retry spent, none failed, at most
-// one attempt in 60 s for the app, all committed within two minutes of its return, no process restarted.
+// Must show: SQL off for three real minutes, 500 documents pending, three real processes: no retry spent, none failed,
+// at most one attempt in 60 s for the app, all committed within two minutes of its return, no process restarted.
 func TestCampaignSQLIsOffForThreeMinutes(t *testing.T) {
 	onlyInACampaign(t)
 	t.Parallel()
@@ -172,9 +172,11 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 		refusals += len(statuses)
 		require.Less(s.t, slowest, 4*time.Minute, "its own deadline")
 	}
-	s.t.Logf("SQL away for %s and until the next probe with %d documents pending: %d attempts from 5 s after the breaker had opened, after %v; %d batches answered 503; "+
-		"back: the first committed after %s, all after %s, of which the engine took up to %s for one batch; 0 retries, 0 failed, 0 restarts",
-		outage, len(docs)-first, len(came), came, refusals, firstOne.Round(100*time.Millisecond), took.Round(100*time.Millisecond), engine.Round(100*time.Millisecond))
+	s.t.Logf(
+		"SQL away for %s and until the next probe with %d documents pending: %d attempts from 5 s after the breaker had opened, after %v; %d batches answered 503; "+
+			"back: the first committed after %s, all after %s, of which the engine took up to %s for one batch; 0 retries, 0 failed, 0 restarts",
+		outage, len(docs)-first, len(came), came, refusals, firstOne.Round(100*time.Millisecond),
+		took.Round(100*time.Millisecond), engine.Round(100*time.Millisecond))
 	require.Less(s.t, firstOne, returned+engine)
 	require.Less(s.t, took, returned+pause+2*engine, "the probe's batch, and those that waited for it")
 }
@@ -225,7 +227,8 @@ func (h *history) String() string { return strings.Join(h.lines, "\n") }
 func (s *stack) committed() (int, map[string]int) {
 	s.t.Helper()
 	n, others := 0, map[string]int{}
-	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.sql_writer.status FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
+	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.sql_writer.status FROM c", azcosmos.NewPartitionKey(),
+		&azcosmos.QueryOptions{PageSizeHint: 1000})
 	for pager.More() {
 		page, err := pager.NextPage(s.t.Context())
 		require.NoError(s.t, err)
@@ -250,7 +253,8 @@ func wait(t *testing.T, until time.Time) {
 	}
 }
 
-// Must show: one instance that alone cannot reach SQL does not stop the others. It is cut off, and leaves its documents to them.
+// Must show: one instance that alone cannot reach SQL does not stop the others. It is cut off, and leaves its documents
+// to them.
 func TestCampaignOneInstanceAloneCannotReachSQL(t *testing.T) {
 	onlyInACampaign(t)
 	t.Parallel()
@@ -327,7 +331,9 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 		return len(latency) == len(docs)
 	}, s.patience, 200*time.Millisecond, "not all are committed")
 
-	opened := all[0].log(func(l logLine) bool { return l.Event == string(events.FlowStopped) && l.State == string(breaker.Open) })
+	opened := all[0].log(func(l logLine) bool {
+		return l.Event == string(events.FlowStopped) && l.State == string(breaker.Open)
+	})
 	own := all[2].log(func(l logLine) bool { return l.Event == string(events.InstanceCutOff) })
 	require.NotEmpty(s.t, own, "the third is cut off")
 	for _, p := range all {
@@ -353,8 +359,10 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 	requireWrittenOnce(s.t, s, docs)
 	s.requireUncounted()
 	after()
-	s.t.Logf("one of three without SQL for %s: the breaker of all opened %d times; from %s on the third is cut off; a document waited %s (median), %s (most); "+
-		"since then %s (median), %s (most of %d)", time.Since(begin).Round(time.Second), len(opened), settled.Sub(begin).Round(time.Second),
+	s.t.Logf(
+		"one of three without SQL for %s: the breaker of all opened %d times; from %s on the third is cut off; a document waited %s (median), %s (most); "+
+			"since then %s (median), %s (most of %d)", time.Since(begin).Round(time.Second), len(opened),
+		settled.Sub(begin).Round(time.Second),
 		all50[len(all50)/2].Round(10*time.Millisecond), all50[len(all50)-1].Round(100*time.Millisecond),
 		late[len(late)/2].Round(10*time.Millisecond), late[len(late)-1].Round(100*time.Millisecond), len(late))
 	require.LessOrEqual(s.t, len(opened), 2, "once, and once more until it knows that the others succeed")
@@ -364,7 +372,8 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 // note measures the documents that are committed by now.
 func (s *stack) note(submitted map[string]time.Time, latency map[string]time.Duration) {
 	s.t.Helper()
-	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.id FROM c WHERE c.sql_writer.status = 'committed'", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
+	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.id FROM c WHERE c.sql_writer.status = 'committed'",
+		azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
 	for pager.More() {
 		page, err := pager.NextPage(s.t.Context())
 		require.NoError(s.t, err)

@@ -43,29 +43,35 @@ type rehearsal struct {
 	reset   []string
 }
 
-// newRehearsal makes the history: what the old writer has committed and failed, what people have corrected since, and what
-// waits.
+// newRehearsal makes the history: what the old writer has committed and failed, what people have corrected since, and
+// what waits.
 func newRehearsal(t *testing.T, e *engine) *rehearsal {
 	t.Helper()
 	r := &rehearsal{
-		engine: e, t: t, answers: map[string]string{}, edited: map[int64]bool{}, newest: map[int64]string{}, results: map[string]json.RawMessage{},
+		engine: e, t: t, answers: map[string]string{}, edited: map[int64]bool{}, newest: map[int64]string{},
+		results: map[string]json.RawMessage{},
 	}
 	r.cosmos = cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = r.now })
 	r.docs = r.cosmos.Results(t, database, container)
 	r.cosmos.Leases(t, database, "leases")
 	r.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	r.settings = map[string]string{
-		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web", "LEASE_PREFIX": "web-none-",
-		"COSMOS_CONNECTION": r.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container, "LEASE_CONTAINER": "leases",
-		"SQL_CONNECTION":        e.connection,
-		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nothing connects
+		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web",
+		"LEASE_PREFIX":      "web-none-",
+		"COSMOS_CONNECTION": r.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
+		"LEASE_CONTAINER": "leases",
+		"SQL_CONNECTION":  e.connection,
+		// nothing listens there, and nothing connects
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"),
 		"RUNS_QUEUE":            runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
 	maps.Copy(r.settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
 	r.old = &oldWriter{r: r, running: true}
 
 	finished := sample.Generate(sample.Options{Seed: 11, Count: committedBefore, Clean: true})
-	slices.SortFunc(finished, func(a, b sample.Document) int { return requestTime(t, a.ID).Compare(requestTime(t, b.ID)) })
+	slices.SortFunc(finished, func(a, b sample.Document) int {
+		return requestTime(t, a.ID).Compare(requestTime(t, b.ID))
+	})
 	failed := sample.Generate(sample.Options{Seed: 12, Count: failedBefore, FirstLine: 7_000_001, Clean: true})
 	lines := append(sample.Lines(finished), sample.Lines(failed)...)
 	_, err := sample.SeedLines(t.Context(), e.db, lines)
@@ -118,16 +124,19 @@ func (r *rehearsal) correct() {
 	}
 }
 
-// retries puts documents in that failed before and are due now. The stale ones are for lines that hold a newer result: half
-// of them were corrected by hand, three carry a failure mark.
+// retries puts documents in that failed before and are due now. The stale ones are for lines that hold a newer result:
+// half of them were corrected by hand, three carry a failure mark.
 func (r *rehearsal) retries(finished, failed []sample.Document) {
 	r.t.Helper()
 	put := func(i int, at time.Time, line int64) string {
 		id := fmt.Sprintf("%s-9%03d-%d", at.Format("2006-01-02 15:04:05.000000-07:00"), i, line)
-		r.put(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		r.put(
+			json.RawMessage(
+				fmt.Sprintf(
+					`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 			"process_output":{"manufacturer_name":"RETRY %d","part_number":"R-%d","unspsc":"12345678","invoice_line_status":"RC-AI","data_verified":true},
 			"sql_writer":{"status":"retry_scheduled","retry_count":2,"retry_after":%d.0,"last_error":"Connection timeout","last_error_at":"2025-12-17 10:30:00.000000-06:00"}}`,
-			id, line, i, i, time.Now().Unix()-3600)))
+					id, line, i, i, time.Now().Unix()-3600)))
 		return id
 	}
 	edited := slices.Sorted(maps.Keys(r.edited))
@@ -225,8 +234,8 @@ func (r *rehearsal) linesOf(id string) []int64 {
 	return lines
 }
 
-// resultsOfAWeek puts in what comes while the old writer is back: newer results for lines that both writers know, which it
-// commits, and retries that are older than those and wait.
+// resultsOfAWeek puts in what comes while the old writer is back: newer results for lines that both writers know, which
+// it commits, and retries that are older than those and wait.
 func (r *rehearsal) resultsOfAWeek() []json.RawMessage {
 	r.t.Helper()
 	var work []json.RawMessage
@@ -243,7 +252,8 @@ func (r *rehearsal) resultsOfAWeek() []json.RawMessage {
 // result makes a document for one line.
 func (r *rehearsal) result(at time.Time, line int64, maker, status string) json.RawMessage {
 	id := fmt.Sprintf("%s-8000-%d", at.Format("2006-01-02 15:04:05.000000-07:00"), line)
-	return json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+	return json.RawMessage(
+		fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":%q,"invoice_line_status":"DS1"},"sql_writer":{"status":%q,"retry_count":0,"retry_after":1}}`, id, line, maker, status))
 }
 

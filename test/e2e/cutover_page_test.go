@@ -61,8 +61,8 @@ func (r *rehearsal) run(step section) {
 	}
 }
 
-// command runs one command of the page. sqlwriterctl is the real one; what switches apps switches those of the rehearsal.
-// A command that this does not know fails: the page then says more than the test does.
+// command runs one command of the page. sqlwriterctl is the real one; what switches apps switches those of the
+// rehearsal. A command that this does not know fails: the page then says more than the test does.
 func (r *rehearsal) command(line string) {
 	r.t.Helper()
 	r.t.Logf("$ %s", line)
@@ -98,7 +98,9 @@ func (r *rehearsal) command(line string) {
 		require.Nil(r.t, r.app)
 		r.old.start()
 	case line == "curl -fsS --retry 30 --retry-all-errors https://$APP.azurewebsites.net/api/health":
-		require.Eventually(r.t, func() bool { return r.app.health()["status"] == "ready" }, patience, 50*time.Millisecond, "%v", r.app.health())
+		require.Eventually(r.t, func() bool {
+			return r.app.health()["status"] == "ready"
+		}, patience, 50*time.Millisecond, "%v", r.app.health())
 	default:
 		require.Fail(r.t, "docs/cutover.md names a command that the rehearsal does not know", line)
 	}
@@ -127,7 +129,8 @@ func ctlBinary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../../cmd/sqlwriterctl").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path,
+		"../../cmd/sqlwriterctl").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }

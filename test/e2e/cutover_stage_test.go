@@ -205,7 +205,8 @@ func (o *oldWriter) update(db execer, table string, line int64, row expect.Row) 
 		sets = append(sets, fmt.Sprintf("%s = @p%d", column, len(args)))
 	}
 	args = append(args, line)
-	return o.r.exec(o.r.t, db, fmt.Sprintf("UPDATE %s SET %s WHERE IVCE_DTL_UID = @p%d", table, strings.Join(sets, ", "), len(args)), args...)
+	return o.r.exec(o.r.t, db,
+		fmt.Sprintf("UPDATE %s SET %s WHERE IVCE_DTL_UID = @p%d", table, strings.Join(sets, ", "), len(args)), args...)
 }
 
 func (o *oldWriter) insert(db execer, table string, line int64, row expect.Row) {
@@ -215,7 +216,9 @@ func (o *oldWriter) insert(db execer, table string, line int64, row expect.Row) 
 		args = append(args, nullable(row[column]))
 		columns, places = append(columns, column), append(places, fmt.Sprintf("@p%d", len(args)))
 	}
-	o.r.exec(o.r.t, db, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(columns, ", "), strings.Join(places, ", ")), args...)
+	o.r.exec(o.r.t, db,
+		fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(columns, ", "), strings.Join(places, ", ")),
+		args...)
 }
 
 // nullable is a text that may be NULL, and is one for the driver even then.

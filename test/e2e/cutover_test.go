@@ -32,7 +32,8 @@ func TestCutoverRehearsal(t *testing.T) {
 		r := newRehearsal(t, e)
 		steps := commandsOf(t, "../../docs/cutover.md")
 		require.Equal(t, []string{
-			"1. Our own tables", "2. Shadow: compare, and write nothing", "3. See what adopting would do", "4. Stop the old writer, and the shadow",
+			"1. Our own tables", "2. Shadow: compare, and write nothing", "3. See what adopting would do",
+			"4. Stop the old writer, and the shadow",
 			"5. Adopt", "6. Live", "7. The way back",
 		}, titles(steps), "this test knows every step of the page")
 
@@ -47,7 +48,8 @@ func TestCutoverRehearsal(t *testing.T) {
 		r.killAdopting()
 		r.run(steps[4])
 		for line := range strings.Lines(dry) {
-			require.Contains(t, r.answers["sqlwriterctl ledger adopt"], line, "the dry run foretold what is read, in spite of the kill")
+			require.Contains(t, r.answers["sqlwriterctl ledger adopt"], line,
+				"the dry run foretold what is read, in spite of the kill")
 		}
 		r.requireAdopted()
 		before := r.tables()
@@ -76,8 +78,8 @@ func TestCutoverRehearsal(t *testing.T) {
 	})
 }
 
-// TestCutoverWithoutAdoption rehearses a cutover whose operator states that there is no history: it shows that the check of the
-// other one can fail.
+// TestCutoverWithoutAdoption rehearses a cutover whose operator states that there is no history: it shows that the
+// check of the other one can fail.
 func TestCutoverWithoutAdoption(t *testing.T) {
 	r := newRehearsal(t, sqliteEngine(t))
 	steps := commandsOf(t, "../../docs/cutover.md")
@@ -93,27 +95,35 @@ func TestCutoverWithoutAdoption(t *testing.T) {
 	require.NotEmpty(t, stale)
 }
 
-// requireShadowCompared waits until the shadow has seen everything and requires that it found the edits, and nothing else.
+// requireShadowCompared waits until the shadow has seen everything and requires that it found the edits, and nothing
+// else.
 func (r *rehearsal) requireShadowCompared() {
 	r.t.Helper()
 	health := r.app.health()
 	require.Equal(r.t, "shadow", health["mode"])
 	total := len(r.results)
-	require.Eventually(r.t, func() bool { return r.app.seen() >= total }, patience, 50*time.Millisecond, "the shadow has not seen all of %d documents", total)
+	require.Eventually(r.t, func() bool {
+		return r.app.seen() >= total
+	}, patience, 50*time.Millisecond, "the shadow has not seen all of %d documents", total)
 	outcomes, columns := r.app.outcomes()
 	touched := map[string]bool{} // documents that a corrected line names as its newest
 	for line := range r.edited {
 		touched[r.newest[line]] = true
 	}
 	require.Equal(r.t, len(touched), outcomes["differs"], "%v", outcomes)
-	require.Equal(r.t, []string{"IVCE_DTL.CLN_MFR_PRT_NUM", "IVCE_TRKG_MSTR.UNSPSC_CD"}, slices.Sorted(maps.Keys(columns)))
+	require.Equal(r.t, []string{"IVCE_DTL.CLN_MFR_PRT_NUM", "IVCE_TRKG_MSTR.UNSPSC_CD"},
+		slices.Sorted(maps.Keys(columns)))
 	require.Equal(r.t, committedBefore, outcomes["matches"]+outcomes["differs"]+outcomes["holds_newer"], "%v", outcomes)
 	require.Positive(r.t, outcomes["holds_newer"])
-	require.Equal(r.t, staleRetries+freshRetries, outcomes["would_be_applied"], "it has no ledger yet, and says what would happen without one")
+	require.Equal(r.t, staleRetries+freshRetries, outcomes["would_be_applied"],
+		"it has no ledger yet, and says what would happen without one")
 	require.Equal(r.t, failedBefore, outcomes["skipped"])
 	require.Zero(r.t, r.ledgerRows())
 	require.Empty(r.t, r.differences(r.withoutFresh()), "the shadow wrote nothing")
-	r.requireStatuses(map[string]int{"committed": committedBefore, "failed": failedBefore, "retry_scheduled": staleRetries + freshRetries})
+	r.requireStatuses(
+		map[string]int{
+			"committed": committedBefore, "failed": failedBefore, "retry_scheduled": staleRetries + freshRetries,
+		})
 }
 
 // withoutFresh are the lines whose newest result waits still.
@@ -131,20 +141,26 @@ func (r *rehearsal) requireRefusal() {
 	early := maps.Clone(r.settings)
 	early["MODE"], early["LEASE_PREFIX"] = "live", "web-early-"
 	app := startApplication(r.t, early)
-	require.Eventually(r.t, func() bool { return strings.Contains(fmt.Sprint(app.health()["problems"]), "ledger_not_adopted") },
+	require.Eventually(r.t, func() bool {
+		return strings.Contains(fmt.Sprint(app.health()["problems"]), "ledger_not_adopted")
+	},
 		patience, 50*time.Millisecond)
 	require.Contains(r.t, fmt.Sprint(app.health()["problems"]), "sqlwriterctl ledger adopt")
 	require.Equal(r.t, "live", app.health()["status"])
 	app.stop()
 	require.Zero(r.t, r.ledgerRows())
-	r.requireStatuses(map[string]int{"committed": committedBefore, "failed": failedBefore, "retry_scheduled": staleRetries + freshRetries})
+	r.requireStatuses(
+		map[string]int{
+			"committed": committedBefore, "failed": failedBefore, "retry_scheduled": staleRetries + freshRetries,
+		})
 }
 
-// killAdopting starts the adoption and kills the process when some of its rows are written. What the page says next then
-// goes on from there.
+// killAdopting starts the adoption and kills the process when some of its rows are written. What the page says next
+// then goes on from there.
 func (r *rehearsal) killAdopting() {
 	r.t.Helper()
-	rule, err := r.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpQuery, Container: container, Hold: cosmosdb.Before})
+	rule, err := r.cosmos.Server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpQuery, Container: container, Hold: cosmosdb.Before})
 	require.NoError(r.t, err)
 	cmd := r.ctl(r.t.Context(), "ledger", "adopt")
 	require.NoError(r.t, cmd.Start())
@@ -206,11 +222,12 @@ func (r *rehearsal) drain() {
 	require.Eventually(r.t, func() bool {
 		return r.app.seen() >= total && r.statuses()["retry_scheduled"] == 0 && r.statuses()["pending"] == 0
 	},
-		patience, 50*time.Millisecond, "not everything came to its end: %d of %d documents, %v", r.app.seen(), total, r.statuses())
+		patience, 50*time.Millisecond, "not everything came to its end: %d of %d documents, %v",
+		r.app.seen(), total, r.statuses())
 }
 
-// damage compares the user's rows with what they must be: which corrections are gone, and which lines hold something else
-// than their newest result says.
+// damage compares the user's rows with what they must be: which corrections are gone, and which lines hold something
+// else than their newest result says.
 func (r *rehearsal) damage() (overwritten, stale []int64) {
 	r.t.Helper()
 	for _, line := range r.differences(nil) {
@@ -260,7 +277,8 @@ func sameRow(want, got expect.Row) bool {
 func (r *rehearsal) statuses() map[string]int {
 	r.t.Helper()
 	counts := map[string]int{}
-	pager := r.docs.NewQueryItemsPager("SELECT c.sql_writer.status, c.sql_writer.outcome FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
+	pager := r.docs.NewQueryItemsPager("SELECT c.sql_writer.status, c.sql_writer.outcome FROM c",
+		azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
 	for pager.More() {
 		page, err := pager.NextPage(r.t.Context())
 		require.NoError(r.t, err)

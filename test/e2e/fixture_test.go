@@ -18,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/stage/staging"
-	_ "sqlwriter/internal/app" // the binaries are built by go build: without this, go test would answer (cached) after a change of the product
+	// the binaries are built by go build: without this, go test would answer (cached) after a change of the product
+	_ "sqlwriter/internal/app"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
@@ -93,8 +94,8 @@ type stack struct {
 	t       *testing.T
 	cosmos  *cosmosdbtest.Running
 	docs    provision.Documents
-	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it, and
-	// connection is its SQL_CONNECTION.
+	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it,
+	// and connection is its SQL_CONNECTION.
 	store      *sqlite.Store
 	db         *sql.DB
 	readTables func(context.Context, *sql.DB) (expect.Tables, error)
@@ -137,7 +138,10 @@ func newStackOver(t *testing.T, s *stack, lines ...int64) *stack {
 // newContainers starts the Cosmos emulator and makes the containers.
 func newContainers(t *testing.T, change ...func(*cosmosdb.Options)) *stack {
 	t.Helper()
-	s := &stack{t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(), poll: 50 * time.Millisecond, patience: patience}
+	s := &stack{
+		t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(),
+		poll: 50 * time.Millisecond, patience: patience,
+	}
 	s.docs = s.cosmos.Results(t, database, container)
 	s.cosmos.Leases(t, database, "leases")
 	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
@@ -156,7 +160,8 @@ func (s *stack) addLines(lines ...int64) {
 	tx, err := s.store.Writer().BeginTx(s.t.Context(), nil)
 	require.NoError(s.t, err)
 	for _, l := range lines {
-		_, err := tx.ExecContext(s.t.Context(), "INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (?) ON CONFLICT DO NOTHING", l)
+		_, err := tx.ExecContext(s.t.Context(),
+			"INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (?) ON CONFLICT DO NOTHING", l)
 		require.NoError(s.t, err)
 	}
 	require.NoError(s.t, tx.Commit())
@@ -185,7 +190,8 @@ func (s *stack) writes(what string) (least, most int) {
 	s.t.Helper()
 	var lo, hi sql.NullInt64
 	row := s.store.Reader().QueryRowContext(s.t.Context(), `SELECT min(n), max(n) FROM (
-		SELECT d.IVCE_DTL_UID, count(c.line) AS n FROM IVCE_DTL d LEFT JOIN counted c ON c.line = d.IVCE_DTL_UID AND c.what = ?
+		SELECT d.IVCE_DTL_UID, count(c.line) AS n FROM IVCE_DTL d
+		LEFT JOIN counted c ON c.line = d.IVCE_DTL_UID AND c.what = ?
 		GROUP BY d.IVCE_DTL_UID)`, what)
 	require.NoError(s.t, row.Scan(&lo, &hi))
 	return int(lo.Int64), int(hi.Int64)
@@ -302,7 +308,8 @@ func (s *stack) requireExact(docs []sample.Document) {
 	in := expect.Input{Redelivered: true, Before: s.before}
 	for _, d := range docs {
 		want := d.Want
-		in.Documents = append(in.Documents, expect.Document{Name: d.Name, ID: d.ID, Submitted: d.JSON, Stored: stored[d.ID], Want: &want})
+		in.Documents = append(in.Documents,
+			expect.Document{Name: d.Name, ID: d.ID, Submitted: d.JSON, Stored: stored[d.ID], Want: &want})
 	}
 	now, err := s.readTables(s.t.Context(), s.db)
 	require.NoError(s.t, err)

@@ -16,9 +16,10 @@ import (
 // signInOf is the header in which the platform tells the host who signed in.
 func signInOf(t *testing.T, role string) string {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"auth_typ": "aad", "name_typ": "name", "role_typ": "roles", "claims": []map[string]string{
-		{"typ": "preferred_username", "val": "ann@example.com"}, {"typ": "roles", "val": role},
-	}})
+	text, err := json.Marshal(
+		map[string]any{"auth_typ": "aad", "name_typ": "name", "role_typ": "roles", "claims": []map[string]string{
+			{"typ": "preferred_username", "val": "ann@example.com"}, {"typ": "roles", "val": role},
+		}})
 	require.NoError(t, err)
 	return base64.StdEncoding.EncodeToString(text)
 }
@@ -26,7 +27,8 @@ func signInOf(t *testing.T, role string) string {
 // send makes a request to the host and returns status, header and body.
 func (s *stack) send(method, path, body string, headers map[string]string) (int, http.Header, string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.host.Address()+"/api/"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.host.Address()+"/api/"+path,
+		strings.NewReader(body))
 	require.NoError(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	for name, value := range headers {
@@ -52,8 +54,9 @@ func TestAForgedSignInOpensNothing(t *testing.T) {
 	s.host = s.handler.Host
 	s.handler.waitReady()
 	forged := map[string]string{
-		"X-MS-CLIENT-PRINCIPAL": signInOf(t, "Operator"), "X-MS-CLIENT-PRINCIPAL-NAME": "ann@example.com", "X-MS-CLIENT-PRINCIPAL-ID": "1",
-		"Authorization": "Bearer x", "Sec-Fetch-Site": "same-origin",
+		"X-MS-CLIENT-PRINCIPAL": signInOf(t, "Operator"), "X-MS-CLIENT-PRINCIPAL-NAME": "ann@example.com",
+		"X-MS-CLIENT-PRINCIPAL-ID": "1",
+		"Authorization":            "Bearer x", "Sec-Fetch-Site": "same-origin",
 	}
 	for _, path := range []string{"ui/", "ui/runs", "ui/api/v1/status", "ops/v1/status"} {
 		status, _, body := s.send(http.MethodGet, path, "", forged)
@@ -67,20 +70,27 @@ func TestAForgedSignInOpensNothing(t *testing.T) {
 	identities := `[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"master"}]}]`
 	forged["x-functions-key"] = readerKey
 	for _, query := range []string{"", "?Identities=" + "%5B%5D", "?Headers=x&sys=x&req=x&Identities=x"} {
-		for _, body := range []string{pauseBody, `{"why":"w","Identities":` + identities + `}`, `{"why":"w","req":{"Identities":` + identities + `},"Headers":{},"sys":{"MethodName":"Health"}}`} {
+		for _, body := range []string{
+			pauseBody, `{"why":"w","Identities":` + identities + `}`,
+			`{"why":"w","req":{"Identities":` + identities + `},"Headers":{},"sys":{"MethodName":"Health"}}`,
+		} {
 			status, _, text := s.send(http.MethodPost, "ops/v1/flow/pause"+query, body, forged)
 			require.Equal(t, http.StatusForbidden, status, text)
 		}
 	}
-	status, _, text := s.send(http.MethodPost, "ops/v1/flow/pause", `{"why":"w","Identities":`+identities+`}`, map[string]string{"x-functions-key": functionKey})
+	status, _, text := s.send(http.MethodPost, "ops/v1/flow/pause", `{"why":"w","Identities":`+identities+`}`,
+		map[string]string{"x-functions-key": functionKey})
 	require.Equal(t, http.StatusBadRequest, status, text)
 	require.Zero(t, s.audited(), "nothing was changed")
-	status, _, text = s.send(http.MethodGet, "ops/v1/status?Identities=x", "", map[string]string{"x-functions-key": readerKey})
+	status, _, text = s.send(http.MethodGet, "ops/v1/status?Identities=x", "",
+		map[string]string{"x-functions-key": readerKey})
 	require.Equal(t, http.StatusBadRequest, status, text)
 	status, _, text = s.send(http.MethodGet, "ops/v1/status", "", forged)
 	require.Equal(t, http.StatusOK, status, text)
 
-	for _, method := range []string{http.MethodHead, http.MethodPut, http.MethodOptions, http.MethodDelete, http.MethodPatch} {
+	for _, method := range []string{
+		http.MethodHead, http.MethodPut, http.MethodOptions, http.MethodDelete, http.MethodPatch,
+	} {
 		status, header, _ := s.send(method, "ops/v1/runs", "", map[string]string{"x-functions-key": functionKey})
 		require.Equal(t, []any{http.StatusMethodNotAllowed, "GET, POST"}, []any{status, header.Get("Allow")}, method)
 	}

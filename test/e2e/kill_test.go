@@ -20,8 +20,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// kill ends the handler and waits for another one. The third time within half an hour the host itself gives up, as the real one
-// does (docs/facts.md F22), and the platform starts another.
+// kill ends the handler and waits for another one. The third time within half an hour the host itself gives up, as the
+// real one does (docs/facts.md F22), and the platform starts another.
 func (s *stack) kill() {
 	s.t.Helper()
 	if s.killHandler(s.host) == funchost.HandlerGaveUp {
@@ -30,14 +30,16 @@ func (s *stack) kill() {
 	}
 }
 
-// killHandler ends a host's handler as the platform does, from outside, and waits until another one is ready, or until the host
-// has given up: it answers which of the two it is.
+// killHandler ends a host's handler as the platform does, from outside, and waits until another one is ready, or until
+// the host has given up: it answers which of the two it is.
 func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
 	s.t.Helper()
 	pid := host.HandlerPid()
 	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
 	// All that an earlier handler did is of another pid: nothing depends on when its last event is written.
-	exited, err := host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool { return e.Kind == funchost.HandlerExited && e.Pid == pid })
+	exited, err := host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool {
+		return e.Kind == funchost.HandlerExited && e.Pid == pid
+	})
 	require.NoError(s.t, err)
 	require.Equal(s.t, -1, exited.ExitCode, "it was the signal that ended it")
 	next, err := host.WaitEvent(s.patiently(), exited.Seq, func(e funchost.Event) bool {
@@ -47,8 +49,8 @@ func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
 	return next.Kind
 }
 
-// Must show: kill -9 between SQL commit and patch. The emulator delays the patches, so SQL has committed and no document
-// says so yet; then the handler dies.
+// Must show: kill -9 between SQL commit and patch. The emulator delays the patches, so SQL has committed and no
+// document says so yet; then the handler dies.
 func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 3, Count: 40, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
@@ -76,7 +78,8 @@ func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
 		}
 	}
 	for _, what := range []string{"detail", "tracking"} {
-		rows, err := s.db.QueryContext(t.Context(), "SELECT line, count(*) FROM counted WHERE what = @p1 GROUP BY line", sql.Named("p1", what))
+		rows, err := s.db.QueryContext(t.Context(),
+			"SELECT line, count(*) FROM counted WHERE what = @p1 GROUP BY line", sql.Named("p1", what))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, rows.Close()) }()
 		seen := 0
@@ -84,7 +87,8 @@ func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
 			var line int64
 			var n int
 			require.NoError(t, rows.Scan(&line, &n))
-			require.LessOrEqual(t, n, results[line], "%s of line %d was written %d times for %d results", what, line, n, results[line])
+			require.LessOrEqual(t, n, results[line], "%s of line %d was written %d times for %d results",
+				what, line, n, results[line])
 			seen++
 		}
 		require.NoError(t, rows.Err())
@@ -92,15 +96,15 @@ func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
 	}
 }
 
-// kills is how often the handler is killed during one drain, and betweenEvery which of these times fall between SQL commit
-// and the first patch.
+// kills is how often the handler is killed during one drain, and betweenEvery which of these times fall between SQL
+// commit and the first patch.
 const (
 	kills        = 20
 	betweenEvery = 5
 )
 
-// Must show: kill -9 of the handler 20 times during one drain, at random and, four times, between SQL commit and first patch,
-// which a trace shows. The moments come from a seed that a failure prints.
+// Must show: kill -9 of the handler 20 times during one drain, at random and, four times, between SQL commit and first
+// patch, which a trace shows. The moments come from a seed that a failure prints.
 func TestKillAtRandomDuringADrain(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -118,8 +122,8 @@ func TestKillAtRandomDuringADrain(t *testing.T) {
 		}
 		submitted <- nil
 	}()
-	// A kill falls on the n-th patch from the one before, n drawn: before it is applied or after it, so between commit and
-	// patch too. One that must fall before the first patch has its rule before the handler starts that it kills.
+	// A kill falls on the n-th patch from the one before, n drawn: before it is applied or after it, so between commit
+	// and patch too. One that must fall before the first patch has its rule before the handler starts that it kills.
 	rule := s.holdSome(r)
 	between := 0
 	for n := range kills {
@@ -161,8 +165,9 @@ func (s *stack) holdSome(r *rand.Rand) string {
 	return rule
 }
 
-// requireBetween shows that a handler has committed to SQL and that none of its patches was let through: all that came since
-// before it started are held, the ledger names a document whose patch is among them, and that document is still pending.
+// requireBetween shows that a handler has committed to SQL and that none of its patches was let through: all that came
+// since before it started are held, the ledger names a document whose patch is among them, and that document is still
+// pending.
 func (s *stack) requireBetween(n int, rule string) {
 	s.t.Helper()
 	var held cosmosdb.RuleState
@@ -175,7 +180,8 @@ func (s *stack) requireBetween(n int, rule string) {
 		}
 		for _, id = range held.Documents {
 			var lines int
-			err := s.db.QueryRowContext(s.t.Context(), "SELECT count(*) FROM sqlwriter_ledger WHERE document_id = ? AND outcome = 'applied'", id).Scan(&lines)
+			err := s.db.QueryRowContext(s.t.Context(),
+				"SELECT count(*) FROM sqlwriter_ledger WHERE document_id = ? AND outcome = 'applied'", id).Scan(&lines)
 			if err == nil && lines > 0 {
 				return true
 			}
@@ -184,7 +190,8 @@ func (s *stack) requireBetween(n int, rule string) {
 	}, patience, 5*time.Millisecond, "no document in SQL waits for its patch")
 	require.Equal(s.t, held.Seen, held.Hit, "a patch was let through")
 	require.Equal(s.t, "pending", s.state(id)["status"])
-	s.t.Logf("kill %d: pid %d, %d patches held, none let through; the ledger names %s, which is still pending", n+1, s.host.HandlerPid(), held.Held, id)
+	s.t.Logf("kill %d: pid %d, %d patches held, none let through; the ledger names %s, which is still pending", n+1,
+		s.host.HandlerPid(), held.Held, id)
 }
 
 // Must show: a stale batch re-sent after its document was corrected and committed does not bring the old content back.
@@ -214,9 +221,11 @@ func (s *stack) post(array string) (int, string) {
 	s.t.Helper()
 	once, err := json.Marshal(array)
 	require.NoError(s.t, err)
-	body, err := json.Marshal(map[string]any{"Data": map[string]any{"documents": string(once)}, "Metadata": map[string]any{}})
+	body, err := json.Marshal(
+		map[string]any{"Data": map[string]any{"documents": string(once)}, "Metadata": map[string]any{}})
 	require.NoError(s.t, err)
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.host.HandlerURL()+"/CommitResults", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
+		s.host.HandlerURL()+"/CommitResults", bytes.NewReader(body))
 	require.NoError(s.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
@@ -231,7 +240,8 @@ func (s *stack) post(array string) (int, string) {
 func TestCosmosGoesAwayAfterHalfOfThePatches(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 6, Count: 100, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Nth: 51, Status: http.StatusServiceUnavailable})
+	rule, err := s.cosmos.Server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Nth: 51, Status: http.StatusServiceUnavailable})
 	require.NoError(t, err)
 	s.submit(jsons(docs)...)
 	s.startHost()
@@ -281,10 +291,12 @@ func TestTenThousandDocumentsInLittleMemory(t *testing.T) {
 	if !ok {
 		t.Skip("this system does not tell a process's peak memory")
 	}
-	t.Logf("10,000 documents of 4 KB in %s (%.0f a second), the handler's peak RSS %.1f MB", took, 10_000/took.Seconds(), float64(peak)/(1<<20))
+	t.Logf("10,000 documents of 4 KB in %s (%.0f a second), the handler's peak RSS %.1f MB", took,
+		10_000/took.Seconds(), float64(peak)/(1<<20))
 	require.Less(t, peak, int64(64<<20))
 	var written int
-	require.NoError(t, s.store.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM IVCE_TRKG_MSTR").Scan(&written))
+	require.NoError(t,
+		s.store.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM IVCE_TRKG_MSTR").Scan(&written))
 	lines := map[int64]bool{}
 	for _, l := range sample.Lines(docs) {
 		lines[l] = true

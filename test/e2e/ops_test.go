@@ -24,7 +24,8 @@ const readerKey = "reader-key-marker"
 // ops calls the operators' API as a laptop does, and answers status and body.
 func (s *stack) ops(method, path, body, key string) (int, map[string]any) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.host.Address()+"/api/ops/v1/"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.host.Address()+"/api/ops/v1/"+path,
+		strings.NewReader(body))
 	require.NoError(s.t, err)
 	request.Header.Set("x-functions-key", key)
 	if body != "" {
@@ -46,7 +47,9 @@ func (s *stack) ops(method, path, body, key string) (int, map[string]any) {
 func TestOperatorsWorkOverTheHost(t *testing.T) {
 	s := newStack(t, 1421549)
 	const id = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
-	s.submit(json.RawMessage(`{"id":"` + id + `","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
+	s.submit(
+		json.RawMessage(`{"id":"` + id +
+			`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
 		"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","retry_count":5,"failed_at":"2025-12-17 12:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}}`))
 	s.recover = "* * * * * *"
@@ -77,10 +80,12 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	progress := answer["progress"].(map[string]any)
 	require.Equal(t, []any{"completed", 1.0}, []any{progress["status"], progress["done"]})
 	require.Equal(t, "committed", s.state(id)["status"])
-	status, answer = s.ops(http.MethodPost, "runs", `{"kind":"reapply","all":true,"why":"once more"}`, functionKey) // there is no Service Bus
+	// there is no Service Bus
+	status, answer = s.ops(http.MethodPost, "runs", `{"kind":"reapply","all":true,"why":"once more"}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
 	require.Contains(t, answer["note"], "its message could not be sent")
-	require.Equal(t, []any{"completed", 1.0}, []any{answer["progress"].(map[string]any)["status"], answer["progress"].(map[string]any)["done"]})
+	require.Equal(t, []any{"completed", 1.0},
+		[]any{answer["progress"].(map[string]any)["status"], answer["progress"].(map[string]any)["done"]})
 
 	status, answer = s.ops(http.MethodPost, "runs", `{"al":true}`, functionKey)
 	require.Equal(t, http.StatusBadRequest, status, "%v", answer)

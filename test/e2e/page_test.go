@@ -22,7 +22,9 @@ func (s *stack) page(path string) (status int, source, text string) {
 }
 
 // browse sends a request for a page. It follows no redirection.
-func (s *stack) browse(method, path string, form url.Values, headers map[string]string) (status int, source, text string) {
+func (s *stack) browse(
+	method, path string, form url.Values, headers map[string]string,
+) (status int, source, text string) {
 	s.t.Helper()
 	var body io.Reader = http.NoBody
 	if form != nil {
@@ -49,8 +51,8 @@ func (s *stack) browse(method, path string, form url.Values, headers map[string]
 	return answer.StatusCode, string(raw), strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// requirePageNames requires that the overview names what asks for attention, and says what to do. known is how long after the fault the status
-// named it.
+// requirePageNames requires that the overview names what asks for attention, and says what to do. known is how long
+// after the fault the status named it.
 func (s *stack) requirePageNames(known time.Duration, code string) {
 	s.t.Helper()
 	began := time.Now()
@@ -59,7 +61,8 @@ func (s *stack) requirePageNames(known time.Duration, code string) {
 	_, from, found := strings.Cut(text, "What asks for attention")
 	require.True(s.t, found, text)
 	require.Regexp(s.t, `<li><code>`+code+`</code> .*<br>Do: `, source)
-	s.t.Logf("PAGE %s after %s, with what to do: %.160s", code, (known + time.Since(began)).Round(10*time.Millisecond), from)
+	s.t.Logf("PAGE %s after %s, with what to do: %.160s", code,
+		(known + time.Since(began)).Round(10*time.Millisecond), from)
 }
 
 // requirePageRun requires that the overview lists a run and says so, and that one click leads to it.
@@ -74,7 +77,8 @@ func (s *stack) requirePageRun(id, says string) {
 	s.t.Logf("PAGE run, one click: %.160s", from)
 }
 
-// requirePageShows requires that the overview lists a group of documents, and that one click leads to the list, another to why one of them is here.
+// requirePageShows requires that the overview lists a group of documents, and that one click leads to the list, another
+// to why one of them is here.
 func (s *stack) requirePageShows(g ops.Group) {
 	s.t.Helper()
 	_, source, text := s.page("")

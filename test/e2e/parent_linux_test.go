@@ -22,8 +22,8 @@ import (
 // hostLimit is how long a handler may stay after its host was killed (docs/requirements.md R94).
 const hostLimit = 5 * time.Second
 
-// wrapper is the executable of a host whose handler outlives it. The emulator of the host ends its own child with itself, the
-// real host does not: its child is this shell, and the handler is the shell's.
+// wrapper is the executable of a host whose handler outlives it. The emulator of the host ends its own child with
+// itself, the real host does not: its child is this shell, and the handler is the shell's.
 const wrapper = "#!/bin/sh\n\"$(dirname \"$0\")/real\" &\nwait\n"
 
 // startDoomedHost starts a host process of its own over the stack, waits for its handler, and returns both process ids.
@@ -74,8 +74,8 @@ func requireEnd(t *testing.T, pid int, killed time.Time) (code int, after time.D
 	return status.ExitStatus(), after
 }
 
-// Must show: the host is killed with SIGKILL in the middle of a drain. Its handler is gone within 5 s and leaves nothing half
-// done: a new host finishes, and each line is written as often as there are results for it.
+// Must show: the host is killed with SIGKILL in the middle of a drain. Its handler is gone within 5 s and leaves
+// nothing half done: a new host finishes, and each line is written as often as there are results for it.
 func TestAKilledHostTakesItsHandlerAlong(t *testing.T) {
 	adoptOrphans(t)
 	for _, c := range []struct {

@@ -31,8 +31,8 @@ func TestFiveHundredDocumentsArriveExactly(t *testing.T) {
 	t.Logf("500 documents in %s", took.Round(time.Millisecond))
 }
 
-// Must show: a document submitted while running is in SQL in under 2 s: each of eight. The machine is shared: what it adds
-// for a while shows in some rounds, what the program takes in each of them, so one good round is asked for.
+// Must show: a document submitted while running is in SQL in under 2 s: each of eight. The machine is shared: what it
+// adds for a while shows in some rounds, what the program takes in each of them, so one good round is asked for.
 func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
 	const (
 		limit         = 2 * time.Second
@@ -95,7 +95,9 @@ func TestEveryExampleEndsAsItsPageSays(t *testing.T) {
 func (s *stack) row(line any) string {
 	s.t.Helper()
 	var row string
-	require.NoError(s.t, s.store.Reader().QueryRowContext(s.t.Context(), `SELECT IVCE_DTL_UID || '|' || CLN_MFR_AI_NM || '|' || CLN_MFR_PRT_NUM
+	require.NoError(s.t,
+		s.store.Reader().QueryRowContext(s.t.Context(),
+			`SELECT IVCE_DTL_UID || '|' || CLN_MFR_AI_NM || '|' || CLN_MFR_PRT_NUM
 		|| '|' || UNSPSC_CD || '|' || IVCE_LNE_STAT || '|' || coalesce(PRNT_IVCE_DTL_ID, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line).Scan(&row))
 	return row
 }

@@ -19,8 +19,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// The tests of this file plant a fault in documents, or what an operator does, and look with the real sqlwriterctl. The timer ticks when
-// they say so.
+// The tests of this file plant a fault in documents, or what an operator does, and look with the real sqlwriterctl. The
+// timer ticks when they say so.
 
 // yearly is a schedule that does not tick while a test runs.
 const yearly = "0 0 0 1 1 *"
@@ -37,7 +37,10 @@ func timerStorage(t *testing.T) map[string]string {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(server.Close)
-	return map[string]string{"AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=test;AccountKey=dGVzdA==;BlobEndpoint=" + server.URL + "/test;"}
+	return map[string]string{
+		"AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=test;AccountKey=dGVzdA==;BlobEndpoint=" +
+			server.URL + "/test;",
+	}
 }
 
 // tick posts a tick of the recovery timer to the host, as an operator can, and waits for its end.
@@ -51,7 +54,8 @@ func (s *stack) tickOf(function, event string) {
 	s.t.Helper()
 	done := func(l logLine) bool { return l.Event == event }
 	before := len(s.handler.log(done))
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.host.Address()+"/admin/functions/"+function,
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
+		"http://"+s.host.Address()+"/admin/functions/"+function,
 		strings.NewReader(`{"input":""}`))
 	require.NoError(s.t, err)
 	request.Header.Set("x-functions-key", masterKey)
@@ -59,18 +63,23 @@ func (s *stack) tickOf(function, event string) {
 	require.NoError(s.t, err)
 	require.NoError(s.t, answer.Body.Close())
 	require.Equal(s.t, http.StatusAccepted, answer.StatusCode)
-	require.Eventually(s.t, func() bool { return len(s.handler.log(done)) > before }, patience, 20*time.Millisecond, "the tick does not end")
+	require.Eventually(s.t, func() bool {
+		return len(s.handler.log(done)) > before
+	}, patience, 20*time.Millisecond, "the tick does not end")
 }
 
 // aResult is a result for a line; members are those of process_output that differ from a good one.
 func aResult(t *testing.T, sysName string, line int, members map[string]any) (id string, doc json.RawMessage) {
 	t.Helper()
-	output := map[string]any{"manufacturer_name": "ACME", "part_number": "425", "unspsc": "39131711", "invoice_line_status": "RC-AI"}
+	output := map[string]any{
+		"manufacturer_name": "ACME", "part_number": "425", "unspsc": "39131711", "invoice_line_status": "RC-AI",
+	}
 	maps.Copy(output, members)
 	id = fmt.Sprintf("2025-12-17 10:30:00.%06d-06:00-0001-%d", line, line)
 	raw, err := json.Marshal(map[string]any{
-		"id": id, "request_details": map[string]any{"sys_name": sysName}, "invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
-		"process_output": output, "sql_writer": map[string]any{"status": "pending", "retry_count": 0},
+		"id": id, "request_details": map[string]any{"sys_name": sysName},
+		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
+		"process_output":           output, "sql_writer": map[string]any{"status": "pending", "retry_count": 0},
 	})
 	require.NoError(t, err)
 	return id, raw
@@ -103,7 +112,8 @@ func (s *stack) requireNothing() {
 	require.Zero(s.t, exit, out)
 }
 
-// requireCounted requires that status of the real tool counts a group of documents with a code at the next tick, and gives one of them.
+// requireCounted requires that status of the real tool counts a group of documents with a code at the next tick, and
+// gives one of them.
 func (s *stack) requireCounted(status invoice.Status, kind, code string, documents int, sample string) {
 	s.t.Helper()
 	begin := time.Now()
@@ -119,7 +129,8 @@ func (s *stack) requireCounted(status invoice.Status, kind, code string, documen
 		require.Equal(s.t, sample, g.Sample)
 	}
 	s.requirePageShows(g)
-	s.t.Logf("PLANTED %s %s after the next tick (%s): %s documents, such as %s %s", g.Status, g.Code, time.Since(begin).Round(10*time.Millisecond), g.Documents, g.Sample, g.Retry)
+	s.t.Logf("PLANTED %s %s after the next tick (%s): %s documents, such as %s %s", g.Status, g.Code,
+		time.Since(begin).Round(10*time.Millisecond), g.Documents, g.Sample, g.Retry)
 }
 
 func TestPlantedATextIsTooLong(t *testing.T) {
@@ -154,7 +165,8 @@ func TestPlantedASysNameIsWrong(t *testing.T) {
 	id, doc := aResult(t, "WEB", 1, nil)
 	planted := time.Now()
 	s.submit(doc)
-	s.waitAlarm(planted, "skipped", `^1 document names another environment than "web": it leaves them alone since .*, such as `+id)
+	s.waitAlarm(planted, "skipped",
+		`^1 document names another environment than "web": it leaves them alone since .*, such as `+id)
 }
 
 func TestPlantedAPoisonMessage(t *testing.T) {
@@ -197,7 +209,8 @@ func TestPlantedARunIsCancelled(t *testing.T) {
 	out, _ := s.sqlwriterctl("status", "-o", "json")
 	var is ops.Status
 	require.NoError(t, json.Unmarshal([]byte(out), &is))
-	require.Equal(t, []string{id, ops.RunCancelled, "cancelled: the recovery timer ends it at its next tick"}, []string{is.Runs[0].ID, is.Runs[0].State, is.Runs[0].Says})
+	require.Equal(t, []string{id, ops.RunCancelled, "cancelled: the recovery timer ends it at its next tick"},
+		[]string{is.Runs[0].ID, is.Runs[0].State, is.Runs[0].Says})
 	t.Logf("PLANTED run cancelled after %s: %s", time.Since(planted).Round(10*time.Millisecond), is.Runs[0].Says)
 	s.requirePageRun(id, is.Runs[0].Says)
 	s.requireNothing()

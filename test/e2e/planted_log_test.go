@@ -37,14 +37,16 @@ func (s *stack) requireConditionLine(p *process, condition string) {
 	s.t.Logf("LINE %s", line)
 }
 
-// Conditions that no other test of the stack makes: each is made with the real handler, and its line is read from the handler's output.
+// Conditions that no other test of the stack makes: each is made with the real handler, and its line is read from the
+// handler's output.
 func TestPlantedConditionsReachTheLog(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 77, Count: 5, Clean: true})
 	s := newStack(t, append(sample.Lines(docs), 1, 2, 3, 4)...)
 	s.recover, s.blobs = yearly, azurite.Start(t).ConnectionString()
 	bus := s.withBus(usualLock)
-	_, err := s.store.Writer().ExecContext(t.Context(), `CREATE TRIGGER refuse BEFORE UPDATE OF IVCE_LNE_STAT ON IVCE_DTL WHEN NEW.IVCE_DTL_UID = 2
+	_, err := s.store.Writer().ExecContext(t.Context(),
+		`CREATE TRIGGER refuse BEFORE UPDATE OF IVCE_LNE_STAT ON IVCE_DTL WHEN NEW.IVCE_DTL_UID = 2
 		BEGIN SELECT RAISE(ABORT, 'refused'); END`)
 	require.NoError(t, err)
 	settings := timerStorage(t)
@@ -75,15 +77,20 @@ func TestPlantedConditionsReachTheLog(t *testing.T) {
 	_, other := aResult(t, "web", 4, nil)
 	var members map[string]any
 	require.NoError(t, json.Unmarshal(other, &members))
-	members["sql_writer"] = map[string]any{"status": "committed", "committed_at": invoice.Stamp(time.Now().Add(time.Minute), time.UTC)}
+	members["sql_writer"] = map[string]any{
+		"status": "committed", "committed_at": invoice.Stamp(time.Now().Add(time.Minute), time.UTC),
+	}
 	other, err = json.Marshal(members)
 	require.NoError(t, err)
 	s.submit(other)
 	s.requireConditionLine(s.handler, "second_writer")
 
 	s.startRun(`{"kind":"reapply","all":true,"why":"no worker takes it"}`)
-	require.Eventually(t, func() bool { return s.count("SELECT COUNT(*) FROM sqlwriter_batch WHERE status = 'queued'") > 0 }, s.patience, 20*time.Millisecond)
-	s.edit("UPDATE sqlwriter_batch SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours'), queued_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours')")
+	require.Eventually(t, func() bool {
+		return s.count("SELECT COUNT(*) FROM sqlwriter_batch WHERE status = 'queued'") > 0
+	}, s.patience, 20*time.Millisecond)
+	s.edit(
+		"UPDATE sqlwriter_batch SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours'), queued_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 hours')")
 	s.tick()
 	s.requireConditionLine(s.handler, "work_waits")
 

@@ -29,7 +29,8 @@ import (
 // toldWithin is how long operators may not be told of a dependency that fails, after its first failure.
 const toldWithin = 15 * time.Second
 
-// answersWithin is how long a status may take while Cosmos DB does not answer: five seconds, and what a busy machine adds.
+// answersWithin is how long a status may take while Cosmos DB does not answer: five seconds, and what a busy machine
+// adds.
 const answersWithin = 8 * time.Second
 
 // status asks for the status, as an operator does.
@@ -65,8 +66,12 @@ func find(s ops.Status, dependency string) ops.DependencyView {
 // requireTold waits until status and Health tell that a dependency fails so, and requires that they did in time.
 func (s *stack) requireTold(dependency string, codes []string, first time.Time) {
 	s.t.Helper()
-	status := s.waitStatus("that "+dependency+" fails", func(o ops.Status) bool { return find(o, dependency).State == ops.DepFailing })
-	s.handler.waitHealth("that "+dependency+" fails", func(h handlers.HealthReport) bool { return h.Dependencies[dependency].State == "failing" })
+	status := s.waitStatus("that "+dependency+" fails", func(o ops.Status) bool {
+		return find(o, dependency).State == ops.DepFailing
+	})
+	s.handler.waitHealth("that "+dependency+" fails", func(h handlers.HealthReport) bool {
+		return h.Dependencies[dependency].State == "failing"
+	})
 	took, d := time.Since(first), find(status, dependency)
 	require.Less(s.t, took, toldWithin)
 	require.Equal(s.t, fault.Infrastructure, d.Kind)
@@ -120,11 +125,16 @@ func (s *stack) waitAlarm(planted time.Time, code, says string) {
 // requireWell waits until status and Health tell that a dependency answers.
 func (s *stack) requireWell(dependency string) {
 	s.t.Helper()
-	s.waitStatus("that "+dependency+" answers", func(o ops.Status) bool { return find(o, dependency).State == ops.DepOK })
-	s.handler.waitHealth("that "+dependency+" answers", func(h handlers.HealthReport) bool { return h.Dependencies[dependency].State == "ok" })
+	s.waitStatus("that "+dependency+" answers", func(o ops.Status) bool {
+		return find(o, dependency).State == ops.DepOK
+	})
+	s.handler.waitHealth("that "+dependency+" answers", func(h handlers.HealthReport) bool {
+		return h.Dependencies[dependency].State == "ok"
+	})
 }
 
-// sqlGoesAway is an outage between two halves of the documents: the connections are refused, or the file cannot be opened.
+// sqlGoesAway is an outage between two halves of the documents: the connections are refused, or the file cannot be
+// opened.
 func sqlGoesAway(t *testing.T, s *stack, docs []sample.Document, sql away.Switch, code string) {
 	t.Helper()
 	half := len(docs) / 2
@@ -168,7 +178,8 @@ func TestPlantedSQLIsOff(t *testing.T) {
 	})
 }
 
-// Cosmos DB's process is gone for host and handler: nothing listens at its address. What comes meanwhile arrives afterwards.
+// Cosmos DB's process is gone for host and handler: nothing listens at its address. What comes meanwhile arrives
+// afterwards.
 func TestPlantedCosmosIsAway(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 72, Count: 40, Clean: true})
@@ -200,7 +211,8 @@ func TestPlantedCosmosIsAway(t *testing.T) {
 	require.Equal(t, 3, exit)
 	require.Regexp(t, "ATTENTION +cosmos fails since .*nothing listens at the account's address", out)
 	require.Less(t, tool, answersWithin)
-	t.Logf("PLANTED cosmos: the status took %s, the tool's %s", took.Round(10*time.Millisecond), tool.Round(10*time.Millisecond))
+	t.Logf("PLANTED cosmos: the status took %s, the tool's %s", took.Round(10*time.Millisecond),
+		tool.Round(10*time.Millisecond))
 	require.NoError(t, proxy.On(t.Context()))
 
 	s.waitUntilQuiet(len(docs))
@@ -221,7 +233,9 @@ func TestPlantedTheTimerIsOff(t *testing.T) {
 	s.submit(jsons(docs[:10])...)
 	s.startHost()
 	s.waitUntilQuiet(10)
-	s.waitStatus("what the timer counted", func(o ops.Status) bool { return find(o, ops.DepTimer).State == ops.DepOK && o.Counts != nil })
+	s.waitStatus("what the timer counted", func(o ops.Status) bool {
+		return find(o, ops.DepTimer).State == ops.DepOK && o.Counts != nil
+	})
 	require.NoError(t, s.host.Stop())
 
 	s.handler = s.launch("e2e", off("RecoverRetries"))
@@ -267,7 +281,8 @@ func TestPlantedTheManagerIsDead(t *testing.T) {
 	s.patience = runPatience
 	s.withBus(shortLock)
 	s.submitMany(docs)
-	operators := s.launch("operators", off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries"))
+	operators := s.launch("operators",
+		off("CommitResults", "BatchManager", "BatchWorker", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries"))
 	s.host = operators.Host
 	operators.waitReady()
 	onlyManager := off("CommitResults", "BatchWorker", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")
@@ -299,7 +314,8 @@ func TestPlantedTheManagerIsDead(t *testing.T) {
 // ageManager sets a manager's last sign of life back.
 func (s *stack) ageManager(run string, by time.Duration) {
 	s.t.Helper()
-	changed, err := s.store.Writer().ExecContext(s.t.Context(), `UPDATE sqlwriter_run SET heartbeat_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?)
+	changed, err := s.store.Writer().ExecContext(s.t.Context(),
+		`UPDATE sqlwriter_run SET heartbeat_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?)
 		WHERE run_id = ? AND owner IS NOT NULL`, fmt.Sprintf("-%d seconds", int(by.Seconds())), run)
 	require.NoError(s.t, err)
 	n, err := changed.RowsAffected()

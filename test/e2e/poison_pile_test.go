@@ -34,7 +34,8 @@ const (
 func pileDocument(t *testing.T, line, reprocessed int, part string) (id string, doc json.RawMessage) {
 	t.Helper()
 	id, raw := aResult(t, "web", line, map[string]any{"part_number": part})
-	state := fmt.Sprintf(`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":%d,"last_error_at":%q,
+	state := fmt.Sprintf(
+		`{"status":"retry_scheduled","retry_count":5,"postponed":true,"retry_after":1,"reprocess_count":%d,"last_error_at":%q,
 		"last_error":"refused","last_error_kind":"document","last_error_code":"1811"}`, reprocessed, invoice.Stamp(time.Now().Add(-time.Hour), time.UTC))
 	return id, json.RawMessage(strings.Replace(string(raw), `{"retry_count":0,"status":"pending"}`, state, 1))
 }
@@ -42,7 +43,8 @@ func pileDocument(t *testing.T, line, reprocessed int, part string) (id string, 
 // idsWhere lists the documents that match a condition.
 func (s *stack) idsWhere(condition string) (ids []string) {
 	s.t.Helper()
-	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.id FROM c WHERE "+condition, azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 1000})
+	pager := s.docs.NewQueryItemsPager("SELECT VALUE c.id FROM c WHERE "+condition, azcosmos.NewPartitionKey(),
+		&azcosmos.QueryOptions{PageSizeHint: 1000})
 	for pager.More() {
 		page, err := pager.NextPage(s.t.Context())
 		require.NoError(s.t, err)
@@ -55,8 +57,8 @@ func (s *stack) idsWhere(condition string) (ids []string) {
 	return ids
 }
 
-// waitForFailed waits until so many documents are failed. Some wait for an hour, because the control document was changed by others when it
-// was to count them.
+// waitForFailed waits until so many documents are failed. Some wait for an hour, because the control document was
+// changed by others when it was to count them.
 func (s *stack) waitForFailed(want int) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -114,8 +116,8 @@ func commandsUnder(t *testing.T, path, heading string) (commands []string) {
 	return commands
 }
 
-// The runbook's section "Poison messages pile up", command by command as written, over a thousand poison messages that the real handler made.
-// The tool asks the app.
+// The runbook's section "Poison messages pile up", command by command as written, over a thousand poison messages that
+// the real handler made. The tool asks the app.
 func TestPoisonMessagesPileUp(t *testing.T) {
 	s, blobs := pileUp(t)
 	page := commandsUnder(t, "../../docs/runbook.md", "### Poison messages pile up")
@@ -125,7 +127,8 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 	coded := func(line string) string { return strings.Replace(line, "2628", "1811", 1) }
 
 	require.Eventually(t, func() bool { // the timer counts
-		return strings.Contains(c.run(page[0]), "sqlwriterctl document retry --status failed --kind document --code 1811")
+		return strings.Contains(c.run(page[0]),
+			"sqlwriterctl document retry --status failed --kind document --code 1811")
 	}, patience, time.Second)
 	written := s.count("SELECT COUNT(*) FROM counted")
 	require.Contains(t, c.run(coded(page[1])), fmt.Sprintf("%d documents match a replay", replayable))
@@ -140,9 +143,11 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(c.run("sqlwriterctl run show "+id), "completed")
 	}, runPatience, time.Second, "%s", c.run("sqlwriterctl run show "+id))
-	require.Regexp(t, fmt.Sprintf(`outcomes +%d committed, %d superseded\n`, replayable-piledNewer, piledNewer), c.run("sqlwriterctl run show "+id))
+	require.Regexp(t, fmt.Sprintf(`outcomes +%d committed, %d superseded\n`, replayable-piledNewer, piledNewer),
+		c.run("sqlwriterctl run show "+id))
 	require.NotContains(t, c.run(strings.Replace(page[4], "RUN", id, 1)), pileID(1), "nothing failed again")
-	require.Equal(t, replayable-piledNewer, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE CLN_MFR_AI_NM = 'ACME' AND CLN_MFR_PRT_NUM = '425'"))
+	require.Equal(t, replayable-piledNewer,
+		s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE CLN_MFR_AI_NM = 'ACME' AND CLN_MFR_PRT_NUM = '425'"))
 	require.Equal(t, piledNewer, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE CLN_MFR_AI_NM = 'NEWER'"))
 
 	// Twice changes nothing.
@@ -160,7 +165,10 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 		require.Error(t, err, "a dry run creates nothing")
 		require.Contains(t, c.run(named(page[6])), id+" was put back as failed")
 		require.Regexp(t, `outcomes +1 committed\n`, c.run(named(page[7])))
-		require.Equal(t, 1, s.count(fmt.Sprintf("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_DTL_UID = %d AND CLN_MFR_PRT_NUM = '%s' AND IVCE_LNE_STAT = 'RC-AI'", 951+n, part)))
+		require.Equal(t, 1,
+			s.count(
+				fmt.Sprintf(
+					"SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_DTL_UID = %d AND CLN_MFR_PRT_NUM = '%s' AND IVCE_LNE_STAT = 'RC-AI'", 951+n, part)))
 		require.Equal(t, "committed", s.state(id)["status"])
 		folder := "web/failed/" + strings.NewReplacer(" ", "%20", ":", "%3A").Replace(fmt.Sprintf("%d/%s/", 951+n, id))
 		s.requireAsItWas(blobs, id, folder+fmt.Sprintf("%d-", 1-n))
@@ -179,7 +187,8 @@ func pileID(line int) string {
 	return fmt.Sprintf("2025-12-17 10:30:00.%06d-06:00-0001-%d", line, line)
 }
 
-// pileUp lets the handler make the pile. Then the cause is mended, and some documents change as people and programs change them.
+// pileUp lets the handler make the pile. Then the cause is mended, and some documents change as people and programs
+// change them.
 func pileUp(t *testing.T) (*stack, *azurite.Server) {
 	t.Helper()
 	others := sample.Generate(sample.Options{Seed: 90, Count: 5, Clean: true})
@@ -191,7 +200,8 @@ func pileUp(t *testing.T) (*stack, *azurite.Server) {
 	}
 	s, blobs := newStack(t, lines...), azurite.Start(t)
 	s.blobs, s.recover = blobs.ConnectionString(), "*/2 * * * * *"
-	s.exec(s.store.Writer(), `CREATE TRIGGER too_narrow BEFORE UPDATE OF CLN_MFR_AI_NM ON IVCE_DTL WHEN NEW.CLN_MFR_AI_NM = 'ACME' BEGIN SELECT RAISE(ABORT, 'too narrow'); END`)
+	s.exec(s.store.Writer(),
+		`CREATE TRIGGER too_narrow BEFORE UPDATE OF CLN_MFR_AI_NM ON IVCE_DTL WHEN NEW.CLN_MFR_AI_NM = 'ACME' BEGIN SELECT RAISE(ABORT, 'too narrow'); END`)
 	s.handler = s.launch("e2e", map[string]string{"MAX_POISON_PER_HOUR": "10000"})
 	s.host = s.handler.Host
 	s.submit(jsons(others)...) // others are written since those last failed: that is proof
@@ -207,7 +217,8 @@ func pileUp(t *testing.T) (*stack, *azurite.Server) {
 		state := s.state(pileID(951))
 		return state["status"] == "failed" && state["reprocess_count"] == 1.0
 	}, patience, 100*time.Millisecond, "%v", s.state(pileID(951)))
-	require.Equal(t, piled, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_LNE_STAT = 'AI-ERROR' AND IVCE_DTL_UID <= 1000"))
+	require.Equal(t, piled,
+		s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_LNE_STAT = 'AI-ERROR' AND IVCE_DTL_UID <= 1000"))
 	t.Logf("%d poison messages in %s", piled, time.Since(began).Round(time.Second))
 
 	for line := 1; line <= piledNewer; line++ {
@@ -221,7 +232,9 @@ func pileUp(t *testing.T) (*stack, *azurite.Server) {
 	s.exec(s.store.Writer(), "DROP TRIGGER too_narrow")
 	for line := 901; line <= 900+piledByHand; line++ {
 		_, doc := aResult(t, "web", line, nil)
-		s.submit(json.RawMessage(strings.Replace(string(doc), `"status":"pending"`, `"status":"committed","outcome":"manual"`, 1)))
+		s.submit(
+			json.RawMessage(
+				strings.Replace(string(doc), `"status":"pending"`, `"status":"committed","outcome":"manual"`, 1)))
 	}
 	for line := 951; line <= 950+piledGone; line++ {
 		require.NoError(t, s.docs.Delete(t.Context(), pileID(line)))
@@ -237,11 +250,14 @@ func (s *stack) requireAsItWas(blobs *azurite.Server, id, folder string) {
 	content := func(doc []byte) map[string]json.RawMessage {
 		var members map[string]json.RawMessage
 		require.NoError(s.t, json.Unmarshal(doc, &members))
-		maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return name[0] == '_' || name == "sql_writer" })
+		maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
+			return name[0] == '_' || name == "sql_writer"
+		})
 		return members
 	}
 	was := ""
-	for pager := client.NewListBlobsFlatPager("sqlwriter", &azblob.ListBlobsFlatOptions{Prefix: to.Ptr(folder)}); pager.More(); {
+	for pager := client.NewListBlobsFlatPager("sqlwriter",
+		&azblob.ListBlobsFlatOptions{Prefix: to.Ptr(folder)}); pager.More(); {
 		page, err := pager.NextPage(s.t.Context())
 		require.NoError(s.t, err)
 		for _, item := range page.Segment.BlobItems {

@@ -29,8 +29,8 @@ type process struct {
 	console []string
 }
 
-// launch starts a host of this name, and with it the handler binary; change are settings that this one has otherwise. Hosts
-// over one stack share its container, and the ranges of its feed when they have one LEASE_PREFIX.
+// launch starts a host of this name, and with it the handler binary; change are settings that this one has otherwise.
+// Hosts over one stack share its container, and the ranges of its feed when they have one LEASE_PREFIX.
 func (s *stack) launch(name string, change map[string]string) *process {
 	s.t.Helper()
 	return s.launchFrom(scriptRoot, name, change)
@@ -47,7 +47,10 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 	tune.StopTimeout = time.Second
 	p := &process{t: s.t}
 	p.Host = funchost.New(funchost.Options{
-		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(), Keys: funchost.Keys{Master: masterKey, Host: functionKey, Named: map[string]string{"reader-monitor": readerKey}},
+		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(),
+		Keys: funchost.Keys{
+			Master: masterKey, Host: functionKey, Named: map[string]string{"reader-monitor": readerKey},
+		},
 		OnConsole: func(l funchost.ConsoleLine) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -64,7 +67,9 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 			require.Contains(s.t, kinds(p.Host), funchost.HandlerGaveUp, err)
 		}
 		if s.t.Failed() {
-			lines := slices.DeleteFunc(p.lines(), func(l string) bool { return strings.Contains(l, `"function":"Health"`) })
+			lines := slices.DeleteFunc(p.lines(), func(l string) bool {
+				return strings.Contains(l, `"function":"Health"`)
+			})
 			for _, l := range lines[max(0, len(lines)-40):] {
 				s.t.Log(name + ": " + l)
 			}
@@ -116,13 +121,16 @@ func (p *process) log(match func(logLine) bool) []logLine {
 // waitForLine waits for a line of the handler's log.
 func (p *process) waitForLine(what string, match func(logLine) bool) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return len(p.log(match)) > 0 }, patience, 20*time.Millisecond, "the log does not say %s", what)
+	require.Eventually(p.t, func() bool {
+		return len(p.log(match)) > 0
+	}, patience, 20*time.Millisecond, "the log does not say %s", what)
 }
 
 // health asks the Health function, as a monitor does.
 func (p *process) health() handlers.HealthReport {
 	p.t.Helper()
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.Address()+"/api/health", http.NoBody)
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet,
+		"http://"+p.Address()+"/api/health", http.NoBody)
 	require.NoError(p.t, err)
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(p.t, err)

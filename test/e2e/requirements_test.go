@@ -18,14 +18,16 @@ import (
 	away "sqlwriter/test/outage"
 )
 
-// firstExample is the id of the document in the requirements' examples 1, 2 and 4, and example its text. The container has the
-// requirements' partition key, request_details.id.
+// firstExample is the id of the document in the requirements' examples 1, 2 and 4, and example its text. The container
+// has the requirements' partition key, request_details.id.
 const firstExample = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
 
 func example(id string, duplicates ...int) json.RawMessage {
 	request := id[:strings.LastIndexByte(id, '-')]
 	more, _ := json.Marshal(append([]int{}, duplicates...))
-	return json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"id":%q,"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
+	return json.RawMessage(
+		fmt.Sprintf(
+			`{"id":%q,"request_details":{"id":%q,"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},
 		"process_output":{"manufacturer_name":"THOMAS & BETTS","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":{"status":"pending","retry_count":0}}`, id, request, more))
 }
@@ -33,8 +35,8 @@ func example(id string, duplicates ...int) json.RawMessage {
 // stamped is a time as the requirements write it.
 const stamped = `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}-0[56]:00$`
 
-// The five examples of the requirements (000, "Examples"), each from its document to its final document, through the host, on
-// the requirements' partition key. What the product does otherwise on purpose is said where it is asserted.
+// The five examples of the requirements (000, "Examples"), each from its document to its final document, through the
+// host, on the requirements' partition key. What the product does otherwise on purpose is said where it is asserted.
 func TestTheFiveExamplesOfTheRequirements(t *testing.T) {
 	for _, e := range []struct {
 		name string
@@ -68,7 +70,8 @@ func (s *stack) requireCommitted(id string, retries int) {
 	require.Regexp(s.t, stamped, state["committed_at"])
 	delete(state, "committed_at")
 	delete(state, "attempts") // the last ten tries stay
-	require.Equal(s.t, map[string]any{"status": "committed", "outcome": "applied", "retry_count": float64(retries)}, state)
+	require.Equal(s.t,
+		map[string]any{"status": "committed", "outcome": "applied", "retry_count": float64(retries)}, state)
 }
 
 func exampleSuccess(t *testing.T) {
@@ -99,7 +102,8 @@ func exampleRetry(t *testing.T) {
 	require.Equal(t, "1421549|THOMAS & BETTS|425|39131711|RC-AI|", s.row(1421549))
 }
 
-// An outage is nobody's failure: the documents stay as they are, where the requirements schedule five for a retry (R31).
+// An outage is nobody's failure: the documents stay as they are, where the requirements schedule five for a retry
+// (R31).
 func exampleBreaker(t *testing.T) {
 	s := newStack(t, 1421549, 1, 2, 3, 4, 5, 6)
 	s.recover, s.patience = "* * * * * *", 3*patience
@@ -114,10 +118,13 @@ func exampleBreaker(t *testing.T) {
 		ids = append(ids, id)
 		s.submit(doc)
 	}
-	report := s.handler.waitHealth("the flow is stopped", func(r handlers.HealthReport) bool { return r.Flow.State == "stopped" })
+	report := s.handler.waitHealth("the flow is stopped", func(r handlers.HealthReport) bool {
+		return r.Flow.State == "stopped"
+	})
 	require.Equal(t, "infrastructure", report.Flow.Kind)
 	next := report.Flow.NextProbe.Sub(report.Flow.Since)
-	require.True(t, next >= 60*time.Second && next <= 75*time.Second, "no write is tried for 60 seconds, with jitter: %s", next)
+	require.True(t, next >= 60*time.Second && next <= 75*time.Second,
+		"no write is tried for 60 seconds, with jitter: %s", next)
 	for _, id := range ids {
 		require.Equal(t, map[string]any{"status": "pending", "retry_count": 0.0}, s.state(id))
 	}
@@ -132,7 +139,8 @@ func examplePoison(t *testing.T) {
 	blobs := azurite.Start(t)
 	s := newStack(t, 1421549, 1, 2, 3, 4, 5, 6, 7, 8)
 	s.blobs, s.recover = blobs.ConnectionString(), "* * * * * *"
-	s.exec(s.store.Writer(), `CREATE TRIGGER refuses BEFORE UPDATE OF CLN_MFR_AI_NM ON IVCE_DTL WHEN NEW.CLN_MFR_AI_NM = 'THOMAS & BETTS' BEGIN SELECT RAISE(ABORT, 'Data validation error'); END`)
+	s.exec(s.store.Writer(),
+		`CREATE TRIGGER refuses BEFORE UPDATE OF CLN_MFR_AI_NM ON IVCE_DTL WHEN NEW.CLN_MFR_AI_NM = 'THOMAS & BETTS' BEGIN SELECT RAISE(ABORT, 'Data validation error'); END`)
 	s.startHost()
 	s.submit(example(firstExample))
 	for attempt := 1; attempt <= 8; attempt++ {
@@ -145,7 +153,8 @@ func examplePoison(t *testing.T) {
 			break
 		}
 		s.letPass(firstExample, 2*time.Hour)
-		id, other := aResult(t, "web", attempt, nil) // another document is written after the failure: so the cause is this one
+		// another document is written after the failure: so the cause is this one
+		id, other := aResult(t, "web", attempt, nil)
 		s.submit(other)
 		s.requireCommitted(id, 0)
 	}
@@ -153,7 +162,8 @@ func examplePoison(t *testing.T) {
 	require.Equal(t, 5.0, state["retry_count"])
 	require.Regexp(t, "^SQL Writer: Failed to process document after 5 retries: ", state["error"])
 	require.Regexp(t, stamped, state["failed_at"])
-	require.Equal(t, 1, s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421549 AND IVCE_LNE_STAT = 'AI-ERROR'"))
+	require.Equal(t, 1,
+		s.count("SELECT COUNT(*) FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421549 AND IVCE_LNE_STAT = 'AI-ERROR'"))
 }
 
 func exampleDuplicates(t *testing.T) {
@@ -168,7 +178,8 @@ func exampleDuplicates(t *testing.T) {
 	require.Equal(t, 4, s.count("SELECT COUNT(*) FROM IVCE_TRKG_MSTR"))
 }
 
-// letPass makes a waiting document as old as if some time had passed: its retry is due, and its failures are that long ago.
+// letPass makes a waiting document as old as if some time had passed: its retry is due, and its failures are that long
+// ago.
 func (s *stack) letPass(id string, by time.Duration) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {

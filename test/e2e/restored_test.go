@@ -19,7 +19,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// backup copies the database, as it is when it is so old, and returns what puts the copy in its place at once, while the handler uses it.
+// backup copies the database, as it is when it is so old, and returns what puts the copy in its place at once, while
+// the handler uses it.
 func (s *stack) backup(age time.Duration) (restore func()) {
 	s.t.Helper()
 	if s.store == nil {
@@ -43,7 +44,8 @@ func (s *stack) backup(age time.Duration) (restore func()) {
 // tablesOfBackup are the tables of the attached backup, but for the test's own.
 func (s *stack) tablesOfBackup() (names []string) {
 	s.t.Helper()
-	rows, err := s.store.Writer().QueryContext(s.t.Context(), `SELECT name FROM backup.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name <> 'counted'`)
+	rows, err := s.store.Writer().QueryContext(s.t.Context(),
+		`SELECT name FROM backup.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name <> 'counted'`)
 	require.NoError(s.t, err)
 	defer func() { require.NoError(s.t, rows.Close()) }()
 	for rows.Next() {
@@ -88,8 +90,9 @@ func (s *stack) ctl(args ...string) string {
 // written counts the rows of the ledger.
 func (s *stack) written() int { return s.count("SELECT COUNT(*) FROM " + s.table("ledger")) }
 
-// A backup is put in the place of the database under a running host. Nothing is written to it before an operator's word; where nothing was
-// lost there is nothing to refuse. Then every row equals its document. The commands are those of the page "Restored from a backup".
+// A backup is put in the place of the database under a running host. Nothing is written to it before an operator's
+// word; where nothing was lost there is nothing to refuse. Then every row equals its document. The commands are those
+// of the page "Restored from a backup".
 func TestARestoredDatabaseIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
 	const part = 40
@@ -164,16 +167,19 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			require.Contains(t, s.ctl("flow", "resume", "--force", "--yes", "--why", "INC-4715: restored"), "FORCED.")
 			next := func() []string {
 				t.Helper()
-				m := regexp.MustCompile(`write it again by .sqlwriterctl (run start reapply --since (\S+)) --why "\.\.\.".`).FindStringSubmatch(s.ctl("status"))
+				m := regexp.MustCompile(
+					`write it again by .sqlwriterctl (run start reapply --since (\S+)) --why "\.\.\.".`).FindStringSubmatch(s.ctl("status"))
 				require.NotNil(t, m, s.ctl("status"))
 				since, err := time.Parse("2006-01-02T15:04Z07:00", m[2])
 				require.NoError(t, err)
-				require.WithinDuration(t, taken.Add(-c.age-10*time.Minute), since, 2*time.Minute, "some minutes before the copy")
+				require.WithinDuration(t, taken.Add(-c.age-10*time.Minute), since, 2*time.Minute,
+					"some minutes before the copy")
 				return append(strings.Fields(m[1]), "--yes", "--why", "INC-4715: restored")
 			}
 			next()
 			s.waitUntilQuiet(len(docs)) // new documents are committed meanwhile
-			require.Contains(t, s.ctl("flow", "resume", "--force", "--yes", "--why", "INC-4715: again"), "there was nothing to accept")
+			require.Contains(t, s.ctl("flow", "resume", "--force", "--yes", "--why", "INC-4715: again"),
+				"there was nothing to accept")
 			reapply := regexp.MustCompile(`reapply-[-0-9a-f]+`)
 			out := s.ctl(next()...)
 			end := s.watchRun(reapply.FindString(out), s.patience, nil)
@@ -181,8 +187,11 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			require.GreaterOrEqual(t, end.Stats.Documents["committed"], part/2)
 			s.requireExact(docs)
 			require.NotContains(t, s.ctl("status"), "write it again by")
-			again := s.watchRun(reapply.FindString(s.ctl("run", "start", "reapply", "--all", "--yes", "--why", "to be sure")), s.patience, nil)
-			require.Equal(t, len(docs), again.Stats.Documents["unchanged"]+again.Stats.Documents["superseded"], "it may be repeated: %v", again.Stats.Documents)
+			again := s.watchRun(
+				reapply.FindString(s.ctl("run", "start", "reapply", "--all", "--yes", "--why", "to be sure")),
+				s.patience, nil)
+			require.Equal(t, len(docs), again.Stats.Documents["unchanged"]+again.Stats.Documents["superseded"],
+				"it may be repeated: %v", again.Stats.Documents)
 			require.Contains(t, s.ctl("audit", "list"), "FLOW_FORCED")
 			s.ctl("finding", "compare", "--all", "--why", "INC-4715: compared")
 			compared := s.comparedBecause("INC-4715: compared")

@@ -58,14 +58,17 @@ func off(functions ...string) map[string]string {
 	return settings
 }
 
-// team starts a manager and workers as processes of their own, CommitResults switched off everywhere, and waits for each.
+// team starts a manager and workers as processes of their own, CommitResults switched off everywhere, and waits for
+// each.
 func (s *stack) team(workers int) (manager *process, all []*process) {
 	s.t.Helper()
 	s.recover = "*/5 * * * * *" // more often than deployed, so that a test sees it at work
 	manager = s.launch("manager", off("CommitResults", "BatchWorker"))
 	s.host = manager.Host
 	for n := range workers {
-		all = append(all, s.launch(fmt.Sprintf("worker-%d", n+1), off("CommitResults", "BatchManager", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")))
+		all = append(all,
+			s.launch(fmt.Sprintf("worker-%d", n+1),
+				off("CommitResults", "BatchManager", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")))
 	}
 	for _, p := range append([]*process{manager}, all...) {
 		p.waitReady()
@@ -160,8 +163,8 @@ func drainSize(t *testing.T) int {
 	return n
 }
 
-// Must show: documents with CommitResults switched off, drained by a manager and three worker processes over Service Bus;
-// every row equals its document, and the sums add up. Beside it the same documents by one instance from the feed.
+// Must show: documents with CommitResults switched off, drained by a manager and three worker processes over Service
+// Bus; every row equals its document, and the sums add up. Beside it the same documents by one instance from the feed.
 func TestDrainByManagerAndThreeWorkers(t *testing.T) {
 	docs := plainResults(61, drainSize(t))
 	t.Run("sqlite", func(t *testing.T) {
@@ -171,7 +174,9 @@ func TestDrainByManagerAndThreeWorkers(t *testing.T) {
 		if os.Getenv("SQLWRITER_DRAIN") == "" {
 			docs = docs[:500] // the engine here takes seconds for a batch
 		}
-		drain(t, newServerStack(t, newContainers(t, ranges(3)), func(dsn string) string { return dsn }, sample.Lines(docs)...), docs)
+		drain(t,
+			newServerStack(t, newContainers(t, ranges(3)), func(dsn string) string { return dsn },
+				sample.Lines(docs)...), docs)
 	})
 	if os.Getenv("SQLWRITER_DRAIN") == "" {
 		return
@@ -180,7 +185,9 @@ func TestDrainByManagerAndThreeWorkers(t *testing.T) {
 		fromFeed(t, newStackOver(t, newContainers(t, ranges(1)), sample.Lines(docs)...), docs)
 	})
 	t.Run("sqlserver, one instance", func(t *testing.T) {
-		fromFeed(t, newServerStack(t, newContainers(t, ranges(1)), func(dsn string) string { return dsn }, sample.Lines(docs)...), docs)
+		fromFeed(t,
+			newServerStack(t, newContainers(t, ranges(1)), func(dsn string) string { return dsn },
+				sample.Lines(docs)...), docs)
 	})
 }
 
@@ -204,7 +211,8 @@ func drain(t *testing.T, s *stack, docs []sample.Document) {
 		}
 	})
 	took := time.Since(began)
-	t.Logf("%d documents in %.1f s by a manager and 3 workers: %.0f documents/s", len(docs), took.Seconds(), float64(len(docs))/took.Seconds())
+	t.Logf("%d documents in %.1f s by a manager and 3 workers: %.0f documents/s", len(docs), took.Seconds(),
+		float64(len(docs))/took.Seconds())
 
 	logCosts(t, workers)
 	require.Equal(t, "completed", end.Status)
@@ -224,17 +232,18 @@ func drain(t *testing.T, s *stack, docs []sample.Document) {
 // held are the rules of holdUntilSeen.
 type held struct{ all, one string }
 
-// holdUntilSeen holds a drain: no batch ends until the rule all is removed, and the run not until one is. Without that nobody
-// could be sure of being there in time.
+// holdUntilSeen holds a drain: no batch ends until the rule all is removed, and the run not until one is. Without that
+// nobody could be sure of being there in time.
 func (s *stack) holdUntilSeen(docs []sample.Document) held {
 	s.t.Helper()
-	one, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[0].ID, Hold: cosmosdb.Before})
+	one, err := s.cosmos.Server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[0].ID, Hold: cosmosdb.Before})
 	require.NoError(s.t, err)
 	return held{all: s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0), one: one}
 }
 
-// waitForWorkers waits until so many processes have claimed a batch. While none can end, a process has no more than its slots,
-// and the rest is left to the others.
+// waitForWorkers waits until so many processes have claimed a batch. While none can end, a process has no more than its
+// slots, and the rest is left to the others.
 func (s *stack) waitForWorkers(processes int) {
 	s.t.Helper()
 	claimed := "SELECT COUNT(DISTINCT instance) FROM " + s.table("worker") + " WHERE kind = 'worker'"
@@ -242,8 +251,8 @@ func (s *stack) waitForWorkers(processes int) {
 		"not %d processes have a batch", processes)
 }
 
-// requireEmptied requires that nothing is left in the queues. A batch whose lock was lost leaves a message that was put off, for
-// when its worker might have died: it is let come, and does nothing.
+// requireEmptied requires that nothing is left in the queues. A batch whose lock was lost leaves a message that was put
+// off, for when its worker might have died: it is let come, and does nothing.
 func requireEmptied(t *testing.T, bus *servicebustest.Server) {
 	t.Helper()
 	for _, queue := range []string{runsQueue, batchesQueue} {
@@ -272,12 +281,14 @@ func logCosts(t *testing.T, workers []*process) {
 			require.NoError(t, json.Unmarshal([]byte(text), &l))
 			if l.Function == "BatchWorker" && l.Counts["sql_requests"] > 0 {
 				batches, all = batches+1, all+l.Duration
-				requests, sqlMS, cosmosMS = requests+l.Counts["sql_requests"], sqlMS+l.Counts["sql_ms"], cosmosMS+l.Counts["cosmos_ms"]
+				requests, sqlMS, cosmosMS = requests+l.Counts["sql_requests"], sqlMS+l.Counts["sql_ms"],
+					cosmosMS+l.Counts["cosmos_ms"]
 			}
 		}
 	}
 	if batches > 0 {
-		t.Logf("a batch took %d ms: %.1f requests of SQL in %d ms, Cosmos DB %d ms (16 at once)", all/batches, float64(requests)/float64(batches), sqlMS/batches, cosmosMS/batches)
+		t.Logf("a batch took %d ms: %.1f requests of SQL in %d ms, Cosmos DB %d ms (16 at once)", all/batches,
+			float64(requests)/float64(batches), sqlMS/batches, cosmosMS/batches)
 	}
 }
 
@@ -290,12 +301,13 @@ func fromFeed(t *testing.T, s *stack, docs []sample.Document) {
 	s.startHost()
 	s.waitUntilQuiet(len(docs))
 	took := time.Since(began)
-	t.Logf("%d documents in %.1f s by one instance: %.0f documents/s", len(docs), took.Seconds(), float64(len(docs))/took.Seconds())
+	t.Logf("%d documents in %.1f s by one instance: %.0f documents/s", len(docs), took.Seconds(),
+		float64(len(docs))/took.Seconds())
 	s.requireExact(docs)
 }
 
-// Workers are killed in the middle of their batches: their messages come again, the batches are taken over, and no line is
-// written otherwise than its document says.
+// Workers are killed in the middle of their batches: their messages come again, the batches are taken over, and no line
+// is written otherwise than its document says.
 func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 62, Count: 600, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
@@ -315,7 +327,8 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
 	require.Equal(t, map[string]int{"completed": 6}, end.Stats.Batches)
-	require.GreaterOrEqual(t, s.count(`SELECT COALESCE(SUM(epoch), 0) FROM sqlwriter_batch`), 6+4, "what the dead had was taken over")
+	require.GreaterOrEqual(t, s.count(`SELECT COALESCE(SUM(epoch), 0) FROM sqlwriter_batch`), 6+4,
+		"what the dead had was taken over")
 	s.requireExact(docs)
 }
 
@@ -330,8 +343,8 @@ func (s *stack) waitForBatchOf(p *process, all []*process) {
 	}, s.patience, 50*time.Millisecond, "it has no batch")
 }
 
-// ageTheDead lets the ten minutes be over after which it is taken over what processes had that are there no more. The living keep
-// theirs: one that is taken over again and again is taken for the reason.
+// ageTheDead lets the ten minutes be over after which it is taken over what processes had that are there no more. The
+// living keep theirs: one that is taken over again and again is taken for the reason.
 func (s *stack) ageTheDead(living []*process) {
 	s.t.Helper()
 	query := `UPDATE sqlwriter_batch SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
@@ -369,7 +382,10 @@ func TestUnusableMessagesAreDeadLettered(t *testing.T) {
 		require.Contains(t, entry.(map[string]any)["why"], "expected")
 	}
 	for _, queue := range []string{runsQueue, batchesQueue} {
-		require.Eventually(t, func() bool { c := bus.Counts(queue); return c.Active+c.Locked+c.DeadLetter == 0 }, patience, 50*time.Millisecond)
+		require.Eventually(t, func() bool {
+			c := bus.Counts(queue)
+			return c.Active+c.Locked+c.DeadLetter == 0
+		}, patience, 50*time.Millisecond)
 	}
 }
 
@@ -377,8 +393,10 @@ func TestUnusableMessagesAreDeadLettered(t *testing.T) {
 func unusable() map[string]string {
 	large := `{"message_version":1,"note":"` + strings.Repeat("x", 100_000) + `"}`
 	return map[string]string{
-		"malformed": `{"message_version":1,`, "text": "hello, is anybody there?", "oversized": large, "version": `{"message_version":99}`,
-		"environment": `{"message_version":1,"message_kind":"batch","sys_name":"other","run_id":"x","batch_id":"` + fmt.Sprintf("%064d", 0) + `"}`,
+		"malformed": `{"message_version":1,`, "text": "hello, is anybody there?", "oversized": large,
+		"version": `{"message_version":99}`,
+		"environment": `{"message_version":1,"message_kind":"batch","sys_name":"other","run_id":"x","batch_id":"` +
+			fmt.Sprintf("%064d", 0) + `"}`,
 	}
 }
 
@@ -402,7 +420,8 @@ func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
 	require.Equal(t, []string{"completed"}, keysOf(end.Stats.Batches))
-	require.Zero(t, s.count(`SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_batch`), "an outage spends nothing")
+	require.Zero(t, s.count(`SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_batch`),
+		"an outage spends nothing")
 	s.requireExact(docs)
 }
 

@@ -18,7 +18,8 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 )
 
-// standstill is a stack with one range, whose feed stops at a document too deep. The clock of the container's _ts can be set back.
+// standstill is a stack with one range, whose feed stops at a document too deep. The clock of the container's _ts can
+// be set back.
 type standstill struct {
 	*stack
 	back atomic.Int64 // nanoseconds
@@ -44,7 +45,8 @@ func newStandstill(t *testing.T) *standstill {
 func (b *standstill) stop() {
 	b.t.Helper()
 	var err error
-	b.rule, err = b.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Container: container, Status: http.StatusServiceUnavailable})
+	b.rule, err = b.cosmos.Server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpFeed, Container: container, Status: http.StatusServiceUnavailable})
 	require.NoError(b.t, err)
 }
 
@@ -77,7 +79,10 @@ func (b *standstill) submitNested(line, levels int) string {
 		nested = strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1)
 	}
 	id := fmt.Sprintf("2025-12-17 10:30:00.%06d-06:00-0001-%d", line, line)
-	b.submit(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"notes":%s,
+	b.submit(
+		json.RawMessage(
+			fmt.Sprintf(
+				`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"notes":%s,
 		"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"pending","retry_count":0}}`, id, line, nested)))
 	return id
@@ -96,12 +101,19 @@ func (b *standstill) requireTold(deep string, stopped time.Time) {
 	b.handler.waitForLine("what the feed missed", func(l logLine) bool {
 		return l.Level == "error" && l.Event == "feed_missed" && l.Document == deep && l.Code == "document.too_deep"
 	})
-	report := b.handler.waitHealth("that the feed stands still", func(h handlers.HealthReport) bool { return len(h.Problems) > 0 })
-	require.Equal(b.t, []string{"feed_missed: the change feed did not bring documents that were due; the timer commits them, late (docs/runbook.md#the-feed-stands-still)"}, report.Problems)
+	report := b.handler.waitHealth("that the feed stands still", func(h handlers.HealthReport) bool {
+		return len(h.Problems) > 0
+	})
+	require.Equal(b.t,
+		[]string{
+			"feed_missed: the change feed did not bring documents that were due; the timer commits them, late (docs/runbook.md#the-feed-stands-still)",
+		}, report.Problems)
 	require.Equal(b.t, handlers.StatusReady, report.Status)
 	_, why := b.ops(http.MethodGet, "documents/why?id="+strings.NewReplacer(" ", "%20").Replace(deep), "", functionKey)
 	require.Contains(b.t, why["warning"], "document.too_deep")
-	b.requireAlarm(time.Since(stopped), "feed_missed", fmt.Sprintf(`^the feed did not bring \d+ documents? that (was|were) due, .* such as %s \(document\.too_deep\)`, regexp.QuoteMeta(deep)))
+	b.requireAlarm(time.Since(stopped), "feed_missed",
+		fmt.Sprintf(`^the feed did not bring \d+ documents? that (was|were) due, .* such as %s \(document\.too_deep\)`,
+			regexp.QuoteMeta(deep)))
 }
 
 // mend puts a flat version, and requires that the feed is as quick as before and nothing is told any more.
@@ -120,8 +132,8 @@ func (b *standstill) mend(line int) {
 	b.t.Logf("with the flat version the feed takes at most %s", worst.Round(time.Millisecond))
 }
 
-// A document of 64 levels among 50 stops the only range. RecoverRetries commits what waited for more than ten minutes (by the
-// container's clock), names the document in log, Health, status and why. A flat version ends it.
+// A document of 64 levels among 50 stops the only range. RecoverRetries commits what waited for more than ten minutes
+// (by the container's clock), names the document in log, Health, status and why. A flat version ends it.
 func TestADocumentTooDeepForTheFeed(t *testing.T) {
 	b := newStandstill(t)
 	b.stop()
@@ -135,8 +147,8 @@ func TestADocumentTooDeepForTheFeed(t *testing.T) {
 	b.handler.requireNeverRestarted()
 }
 
-// Must show, in real minutes: of 50 documents with one of 64 levels among them all are committed within 15 minutes, and it is
-// told.
+// Must show, in real minutes: of 50 documents with one of 64 levels among them all are committed within 15 minutes, and
+// it is told.
 func TestCampaignADocumentTooDeepForTheFeed(t *testing.T) {
 	if os.Getenv(faultsVariable) == "" {
 		t.Skipf("needs ten real minutes: set %s (make faults)", faultsVariable)
@@ -144,7 +156,8 @@ func TestCampaignADocumentTooDeepForTheFeed(t *testing.T) {
 	t.Parallel()
 	b := newStandstill(t)
 	ticked := func(l logLine) bool { return l.Function == "RecoverRetries" }
-	require.Eventually(t, func() bool { return len(b.handler.log(ticked)) > 1 }, patience, 20*time.Millisecond) // _ts has whole seconds
+	// _ts has whole seconds
+	require.Eventually(t, func() bool { return len(b.handler.log(ticked)) > 1 }, patience, 20*time.Millisecond)
 	b.stop()
 	ids, deep, line := b.fifty()
 	begin := time.Now()

@@ -14,21 +14,26 @@ import (
 	"sqlwriter/internal/breaker"
 )
 
-// A backup is put back under a running handler. Nothing is written to it, Health says so, a resume is refused, and a forced one
-// accepts it: what was written since the backup is missing in it, and everything after goes on.
+// A backup is put back under a running handler. Nothing is written to it, Health says so, a resume is refused, and a
+// forced one accepts it: what was written since the backup is missing in it, and everything after goes on.
 func TestABackupIsPutBackUnderARunningHandler(t *testing.T) {
 	s := newStack(t, 1, 2, 3)
 	s.recover = "*/1 * * * * *" // each tick raises the heartbeat
 	put := func(line int) string {
 		id := fmt.Sprintf("2025-12-17 10:30:0%d.000000-06:00-0001-%d", line, line)
-		s.submit(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		s.submit(
+			json.RawMessage(
+				fmt.Sprintf(
+					`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 			"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 			"sql_writer":{"status":"pending","retry_count":0}}`, id, line)))
 		return id
 	}
 	committed := func(id string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return s.state(id)["status"] == "committed" }, patience, 20*time.Millisecond, id)
+		require.Eventually(t, func() bool {
+			return s.state(id)["status"] == "committed"
+		}, patience, 20*time.Millisecond, id)
 	}
 	exec := func(query string, args ...any) {
 		t.Helper()
@@ -42,7 +47,9 @@ func TestABackupIsPutBackUnderARunningHandler(t *testing.T) {
 	exec(`VACUUM INTO ?`, backup)
 	committed(put(2))
 	raised := s.count(`SELECT MAX(number) FROM sqlwriter_heartbeat`)
-	require.Eventually(t, func() bool { return s.count(`SELECT MAX(number) FROM sqlwriter_heartbeat`) > raised }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return s.count(`SELECT MAX(number) FROM sqlwriter_heartbeat`) > raised
+	}, patience, 20*time.Millisecond)
 
 	exec(`ATTACH ? AS backup`, backup)
 	restore := `BEGIN IMMEDIATE;`
@@ -64,7 +71,9 @@ func TestABackupIsPutBackUnderARunningHandler(t *testing.T) {
 	require.Equal(t, breaker.Risk, answer["risk"])
 	require.Contains(t, answer["behind"], "sqlwriterctl run start reapply --since ")
 	committed(third)
-	s.handler.waitHealth("the flow goes on", func(h handlers.HealthReport) bool { return h.Status == handlers.StatusReady })
+	s.handler.waitHealth("the flow goes on", func(h handlers.HealthReport) bool {
+		return h.Status == handlers.StatusReady
+	})
 	require.Zero(t, s.count(`SELECT COUNT(*) FROM sqlwriter_ledger WHERE detail_id = 2`), "that is the risk")
 	require.Equal(t, float64(0), s.state(third)["retry_count"])
 }

@@ -27,21 +27,25 @@ func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
 	t.Helper()
 	id = fmt.Sprintf("2025-12-17 09:30:00.%06d-06:00-0001-%d", line%1_000_000, line)
 	raw, err := json.Marshal(map[string]any{
-		"id": id, "request_details": map[string]any{"sys_name": "web"}, "invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
+		"id": id, "request_details": map[string]any{"sys_name": "web"},
+		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
 		"process_output": map[string]any{
-			"manufacturer_name": "ACME", "part_number": strings.Repeat("0123456789", 10) + "X", "unspsc": "39131711", "invoice_line_status": "RC-AI",
+			"manufacturer_name": "ACME", "part_number": strings.Repeat("0123456789", 10) + "X", "unspsc": "39131711",
+			"invoice_line_status": "RC-AI",
 		},
 		"sql_writer": map[string]any{
-			"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
-			"last_error": "too long", "last_error_kind": "document", "last_error_code": "validation.too_long",
+			"status": "retry_scheduled", "retry_count": 5, "postponed": true, "retry_after": 1,
+			"last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
+			"last_error":    "too long", "last_error_kind": "document", "last_error_code": "validation.too_long",
 		},
 	})
 	require.NoError(t, err)
 	return id, raw
 }
 
-// Must show: the store of evidence is cut by a proxy while poison messages are made, with the real SDK and the real binary. The
-// documents stay retry_scheduled, nothing is counted and no line is marked; when it is back, all of them are kept and failed.
+// Must show: the store of evidence is cut by a proxy while poison messages are made, with the real SDK and the real
+// binary. The documents stay retry_scheduled, nothing is counted and no line is marked; when it is back, all of them
+// are kept and failed.
 func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	t.Parallel()
 	blobs := azurite.Start(t)
@@ -62,14 +66,17 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	proxy.Refuse()
 	s.submit(jsons(others)...) // others are written since those last failed: that is proof
 	for _, d := range others {
-		require.Eventually(t, func() bool { return s.state(d.ID)["status"] == "committed" }, patience, 20*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return s.state(d.ID)["status"] == "committed"
+		}, patience, 20*time.Millisecond)
 	}
 	for _, id := range ids {
 		s.submit(stored[id])
 	}
 	seen := s.requirePutOff(ids, nil)
 	s.handler.waitHealth("that evidence cannot be kept", func(h handlers.HealthReport) bool {
-		return h.Dependencies["blob"].State == "failing" && h.Dependencies["blob"].Kind == "infrastructure" && h.Dependencies["blob"].Code == "refused"
+		return h.Dependencies["blob"].State == "failing" && h.Dependencies["blob"].Kind == "infrastructure" &&
+			h.Dependencies["blob"].Code == "refused"
 	})
 
 	for _, way := range []struct {
@@ -86,12 +93,15 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	}
 	statuses, slowest := s.handler.refused()
 	require.Empty(t, statuses, "the feed goes on")
-	require.Less(t, slowest, 10*time.Second+busy, "a file has ten seconds, and one that fails speaks for the others of its batch")
+	require.Less(t, slowest, 10*time.Second+busy,
+		"a file has ten seconds, and one that fails speaks for the others of its batch")
 
 	proxy.Always(azurite.Pass)
 	s.makeDue(ids...)
 	for _, id := range ids {
-		require.Eventually(t, func() bool { return s.state(id)["status"] == "failed" }, patience, 20*time.Millisecond, "%s: %v", id, s.state(id))
+		require.Eventually(t, func() bool {
+			return s.state(id)["status"] == "failed"
+		}, patience, 20*time.Millisecond, "%s: %v", id, s.state(id))
 	}
 	kept := evidence(t, blobs)
 	for n, id := range ids {
@@ -112,17 +122,19 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		require.Equal(t, []string{"error.json", "metadata.json", "original.json"}, names, "one episode, whatever was cut")
+		require.Equal(t, []string{"error.json", "metadata.json", "original.json"}, names,
+			"one episode, whatever was cut")
 	}
 	for _, d := range others {
 		require.Equal(t, "committed", s.state(d.ID)["status"])
 	}
-	t.Logf("%d documents, each put off %d times while the store was cut in 4 ways, then failed with evidence; the slowest invocation took %s",
+	t.Logf(
+		"%d documents, each put off %d times while the store was cut in 4 ways, then failed with evidence; the slowest invocation took %s",
 		poisoned, 5, slowest.Round(time.Millisecond))
 }
 
-// requirePutOff waits until every document was tried and put off: still retry_scheduled, not counted, its line not marked.
-// seen are the tries that were seen before; the new ones are answered.
+// requirePutOff waits until every document was tried and put off: still retry_scheduled, not counted, its line not
+// marked. seen are the tries that were seen before; the new ones are answered.
 func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]string {
 	s.t.Helper()
 	now := map[string]string{}
@@ -135,7 +147,8 @@ func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]s
 			return at != "" && at != seen[id] && after > float64(time.Now().Unix())
 		}, patience, 20*time.Millisecond, "%s was not tried: %v", id, s.state(id))
 		state := s.state(id)
-		require.Equal(s.t, []any{"retry_scheduled", 5.0}, []any{state["status"], state["retry_count"]}, "%s: %v", id, state)
+		require.Equal(s.t, []any{"retry_scheduled", 5.0},
+			[]any{state["status"], state["retry_count"]}, "%s: %v", id, state)
 		require.NotContains(s.t, state, "failed_at")
 	}
 	for n := range int64(poisoned) {
@@ -148,7 +161,9 @@ func (s *stack) requirePutOff(ids []string, seen map[string]string) map[string]s
 func (s *stack) lineStatus(line int64) string {
 	s.t.Helper()
 	var status string
-	require.NoError(s.t, s.db.QueryRowContext(s.t.Context(), "SELECT coalesce(IVCE_LNE_STAT, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?", line).Scan(&status))
+	require.NoError(s.t,
+		s.db.QueryRowContext(s.t.Context(),
+			"SELECT coalesce(IVCE_LNE_STAT, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?", line).Scan(&status))
 	return status
 }
 

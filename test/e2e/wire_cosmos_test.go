@@ -35,13 +35,39 @@ func cosmosFaults() []cosmosFault {
 		{"429 a few times", cosmosdb.Rule{Op: patch, Status: 429, RetryAfterMS: 20, Nth: 5, Times: 3}, "", "", busy},
 		{"449 a few times", cosmosdb.Rule{Op: patch, Status: 449, Nth: 5, Times: 3}, "", "", busy},
 		{"412 a few times", cosmosdb.Rule{Op: patch, Status: 412, Nth: 5, Times: 5}, "", "", busy},
-		{"429 that lasts", cosmosdb.Rule{Op: patch, Status: 429, RetryAfterMS: 20, Nth: 5}, "throttled", "429/3200", busy},
-		{"429 with a long wait", cosmosdb.Rule{Op: patch, Status: 429, RetryAfterMS: 3_600_000, Nth: 5}, "throttled", "429/3200", busy},
+		{
+			"429 that lasts",
+			cosmosdb.Rule{Op: patch, Status: 429, RetryAfterMS: 20, Nth: 5},
+			"throttled", "429/3200", busy,
+		},
+		{
+			"429 with a long wait",
+			cosmosdb.Rule{Op: patch, Status: 429, RetryAfterMS: 3_600_000, Nth: 5},
+			"throttled", "429/3200", busy,
+		},
 		{"503", cosmosdb.Rule{Op: patch, Status: 503, Nth: 5}, "infrastructure", "503", busy},
-		{"cut before it is applied", cosmosdb.Rule{Op: patch, Cut: cosmosdb.Before, Nth: 5}, "infrastructure", "eof", busy},
-		{"cut after it was applied", cosmosdb.Rule{Op: patch, Cut: cosmosdb.After, Nth: 5}, "infrastructure", "eof", busy},
-		{"no answer", cosmosdb.Rule{Op: patch, Hold: cosmosdb.Before, Nth: 5}, "infrastructure", "timeout", 10*time.Second + busy},
-		{"the answer is held back", cosmosdb.Rule{Op: patch, Hold: cosmosdb.After, Nth: 5}, "infrastructure", "timeout", 10*time.Second + busy},
+		{
+			"cut before it is applied",
+			cosmosdb.Rule{Op: patch, Cut: cosmosdb.Before, Nth: 5},
+			"infrastructure", "eof", busy,
+		},
+		{
+			"cut after it was applied",
+			cosmosdb.Rule{Op: patch, Cut: cosmosdb.After, Nth: 5},
+			"infrastructure", "eof", busy,
+		},
+		{
+			"no answer",
+			cosmosdb.Rule{Op: patch, Hold: cosmosdb.Before, Nth: 5},
+			"infrastructure",
+			"timeout", 10*time.Second + busy,
+		},
+		{
+			"the answer is held back",
+			cosmosdb.Rule{Op: patch, Hold: cosmosdb.After, Nth: 5},
+			"infrastructure",
+			"timeout", 10*time.Second + busy,
+		},
 	}
 }
 
@@ -70,7 +96,8 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 					return d.State == "failing" && d.Kind == f.kind && d.Code == f.code
 				})
 				s.handler.waitForLine(f.kind+" "+f.code, func(l logLine) bool {
-					return l.Function == "CommitResults" && l.Status == http.StatusServiceUnavailable && l.Kind == f.kind && l.Code == f.code
+					return l.Function == "CommitResults" && l.Status == http.StatusServiceUnavailable &&
+						l.Kind == f.kind && l.Code == f.code
 				})
 				s.cosmos.Server.RemoveFault(rule)
 			}
@@ -83,25 +110,28 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 				require.Equal(t, f.rule.Times, hit, "every fault was met")
 			}
 			statuses, slowest := s.handler.refused()
-			require.Equal(t, f.kind != "", len(statuses) > 0, "the host is asked to offer the batch again only for a dependency: %v", statuses)
+			require.Equal(t, f.kind != "", len(statuses) > 0,
+				"the host is asked to offer the batch again only for a dependency: %v", statuses)
 			for _, status := range statuses {
 				require.Equal(t, http.StatusServiceUnavailable, status)
 			}
 			require.Less(t, slowest, f.deadline)
-			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State, "SQL is well: its breaker minds no other dependency")
+			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State,
+				"SQL is well: its breaker minds no other dependency")
 			s.handler.requireNeverRestarted()
 			t.Logf("%d invocations answered 503, the slowest took %s", len(statuses), slowest.Round(time.Millisecond))
 		})
 	}
 }
 
-// A document whose patch is refused with 449 for good is left behind, and no other document waits; the next attempt finds
-// it in SQL.
+// A document whose patch is refused with 449 for good is left behind, and no other document waits; the next attempt
+// finds it in SQL.
 func TestADocumentThatTakesNoPatchIsLeftBehindAlone(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 32, Count: 20, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[7].ID, Status: 449})
+	rule, err := s.cosmos.Server.AddFault(
+		cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[7].ID, Status: 449})
 	require.NoError(t, err)
 	s.submit(jsons(docs)...)
 	s.startHost()
@@ -146,11 +176,13 @@ func TestContentThatChangesBeforeItsPatchIsWrittenToo(t *testing.T) {
 	s.requireUncounted()
 }
 
-// The control document is no document's concern: without it each instance goes by a copy of its own, says so, and works.
+// The control document is no document's concern: without it each instance goes by a copy of its own, says so, and
+// works.
 func TestWithoutTheControlDocumentTheDrainGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]cosmosdb.Rule{
-		"503": {Status: http.StatusServiceUnavailable}, "429": {Status: http.StatusTooManyRequests, RetryAfterMS: 10}, "cut": {Cut: cosmosdb.Before},
+		"503": {Status: http.StatusServiceUnavailable}, "429": {Status: http.StatusTooManyRequests, RetryAfterMS: 10},
+		"cut": {Cut: cosmosdb.Before},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

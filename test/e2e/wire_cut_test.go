@@ -20,8 +20,8 @@ import (
 	"sqlwriter/test/sample"
 )
 
-// brokenSink is SQLite behind a wire that breaks. What a real wire does to a request is done to it here: it is lost on its
-// way there, or carried out and its answer is lost.
+// brokenSink is SQLite behind a wire that breaks. What a real wire does to a request is done to it here: it is lost on
+// its way there, or carried out and its answer is lost.
 type brokenSink struct {
 	commit.Sink
 	// breaks decides what becomes of a request.
@@ -43,7 +43,9 @@ const (
 )
 
 // Apply implements commit.Sink.
-func (s *brokenSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *brokenSink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	how := s.breaks(items)
 	if how == whole {
 		return s.Sink.Apply(ctx, items, mode, known)
@@ -99,7 +101,8 @@ func with(id string, how wire) func([]commit.Item) wire {
 // commitHere runs the use case in this process, over the real Cosmos adapter and a sink.
 func (s *stack) commitHere(sink commit.Sink) func(docs []sample.Document) commit.Report {
 	s.t.Helper()
-	docs, err := cosmos.Open(cosmos.Options{Connection: s.cosmos.ConnectionString, Database: database, Container: container})
+	docs, err := cosmos.Open(
+		cosmos.Options{Connection: s.cosmos.ConnectionString, Database: database, Container: container})
 	require.NoError(s.t, err)
 	s.t.Cleanup(docs.Close)
 	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web"})
@@ -110,7 +113,8 @@ func (s *stack) commitHere(sink commit.Sink) func(docs []sample.Document) commit
 		for _, d := range batch {
 			raws = append(raws, stored[d.ID])
 		}
-		report, err := committer.Run(s.t.Context(), commit.Delivery{Documents: raws, Received: time.Now(), Purpose: commit.FromTimer})
+		report, err := committer.Run(s.t.Context(),
+			commit.Delivery{Documents: raws, Received: time.Now(), Purpose: commit.FromTimer})
 		require.NoError(s.t, err)
 		return report
 	}
@@ -139,8 +143,8 @@ func TestABrokenConnectionCostsNothingAndWritesOnce(t *testing.T) {
 	}
 }
 
-// Must show: one document whose request breaks its connection each time is isolated; its neighbours commit. When it is tried
-// again and the connection works, it ends exact: written once, even if its rows were there all the time.
+// Must show: one document whose request breaks its connection each time is isolated; its neighbours commit. When it is
+// tried again and the connection works, it ends exact: written once, even if its rows were there all the time.
 func TestADocumentThatBreaksItsConnectionIsIsolated(t *testing.T) {
 	for name, how := range map[string]wire{"there": cutThere, "back": cutBack} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +184,8 @@ func loneResult(docs []sample.Document) int {
 	}
 }
 
-// requireIsolated: all but one document are committed; that one, which broke its connection, is put off and was charged nothing.
+// requireIsolated: all but one document are committed; that one, which broke its connection, is put off and was charged
+// nothing.
 func (s *stack) requireIsolated(docs []sample.Document, bad int) {
 	s.t.Helper()
 	for i, d := range docs {

@@ -19,8 +19,8 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// newServerStack is newStackOver on the T-SQL server that is named, in a database of its own; connection leads there. The
-// database says how often each line was written, by the same triggers.
+// newServerStack is newStackOver on the T-SQL server that is named, in a database of its own; connection leads there.
+// The database says how often each line was written, by the same triggers.
 func newServerStack(t *testing.T, s *stack, connection func(dsn string) string, lines ...int64) *stack {
 	t.Helper()
 	e := serverEngine(t)
@@ -59,8 +59,8 @@ func unencrypted(t *testing.T, dsn string) string {
 	return u.String()
 }
 
-// plainResults are results without a quotation mark: the T-SQL engine that is not SQL Server reads it otherwise (a listed
-// deviation, internal/store/sqlserver/deviations_test.go).
+// plainResults are results without a quotation mark: the T-SQL engine that is not SQL Server reads it otherwise (a
+// listed deviation, internal/store/sqlserver/deviations_test.go).
 func plainResults(seed uint64, count int) []sample.Document {
 	docs := sample.Generate(sample.Options{Seed: seed, Count: count, Clean: true})
 	for i := range docs {
@@ -84,10 +84,12 @@ func behindProxyOf(t *testing.T, change func(*cosmosdb.Options), lines ...int64)
 	}, lines...), proxy
 }
 
-// Must show, on the T-SQL engine: cuts in the middle of a request and of a reply, by a proxy, with the real driver and the
-// real binary.
+// Must show, on the T-SQL engine: cuts in the middle of a request and of a reply, by a proxy, with the real driver and
+// the real binary.
 func TestTheLineToTheServerIsCut(t *testing.T) {
-	for name, place := range map[string]sqlservertest.Place{"in mid-request": sqlservertest.MidRequest, "in mid-reply": sqlservertest.MidReply} {
+	for name, place := range map[string]sqlservertest.Place{
+		"in mid-request": sqlservertest.MidRequest, "in mid-reply": sqlservertest.MidReply,
+	} {
 		t.Run(name, func(t *testing.T) {
 			docs := plainResults(38, 30)
 			s, proxy := behindProxy(t, sample.Lines(docs)...)
@@ -102,14 +104,17 @@ func TestTheLineToTheServerIsCut(t *testing.T) {
 			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State)
 			statuses, slowest := s.handler.refused()
 			require.Empty(t, statuses, "the request is made again at once")
-			t.Logf("cut once; %d connections, the slowest invocation took %s", len(proxy.Came()), slowest.Round(time.Millisecond))
+			t.Logf("cut once; %d connections, the slowest invocation took %s", len(proxy.Came()),
+				slowest.Round(time.Millisecond))
 		})
 	}
 }
 
 // Must show, on the T-SQL engine: one document whose request is cut each time is isolated; its neighbours commit.
 func TestADocumentWhoseRequestIsCutEachTimeIsIsolated(t *testing.T) {
-	for name, place := range map[string]sqlservertest.Place{"in mid-request": sqlservertest.MidRequest, "in mid-reply": sqlservertest.MidReply} {
+	for name, place := range map[string]sqlservertest.Place{
+		"in mid-request": sqlservertest.MidRequest, "in mid-reply": sqlservertest.MidReply,
+	} {
 		t.Run(name, func(t *testing.T) {
 			docs := plainResults(39, 30)
 			s, proxy := behindProxy(t, sample.Lines(docs)...)
@@ -127,7 +132,9 @@ func TestADocumentWhoseRequestIsCutEachTimeIsIsolated(t *testing.T) {
 			}
 			statuses, slowest := s.handler.refused()
 			require.Empty(t, statuses, "nobody else had to wait for the host")
-			t.Logf("cut %d times, %d connections; its lines were written %d to %d times; the slowest invocation took %s", made(), len(proxy.Came()), least, most,
+			t.Logf(
+				"cut %d times, %d connections; its lines were written %d to %d times; the slowest invocation took %s",
+				made(), len(proxy.Came()), least, most,
 				slowest.Round(time.Millisecond))
 		})
 	}
@@ -139,7 +146,9 @@ func (s *stack) writesOf(lines []int64) (least, most int) {
 	least = math.MaxInt
 	for _, l := range lines {
 		var n int
-		require.NoError(s.t, s.db.QueryRowContext(s.t.Context(), "SELECT count(*) FROM counted WHERE what = 'detail' AND line = @p1", sql.Named("p1", l)).Scan(&n))
+		require.NoError(s.t,
+			s.db.QueryRowContext(s.t.Context(), "SELECT count(*) FROM counted WHERE what = 'detail' AND line = @p1",
+				sql.Named("p1", l)).Scan(&n))
 		least, most = min(least, n), max(most, n)
 	}
 	return least, most

@@ -141,8 +141,8 @@ func (n *deafServer) since(at time.Time) (after []time.Duration) {
 	return after
 }
 
-// mostPerMinute is the most of these moments that lie within one minute. A second of it is left out: what is a minute apart
-// is the leave to connect, and the connection comes a little later, more or less.
+// mostPerMinute is the most of these moments that lie within one minute. A second of it is left out: what is a minute
+// apart is the leave to connect, and the connection comes a little later, more or less.
 func mostPerMinute(at []time.Duration) int {
 	const minute = 59 * time.Second
 	most := 0
@@ -158,11 +158,13 @@ func mostPerMinute(at []time.Duration) int {
 	return most
 }
 
-// settleTime is how long after its opening a breaker may still count as closed for an instance that read it just before.
+// settleTime is how long after its opening a breaker may still count as closed for an instance that read it just
+// before.
 const settleTime = 5 * time.Second
 
 // Must show: plain listeners in place of SQL Server, with the real driver and the real binary. It starts, answers every
-// batch with 503 in time, stops the flow after five failures and says so, leaves SQL alone after that, and changes nothing.
+// batch with 503 in time, stops the flow after five failures and says so, leaves SQL alone after that, and changes
+// nothing.
 func TestNoSQLServerAtItsAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -211,7 +213,9 @@ func nobodyThere(t *testing.T, how silence, extra, code string, window time.Dura
 	}, 4*time.Minute, 50*time.Millisecond, "the flow does not stop")
 	n.watch(t)
 	require.Equal(t, []string{"infrastructure", code}, []string{flow.Kind, flow.Code})
-	require.Eventually(t, func() bool { return len(s.handler.log(isOpening)) > 0 }, patience, 20*time.Millisecond, "the log does not say why")
+	require.Eventually(t, func() bool {
+		return len(s.handler.log(isOpening)) > 0
+	}, patience, 20*time.Millisecond, "the log does not say why")
 
 	settled := flow.Since.Add(settleTime)
 	select {
@@ -230,7 +234,9 @@ func nobodyThere(t *testing.T, how silence, extra, code string, window time.Dura
 	require.Equal(t, string(breaker.StoppedFlow), health.Flow.State)
 	require.Equal(t, "live", health.Status)
 
-	_, err := s.host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool { return e.Kind == funchost.InvocationFailed })
+	_, err := s.host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool {
+		return e.Kind == funchost.InvocationFailed
+	})
 	require.NoError(t, err)
 	statuses, slowest := s.handler.refused()
 	for _, status := range statuses {
@@ -239,6 +245,8 @@ func nobodyThere(t *testing.T, how silence, extra, code string, window time.Dura
 	require.Less(t, slowest, 20*time.Second+busy, "the app waits 20 s for what is not there")
 	s.handler.requireNeverRestarted()
 	require.Equal(t, before, s.all(), "no document was touched")
-	t.Logf("flow stopped %s after the start; then, from 5 s after that and for %s, %d connections (%v); %d batches answered 503, the slowest after %s",
-		flow.Since.Sub(s.host.Events(0)[0].Time).Round(time.Millisecond), window, len(came), came, len(statuses), slowest.Round(time.Millisecond))
+	t.Logf(
+		"flow stopped %s after the start; then, from 5 s after that and for %s, %d connections (%v); %d batches answered 503, the slowest after %s",
+		flow.Since.Sub(s.host.Events(0)[0].Time).Round(time.Millisecond), window, len(came), came, len(statuses),
+		slowest.Round(time.Millisecond))
 }

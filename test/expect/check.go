@@ -52,8 +52,8 @@ type Input struct {
 	// Before are the tables before the first document. Rows of lines without a document, and columns that no document
 	// sets, must not have changed. Nil skips that check.
 	Before Tables
-	// Redelivered allows `unchanged` in place of `applied`, because after a crash a document may be delivered twice, and
-	// `failed` in place of `retry_scheduled`, because an earlier run may have spent its retries.
+	// Redelivered allows `unchanged` in place of `applied`, because after a crash a document may be delivered twice,
+	// and `failed` in place of `retry_scheduled`, because an earlier run may have spent its retries.
 	Redelivered bool
 }
 
@@ -96,8 +96,8 @@ type Result struct {
 // Exact reports whether there is no difference.
 func (r Result) Exact() bool { return len(r.Differences) == 0 }
 
-// Compare compares every document with its required final state. Then it finds the newest document of every line, from the
-// documents alone, and compares it with every row and column of the three tables.
+// Compare compares every document with its required final state. Then it finds the newest document of every line, from
+// the documents alone, and compares it with every row and column of the three tables.
 func Compare(now Tables, in Input) Result {
 	c := &checker{in: in, now: now, winners: map[int64]document{}}
 	for _, d := range in.Documents {
@@ -164,7 +164,8 @@ func (c *checker) end(d document, want Want) {
 		return s
 	}
 	differ := func(name, wanted string) {
-		c.differ(Difference{Document: d.name, Column: "sql_writer." + name, Want: wanted, Got: orNull(just(member(name)))})
+		c.differ(
+			Difference{Document: d.name, Column: "sql_writer." + name, Want: wanted, Got: orNull(just(member(name)))})
 	}
 	later := c.in.Redelivered && want.Status == "retry_scheduled" && member("status") == "failed"
 	if member("status") != want.Status && !later {
@@ -195,7 +196,10 @@ func (c *checker) documents() {
 			continue // not offered, or not committed
 		}
 		if !d.hasTime && d.versions.us == 0 {
-			c.differ(Difference{Document: d.name, Column: "sql_writer.version", Want: "a version: the id has no time", Got: "none"})
+			c.differ(
+				Difference{
+					Document: d.name, Column: "sql_writer.version", Want: "a version: the id has no time", Got: "none",
+				})
 		}
 		for _, line := range d.lines {
 			if first, taken := c.winners[line]; !taken || d.versions.newerThan(first.versions) {
@@ -209,7 +213,11 @@ func (c *checker) documents() {
 		}
 		by, _ := d.writer["superseded_by"].(string)
 		if !slices.ContainsFunc(d.lines, func(l int64) bool { return c.winners[l].id == by && by != d.id }) {
-			c.differ(Difference{Document: d.name, Column: "sql_writer.superseded_by", Want: "the id of the newest document of one of its lines", Got: by})
+			c.differ(
+				Difference{
+					Document: d.name, Column: "sql_writer.superseded_by",
+					Want: "the id of the newest document of one of its lines", Got: by,
+				})
 		}
 	}
 }
@@ -261,12 +269,14 @@ func (c *checker) written(d document, line int64) {
 	c.result.Written++
 	detail, err := detailRow(d, line)
 	if err != nil {
-		c.differ(Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
+		c.differ(
+			Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
 		return
 	}
 	tracking, err := trackingRow(d, line)
 	if err != nil {
-		c.differ(Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
+		c.differ(
+			Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
 		return
 	}
 	c.row(d.name, Detail, line, detail, true)
@@ -280,7 +290,11 @@ func (c *checker) written(d document, line int64) {
 // untouched checks that the rows of a line without a committed document have not changed.
 func (c *checker) untouched(line int64) {
 	if row := c.now[Ledger][line]; row != nil {
-		c.differ(Difference{Line: line, Table: Ledger, Want: "no row: no committed document names the line", Got: orNull(row["document_id"])})
+		c.differ(
+			Difference{
+				Line: line, Table: Ledger, Want: "no row: no committed document names the line",
+				Got: orNull(row["document_id"]),
+			})
 	}
 	if c.in.Before == nil {
 		return

@@ -53,7 +53,8 @@ func fixture(t *testing.T) (*sql.DB, Input) {
 	require.NoError(t, sqlite.CreateSampleSchema(ctx, db))
 	require.NoError(t, store.Migrate(ctx))
 	for _, line := range []int{mainLine, duplicateLine, otherLine} {
-		exec(t, db, `INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, IVCE_LNE_STAT) VALUES (?, 'INV-1', 'AS SCANNED', 'NEW')`, line)
+		exec(t, db,
+			`INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, IVCE_LNE_STAT) VALUES (?, 'INV-1', 'AS SCANNED', 'NEW')`, line)
 	}
 	before, err := Read(ctx, db)
 	require.NoError(t, err)
@@ -72,11 +73,18 @@ func fixture(t *testing.T) (*sql.DB, Input) {
 		for column, v := range tracking {
 			exec(t, db, `UPDATE IVCE_TRKG_MSTR SET "`+column+`" = ? WHERE IVCE_DTL_UID = ?`, v, line)
 		}
-		exec(t, db, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
+		exec(t, db,
+			`INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
 			VALUES (?, ?, unhex(?), ?, 1, zeroblob(32), 1, 'web', 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
 	}
 	want := &Want{Status: "committed", Outcomes: []string{"applied"}}
-	return db, Input{Before: before, Documents: []Document{{Name: "full", ID: d.id, Submitted: json.RawMessage(full), Stored: json.RawMessage(full), Want: want}}}
+	return db,
+		Input{
+			Before: before,
+			Documents: []Document{
+				{Name: "full", ID: d.id, Submitted: json.RawMessage(full), Stored: json.RawMessage(full), Want: want},
+			},
+		}
 }
 
 func exec(t *testing.T, db *sql.DB, query string, args ...any) {
@@ -100,11 +108,14 @@ func TestCorrectRowsAreExact(t *testing.T) {
 	require.Greater(t, r.Values, 2*(14+19+4))
 }
 
-// TestEveryColumnIsCompared changes one value of one column at a time, for the main line and the duplicate, in all three
-// tables, to another text and to NULL (or from NULL to a text).
+// TestEveryColumnIsCompared changes one value of one column at a time, for the main line and the duplicate, in all
+// three tables, to another text and to NULL (or from NULL to a text).
 func TestEveryColumnIsCompared(t *testing.T) {
 	db, in := fixture(t)
-	notCompared := []string{"IVCE_DTL_UID", "detail_id", "source_ts", "content_hash", "hash_version", "sys_name", "detail_row_hash", "tracking_row_hash", "write_id", "applied_at"}
+	notCompared := []string{
+		"IVCE_DTL_UID", "detail_id", "source_ts", "content_hash", "hash_version", "sys_name", "detail_row_hash",
+		"tracking_row_hash", "write_id", "applied_at",
+	}
 	changed := 0
 	for table, rows := range in.mustRead(t, db) {
 		for line, row := range rows {
@@ -168,7 +179,9 @@ func (in Input) mustRead(t *testing.T, db *sql.DB) Tables {
 }
 
 // withValue runs the check with one changed value, and restores the value.
-func withValue(t *testing.T, db *sql.DB, table, key string, line int64, column string, old *string, in Input) []Difference {
+func withValue(
+	t *testing.T, db *sql.DB, table, key string, line int64, column string, old *string, in Input,
+) []Difference {
 	t.Helper()
 	changed := "9"
 	if column == "outcome" {
@@ -201,12 +214,28 @@ func TestRowsThatAreMissingOrTooMany(t *testing.T) {
 		change string
 		want   string
 	}{
-		"a written tracking row is gone":       {`DELETE FROM IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = 1421550`, `line 1421550 (full) IVCE_TRKG_MSTR: want a row, got none`},
-		"a written detail row is gone":         {`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421549`, `line 1421549 (full) IVCE_DTL: want a row, got none`},
-		"the ledger forgot a line":             {`DELETE FROM sqlwriter_ledger WHERE detail_id = 1421549`, `line 1421549 (full) sqlwriter_ledger: want a row, got none`},
-		"an untouched line got a tracking row": {`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (1421560)`, `line 1421560 () IVCE_TRKG_MSTR: want no row, got a row`},
-		"an untouched detail row is gone":      {`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421560`, `line 1421560 (no document) IVCE_DTL: want a row, got none`},
-		"a row nobody knows":                   {`INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (7)`, `line 7 () IVCE_DTL: want no row, got a row`},
+		"a written tracking row is gone": {
+			`DELETE FROM IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = 1421550`,
+			`line 1421550 (full) IVCE_TRKG_MSTR: want a row, got none`,
+		},
+		"a written detail row is gone": {
+			`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421549`, `line 1421549 (full) IVCE_DTL: want a row, got none`,
+		},
+		"the ledger forgot a line": {
+			`DELETE FROM sqlwriter_ledger WHERE detail_id = 1421549`,
+			`line 1421549 (full) sqlwriter_ledger: want a row, got none`,
+		},
+		"an untouched line got a tracking row": {
+			`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (1421560)`,
+			`line 1421560 () IVCE_TRKG_MSTR: want no row, got a row`,
+		},
+		"an untouched detail row is gone": {
+			`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421560`,
+			`line 1421560 (no document) IVCE_DTL: want a row, got none`,
+		},
+		"a row nobody knows": {
+			`INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (7)`, `line 7 () IVCE_DTL: want no row, got a row`,
+		},
 		"the ledger names a line that no document won": {
 			`INSERT INTO sqlwriter_ledger SELECT 1421560, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = 1421549`,
 			`sqlwriter_ledger: want no row: no committed document names the line`,
@@ -224,7 +253,8 @@ func TestRowsThatAreMissingOrTooMany(t *testing.T) {
 
 func TestTheNewestDocumentOfALineIsFoundByTheIds(t *testing.T) {
 	db, in := fixture(t)
-	later := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 16:30:00.000001+00:00", `"425"`, `"426"`).Replace(full)
+	later := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 16:30:00.000001+00:00",
+		`"425"`, `"426"`).Replace(full)
 	in.Documents = append(in.Documents, Document{Name: "later", ID: "x", Stored: json.RawMessage(later)})
 	r := check(t, db, in)
 	require.False(t, r.Exact())
@@ -232,7 +262,8 @@ func TestTheNewestDocumentOfALineIsFoundByTheIds(t *testing.T) {
 		require.Equal(t, "later", d.Document, "the rows are held against the newer document: %v", d)
 	}
 
-	earlier := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 17:29:59.999999+01:00", `"425"`, `"424"`).Replace(full)
+	earlier := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 17:29:59.999999+01:00",
+		`"425"`, `"424"`).Replace(full)
 	in.Documents[1].Stored = json.RawMessage(earlier)
 	require.True(t, check(t, db, in).Exact(), "an older one changes nothing, whatever its clock shows")
 }
@@ -243,15 +274,43 @@ func TestTheEndOfADocumentIsCompared(t *testing.T) {
 		want   Want
 		differ []string
 	}{
-		"another status":    {swap(`"committed"`, `"pending"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.status"}},
-		"another outcome":   {swap(`"outcome": "applied"`, `"outcome": "unchanged"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.outcome"}},
-		"no time":           {swap(`"2025-12-17 10:30:15.123456-06:00"`, `"noon"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.committed_at"}},
-		"changed content":   {swap(`"data_verified": true`, `"data_verified": "Y"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{""}},
-		"wrongly touched":   {swap(`"outcome": "applied", `, ``), Want{}, []string{""}},
-		"no outcome":        {swap(`"outcome": "applied", `, ``), Want{Status: "committed"}, []string{"sql_writer.outcome"}},
-		"not superseded":    {swap(`"outcome": "applied"`, `"outcome": "superseded", "superseded_by": "who"`), Want{Status: "committed", Outcomes: []string{"superseded"}}, []string{"sql_writer.superseded_by"}},
-		"must have failed":  {swap(``, ``), Want{Status: "failed", Kind: "document"}, []string{"sql_writer.status", "sql_writer.last_error_kind", "sql_writer.last_error"}},
-		"two are all right": {swap(``, ``), Want{Status: "committed", Outcomes: []string{"superseded", "applied"}}, nil},
+		"another status": {
+			swap(`"committed"`, `"pending"`),
+			Want{Status: "committed", Outcomes: []string{"applied"}},
+			[]string{"sql_writer.status"},
+		},
+		"another outcome": {
+			swap(`"outcome": "applied"`, `"outcome": "unchanged"`),
+			Want{Status: "committed", Outcomes: []string{"applied"}},
+			[]string{"sql_writer.outcome"},
+		},
+		"no time": {
+			swap(`"2025-12-17 10:30:15.123456-06:00"`, `"noon"`),
+			Want{Status: "committed", Outcomes: []string{"applied"}},
+			[]string{"sql_writer.committed_at"},
+		},
+		"changed content": {
+			swap(`"data_verified": true`, `"data_verified": "Y"`),
+			Want{Status: "committed", Outcomes: []string{"applied"}},
+			[]string{""},
+		},
+		"wrongly touched": {swap(`"outcome": "applied", `, ``), Want{}, []string{""}},
+		"no outcome": {
+			swap(`"outcome": "applied", `, ``), Want{Status: "committed"}, []string{"sql_writer.outcome"},
+		},
+		"not superseded": {
+			swap(`"outcome": "applied"`, `"outcome": "superseded", "superseded_by": "who"`),
+			Want{Status: "committed", Outcomes: []string{"superseded"}},
+			[]string{"sql_writer.superseded_by"},
+		},
+		"must have failed": {
+			swap(``, ``),
+			Want{Status: "failed", Kind: "document"},
+			[]string{"sql_writer.status", "sql_writer.last_error_kind", "sql_writer.last_error"},
+		},
+		"two are all right": {
+			swap(``, ``), Want{Status: "committed", Outcomes: []string{"superseded", "applied"}}, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, in := fixture(t)
@@ -295,12 +354,17 @@ func TestADocumentWithoutAnOutcomeIsComparedIfTheLedgerNamesIt(t *testing.T) {
 // A stack that stays up turns the documents that fail into poison messages.
 func TestAPoisonMessageOfAnEarlierRunIsRight(t *testing.T) {
 	db, in := fixture(t)
-	poison := strings.NewReplacer(`"status": "committed", "outcome": "applied"`, `"status": "failed", "last_error_kind": "document", "last_error": "too long"`,
+	poison := strings.NewReplacer(`"status": "committed", "outcome": "applied"`,
+		`"status": "failed", "last_error_kind": "document", "last_error": "too long"`,
 		"2025-12-17 10:30", "2025-12-17 10:31").Replace(full)
-	in.Documents = append(in.Documents, Document{Name: "poison", Stored: json.RawMessage(poison), Want: &Want{Status: "retry_scheduled", Kind: "document"}})
+	in.Documents = append(in.Documents,
+		Document{
+			Name: "poison", Stored: json.RawMessage(poison), Want: &Want{Status: "retry_scheduled", Kind: "document"},
+		})
 	d, err := read("poison", json.RawMessage(poison))
 	require.NoError(t, err)
-	exec(t, db, `UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL, document_id = ?, version_us = ?, document_key = unhex(?)`, d.id, d.versions.us, d.versions.key)
+	exec(t, db,
+		`UPDATE sqlwriter_ledger SET outcome = 'failed', content_hash = NULL, hash_version = NULL, document_id = ?, version_us = ?, document_key = unhex(?)`, d.id, d.versions.us, d.versions.key)
 	exec(t, db, `UPDATE IVCE_DTL SET IVCE_LNE_STAT = 'AI-ERROR' WHERE IVCE_DTL_UID <> ?`, otherLine)
 	require.Len(t, check(t, db, in).Differences, 1, "the status is too early for a first run")
 	in.Redelivered = true
@@ -341,7 +405,10 @@ func TestAnIdWithoutATimeNeedsARecordedVersion(t *testing.T) {
 
 func TestRoundingIsAwayFromZeroAtTheHalf(t *testing.T) {
 	m := mapper{}
-	for in, want := range map[string]string{"0.12345": "0.1235", "0.99995": "1.0000", "9.4994e-1": "0.9499", "1": "1.0000", "0.00005": "0.0001", "0.000049": "0.0000"} {
+	for in, want := range map[string]string{
+		"0.12345": "0.1235", "0.99995": "1.0000", "9.4994e-1": "0.9499", "1": "1.0000",
+		"0.00005": "0.0001", "0.000049": "0.0000",
+	} {
 		require.Equal(t, want, *m.fourDigits(json.Number(in)))
 	}
 	require.NoError(t, m.err)
@@ -377,7 +444,10 @@ func TestTheCellsOfAServerAreTextsAsTheMappingWritesThem(t *testing.T) {
 		{"NVARCHAR", "", ""},
 		{"CHAR", "x ", "x "},
 		{"DECIMAL", []byte("0.9500"), "0.9500"},
-		{"DATETIME2", time.Date(2025, 12, 17, 10, 30, 15, 123456000, time.FixedZone("", -6*3600)), "2025-12-17T16:30:15.123456Z"},
+		{
+			"DATETIME2", time.Date(2025, 12, 17, 10, 30, 15, 123456000, time.FixedZone("", -6*3600)),
+			"2025-12-17T16:30:15.123456Z",
+		},
 		{"UNIQUEIDENTIFIER", []byte{0, 255}, "00ff"},
 	} {
 		got, err := cellText(c.kind, c.cell)

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// ReadServer reads the three tables of a SQL Server, with one SELECT each. The result has the table names and the text form
-// of values of Read.
+// ReadServer reads the three tables of a SQL Server, with one SELECT each. The result has the table names and the text
+// form of values of Read.
 func ReadServer(ctx context.Context, db *sql.DB) (Tables, error) {
 	all := Tables{}
 	for table, at := range map[string]struct{ name, key string }{
-		Detail: {"dbo.IVCE_DTL", "IVCE_DTL_UID"}, Tracking: {"dbo.IVCE_TRKG_MSTR", "IVCE_DTL_UID"}, Ledger: {"sqlwriter.ledger", "detail_id"},
+		Detail: {"dbo.IVCE_DTL", "IVCE_DTL_UID"}, Tracking: {"dbo.IVCE_TRKG_MSTR", "IVCE_DTL_UID"},
+		Ledger: {"sqlwriter.ledger", "detail_id"},
 	} {
 		rows, err := readServerTable(ctx, db, at.name, at.key)
 		if err != nil {

@@ -8,8 +8,8 @@ type LineRows struct {
 	Detail, Tracking Row
 }
 
-// RowsOf maps a stored document to the rows of its lines, the main line first. It ignores the order of results. Tests write
-// these rows as another program would.
+// RowsOf maps a stored document to the rows of its lines, the main line first. It ignores the order of results. Tests
+// write these rows as another program would.
 func RowsOf(stored json.RawMessage) ([]LineRows, error) {
 	d, err := read("", stored)
 	if err != nil {

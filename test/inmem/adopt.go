@@ -71,8 +71,9 @@ func (s *Sink) Page(ctx context.Context, p adopt.Page) error {
 	for _, r := range p.Rows {
 		if e, known := s.ledger[r.Line]; !known || mayAdopt(e, r) {
 			s.ledger[r.Line] = Entry{
-				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
+				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash,
+				HashVersion: r.HashVersion,
+				SysName:     r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
 		}
 	}

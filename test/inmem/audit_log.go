@@ -30,7 +30,8 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, e
 	audits := []run.Audit{}
 	wanted := func(e entry) bool {
 		return j.s.ours(e.sysName) && (q.Run == "" || q.Run == e.of.Run) &&
-			(q.Before == 0 || e.of.ID < q.Before) && (q.Action == "" || q.Action == e.of.Action) && (q.All || q.Action != "" || e.of.Notable())
+			(q.Before == 0 || e.of.ID < q.Before) && (q.Action == "" || q.Action == e.of.Action) &&
+			(q.All || q.Action != "" || e.of.Notable())
 	}
 	for _, e := range latestOf(j.s.audits, q.Limit, wanted) {
 		a := e.of

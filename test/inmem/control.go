@@ -42,7 +42,8 @@ func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	}
 	var c breaker.Control
 	if err := json.Unmarshal(k.doc, &c); err != nil {
-		return breaker.Control{}, "", fault.Wrap(fault.Infrastructure, op, "unreadable", "the control document cannot be read", err)
+		return breaker.Control{}, "",
+			fault.Wrap(fault.Infrastructure, op, "unreadable", "the control document cannot be read", err)
 	}
 	return c, k.etag(), nil
 }

@@ -21,13 +21,14 @@ import (
 const maxDocument = 2 << 20
 
 // Documents is a container of documents in memory, with the partition key /request_details/id. It implements
-// commit.Documents and passes the same suite as the Cosmos adapter: etags that change with every write, compare-and-set,
-// _ts in whole seconds, the limit of 2 MB. It is safe for concurrent use.
+// commit.Documents and passes the same suite as the Cosmos adapter: etags that change with every write,
+// compare-and-set, _ts in whole seconds, the limit of 2 MB. It is safe for concurrent use.
 type Documents struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// stored holds the members of each document as they were written, undecoded; slots are its keys, sorted. See slotOf.
+	// stored holds the members of each document as they were written, undecoded; slots are its keys, sorted. See
+	// slotOf.
 	stored map[string]map[string]json.RawMessage
 	slots  []string
 	// states is the index of the searches, so that they need not decode every document.
@@ -79,7 +80,8 @@ func (d *Documents) put(op string, doc json.RawMessage, replace, twin bool) erro
 	for _, other := range d.slotsOf(id) {
 		switch {
 		case other != slot && !twin:
-			return fault.New(fault.Document, op, commit.CodeIDTwice, "a document with this id has another partition key")
+			return fault.New(fault.Document, op, commit.CodeIDTwice,
+				"a document with this id has another partition key")
 		case other == slot && !replace:
 			return fault.New(fault.Document, op, "409", "a document with this id exists")
 		}
@@ -250,7 +252,9 @@ func ended(ctx context.Context, op string) error {
 }
 
 func gone(op, id string) error {
-	return &fault.Error{Kind: fault.Document, Condition: fault.Gone, Code: "404", Op: op, Reason: fmt.Sprintf("no document %q", id)}
+	return &fault.Error{
+		Kind: fault.Document, Condition: fault.Gone, Code: "404", Op: op, Reason: fmt.Sprintf("no document %q", id),
+	}
 }
 
 func etagOf(members map[string]json.RawMessage) string {

@@ -47,7 +47,8 @@ func (e *Evidence) Keep(ctx context.Context, name string, content []byte) error 
 	return nil
 }
 
-// Read gives a file. Errors by kind: condition Gone when it does not exist; infrastructure; internal for an invalid name.
+// Read gives a file. Errors by kind: condition Gone when it does not exist; infrastructure; internal for an invalid
+// name.
 func (e *Evidence) Read(ctx context.Context, name string) ([]byte, error) {
 	if err := commit.CheckEvidenceName(name); err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func (e *Evidence) Read(ctx context.Context, name string) ([]byte, error) {
 	defer e.mu.Unlock()
 	content, there := e.files[name]
 	if !there {
-		return nil, &fault.Error{Kind: fault.Document, Condition: fault.Gone, Op: op, Code: "gone", Reason: "no such file"}
+		return nil,
+			&fault.Error{Kind: fault.Document, Condition: fault.Gone, Op: op, Code: "gone", Reason: "no such file"}
 	}
 	return slices.Clone(content), nil
 }

@@ -15,7 +15,9 @@ import (
 var _ ops.EvidenceStore = (*Evidence)(nil)
 
 // FilesBelow implements ops.EvidenceStore.
-func (e *Evidence) FilesBelow(ctx context.Context, folder, at string) (page []ops.EvidenceFile, next string, err error) {
+func (e *Evidence) FilesBelow(
+	ctx context.Context, folder, at string,
+) (page []ops.EvidenceFile, next string, err error) {
 	if err := commit.CheckEvidenceName(folder); err != nil {
 		return nil, "", err
 	}
@@ -79,7 +81,9 @@ func (e *Evidence) Remove(folder string) {
 // file describes a file under its whole name.
 func (e *Evidence) file(name string) ops.EvidenceFile {
 	sum := sha256.Sum256(e.files[name])
-	return ops.EvidenceFile{Name: name, Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name]}
+	return ops.EvidenceFile{
+		Name: name, Size: int64(len(e.files[name])), ETag: hex.EncodeToString(sum[:8]), At: e.times[name],
+	}
 }
 
 // Place implements ops.EvidenceStore.

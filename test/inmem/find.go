@@ -16,8 +16,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Paged lists these documents by looking at size of them for each page. Pages are thus as full as it happens, empty ones among
-// them, as they come from a service.
+// Paged lists these documents by looking at size of them for each page. Pages are thus as full as it happens, empty
+// ones among them, as they come from a service.
 func (d *Documents) Paged(size int) commit.Finder { return paged{d, size} }
 
 type paged struct {
@@ -34,9 +34,11 @@ func (d *Documents) Find(ctx context.Context, q commit.Query, continuation strin
 	return d.find(ctx, q, continuation, commit.MaxPage)
 }
 
-// find looks at some documents of the environment and of the bounds of _ts. A continuation is the slot that was looked at last,
-// behind a mark of the query.
-func (d *Documents) find(ctx context.Context, q commit.Query, continuation string, look int) (found commit.Page, err error) {
+// find looks at some documents of the environment and of the bounds of _ts. A continuation is the slot that was looked
+// at last, behind a mark of the query.
+func (d *Documents) find(
+	ctx context.Context, q commit.Query, continuation string, look int,
+) (found commit.Page, err error) {
 	const op = "inmem: find"
 	if err := ended(ctx, op); err != nil {
 		return found, err
@@ -56,7 +58,8 @@ func (d *Documents) find(ctx context.Context, q commit.Query, continuation strin
 		place, ours := strings.CutPrefix(continuation, mark)
 		slot, err := hex.DecodeString(place)
 		if !ours || err != nil || len(slot) == 0 {
-			return found, fault.New(fault.Document, op, "continuation", "the continuation does not belong to this search")
+			return found,
+				fault.New(fault.Document, op, "continuation", "the continuation does not belong to this search")
 		}
 		after = string(slot)
 	}
@@ -113,7 +116,8 @@ func searchedOf(id string, members map[string]json.RawMessage) (searched, error)
 		err = json.Unmarshal(members["sql_writer"], &e.state)
 	}
 	if err != nil {
-		return searched{}, fault.Wrap(fault.Internal, "inmem: find", fault.CodeBug, "a stored document cannot be read", err)
+		return searched{},
+			fault.Wrap(fault.Internal, "inmem: find", fault.CodeBug, "a stored document cannot be read", err)
 	}
 	e.status = text(own["status"])
 	return e, nil
@@ -134,7 +138,9 @@ func (e searched) concerns(q commit.Query) bool {
 
 // is reports whether the status is one of statuses, in a spelling that is promised.
 func (e searched) is(statuses ...invoice.Status) bool {
-	return slices.ContainsFunc(statuses, func(s invoice.Status) bool { return slices.Contains(commit.Spellings(s), e.status) })
+	return slices.ContainsFunc(statuses, func(s invoice.Status) bool {
+		return slices.Contains(commit.Spellings(s), e.status)
+	})
 }
 
 // matches reports whether a document that concerns a query matches it.
@@ -191,13 +197,14 @@ func means(value json.RawMessage) func(any) bool {
 	}
 }
 
-// projected gives the members that a query asks for, and no other, so that a use case that forgets one fails. A list of which
-// an element is asked for comes whole.
+// projected gives the members that a query asks for, and no other, so that a use case that forgets one fails. A list of
+// which an element is asked for comes whole.
 func projected(members map[string]json.RawMessage, names []string) invoice.Projection {
 	if len(names) == 0 {
 		return invoice.Projection(encode(members))
 	}
-	out, whole, parts := map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}
+	out, whole, parts := map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{},
+		map[string]map[string]json.RawMessage{}
 	for _, name := range names {
 		top, path, nested := strings.Cut(name, ".")
 		if !nested {
@@ -225,8 +232,9 @@ func PendingPage(docs []commit.PendingDoc, next string) commit.Page {
 	page := commit.Page{Next: next}
 	for _, doc := range docs {
 		state := invoice.State{
-			Status: doc.Status, RetryAfter: doc.RetryAfter, Postponed: doc.Postponed, LastErrorKind: doc.Kind, LastErrorCode: doc.Code,
-			FailedAt: doc.FailedAt, LastErrorAt: doc.ErrorAt,
+			Status: doc.Status, RetryAfter: doc.RetryAfter, Postponed: doc.Postponed, LastErrorKind: doc.Kind,
+			LastErrorCode: doc.Code,
+			FailedAt:      doc.FailedAt, LastErrorAt: doc.ErrorAt,
 		}
 		text, err := json.Marshal(map[string]any{"id": doc.ID, "_ts": doc.TS, "sql_writer": state})
 		if err != nil {

@@ -26,7 +26,8 @@ func TestFinder(t *testing.T) {
 	})
 }
 
-// A page covers a fixed number of documents, so that use cases meet the empty pages of a service. It has the members that were asked for.
+// A page covers a fixed number of documents, so that use cases meet the empty pages of a service. It has the members
+// that were asked for.
 func TestPagesAreAsFullAsItHappens(t *testing.T) {
 	docs := inmem.NewDocuments(time.Now)
 	for _, doc := range []string{
@@ -48,6 +49,7 @@ func TestPagesAreAsFullAsItHappens(t *testing.T) {
 	page, err = s.Find(t.Context(), q, page.Next)
 	require.NoError(t, err)
 	require.Len(t, page.Documents, 1)
-	require.JSONEq(t, `{"id":"c","sql_writer":{"status":"failed"},"invoice_details_from_rpa":{}}`, string(page.Documents[0]))
+	require.JSONEq(t, `{"id":"c","sql_writer":{"status":"failed"},"invoice_details_from_rpa":{}}`,
+		string(page.Documents[0]))
 	require.Empty(t, page.Next)
 }

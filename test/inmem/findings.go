@@ -80,7 +80,8 @@ func (s *RunStore) comparison(id string) *storedComparison {
 // lastComparison is the last of the environment that ended well and named no documents; nil if there is none.
 func (s *RunStore) lastComparison() (last *storedComparison) {
 	for _, c := range s.comparisons {
-		if s.ours(c.sysName) && c.Ended && c.Error == "" && !c.named && (last == nil || !c.BegunAt.Before(last.BegunAt)) {
+		if s.ours(c.sysName) && c.Ended && c.Error == "" && !c.named &&
+			(last == nil || !c.BegunAt.Before(last.BegunAt)) {
 			last = c
 		}
 	}
@@ -175,7 +176,9 @@ func (f *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 }
 
 // List implements reconcile.Findings.
-func (f *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
+func (f *Findings) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) ([]reconcile.Finding, error) {
 	if err := ended(ctx, "inmem: list findings"); err != nil {
 		return nil, err
 	}
@@ -187,7 +190,8 @@ func (f *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 	}
 	list := []reconcile.Finding{}
 	for id, row := range f.s.findings {
-		if id.sysName == f.s.sysName && slices.Contains(classes, id.key.Class) && (q.Suspects || row.Sure) && (q.Line == 0 || id.key.Line == q.Line) &&
+		if id.sysName == f.s.sysName && slices.Contains(classes, id.key.Class) && (q.Suspects || row.Sure) &&
+			(q.Line == 0 || id.key.Line == q.Line) &&
 			(!q.Mends || row.Mends) && (after == nil || id.key.Compare(*after) > 0) {
 			list = append(list, *row)
 		}

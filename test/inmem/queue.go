@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Queue keeps messages in memory. It implements run.Queue, gives the messages that are due (Take), and can be made to fail.
-// It is safe for concurrent use.
+// Queue keeps messages in memory. It implements run.Queue, gives the messages that are due (Take), and can be made to
+// fail. It is safe for concurrent use.
 type Queue struct {
 	now func() time.Time
 
@@ -75,7 +75,11 @@ func QueueBusy() QueueFault {
 
 // QueueLosesAnswer is a queue that stores everything and whose answer is lost.
 func QueueLosesAnswer() QueueFault {
-	return QueueFault{Unconfirmed: All, Err: fault.New(fault.Infrastructure, "inmem: send", "lost", "the answer was lost; the messages may have been sent")}
+	return QueueFault{
+		Unconfirmed: All,
+		Err: fault.New(fault.Infrastructure, "inmem: send", "lost",
+			"the answer was lost; the messages may have been sent"),
+	}
 }
 
 // NewQueue makes an empty queue. now is its clock; nil stands for time.Now.
@@ -127,9 +131,11 @@ func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	for i, m := range messages {
 		switch {
 		case m.ID == "" || len(m.ID) > 128:
-			errs[i] = fault.New(fault.Internal, op, "message_id", "a message's id has 1 to 128 characters, not %d", len(m.ID))
+			errs[i] = fault.New(fault.Internal, op, "message_id",
+				"a message's id has 1 to 128 characters, not %d", len(m.ID))
 		case len(m.Body) > run.MaxBody:
-			errs[i] = fault.New(fault.Document, op, "too_large", "a body has at most %d bytes, not %d", run.MaxBody, len(m.Body))
+			errs[i] = fault.New(fault.Document, op, "too_large", "a body has at most %d bytes, not %d",
+				run.MaxBody, len(m.Body))
 		case gone != nil:
 			errs[i] = gone
 		case f.Err == nil:
@@ -219,13 +225,14 @@ func (q *Queue) Take() (run.Incoming, bool) {
 	return run.Incoming{Body: m.Body, ID: m.ID, Count: m.Delivered + 1, EnqueuedAt: m.Due}, true
 }
 
-// PutBack gives a message back that could not be handled, or whose handling is not known to have ended: it comes again at
-// once, with a higher count.
+// PutBack gives a message back that could not be handled, or whose handling is not known to have ended: it comes again
+// at once, with a higher count.
 func (q *Queue) PutBack(d run.Incoming) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sequence++
-	q.messages = append(q.messages, QueuedMessage{ID: d.ID, Body: d.Body, Due: d.EnqueuedAt, Delivered: d.Count, sequence: q.sequence})
+	q.messages = append(q.messages,
+		QueuedMessage{ID: d.ID, Body: d.Body, Due: d.EnqueuedAt, Delivered: d.Count, sequence: q.sequence})
 }
 
 // Lose drops every message that the queue has, and answers how many.

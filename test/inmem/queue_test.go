@@ -14,14 +14,18 @@ import (
 
 func TestQueue(t *testing.T) {
 	always := func(q *inmem.Queue, f inmem.QueueFault) func(testing.TB) { return func(testing.TB) { q.Always(f) } }
-	for name, window := range map[string]time.Duration{"duplicates come twice": 0, "duplicates are dropped": time.Hour} {
+	for name, window := range map[string]time.Duration{
+		"duplicates come twice": 0, "duplicates are dropped": time.Hour,
+	} {
 		t.Run(name, func(t *testing.T) {
 			conformance.TestQueue(t, func(*testing.T) conformance.QueueHarness {
 				now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 				q := inmem.NewQueue(func() time.Time { return now })
 				q.DetectDuplicates(window)
 				return conformance.QueueHarness{
-					Queue: q, Messages: q, DeadLetter: func(_ testing.TB, n int) { q.DeadLetter(n) }, Now: func() time.Time { return now }, Bound: time.Second,
+					Queue: q, Messages: q, DeadLetter: func(_ testing.TB, n int) {
+						q.DeadLetter(n)
+					}, Now: func() time.Time { return now }, Bound: time.Second,
 					Stored: func(testing.TB) []conformance.QueuedMessage {
 						var all []conformance.QueuedMessage
 						for _, m := range q.Messages() {
@@ -29,7 +33,8 @@ func TestQueue(t *testing.T) {
 						}
 						return all
 					},
-					Full: always(q, inmem.QueueFull()), Busy: always(q, inmem.QueueBusy()), Down: always(q, inmem.QueueDown()),
+					Full: always(q, inmem.QueueFull()), Busy: always(q, inmem.QueueBusy()),
+					Down:        always(q, inmem.QueueDown()),
 					LoseAnswers: always(q, inmem.QueueLosesAnswer()), Mend: func(testing.TB) { q.Mend() },
 				}
 			})
@@ -62,7 +67,8 @@ func taken(q *inmem.Queue) (ids []string) {
 
 func TestAQueueGivesWhatIsDueByItsClock(t *testing.T) {
 	q, now := clocked()
-	sent(t, q, run.Outgoing{ID: "late", Delay: time.Hour}, run.Outgoing{ID: "a"}, run.Outgoing{ID: "soon", Delay: time.Minute}, run.Outgoing{ID: "b"})
+	sent(t, q, run.Outgoing{ID: "late", Delay: time.Hour}, run.Outgoing{ID: "a"},
+		run.Outgoing{ID: "soon", Delay: time.Minute}, run.Outgoing{ID: "b"})
 	require.Equal(t, []string{"a", "b"}, taken(q))
 	due, ok := q.NextDue()
 	require.True(t, ok)

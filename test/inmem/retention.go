@@ -42,7 +42,9 @@ func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int)
 	case retention.Comparisons:
 		return s.purgeComparisons(before, limit), nil
 	case retention.AuditLog:
-		return dropFirst(&s.audits, limit, func(e entry) bool { return s.ours(e.sysName) && e.of.At.Before(before) }), nil
+		return dropFirst(&s.audits, limit, func(e entry) bool {
+			return s.ours(e.sysName) && e.of.At.Before(before)
+		}), nil
 	}
 	return 0, nil
 }
@@ -56,8 +58,9 @@ func (s *RunStore) Rows() map[string]int {
 		items += len(r.items)
 	}
 	return map[string]int{
-		"run": len(s.runs), "batch": len(s.batches), "batch_item": items, "worker": len(s.workers), "error_detail": len(s.details),
-		"finding": len(s.findings), "comparison": len(s.comparisons), "audit_log": len(s.audits),
+		"run": len(s.runs), "batch": len(s.batches), "batch_item": items, "worker": len(s.workers),
+		"error_detail": len(s.details),
+		"finding":      len(s.findings), "comparison": len(s.comparisons), "audit_log": len(s.audits),
 	}
 }
 

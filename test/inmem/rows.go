@@ -65,7 +65,8 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 		line := reconcile.Line{ID: id, Rows: r.s.rowState(id)}
 		if e, ok := r.s.ledger[id]; ok {
 			line.Ledger = reconcile.Ledger{
-				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID, SysName: e.SysName, SourceTS: e.SourceTS,
+				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID,
+				SysName: e.SysName, SourceTS: e.SourceTS,
 				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run),
 			}
 		}
@@ -94,7 +95,8 @@ func (s *Sink) rowState(id int64) reconcile.RowState {
 		return reconcile.RowsMissing
 	}
 	e := s.ledger[id]
-	if e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" || e.TrackingHash == "" {
+	if e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
+		e.TrackingHash == "" {
 		return reconcile.RowsUnknown
 	}
 	detail, tracking := invoice.RowHashes(l.Values)

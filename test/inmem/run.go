@@ -14,8 +14,8 @@ import (
 // maxRows is how many documents a batch has at most, and how many outcomes one call may bring.
 const maxRows = 100
 
-// RunStore is run.Store in memory, of one environment. Its clock is the database's. It is safe for concurrent use; every call is
-// atomic.
+// RunStore is run.Store in memory, of one environment. Its clock is the database's. It is safe for concurrent use;
+// every call is atomic.
 type RunStore struct {
 	*tables
 	sysName string
@@ -200,7 +200,8 @@ func (s *RunStore) silent(owner string, heartbeat time.Time, stale time.Duration
 	return owner == "" || s.at().Sub(heartbeat) >= stale
 }
 
-// free reports whether a claim may take a lease: it has no owner, was released, or its last heartbeat is older than stale.
+// free reports whether a claim may take a lease: it has no owner, was released, or its last heartbeat is older than
+// stale.
 func (s *RunStore) free(owner string, heartbeat time.Time, epoch, shown int, stale time.Duration) bool {
 	return shown == epoch || s.silent(owner, heartbeat, stale)
 }
@@ -245,7 +246,8 @@ func (s *RunStore) begin(w run.Worker, kind string, r *storedRun) {
 		s.workerOf[w.ID] = row
 		s.workers = append(s.workers, row)
 	}
-	row.Worker, row.Kind, row.SysName, row.Run, row.Status, row.HeartbeatAt = w, kind, r.SysName, r.ID, run.WorkerRunning, s.at()
+	row.Worker, row.Kind, row.SysName, row.Run, row.Status, row.HeartbeatAt = w, kind, r.SysName, r.ID,
+		run.WorkerRunning, s.at()
 }
 
 // end gives a running worker its last status; an unknown id is ignored.

@@ -11,7 +11,9 @@ import (
 )
 
 // ClaimBatch implements run.Batches. What is finished is answered so before its run is looked at.
-func (s *RunStore) ClaimBatch(ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
+func (s *RunStore) ClaimBatch(
+	ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit,
+) (run.Claimed, error) {
 	const op = "inmem: claim batch"
 	a, err := a.Normalize()
 	if err != nil {
@@ -102,10 +104,13 @@ func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool
 }
 
 // SaveOutcomes implements run.Batches.
-func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+func (s *RunStore) SaveOutcomes(
+	ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail,
+) error {
 	const op = "inmem: save outcomes"
 	if len(outcomes) > maxRows || len(details) > maxRows {
-		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d",
+			maxRows, len(outcomes), len(details))
 	}
 	for _, o := range outcomes {
 		if !slices.Contains(run.Outcomes(), o.Outcome) {
@@ -147,7 +152,9 @@ func (s *RunStore) addDetails(h run.BatchLease, details []run.ErrorDetail) {
 }
 
 // FinishBatch implements run.Batches.
-func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (run.BatchStats, error) {
+func (s *RunStore) FinishBatch(
+	ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit,
+) (run.BatchStats, error) {
 	const op = "inmem: finish batch"
 	if err := ended(ctx, op); err != nil {
 		return run.BatchStats{}, err
@@ -168,7 +175,8 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 	status := run.WorkerCompleted
 	if !stats.AddsUp {
 		status, j.Status = run.WorkerFailed, run.Failed
-		j.Error = fmt.Sprintf("%d of %d documents have no outcome", stats.Total-stats.Success-stats.Failure, stats.Total)
+		j.Error = fmt.Sprintf("%d of %d documents have no outcome",
+			stats.Total-stats.Success-stats.Failure, stats.Total)
 	}
 	s.end(h.Owner, status)
 	s.note(a)
@@ -202,11 +210,16 @@ func (s *RunStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ..
 
 // FailBatch implements run.Batches.
 func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
-	return s.endLease(ctx, "inmem: fail batch", h, run.WorkerFailed, []run.Audit{a}, func(j *storedBatch) { s.giveUp(j, reason) })
+	return s.endLease(ctx, "inmem: fail batch", h, run.WorkerFailed, []run.Audit{a}, func(j *storedBatch) {
+		s.giveUp(j, reason)
+	})
 }
 
 // endLease ends a worker's lease of a batch.
-func (s *RunStore) endLease(ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit, change func(*storedBatch)) error {
+func (s *RunStore) endLease(
+	ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit,
+	change func(*storedBatch),
+) error {
 	audits, err := normalizedAudits(audits)
 	if err != nil {
 		return err
@@ -266,7 +279,9 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 }
 
 // ListBatches implements run.Batches.
-func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
+func (s *RunStore) ListBatches(
+	ctx context.Context, id string, status run.BatchStatus, after string, limit int,
+) ([]run.Batch, error) {
 	if err := ended(ctx, "inmem: list batches"); err != nil {
 		return nil, err
 	}
@@ -303,7 +318,9 @@ func pick(from []*storedBatch, limit int, wanted func(*storedBatch) bool) []run.
 }
 
 // Items implements run.Batches.
-func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
+func (s *RunStore) Items(
+	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+) ([]run.ItemOutcome, error) {
 	if err := ended(ctx, "inmem: read items"); err != nil {
 		return nil, err
 	}
@@ -319,7 +336,8 @@ func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome,
 	}
 	list := []run.ItemOutcome{}
 	for _, key := range r.keys[from:] {
-		if it := r.items[key].ItemOutcome; len(list) < limit && (len(outcomes) == 0 || slices.Contains(outcomes, it.Outcome)) {
+		if it := r.items[key].ItemOutcome; len(list) < limit &&
+			(len(outcomes) == 0 || slices.Contains(outcomes, it.Outcome)) {
 			list = append(list, it)
 		}
 	}
@@ -345,9 +363,12 @@ func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bo
 }
 
 // DeadLetter implements run.Batches.
-func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (s *RunStore) DeadLetter(
+	ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit,
+) (bool, error) {
 	return s.changeBatch(ctx, "inmem: dead letter", id, a, func(j *storedBatch) bool {
-		if j.run.Status == run.RunPurged || !j.Status.Open() || j.Attempt > attempt || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
+		if j.run.Status == run.RunPurged || !j.Status.Open() || j.Attempt > attempt ||
+			j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
 			return false
 		}
 		s.giveUp(j, reason)
@@ -356,7 +377,9 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 }
 
 // changeBatch makes a change with its entry, or none of both.
-func (s *RunStore) changeBatch(ctx context.Context, op, id string, a run.Audit, change func(*storedBatch) bool) (bool, error) {
+func (s *RunStore) changeBatch(
+	ctx context.Context, op, id string, a run.Audit, change func(*storedBatch) bool,
+) (bool, error) {
 	a, err := a.Normalize()
 	if err != nil {
 		return false, err

@@ -100,7 +100,8 @@ func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run
 		if r.SysName != sysName || r.Status != run.RunRunning || r.Cancel {
 			continue
 		}
-		list = append(list, pick(r.batches, limit-len(list), func(j *storedBatch) bool { return j.Status == run.PendingRetry })...)
+		list = append(list,
+			pick(r.batches, limit-len(list), func(j *storedBatch) bool { return j.Status == run.PendingRetry })...)
 	}
 	return list, nil
 }
@@ -147,7 +148,8 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 		if j.run.SysName != sysName || j.run.Status != run.RunRunning {
 			continue
 		}
-		if !j.claimedAt.IsZero() && !lately(j.claimedAt) && !j.claimedAt.Before(j.QueuedAt) && j.QueuedAt.After(passed) {
+		if !j.claimedAt.IsZero() && !lately(j.claimedAt) && !j.claimedAt.Before(j.QueuedAt) &&
+			j.QueuedAt.After(passed) {
 			passed = j.QueuedAt
 		}
 		still = still && j.Status != run.PendingRetry && !lately(j.claimedAt) && !lately(j.QueuedAt)
@@ -169,7 +171,9 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 }
 
 // Rescue implements run.Recoveries.
-func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error) {
+func (s *RunStore) Rescue(
+	ctx context.Context, sysName string, stale, released time.Duration, limit int,
+) (batches, workers int, err error) {
 	if err := ended(ctx, "inmem: rescue"); err != nil {
 		return 0, 0, err
 	}
@@ -177,7 +181,8 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 	defer s.mu.Unlock()
 	before := s.failedWorkers()
 	for _, j := range s.batches {
-		if batches < limit && j.run.SysName == sysName && j.run.Status != run.RunPurged && j.Status == run.Processing && s.abandoned(j, stale, released) {
+		if batches < limit && j.run.SysName == sysName && j.run.Status != run.RunPurged && j.Status == run.Processing &&
+			s.abandoned(j, stale, released) {
 			if j.Owner != "" {
 				j.LostWorkers++
 			}
@@ -187,7 +192,8 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 		}
 	}
 	for _, w := range s.workers {
-		if s.failedWorkers()-before < limit && w.SysName == sysName && s.runOf[w.Run].Status != run.RunPurged && w.Status == run.WorkerRunning && s.at().Sub(w.HeartbeatAt) >= stale {
+		if s.failedWorkers()-before < limit && w.SysName == sysName && s.runOf[w.Run].Status != run.RunPurged &&
+			w.Status == run.WorkerRunning && s.at().Sub(w.HeartbeatAt) >= stale {
 			w.Status = run.WorkerFailed
 		}
 	}

@@ -29,7 +29,8 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
 		ID: r.ID, SysName: r.SysName, Kind: r.Kind, Filter: slices.Clone(r.Filter), Rate: r.Rate, Limit: r.Limit,
-		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, StartedAt: s.at(),
+		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why,
+		Status: run.RunRunning, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
 	s.note(a)
@@ -89,7 +90,9 @@ func (s *RunStore) BatchCounts(ctx context.Context, id string) (map[run.BatchSta
 }
 
 // ClaimRun implements run.Runs.
-func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
+func (s *RunStore) ClaimRun(
+	ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration,
+) (run.Run, bool, error) {
 	const op = "inmem: claim run"
 	if err := claimant(op, w); err != nil {
 		return run.Run{}, false, err
@@ -197,7 +200,8 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 func possible(op string, c run.Chunk) error {
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
-			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d",
+				maxRows, len(documents))
 		}
 	}
 	return nil
@@ -210,7 +214,8 @@ func unknown(op string, r *storedRun, batches [][]string) error {
 		for _, d := range documents {
 			key := run.DocumentKey(d)
 			if seen[key] || r.items[key] != nil {
-				return fault.New(fault.Internal, op, fault.CodeBug, "the run %s has a document of the chunk already", r.ID)
+				return fault.New(fault.Internal, op, fault.CodeBug,
+					"the run %s has a document of the chunk already", r.ID)
 			}
 			seen[key] = true
 		}
@@ -221,7 +226,8 @@ func unknown(op string, r *storedRun, batches [][]string) error {
 // addBatch adds a batch to a run.
 func (s *RunStore) addBatch(r *storedRun, number int, documents []string) {
 	j := &storedBatch{run: r, Batch: run.Batch{
-		ID: run.BatchID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: run.PendingQueue, Total: len(documents), CreatedAt: s.at(),
+		ID: run.BatchID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: run.PendingQueue,
+		Total: len(documents), CreatedAt: s.at(),
 	}}
 	for _, d := range documents {
 		it := &storedItem{run.ItemOutcome{Document: d, Number: number}}
@@ -251,7 +257,9 @@ func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 }
 
 // releaseRunLease ends a manager's lease of a run.
-func (s *RunStore) releaseRunLease(ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun)) error {
+func (s *RunStore) releaseRunLease(
+	ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun),
+) error {
 	if err := ended(ctx, op); err != nil {
 		return err
 	}
@@ -267,9 +275,11 @@ func (s *RunStore) releaseRunLease(ctx context.Context, op string, l run.RunLeas
 	return nil
 }
 
-// CompleteRun implements run.Runs. A run that is handed off and has no open batch is not cancelled, asked to end or not: nothing
-// of it was cut short.
-func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (bool, error) {
+// CompleteRun implements run.Runs. A run that is handed off and has no open batch is not cancelled, asked to end or
+// not: nothing of it was cut short.
+func (s *RunStore) CompleteRun(
+	ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit,
+) (bool, error) {
 	if err := ended(ctx, "inmem: complete run"); err != nil {
 		return false, err
 	}
@@ -331,7 +341,8 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 	})
 }
 
-// ResumeRun implements run.Runs. Its batches get another epoch and another attempt: the queue may still have their messages.
+// ResumeRun implements run.Runs. Its batches get another epoch and another attempt: the queue may still have their
+// messages.
 func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error) {
 	return s.changeRun(ctx, "inmem: resume run", id, a, func(r *storedRun) bool {
 		if r.Status != run.RunFailed && r.Status != run.RunCancelled {
@@ -350,7 +361,9 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 }
 
 // changeRun makes a change with its entry, or none of both.
-func (s *RunStore) changeRun(ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool) (bool, error) {
+func (s *RunStore) changeRun(
+	ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool,
+) (bool, error) {
 	a, err := a.Normalize()
 	if err != nil {
 		return false, err

@@ -40,7 +40,10 @@ func workersOf(s *inmem.RunStore) func(testing.TB) []conformance.RunWorker {
 	return func(testing.TB) []conformance.RunWorker {
 		list := []conformance.RunWorker{}
 		for _, w := range s.Workers() {
-			list = append(list, conformance.RunWorker{ID: w.ID, Instance: w.Instance, Kind: w.Kind, Status: w.Status, Processed: w.Processed})
+			list = append(list,
+				conformance.RunWorker{
+					ID: w.ID, Instance: w.Instance, Kind: w.Kind, Status: w.Status, Processed: w.Processed,
+				})
 		}
 		return list
 	}

@@ -66,7 +66,8 @@ type Entry struct {
 	// Hash and HashVersion name the content; empty and 0 for a failure mark.
 	Hash        string
 	HashVersion int
-	// DetailHash and TrackingHash are those of the rows that were written; empty for a failure mark and an adopted line.
+	// DetailHash and TrackingHash are those of the rows that were written; empty for a failure mark and an adopted
+	// line.
 	DetailHash, TrackingHash string
 	// Outcome is one of the constants above.
 	Outcome string
@@ -84,7 +85,10 @@ func NewSink() *Sink {
 func (s *Sink) Backup() *Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Sink{lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats), writes: s.writes, adoption: s.adoption}
+	return &Sink{
+		lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats),
+		writes: s.writes, adoption: s.adoption,
+	}
 }
 
 // Restore replaces the sink's content with a backup, or with another database.
@@ -158,10 +162,11 @@ func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool
 	s.refuse = f
 }
 
-// Apply implements commit.Sink. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals of a database that went
-// back), document ("refused"), internal
-// ("mode", "values", "repeated_line").
-func (s *Sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+// Apply implements commit.Sink. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals of a database
+// that went back), document ("refused"), internal ("mode", "values", "repeated_line").
+func (s *Sink) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := ended(ctx, "inmem: apply"); err != nil {
 		return nil, err
 	}
@@ -170,7 +175,8 @@ func (s *Sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := known.Refuse("inmem: apply", s.row(known.SysName)); err != nil && mode != commit.Preview && len(items) > 0 {
+	if err := known.Refuse("inmem: apply", s.row(known.SysName)); err != nil && mode != commit.Preview &&
+		len(items) > 0 {
 		return nil, err
 	}
 	w := s.work(items, mode, known.SysName)
@@ -191,7 +197,8 @@ func (s *Sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode,
 	return outcomes, nil
 }
 
-// Heartbeat implements commit.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals).
+// Heartbeat implements commit.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout", and
+// the refusals).
 func (s *Sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return s.raise(ctx, known, false)
 }
@@ -231,7 +238,8 @@ func (s *Sink) row(sysName string) breaker.Heartbeat {
 	return breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}
 }
 
-// SetHeartbeat is another program's write: it replaces an environment's row of the table heartbeat. One without a number deletes it.
+// SetHeartbeat is another program's write: it replaces an environment's row of the table heartbeat. One without a
+// number deletes it.
 func (s *Sink) SetHeartbeat(sysName string, row HeartbeatRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +264,8 @@ func (s *Sink) refused(lines map[int64]Line) error {
 			c := columns[i]
 			tooLong := c.Max > 0 && len(utf16.Encode([]rune(v.Text))) > c.Max
 			if tooLong || (s.refuse != nil && s.refuse(id, c, v)) {
-				return fault.New(fault.Document, "inmem: apply", "refused", "line %d: %s.%s does not take the value", id, c.Table, c.Name)
+				return fault.New(fault.Document, "inmem: apply", "refused",
+					"line %d: %s.%s does not take the value", id, c.Table, c.Name)
 			}
 		}
 	}
@@ -266,16 +275,19 @@ func (s *Sink) refused(lines map[int64]Line) error {
 // acceptable refuses what the port's contract rules out.
 func acceptable(items []commit.Item, mode commit.Mode) error {
 	if mode != commit.Write && mode != commit.Rewrite && mode != commit.Preview {
-		return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "expected write, rewrite or preview, found %q", mode)
+		return fault.New(fault.Internal, "inmem: apply", fault.CodeBug,
+			"expected write, rewrite or preview, found %q", mode)
 	}
 	for _, it := range items {
 		if n := len(invoice.Columns()); !it.FailureMark && len(it.Values) != n {
-			return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: expected %d values, found %d", it.DocumentID, n, len(it.Values))
+			return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: expected %d values, found %d",
+				it.DocumentID, n, len(it.Values))
 		}
 		seen := map[int64]bool{}
 		for _, id := range linesOf(it) {
 			if seen[id] {
-				return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: line %d stands there twice", it.DocumentID, id)
+				return fault.New(fault.Internal, "inmem: apply", fault.CodeBug,
+					"document %s: line %d stands there twice", it.DocumentID, id)
 			}
 			seen[id] = true
 		}

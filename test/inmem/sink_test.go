@@ -45,13 +45,15 @@ func harness(testing.TB) conformance.SinkHarness {
 			e, ok := s.Entry(line)
 			return conformance.LedgerRow{
 				Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-				HashVersion: e.HashVersion, SysName: e.SysName, DetailHash: e.DetailHash, TrackingHash: e.TrackingHash, Outcome: e.Outcome,
+				HashVersion: e.HashVersion, SysName: e.SysName, DetailHash: e.DetailHash,
+				TrackingHash: e.TrackingHash, Outcome: e.Outcome,
 			}, ok
 		},
 		SetLedger: func(_ testing.TB, line int64, l conformance.LedgerRow) {
 			s.SetEntry(line, inmem.Entry{
 				Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash,
-				HashVersion: l.HashVersion, SysName: l.SysName, DetailHash: l.DetailHash, TrackingHash: l.TrackingHash, Outcome: l.Outcome,
+				HashVersion: l.HashVersion, SysName: l.SysName, DetailHash: l.DetailHash,
+				TrackingHash: l.TrackingHash, Outcome: l.Outcome,
 			})
 		},
 		Heartbeat: func(_ testing.TB, sysName string) (conformance.HeartbeatRow, bool) {
@@ -123,7 +125,9 @@ func (l *lockedLines) holder(items []commit.Item) chan struct{} {
 }
 
 // Apply waits for held lines, each as long as a statement would.
-func (l *lockedLines) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (l *lockedLines) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	for free := l.holder(items); free != nil; free = l.holder(items) {
 		select {
 		case <-free:

@@ -64,20 +64,23 @@ func (w *work) settle(id int64, it commit.Item) {
 	}
 }
 
-// leftAlone is the verdict on a line that a rewrite does not write, because a person edited it or nobody knows; empty otherwise.
+// leftAlone is the verdict on a line that a rewrite does not write, because a person edited it or nobody knows; empty
+// otherwise.
 func (w *work) leftAlone(it commit.Item, id int64) commit.Verdict {
 	e, known := w.s.ledger[id]
 	switch {
 	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !mayTake(e, it, w.mode):
 		return ""
-	case e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" || e.TrackingHash == "":
+	case e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
+		e.TrackingHash == "":
 		if it.NotComparable {
 			return ""
 		}
 		return commit.NotComparable
 	}
 	l := w.s.lines[id]
-	if detail, tracking := invoice.RowHashes(l.Values); detail != e.DetailHash || (l.Tracking && tracking != e.TrackingHash) {
+	if detail, tracking := invoice.RowHashes(l.Values); detail != e.DetailHash ||
+		(l.Tracking && tracking != e.TrackingHash) {
 		return commit.Edited
 	}
 	return ""
@@ -171,13 +174,15 @@ func compareItems(a, b commit.Item) int {
 
 // holds reports whether the ledger says that the line was written with this very content of this document.
 func holds(e Entry, it commit.Item) bool {
-	return e.Outcome != OutcomeFailed && e.Version.Key == it.Version.Key && e.Hash == it.Hash && e.HashVersion == it.HashVersion
+	return e.Outcome != OutcomeFailed && e.Version.Key == it.Version.Key && e.Hash == it.Hash &&
+		e.HashVersion == it.HashVersion
 }
 
 // outdatedHash reports whether the ledger names the document with a hash that cannot be compared, from a snapshot that
 // is not older: then nothing says that the content is another.
 func outdatedHash(e Entry, it commit.Item) bool {
-	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version &&
+		e.HashVersion != it.HashVersion &&
 		it.SourceTS <= e.SourceTS
 }
 
@@ -204,7 +209,8 @@ func mayTake(e Entry, it commit.Item, mode commit.Mode) bool {
 // entryOf is the ledger's row for a line that an item wrote.
 func (w *work) entryOf(it commit.Item, id, write int64) Entry {
 	e := Entry{
-		Version: it.Version, DocumentID: it.DocumentID, SysName: w.sysName, SourceTS: it.SourceTS, Write: write, Outcome: OutcomeFailed,
+		Version: it.Version, DocumentID: it.DocumentID, SysName: w.sysName, SourceTS: it.SourceTS,
+		Write: write, Outcome: OutcomeFailed,
 	}
 	if !it.FailureMark {
 		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
@@ -233,7 +239,8 @@ func written(l Line, it commit.Item, id int64) Line {
 	return marked
 }
 
-// withStatusOf is a line with the status that it had before: a steward may have set it. A new tracking row has none to keep.
+// withStatusOf is a line with the status that it had before: a steward may have set it. A new tracking row has none to
+// keep.
 func withStatusOf(l, before Line) Line {
 	for i, c := range invoice.Columns() {
 		if c.Name == invoice.StatusColumn && (c.Table == invoice.Detail || before.Tracking) {
@@ -251,7 +258,9 @@ func verdictOn(it commit.Item, rows []commit.RowOutcome) commit.Verdict {
 	if !it.FailureMark && has(commit.Missing) {
 		return commit.Missing
 	}
-	for _, v := range []commit.Verdict{commit.Edited, commit.NotComparable, commit.Applied, commit.Unchanged, commit.Superseded} {
+	for _, v := range []commit.Verdict{
+		commit.Edited, commit.NotComparable, commit.Applied, commit.Unchanged, commit.Superseded,
+	} {
 		if has(v) {
 			return v
 		}

@@ -17,10 +17,13 @@ import (
 
 // everywhere are the members that the table does not list for each event.
 func everywhere() []string {
-	return []string{"level", "time", "event", "message", "function", "invocation", "run", "batch", "condition", "severity"}
+	return []string{
+		"level", "time", "event", "message", "function", "invocation", "run", "batch", "condition", "severity",
+	}
 }
 
-// Line says how a line differs from the table: nil for an event of the table with its level, its message and no other members than its own.
+// Line says how a line differs from the table: nil for an event of the table with its level, its message and no other
+// members than its own.
 func Line(line []byte) error {
 	var members map[string]any
 	if err := json.Unmarshal(line, &members); err != nil {

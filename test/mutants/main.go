@@ -1,5 +1,6 @@
-// Command mutants checks that the tests detect faults in the product. It makes one listed change (a mutant) to the source at
-// a time, and runs the test that must fail because of it. The checkout stays as it is: `go test -overlay` replaces the file.
+// Command mutants checks that the tests detect faults in the product. It makes one listed change (a mutant) to the
+// source at a time, and runs the test that must fail because of it. The checkout stays as it is: `go test -overlay`
+// replaces the file.
 //
 //	go run ./test/mutants            all mutants
 //	go run ./test/mutants -run guard those whose name contains "guard"

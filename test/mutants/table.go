@@ -1,9 +1,10 @@
 package main
 
-// table are the mutants: one or a few for each rule whose loss would cost rows, documents or secrets. A mutant breaks the
-// rule itself. Its test decides the rule where it is made, and takes seconds.
+// table are the mutants: one or a few for each rule whose loss would cost rows, documents or secrets. A mutant breaks
+// the rule itself. Its test decides the rule where it is made, and takes seconds.
 //
-// The rules of the write as SQL Server runs it are held in internal/store/sqlserver, which takes each out of its procedure.
+// The rules of the write as SQL Server runs it are held in internal/store/sqlserver, which takes each out of its
+// procedure.
 func table() []mutant {
 	const (
 		flow      = "internal/breaker"
@@ -32,11 +33,13 @@ func table() []mutant {
 	return []mutant{
 		// The write: newest wins, each document is written whole or not at all, and only its content is.
 		{
-			"an older result is written over a newer one", guard, "(l.version_us, l.document_key) < (s.version_us, s.document_key)", "1 = 1",
+			"an older result is written over a newer one", guard,
+			"(l.version_us, l.document_key) < (s.version_us, s.document_key)", "1 = 1",
 			sqlite, "TestSink/the_newer_result_wins:_newer_first,_and_names_itself",
 		},
 		{
-			"content that is there is written again", guard, "(l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)", "l.hash_version = s.hash_version",
+			"content that is there is written again", guard,
+			"(l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)", "l.hash_version = s.hash_version",
 			sqlite, "TestSink/a_redelivery_leaves_a_person's_correction_alone",
 		},
 		{
@@ -45,28 +48,34 @@ func table() []mutant {
 			sqlite, "TestSink/a_missing_duplicate_leaves_the_whole_document_out",
 		},
 		{
-			"rows that were not written are not missed", sqlite + "/apply.go", "	if found == expected {\n", "	if found <= expected {\n",
+			"rows that were not written are not missed", sqlite + "/apply.go", "	if found == expected {\n",
+			"	if found <= expected {\n",
 			sqlite, "TestSink/a_detail_row_that_somebody_else_deletes_in_between_is_contention,_and_nothing_is_written",
 		},
 		{
-			"duplicates have the values of the main line", shared + "/request.go", "if position < 2 {", "if position < 1 {",
+			"duplicates have the values of the main line", shared + "/request.go",
+			"if position < 2 {", "if position < 1 {",
 			sqlite, "TestSink/10_duplicates",
 		},
 		{
-			"lines are locked in the order of documents", sqlserver + "/sql/load.sql", "ORDER BY r.detail_id, r.doc;", "ORDER BY r.doc, r.detail_id;",
+			"lines are locked in the order of documents", sqlserver + "/sql/load.sql", "ORDER BY r.detail_id, r.doc;",
+			"ORDER BY r.doc, r.detail_id;",
 			sqlserver, "TestStatementsGolden",
 		},
 		// The write leaves alone what a person edited.
 		{
-			"a rewrite overlooks edits of IVCE_DTL", shared + "/rewrite.go", "detail != p.DetailHash || ", `detail == "" || `,
+			"a rewrite overlooks edits of IVCE_DTL", shared + "/rewrite.go",
+			"detail != p.DetailHash ||", `detail == "" ||`,
 			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{
-			"an edited line commits its document", judge, "v == Edited || v == NotComparable {", "v == NotComparable {", commit, "TestAnEditedLineCommitsNoDocument",
+			"an edited line commits its document", judge, "v == Edited || v == NotComparable {", "v == NotComparable {",
+			commit, "TestAnEditedLineCommitsNoDocument",
 		},
 		// The recording: one conditional patch of a document that was read whole, and no result over a later one.
 		{
-			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(doc.ETag)\n", "	match := azcore.ETagAny\n",
+			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(doc.ETag)\n",
+			"	match := azcore.ETagAny\n",
 			cosmos, "TestDocuments/record_against_another_etag_changes_nothing",
 		},
 		{
@@ -81,7 +90,8 @@ func table() []mutant {
 		},
 		{
 			"a rewrite's lost race is final", judge,
-			"	case fault.KindOf(err) == fault.Contention:\n		return false\n", "	case fault.KindOf(err) == fault.Contention:\n		return true\n",
+			"	case fault.KindOf(err) == fault.Contention:\n		return false\n",
+			"	case fault.KindOf(err) == fault.Contention:\n		return true\n",
 			commit, "TestARewriteThatLosesARaceComesAgain",
 		},
 		{
@@ -96,11 +106,24 @@ func table() []mutant {
 			"twins of a batch are written", commit + "/select.go", "n[d.ID] > 1", "n[d.ID] > 2",
 			commit, "TestTwinsAreNamedAndNeitherIsWrittenOnEachWayIntoABatch",
 		},
-		// Blame: only a document's own failures count, and a refused request is divided until each bad document stands alone.
-		{"a failure costs no retry", states, "s.RetryCount = min(s.RetryCount+1, MaxRetries)", "s.RetryCount = min(s.RetryCount, MaxRetries)", commit, "TestTheTableOfBlame"},
-		{"the fifth failure spends the retries", states, "s.Postponed = s.RetryCount >= MaxRetries", "s.Postponed = s.RetryCount+1 >= MaxRetries", commit, "TestTheTableOfBlame"},
-		{"what is put off is counted", states, "	s = t.begin(s)\n	switch {\n", "	s = t.begin(s)\n	s.RetryCount++\n	switch {\n", commit, "TestWhatIsPutOff"},
-		{"failing alone is never an own failure", judge, "w.cause = alone(cur.State, res.err)", "w.cause = res.err", commit, "TestADocumentThatBreaksItsConnectionStandsAlone"},
+		// Blame: only a document's own failures count, and a refused request is divided until each bad document stands
+		// alone.
+		{
+			"a failure costs no retry", states, "s.RetryCount = min(s.RetryCount+1, MaxRetries)",
+			"s.RetryCount = min(s.RetryCount, MaxRetries)", commit, "TestTheTableOfBlame",
+		},
+		{
+			"the fifth failure spends the retries", states, "s.Postponed = s.RetryCount >= MaxRetries",
+			"s.Postponed = s.RetryCount+1 >= MaxRetries", commit, "TestTheTableOfBlame",
+		},
+		{
+			"what is put off is counted", states, "	s = t.begin(s)\n	switch {\n",
+			"	s = t.begin(s)\n	s.RetryCount++\n	switch {\n", commit, "TestWhatIsPutOff",
+		},
+		{
+			"failing alone is never an own failure", judge, "w.cause = alone(cur.State, res.err)", "w.cause = res.err",
+			commit, "TestADocumentThatBreaksItsConnectionStandsAlone",
+		},
 		{
 			"a request that fails like an outage beside a heartbeat is not divided", commit + "/write.go",
 			"fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered) }\n", "fault.IsDependency(err) }\n",
@@ -108,11 +131,13 @@ func table() []mutant {
 		},
 		{
 			"what is undecided is blamed", commit + "/write.go",
-			"fault.Wrap(fault.Contention, \"commit: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"commit: apply\", codeUndecided,",
+			"fault.Wrap(fault.Contention, \"commit: apply\", codeUndecided,",
+			"fault.Wrap(fault.Document, \"commit: apply\", codeUndecided,",
 			commit, "TestDividingEndsAfterTwoMinutes",
 		},
 		{
-			"parts with a line in common are sent at once", commit + "/write.go", "(a.names(p, lines) || !a.w.connection())", "!a.w.connection()",
+			"parts with a line in common are sent at once", commit + "/write.go",
+			"(a.names(p, lines) || !a.w.connection())", "!a.w.connection()",
 			commit, "TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse",
 		},
 		{
@@ -121,7 +146,8 @@ func table() []mutant {
 			commit, "TestTheFirstAnswerOfADependencyStopsAllParts",
 		},
 		{
-			"each batch has four connections", commit + "/commit.go", "spare: c.spare,\n", "spare: make(chan struct{}, cap(c.spare)),\n",
+			"each batch has four connections", commit + "/commit.go", "spare: c.spare,\n",
+			"spare: make(chan struct{}, cap(c.spare)),\n",
 			commit, "TestLockedPartsLeaveConnectionsToOthers",
 		},
 		// The breaker: its states, what counts as a failure, who probes, and which database it refuses.
@@ -129,64 +155,119 @@ func table() []mutant {
 			"one hiccup that hits many requests opens the breaker", breaker,
 			" && now.Sub(b.failingSince) >= minFailingSpan", "", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt",
 		},
-		{"requests are made beside an open breaker", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt"},
+		{
+			"requests are made beside an open breaker", breaker,
+			"	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", flow,
+			"TestFiveFailuresThatSpanFifteenSecondsOpenIt",
+		},
 		{
 			"a claimed probe keeps nobody away", state,
-			"			s.OpenUntil = now.Add(probeEvery + in.jitter)\n", "", flow, "TestAnOutageOpensProbesAndRampsUp",
+			"			s.OpenUntil = now.Add(probeEvery + in.jitter)\n", "", flow,
+			"TestAnOutageOpensProbesAndRampsUp",
 		},
 		{
 			"a failure on the ramp is passed over", state,
-			"s.Name == Paused || (s.Name == Open && !in.probe)", "s.Name == Paused || s.Name == HalfOpen || (s.Name == Open && !in.probe)", flow, "TestAnOutageOpensProbesAndRampsUp",
+			"s.Name == Paused || (s.Name == Open && !in.probe)",
+			"s.Name == Paused || s.Name == HalfOpen || (s.Name == Open && !in.probe)", flow,
+			"TestAnOutageOpensProbesAndRampsUp",
 		},
-		{"an outage ends a pause", state, "s.Name == Paused || (s.Name == Open && !in.probe)", "s.Name == Open && !in.probe", flow, "TestOnlyAnOperatorEndsAPause"},
+		{
+			"an outage ends a pause", state, "s.Name == Paused || (s.Name == Open && !in.probe)",
+			"s.Name == Open && !in.probe", flow, "TestOnlyAnOperatorEndsAPause",
+		},
 		{
 			"an instance that alone cannot reach SQL stops the others", breaker,
-			"c.lastReachedByOthers(b.o.Instance).After(since) {", "c.lastReachedByOthers(b.o.Instance).After(since) && since.IsZero() {", flow, "TestAnInstanceThatIsCutOffStopsNobody",
+			"c.lastReachedByOthers(b.o.Instance).After(since) {",
+			"c.lastReachedByOthers(b.o.Instance).After(since) && since.IsZero() {", flow,
+			"TestAnInstanceThatIsCutOffStopsNobody",
 		},
 		{
-			"a write does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := checkHeartbeat", "	if r.mode == \"\" {\n		if err := checkHeartbeat",
-			sqlite, "TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not",
+			"a write does not compare", sqlite + "/apply.go",
+			"	if r.mode != commit.Preview {\n		if err := checkHeartbeat",
+			"	if r.mode == \"\" {\n		if err := checkHeartbeat",
+			sqlite,
+			"TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not",
 		},
-		{"a resume needs no force", flow + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", flow, "TestOnlyAForcedResumeAcceptsADatabaseThatWentBack"},
+		{
+			"a resume needs no force", flow + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {",
+			"if risk = nil; false {", flow, "TestOnlyAForcedResumeAcceptsADatabaseThatWentBack",
+		},
 		// Proof that a document is the cause, and the hour's limit.
-		{"poison without proof", judge, "known && j.breaker.Proven(ctx, last)", "known && !last.IsZero()", commit, "TestASchemaThatRefusesEverythingPoisonsNobody"},
-		{"another build's success is proof", proof, "last := c.AppliedBy(b.o.Build);", "last := c.LastApplied();", flow, "TestProofIsPerBuild"},
-		{"without proof a build gives up any number", proof, "maxUnproven = 3", "maxUnproven = 300", flow, "TestAFewDocumentsOfABuildMayEndWithoutProof"},
-		{"the app makes as many poison messages as there are", proof, "taken = poison.Count < b.o.MaxPoisonPerHour &&", "taken = poison.Count >= 0 &&", flow, "TestTheHoursPoisonMessagesAreTheWholeApps"},
+		{
+			"poison without proof", judge, "known && j.breaker.Proven(ctx, last)", "known && !last.IsZero()", commit,
+			"TestASchemaThatRefusesEverythingPoisonsNobody",
+		},
+		{
+			"another build's success is proof", proof, "last := c.AppliedBy(b.o.Build);", "last := c.LastApplied();",
+			flow, "TestProofIsPerBuild",
+		},
+		{
+			"without proof a build gives up any number", proof, "maxUnproven = 3", "maxUnproven = 300", flow,
+			"TestAFewDocumentsOfABuildMayEndWithoutProof",
+		},
+		{
+			"the app makes as many poison messages as there are", proof,
+			"taken = poison.Count < b.o.MaxPoisonPerHour &&", "taken = poison.Count >= 0 &&", flow,
+			"TestTheHoursPoisonMessagesAreTheWholeApps",
+		},
 		// The windows of the recovery timer: the heartbeat first, fair shares, and each goes on where it stopped.
-		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", commit, "TestATickFindsAnOutageByItself"},
-		{"one window takes all the failures of a tick", recovery, "mostFailing*w.quarters()/4)", "mostFailing)", commit, "TestTheFailuresOfATickAreShared"},
-		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n", "	r.stopped[w] = place{}\n", commit, "TestTheFailuresOfATickAreShared"},
+		{
+			"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n",
+			"	err := r.commit.breaker.Permit(ctx)\n", commit, "TestATickFindsAnOutageByItself",
+		},
+		{
+			"one window takes all the failures of a tick", recovery, "mostFailing*w.quarters()/4)", "mostFailing)",
+			commit, "TestTheFailuresOfATickAreShared",
+		},
+		{
+			"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n",
+			"	r.stopped[w] = place{}\n", commit, "TestTheFailuresOfATickAreShared",
+		},
 		// The order of evidence: it is whole before its document fails, and it is of the document that was tried.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,
-			"	if err := p.keep(ctx, found, raw); err != nil {\n", "	if err := p.keep(ctx, found, raw); err != nil && false {\n",
+			"	if err := p.keep(ctx, found, raw); err != nil {\n",
+			"	if err := p.keep(ctx, found, raw); err != nil && false {\n",
 			commit, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
 		},
 		{
 			"what is kept is not what is patched", poison,
-			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", commit, "TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain",
+			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", commit,
+			"TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain",
 		},
 		// What comes back from evidence.
-		{"put back: forged content is taken", restore, "case doc.Hash != hash:", "case false:", ops, "TestForgedEvidenceIsNotPutBack"},
-		{"put back: another environment's document is taken", restore, "case doc.SysName != o.o.SysName:", "case false:", ops, "TestForgedEvidenceIsNotPutBack"},
-		{"put back: old content is written over newer", restore, "row.SourceTS >= ts", "row.SourceTS < ts", ops, "TestADocumentThatWasWrittenSinceIsNotPutBack"},
+		{
+			"put back: forged content is taken", restore, "case doc.Hash != hash:", "case false:", ops,
+			"TestForgedEvidenceIsNotPutBack",
+		},
+		{
+			"put back: another environment's document is taken", restore, "case doc.SysName != o.o.SysName:",
+			"case false:", ops, "TestForgedEvidenceIsNotPutBack",
+		},
+		{
+			"put back: old content is written over newer", restore, "row.SourceTS >= ts", "row.SourceTS < ts", ops,
+			"TestADocumentThatWasWrittenSinceIsNotPutBack",
+		},
 		// Runs and their messages: the two phases of a hand-off, one owner, evidence of dead letters, the dry run.
 		{
-			"run: a checkpoint has the watermark of the one before", runs + "/manager.go", "Watermark: mark.String()}", "Watermark: before.String()}",
+			"run: a checkpoint has the watermark of the one before", runs + "/manager.go", "Watermark: mark.String()}",
+			"Watermark: before.String()}",
 			runs, "TestACheckpointRunResumesAtTheNextCheckpoint",
 		},
 		{
 			"run: a queue that is away counts against a batch", runs + "/deliver.go",
-			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs, "TestAQueueThatIsAwayDuringTheHandOffCostsNothing/both_queues_false",
+			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", runs,
+			"TestAQueueThatIsAwayDuringTheHandOffCostsNothing/both_queues_false",
 		},
 		{
-			"run: two workers have a batch", shared + "/runs/batch_claim.sql", "owner IS NULL OR epoch = @shown", "1 = 1",
+			"run: two workers have a batch", shared + "/runs/batch_claim.sql",
+			"owner IS NULL OR epoch = @shown", "1 = 1",
 			sqlite, "TestRunStore/the_answers_to_a_claim",
 		},
 		{
 			"run: a message is dead-lettered without evidence", runs + "/deadletter.go",
-			"return r.keepEvidence(ctx, folder, in, why.full)", "_ = r.keepEvidence(ctx, folder, in, why.full); return nil",
+			"return r.keepEvidence(ctx, folder, in, why.full)",
+			"_ = r.keepEvidence(ctx, folder, in, why.full); return nil",
 			runs, "TestEvidenceComesBeforeState",
 		},
 		{
@@ -194,34 +275,72 @@ func table() []mutant {
 			ops, "TestADryRunOfARunCountsAndChangesNothing",
 		},
 		// Comparisons: two looks make a finding, and the night mends only what was written and nobody edited.
-		{"a first look finds", reconcile + "/passes.go", "	case w.at.Looked == 0:\n", "	case w.at.Looked < 0:\n", reconcile, "TestAWriteUnderWayIsNoFinding"},
-		{"what changed between the looks is found", reconcile + "/look.go", "case same && v.seen.Mark == f.Mark:", "case same:", reconcile, "TestWhatChangesBetweenTheLooks"},
 		{
-			"the night mends what is not committed", reconcile + "/table.go", "RowsNoTracking}, Class: TrackingMissing,\n", "RowsNoTracking}, Class: TrackingMissing, Mends: true,\n",
+			"a first look finds", reconcile + "/passes.go", "	case w.at.Looked == 0:\n",
+			"	case w.at.Looked < 0:\n", reconcile, "TestAWriteUnderWayIsNoFinding",
+		},
+		{
+			"what changed between the looks is found", reconcile + "/look.go", "case same && v.seen.Mark == f.Mark:",
+			"case same:", reconcile, "TestWhatChangesBetweenTheLooks",
+		},
+		{
+			"the night mends what is not committed", reconcile + "/table.go",
+			"RowsNoTracking}, Class: TrackingMissing,\n", "RowsNoTracking}, Class: TrackingMissing, Mends: true,\n",
 			reconcile, "TestJudgeKeepsThePromises",
 		},
 		{
-			"the night mends what may be edited", reconcile + "/table.go", "LedgerOlder}, Class: Stale,\n", "LedgerOlder}, Class: Stale, Mends: true,\n",
+			"the night mends what may be edited", reconcile + "/table.go", "LedgerOlder}, Class: Stale,\n",
+			"LedgerOlder}, Class: Stale, Mends: true,\n",
 			reconcile, "TestJudgeKeepsThePromises",
 		},
 		{"a night mends what is people's", ops + "/run_findings.go", ", Mends: true}", "}", ops, "TestTheNightMends"},
-		{"a night mends without a bound", ops + "/run_findings.go", "found = found[:mendedANight]", "_ = found[:mendedANight]", ops, "TestTheNightMends"},
+		{
+			"a night mends without a bound", ops + "/run_findings.go", "found = found[:mendedANight]",
+			"_ = found[:mendedANight]", ops, "TestTheNightMends",
+		},
 		// Who may act, and who sees values.
-		{"a reader acts", "internal/opsapi/role.go", "	if w.May() || w.Role == r.Role {\n", "	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole"},
-		{"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n", "				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues"},
-		{"a reader's page asks for values", "internal/ui/documents.go", "if v.Who.May() { // a reader's", "if true { // a reader's", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator"},
+		{
+			"a reader acts", "internal/opsapi/role.go", "	if w.May() || w.Role == r.Role {\n",
+			"	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole",
+		},
+		{
+			"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n",
+			"				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues",
+		},
+		{
+			"a reader's page asks for values", "internal/ui/documents.go", "if v.Who.May() { // a reader's",
+			"if true { // a reader's", "test/storybook", "TestAPageAsksForContentOnlyForAnOperator",
+		},
 		// The purge deletes what is old, of its environment, and nothing that a run or a person still needs.
-		{"purge: young runs go", purge + "run.sql", `r.ended_at < {{template "before"}}`, "@days > 0", sqlite, "TestRetention/never:_what_is_younger"},
+		{
+			"purge: young runs go", purge + "run.sql", `r.ended_at < {{template "before"}}`, "@days > 0", sqlite,
+			"TestRetention/never:_what_is_younger",
+		},
 		{
 			"purge: error details of a running run go", purge + "error_details.sql",
 			"\n        AND NOT EXISTS (SELECT 1 FROM sqlwriter_run AS r WHERE r.run_id = e.run_id AND r.status = 'running')", "",
 			sqlite, "TestRetention/never:_a_running_run_and_its_error_details",
 		},
-		{"purge: entries of all environments go", purge + "audit_log.sql", "a.sys_name = @sys_name AND ", "", sqlite, "TestRetention/never:_another_environment's_rows"},
-		{"purge: the audit log goes with the rest", "internal/retention/retention.go", "max(days, LeastAudit)", "days", "internal/retention", "TestTheAuditLogIsKeptAYear"},
+		{
+			"purge: entries of all environments go", purge + "audit_log.sql", "a.sys_name = @sys_name AND ", "", sqlite,
+			"TestRetention/never:_another_environment's_rows",
+		},
+		{
+			"purge: the audit log goes with the rest", "internal/retention/retention.go", "max(days, LeastAudit)",
+			"days", "internal/retention", "TestTheAuditLogIsKeptAYear",
+		},
 		// What operators are told is so.
-		{"the flow does not name SQL at its first failure", ops + "/flow.go", "sql.State == DepFailing {", "false {", ops, "TestEachPlantedFaultIsNamed"},
-		{"a new poison message has no beginning", ops + "/attention.go", "g.Last.After(latest)", "latest.IsZero()", ops, "TestEachNewPoisonMessageHasABeginning"},
-		{"Health is ready beside a database that went back", "internal/app/status.go", "			r.Status = statusLive\n", "", "internal/app", "TestHealthIsNotReadyForADatabaseThatWentBack"},
+		{
+			"the flow does not name SQL at its first failure", ops + "/flow.go", "sql.State == DepFailing {", "false {",
+			ops, "TestEachPlantedFaultIsNamed",
+		},
+		{
+			"a new poison message has no beginning", ops + "/attention.go", "g.Last.After(latest)", "latest.IsZero()",
+			ops, "TestEachNewPoisonMessageHasABeginning",
+		},
+		{
+			"Health is ready beside a database that went back", "internal/app/status.go",
+			"			r.Status = statusLive\n", "", "internal/app", "TestHealthIsNotReadyForADatabaseThatWentBack",
+		},
 	}
 }

@@ -10,16 +10,19 @@ import (
 	"os"
 )
 
-// File switches a SQLite file in WAL mode off. Every connection of every process then fails with SQLITE_CANTOPEN at its next
-// transaction, as for a file that is not there. Moving the file would not do that: a connection keeps the file that it has.
+// File switches a SQLite file in WAL mode off. Every connection of every process then fails with SQLITE_CANTOPEN at its
+// next transaction, as for a file that is not there. Moving the file would not do that: a connection keeps the file
+// that it has.
 //
-// Off writes another version into the header of the file's shared memory (the wal-index). A connection that finds a version
-// it does not know refuses to work (walIndexReadHdr in SQLite's wal.c; sqlite.org/walformat.html has the layout). The shared
-// memory has no data: when all processes that have the file open end, the next one makes it anew. So an outage ends with them.
+// Off writes another version into the header of the file's shared memory (the wal-index). A connection that finds a
+// version it does not know refuses to work (walIndexReadHdr in SQLite's wal.c; sqlite.org/walformat.html has the
+// layout). The shared memory has no data: when all processes that have the file open end, the next one makes it anew.
+// So an outage ends with them.
 type File struct {
 	path string
 	db   *sql.DB
-	// memory stays open as long as the process: closing it would release the locks that SQLite has on it in this process.
+	// memory stays open as long as the process: closing it would release the locks that SQLite has on it in this
+	// process.
 	memory *os.File
 	tx     *sql.Tx
 	saved  header

@@ -64,7 +64,8 @@ func write(t *testing.T, s *sqlite.Store) error {
 	t.Helper()
 	hash := strings.Repeat("0", 64)
 	_, err := s.Apply(t.Context(), []commit.Item{{
-		DocumentID: "x", FailureMark: true, Main: 1, Hash: hash, HashVersion: 1, Version: invoice.Version{US: 1, Key: invoice.Key("x")},
+		DocumentID: "x", FailureMark: true, Main: 1, Hash: hash, HashVersion: 1,
+		Version: invoice.Version{US: 1, Key: invoice.Key("x")},
 	}}, commit.Write, breaker.Heartbeat{})
 	return err
 }

@@ -1,8 +1,8 @@
 // Package outage takes a local stack's database away from the handler, and gives it back.
 //
 // A SQLite file has no server to stop, and the stack must not stop a server that the user named. File makes the file
-// unusable to every connection. Proxy stands before a server and refuses connections. Neither changes data, and nothing is
-// left to mend when the process that began the outage is killed.
+// unusable to every connection. Proxy stands before a server and refuses connections. Neither changes data, and nothing
+// is left to mend when the process that began the outage is killed.
 package outage
 
 import "context"

@@ -8,16 +8,20 @@ import (
 
 func makers() []string {
 	return []string{
-		"Brightwater Valve", "Norvell Tools", "Calder Pump Works", "Fenwick Fasteners", "Harrow Electric", "Tessel Optics",
-		"Ostrava Bearings", "Quillon Instruments", "Müllerström Hydraulik", "Pike & Lowe", "O'Dowd Safety", "\"Apex\" Couplings",
+		"Brightwater Valve", "Norvell Tools", "Calder Pump Works", "Fenwick Fasteners",
+		"Harrow Electric", "Tessel Optics",
+		"Ostrava Bearings", "Quillon Instruments", "Müllerström Hydraulik", "Pike & Lowe",
+		"O'Dowd Safety", "\"Apex\" Couplings",
 		"Société Lormel", "Kōdai Seals", "Redfern Cable", "Stonebridge Filters",
 	}
 }
 
 func goods() []string {
 	return []string{
-		"ball valve, brass", "hex bolt, zinc plated", "strain relief connector", "deep groove bearing", "pressure gauge 0-10 bar",
-		"safety gloves <L>", "cartridge filter 5 µm", "O-ring, nitrile", "proximity switch", "hose coupling 3/4\"", "cable gland M20",
+		"ball valve, brass", "hex bolt, zinc plated", "strain relief connector", "deep groove bearing",
+		"pressure gauge 0-10 bar",
+		"safety gloves <L>", "cartridge filter 5 µm", "O-ring, nitrile", "proximity switch",
+		"hose coupling 3/4\"", "cable gland M20",
 		"thread sealant & primer",
 	}
 }
@@ -36,7 +40,8 @@ func (g *generator) digits(n int) string {
 
 func (g *generator) code() string {
 	const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
-	return fmt.Sprintf("%c%c-%s", letters[g.r.IntN(len(letters))], letters[g.r.IntN(len(letters))], g.digits(2+g.r.IntN(5)))
+	return fmt.Sprintf("%c%c-%s", letters[g.r.IntN(len(letters))], letters[g.r.IntN(len(letters))],
+		g.digits(2+g.r.IntN(5)))
 }
 
 // confidence makes a number with two to seven decimal places, so that rounding to the column's four is frequent.
@@ -47,7 +52,8 @@ func (g *generator) confidence() json.Number {
 	return json.Number("0." + g.digits(2+g.r.IntN(6)))
 }
 
-// output makes a process_output. Of 20 values of a member, about one is null and one is absent; the line status is always set.
+// output makes a process_output. Of 20 values of a member, about one is null and one is absent; the line status is
+// always set.
 func (g *generator) output(at time.Time) map[string]any {
 	out := map[string]any{}
 	put := func(member string, value any) {

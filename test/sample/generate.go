@@ -53,8 +53,9 @@ type earlierResult struct {
 	main  int64
 }
 
-// Generate makes documents with invented contents. A third of them have one to five duplicate lines. One in sixteen is a
-// second, newer or older result for the line of an earlier document. Three of 500 are invalid; their Want explains why.
+// Generate makes documents with invented contents. A third of them have one to five duplicate lines. One in sixteen is
+// a second, newer or older result for the line of an earlier document. Three of 500 are invalid; their Want explains
+// why.
 func Generate(o Options) []Document {
 	if o.FirstLine == 0 {
 		o.FirstLine = 2000001
@@ -73,7 +74,10 @@ func Generate(o Options) []Document {
 
 func (g *generator) next(i int, docs []Document) Document {
 	g.at = g.at.Add(time.Duration(1+g.r.Int64N(4_000_000)) * time.Microsecond)
-	d := Document{Name: fmt.Sprintf("generated %05d", i), Want: expect.Want{Status: "committed", Outcomes: []string{"applied"}, Why: "a valid result"}}
+	d := Document{
+		Name: fmt.Sprintf("generated %05d", i),
+		Want: expect.Want{Status: "committed", Outcomes: []string{"applied"}, Why: "a valid result"},
+	}
 	at, main := g.at, g.takeLine()
 	dups := []int64{}
 	if g.r.IntN(3) == 0 {
@@ -105,8 +109,8 @@ func (g *generator) takeLine() int64 {
 	return l
 }
 
-// second makes a document another result for the line of an earlier one; nine in ten are newer. The order in which the two
-// reach SQL is not defined, so the older one may end as applied or as superseded.
+// second makes a document another result for the line of an earlier one; nine in ten are newer. The order in which the
+// two reach SQL is not defined, so the older one may end as applied or as superseded.
 func (g *generator) second(d *Document, docs []Document) (time.Time, int64) {
 	n := g.r.IntN(len(g.earlier))
 	first := g.earlier[n]
@@ -118,11 +122,14 @@ func (g *generator) second(d *Document, docs []Document) (time.Time, int64) {
 		d.Want.Why = "the newest result for the line of " + docs[first.index].Name
 		return g.at, first.main
 	}
-	d.Want = expect.Want{Status: "committed", Outcomes: either, Why: "an older result for the line of " + docs[first.index].Name}
+	d.Want = expect.Want{
+		Status: "committed", Outcomes: either, Why: "an older result for the line of " + docs[first.index].Name,
+	}
 	return first.at.Add(-time.Duration(1+g.r.Int64N(90_000_000)) * time.Microsecond), first.main
 }
 
-// olderWant is the required state of a document with a newer result for its main line. With duplicates it is always applied.
+// olderWant is the required state of a document with a newer result for its main line. With duplicates it is always
+// applied.
 func olderWant(d Document, newer string, either []string) expect.Want {
 	if len(d.Lines) > 1 {
 		either = []string{"applied"}
@@ -149,7 +156,9 @@ func (g *generator) spoil(d *Document, turn int, out map[string]any, dups []int6
 }
 
 // document assembles a document. Up to nine lines share the number of their request.
-func (g *generator) document(i int, at time.Time, main int64, dups []int64, out map[string]any) (string, json.RawMessage) {
+func (g *generator) document(
+	i int, at time.Time, main int64, dups []int64, out map[string]any,
+) (string, json.RawMessage) {
 	request := fmt.Sprintf("%s-%04d", stamp(at), i/9+1)
 	id := request + "-" + strconv.FormatInt(main, 10)
 	post := map[string]any{"duplicate_detail_uids": dups}
@@ -160,7 +169,8 @@ func (g *generator) document(i int, at time.Time, main int64, dups []int64, out 
 		"id":              id,
 		"request_details": map[string]any{"id": request, "sys_name": "web", "total_invoice_detail_ids": 1 + len(dups)},
 		"invoice_details_from_rpa": map[string]any{
-			"IVCE_DTL_UID": main, "IVCE_NUM": fmt.Sprintf("INV-%05d", 10000+i/9), "ITM_LDSC": g.pick(goods()) + " " + strings.ToUpper(g.code()),
+			"IVCE_DTL_UID": main, "IVCE_NUM": fmt.Sprintf("INV-%05d", 10000+i/9),
+			"ITM_LDSC": g.pick(goods()) + " " + strings.ToUpper(g.code()),
 		},
 		"process_output":  out,
 		"post-processing": post,

@@ -1,5 +1,5 @@
-// Package sample makes the documents of the local stack and of the end-to-end tests: the examples, and generated documents.
-// The same seed gives the same bytes on every machine.
+// Package sample makes the documents of the local stack and of the end-to-end tests: the examples, and generated
+// documents. The same seed gives the same bytes on every machine.
 package sample
 
 import (
@@ -28,8 +28,8 @@ type Document struct {
 	Lines []int64
 }
 
-// Examples returns the documents of the folder examples/ in an order in which they can be submitted. If two of them have one
-// id, the later one is the same document submitted again.
+// Examples returns the documents of the folder examples/ in an order in which they can be submitted. If two of them
+// have one id, the later one is the same document submitted again.
 func Examples() ([]Document, error) {
 	all := examples.All()
 	docs := make([]Document, 0, len(all))
@@ -38,7 +38,9 @@ func Examples() ([]Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := Document{Name: e.File, JSON: raw, After: e.After, Want: expect.Want{Status: e.Status, Kind: e.Kind, Why: e.Shows}}
+		d := Document{
+			Name: e.File, JSON: raw, After: e.After, Want: expect.Want{Status: e.Status, Kind: e.Kind, Why: e.Shows},
+		}
 		if e.Outcome != "" {
 			d.Want.Outcomes = []string{e.Outcome}
 		}
@@ -95,8 +97,8 @@ func Lines(docs []Document) []int64 {
 	return lines
 }
 
-// Input makes the input of expect.Compare. stored are all documents of the container by id. Documents that are not in docs
-// have no required state, so only their rows are checked. The caller sets Before and Redelivered.
+// Input makes the input of expect.Compare. stored are all documents of the container by id. Documents that are not in
+// docs have no required state, so only their rows are checked. The caller sets Before and Redelivered.
 func Input(docs []Document, stored map[string]json.RawMessage) expect.Input {
 	var in expect.Input
 	at := map[string]int{}

@@ -101,7 +101,11 @@ func TestTenThousandDocuments(t *testing.T) {
 }
 
 func TestOfTwoDocumentsWithOneIdTheLastOneCounts(t *testing.T) {
-	docs := []sample.Document{{Name: "first", ID: "1", JSON: json.RawMessage(`{"id":"1"}`)}, {Name: "again", ID: "1"}, {Name: "lost", ID: "2"}}
+	docs := []sample.Document{
+		{Name: "first", ID: "1", JSON: json.RawMessage(`{"id":"1"}`)},
+		{Name: "again", ID: "1"},
+		{Name: "lost", ID: "2"},
+	}
 	in := sample.Input(docs, map[string]json.RawMessage{"1": docs[0].JSON, "9": json.RawMessage(`{"id":"9"}`)})
 	require.Len(t, in.Documents, 3)
 	require.Equal(t, "again", in.Documents[0].Name)
@@ -123,7 +127,9 @@ func TestSeededLinesAreMadeOnceAndKept(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, made)
 	var kept, tracked int
-	require.NoError(t, store.Reader().QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM IVCE_DTL WHERE UPC_CD = '1'), (SELECT count(*) FROM IVCE_TRKG_MSTR)`).Scan(&kept, &tracked))
+	require.NoError(t,
+		store.Reader().QueryRowContext(t.Context(),
+			`SELECT (SELECT count(*) FROM IVCE_DTL WHERE UPC_CD = '1'), (SELECT count(*) FROM IVCE_TRKG_MSTR)`).Scan(&kept, &tracked))
 	require.Equal(t, 1, kept)
 	require.Equal(t, 1, tracked, "line 7 alone has an old tracking row")
 }

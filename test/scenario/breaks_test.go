@@ -44,7 +44,8 @@ func full(code string) error {
 }
 
 func timeout(ctx context.Context) error {
-	e := fault.New(fault.Infrastructure, "scenario: apply", "timeout", "no answer in time: the request may have been carried out")
+	e := fault.New(fault.Infrastructure, "scenario: apply", "timeout",
+		"no answer in time: the request may have been carried out")
 	e.Err = ctx.Err()
 	return e
 }

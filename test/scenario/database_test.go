@@ -58,13 +58,15 @@ func openSQLite(t *testing.T) database {
 			tx, err := s.Writer().Begin()
 			require.NoError(t, err)
 			for _, line := range lines {
-				_, err := tx.Exec(`INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
+				_, err := tx.Exec(
+					`INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
 				require.NoError(t, err)
 			}
 			require.NoError(t, tx.Commit())
 		},
 		maker: func(line int64) (found string) {
-			row := s.Writer().QueryRow(`SELECT COALESCE(`+makerColumn+`, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line)
+			row := s.Writer().QueryRow(`SELECT COALESCE(`+makerColumn+
+				`, '') FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line)
 			require.NoError(t, row.Scan(&found))
 			return found
 		},

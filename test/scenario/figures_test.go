@@ -76,8 +76,10 @@ func (w *world) figures() figures {
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("good %d (not committed %d) wait median %s longest %s | bad %d failed %d retries<=%d tries %d-%d | requests/h<=%d heartbeats/h<=%d poison/h<=%d | not closed %.1f%% of %s %s | feed errors %d ticks %d error lines %d",
-		f.good, f.goodLeft, round(f.median), round(f.longest), f.bad, f.failed, f.retries, max(0, f.tries[0]), f.tries[1], f.perHour, f.beats, f.poisonPerHour,
+	return fmt.Sprintf(
+		"good %d (not committed %d) wait median %s longest %s | bad %d failed %d retries<=%d tries %d-%d | requests/h<=%d heartbeats/h<=%d poison/h<=%d | not closed %.1f%% of %s %s | feed errors %d ticks %d error lines %d",
+		f.good, f.goodLeft, round(f.median), round(f.longest), f.bad, f.failed, f.retries, max(0, f.tries[0]),
+		f.tries[1], f.perHour, f.beats, f.poisonPerHour,
 		100*f.openShare(), f.whole.Round(time.Minute), strings.Join(f.whys, ", "), f.feedErrs, f.ticked, f.errs)
 }
 
@@ -154,8 +156,8 @@ func (w *world) flowNow() flow {
 	return w.flow[len(w.flow)-1].is
 }
 
-// promptly asserts that every document was committed within a time of its arrival, and within more where an invocation of the
-// feed that took long was under way on its range: dividing may take two minutes.
+// promptly asserts that every document was committed within a time of its arrival, and within more where an invocation
+// of the feed that took long was under way on its range: dividing may take two minutes.
 func (w *world) promptly(docs []*doc, within, beside time.Duration) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -170,22 +172,25 @@ func (w *world) promptly(docs []*doc, within, beside time.Duration) {
 			continue
 		}
 		if late++; late <= 3 {
-			w.t.Errorf("%s arrived at %s and waited %s (committed: %t), at most %s were allowed", d.id, d.arrived.Sub(w.began), d.waited(), !d.committed.IsZero(), most)
+			w.t.Errorf("%s arrived at %s and waited %s (committed: %t), at most %s were allowed", d.id,
+				d.arrived.Sub(w.began), d.waited(), !d.committed.IsZero(), most)
 		}
 	}
 	assert.Zero(w.t, late, "documents that were late, of %d", len(docs))
 }
 
-// dividedAt reports whether a long invocation was under way on a document's range when it arrived or soon after. w.mu is held.
+// dividedAt reports whether a long invocation was under way on a document's range when it arrived or soon after. w.mu
+// is held.
 func (w *world) dividedAt(d *doc, within time.Duration) bool {
 	const long = 10 * time.Second
 	return slices.ContainsFunc(w.invocations, func(in invocation) bool {
-		return in.rng == d.rng && in.end.Sub(in.begin) >= long && in.begin.Before(d.arrived.Add(within)) && in.end.After(d.arrived)
+		return in.rng == d.rng && in.end.Sub(in.begin) >= long && in.begin.Before(d.arrived.Add(within)) &&
+			in.end.After(d.arrived)
 	})
 }
 
-// feedWaitsAtMost asserts that no invocation of the feed took longer, and that none was refused: what is wrong with documents
-// is no reason to keep the feed.
+// feedWaitsAtMost asserts that no invocation of the feed took longer, and that none was refused: what is wrong with
+// documents is no reason to keep the feed.
 func (w *world) feedWaitsAtMost(most time.Duration) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -201,8 +206,8 @@ func (w *world) feedWaitsAtMost(most time.Duration) {
 	assert.Zero(w.t, refused, "invocations that were answered 5xx, of %d", len(w.invocations))
 }
 
-// provenOnly asserts of every poison message that it failed at least six times before, and that something was applied a minute or more
-// after the latest of these failures.
+// provenOnly asserts of every poison message that it failed at least six times before, and that something was applied a
+// minute or more after the latest of these failures.
 func (w *world) provenOnly() {
 	w.t.Helper()
 	w.mu.Lock()
@@ -218,12 +223,14 @@ func (w *world) provenOnly() {
 				at = append(at, f.at)
 			}
 		}
-		if !assert.GreaterOrEqual(w.t, len(at), 6, "%s became poison at %s after failures at %s", d.id, d.failed.Sub(w.began), since(w.began, at)) {
+		if !assert.GreaterOrEqual(w.t, len(at), 6, "%s became poison at %s after failures at %s", d.id,
+			d.failed.Sub(w.began), since(w.began, at)) {
 			return
 		}
 		from, _ := slices.BinarySearchFunc(w.applied, at[len(at)-1].Add(minute), time.Time.Compare)
 		if proven := from < len(w.applied) && w.applied[from].Before(d.failed); !assert.True(w.t, proven,
-			"%s became poison at %s after failures at %s, and nothing was applied since", d.id, d.failed.Sub(w.began), since(w.began, at)) {
+			"%s became poison at %s after failures at %s, and nothing was applied since", d.id,
+			d.failed.Sub(w.began), since(w.began, at)) {
 			return
 		}
 	}
@@ -250,7 +257,8 @@ func (w *world) requestsIn(s span) int {
 }
 
 // atMostOneAMinuteWhileOpen asserts that while the breaker was open all instances together asked SQL at most once in a
-// minute, heartbeats included. The first 30 s are not looked at: instances that have not read the control document yet may still ask.
+// minute, heartbeats included. The first 30 s are not looked at: instances that have not read the control document yet
+// may still ask.
 func (w *world) atMostOneAMinuteWhileOpen() {
 	w.t.Helper()
 	w.mu.Lock()

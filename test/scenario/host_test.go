@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The host's own numbers (functions/*/function.json, handlers): poll, pause before the same batch comes again, deadline of an
-// invocation, size of a batch, the recovery timer.
+// The host's own numbers (functions/*/function.json, handlers): poll, pause before the same batch comes again, deadline
+// of an invocation, size of a batch, the recovery timer.
 const (
 	pollDelay = time.Second
 	hostPause = 10 * time.Second
@@ -50,7 +50,8 @@ func (f *feedRange) changed(id string) {
 	f.order = append(f.order, place{id, f.n})
 }
 
-// take takes the next documents; the host moves its checkpoint when the invocation is done, and here no instance loses a lease.
+// take takes the next documents; the host moves its checkpoint when the invocation is done, and here no instance loses
+// a lease.
 func (f *feedRange) take(most int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +265,8 @@ func (i *instance) replay(docs []*doc) {
 		raws, err := documentsSpy{i.w.docs, i}.ReadMany(ctx, ids)
 		if err == nil {
 			_, err = i.commit.Run(ctx, commit.Delivery{
-				Documents: raws, Received: i.now(), Purpose: commit.ForRun, RunID: "replay-1", TakeOver: []invoice.Status{invoice.Failed},
+				Documents: raws, Received: i.now(), Purpose: commit.ForRun, RunID: "replay-1",
+				TakeOver: []invoice.Status{invoice.Failed},
 			})
 		}
 		cancel()

@@ -59,7 +59,10 @@ func newProduct(i *instance) product {
 		ops: ops.New(ops.Ports{
 			Documents: documentsSpy{w.docs, i}, Finder: w.docs, Breaker: b, RunQueue: w.runs,
 			Stores: func(context.Context) (ops.Stores, error) {
-				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}, Check: func(context.Context) error { return nil }}, nil
+				return ops.Stores{
+					Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i},
+					Check: func(context.Context) error { return nil },
+				}, nil
 			},
 		}, ops.Options{SysName: sysName, Location: w.zone, AppVersion: i.build.version, Now: i.now}),
 	}

@@ -49,8 +49,8 @@ func TestRow01(t *testing.T) {
 		w.every(pause, whole, func() { w.arrive(100, refusedOnes().make(w).spread()) })
 		play(w)
 	})
-	// Hostile: a good one stands in the batch of the bad ones, and is undecided when the dividing ends. It may be put off with
-	// them, but not for as long as they are bad.
+	// Hostile: a good one stands in the batch of the bad ones, and is undecided when the dividing ends. It may be put
+	// off with them, but not for as long as they are bad.
 	for _, bad := range []badKind{lockedOnes(), refusedOnes()} {
 		for _, place := range []int{0, 50, 99} {
 			each(t, fmt.Sprintf("a good one after %d %s", place, bad.name), one(1), func(w *world) {

@@ -16,7 +16,8 @@ func TestRow04(t *testing.T) {
 		w.rule(w.schema(span{0, mended}, 100))
 		w.host(max(2, len(w.feed)))
 	}
-	// A hundred bad documents are some 112 requests: the whole, three times four parts at once, and each alone (ADR 0001).
+	// A hundred bad documents are some 112 requests: the whole, three times four parts at once, and each alone (ADR
+	// 0001).
 	const most = 6300
 	// The hours in which most is asked are the second to the fourth.
 	if !large() && !testing.Short() {
@@ -50,7 +51,9 @@ func TestRow04(t *testing.T) {
 	}{
 		{"schema", one(1), atOnce(less(5000)), schema},
 		{"schema", one(2), atOnce(less(5000)), schema},
-		{"schema, spread over the time", one(2), func(w *world) { w.every(time.Minute, mended, func() { w.arrive(less(10), good()) }) }, schema},
+		{"schema, spread over the time", one(2), func(w *world) {
+			w.every(time.Minute, mended, func() { w.arrive(less(10), good()) })
+		}, schema},
 		{"schema", []options{{ranges: 2, sqlite: true}}, atOnce(300), schema},
 		{"clock 30 s ahead", one(2), atOnce(less(2500)), func(w *world) {
 			w.rule(w.schema(span{0, mended}, 100))

@@ -66,7 +66,8 @@ func TestRow06(t *testing.T) {
 				w.until(time.Hour + 5*time.Minute)
 				w.figures()
 				w.promptly(w.of("good"), 60*time.Second, 60*time.Second)
-				assert.Zero(w.t, w.notAtFirst(w.of("good")), "good documents that the invocation which brought them did not commit")
+				assert.Zero(w.t, w.notAtFirst(w.of("good")),
+					"good documents that the invocation which brought them did not commit")
 				w.feedWaitsAtMost(2*time.Minute + 30*time.Second)
 				w.provenOnly()
 			})
@@ -74,8 +75,8 @@ func TestRow06(t *testing.T) {
 	}
 }
 
-// Row 7: 120 documents wait for lines that come later, a good one comes every minute, and at 60 minutes the schema refuses
-// everything for eight hours.
+// Row 7: 120 documents wait for lines that come later, a good one comes every minute, and at 60 minutes the schema
+// refuses everything for eight hours.
 func TestRow07(t *testing.T) {
 	const mended = 9 * time.Hour
 	for _, late := range []time.Duration{41, 45, 59, 90} {

@@ -10,9 +10,9 @@ import (
 
 // Row 8: a flood of which every tenth document is refused, and 200 good ones whose lines are locked for ten minutes.
 //
-// What one batch costs beside its requests counts for the speed: the feed's page, the lease, and a patch for each document. The
-// model is 100 ms for a batch and 8 ms for a patch, 16 patches at once; requests take 2 ms. That makes 1,265 documents a second
-// of two ranges, and docs/figures.md measured 1,312.
+// What one batch costs beside its requests counts for the speed: the feed's page, the lease, and a patch for each
+// document. The model is 100 ms for a batch and 8 ms for a patch, 16 patches at once; requests take 2 ms. That makes
+// 1,265 documents a second of two ranges, and docs/figures.md measured 1,312.
 func TestRow08(t *testing.T) {
 	const unlocked = 10 * time.Minute
 	variants := one(1)
@@ -37,12 +37,13 @@ func TestRow08(t *testing.T) {
 		begin = time.Now()
 		dirty := w.rate("flood", begin)
 		w.t.Logf("clean %.0f/s, beside refused ones %.0f/s: %.2f", clean, dirty, dirty/clean)
-		// About half: finding every tenth by division takes some 65 requests for a hundred documents, and no way of asking
-		// takes less than 47.
+		// About half: finding every tenth by division takes some 65 requests for a hundred documents, and no way of
+		// asking takes less than 47.
 		assert.GreaterOrEqual(w.t, dirty/clean, 0.45, "good documents a second")
 
 		// Now 200 that are put off stand beside all those that fail.
-		locked := w.arrive(200, like{kind: "locked", rng: anyRange, behaves: w.locked(span{0, time.Since(w.began) + unlocked})})
+		locked := w.arrive(200,
+			like{kind: "locked", rng: anyRange, behaves: w.locked(span{0, time.Since(w.began) + unlocked})})
 		w.pass(unlocked + 15*time.Minute)
 		w.allCommitted(locked)
 		w.noneFailed(locked, 0)
@@ -50,8 +51,9 @@ func TestRow08(t *testing.T) {
 		w.figures()
 		w.triedAgainWithin(w.of("refused"), 3*time.Hour)
 	})
-	// The 200 alone, and beside a hundred that fail for good. They are two batches on one range, each of which is divided for two
-	// minutes; good ones that come after them wait for both. (What stands in one batch with locked ones: row 1.)
+	// The 200 alone, and beside a hundred that fail for good. They are two batches on one range, each of which is
+	// divided for two minutes; good ones that come after them wait for both. (What stands in one batch with locked
+	// ones: row 1.)
 	for _, bad := range []int{0, 100} {
 		each(t, map[int]string{0: "locked ones", 100: "locked ones beside refused ones"}[bad], both(), func(w *world) {
 			w.host(len(w.feed))
@@ -64,7 +66,8 @@ func TestRow08(t *testing.T) {
 			w.allCommitted(locked)
 			w.noneFailed(locked, 0)
 			if bad == 0 {
-				w.promptly(w.of("good"), 60*time.Second, 15*time.Minute) // one that shares a batch with locked ones is put off with them
+				// one that shares a batch with locked ones is put off with them
+				w.promptly(w.of("good"), 60*time.Second, 15*time.Minute)
 			}
 		})
 	}

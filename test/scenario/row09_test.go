@@ -9,7 +9,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Row 9: a run of 30 batches while the database asks for less or is full. CommitResults is switched off: the run alone asks.
+// Row 9: a run of 30 batches while the database asks for less or is full. CommitResults is switched off: the run alone
+// asks.
 func TestRow09(t *testing.T) {
 	const from, whole, documents = 10 * time.Minute, 3 * time.Hour, 3000
 	// A message waits for a probe that is at most five minutes away, and at most five minutes more until it comes.
@@ -47,8 +48,12 @@ func TestRow09(t *testing.T) {
 		{"every 5th request throttled", func(w *world) rule { return w.everyNth(always(), 5) }, false},
 		{"documents throttled for 3 h", func(w *world) rule { return w.documentsOnly(during, throttled) }, true},
 		{"everything throttled for 3 h", func(w *world) rule { return w.everything(during, throttled) }, true},
-		{"a full filegroup for 3 h", func(w *world) rule { return w.documentsOnly(during, func() error { return full("1105") }) }, true},
-		{"a full log for 3 h", func(w *world) rule { return w.everything(during, func() error { return full("9002") }) }, true},
+		{"a full filegroup for 3 h", func(w *world) rule {
+			return w.documentsOnly(during, func() error { return full("1105") })
+		}, true},
+		{"a full log for 3 h", func(w *world) rule {
+			return w.everything(during, func() error { return full("9002") })
+		}, true},
 	} {
 		each(t, c.name, one(1), func(w *world) {
 			w.rule(c.rule(w))

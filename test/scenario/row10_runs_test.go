@@ -35,7 +35,8 @@ func TestRow10Runs(t *testing.T) {
 			w.until(to)
 			after := w.ended("run-1")
 			w.openAtLeast(span{from + 10*time.Minute, to}, 0.9)
-			assert.LessOrEqual(w.t, w.requestsIn(always())-asks, int((to-from-10*time.Minute)/time.Minute), "requests for documents in the outage")
+			assert.LessOrEqual(w.t, w.requestsIn(always())-asks, int((to-from-10*time.Minute)/time.Minute),
+				"requests for documents in the outage")
 			assert.LessOrEqual(w.t, after.audits-before.audits, 500, "audit rows of the outage")
 			assert.LessOrEqual(w.t, after.workers-before.workers, 50, "worker rows of the outage")
 
@@ -43,7 +44,8 @@ func TestRow10Runs(t *testing.T) {
 			l := w.ended("run-1")
 			assert.Contains(w.t, []run.RunStatus{run.RunCompleted, run.RunCompletedWithFailures}, l.status)
 			assert.Zero(w.t, l.lost, "lost workers")
-			w.pass(15 * time.Minute) // what failed by itself before it was known that all do was put off, and comes with the timer
+			// what failed by itself before it was known that all do was put off, and comes with the timer
+			w.pass(15 * time.Minute)
 			w.figures()
 			w.allCommitted(w.of(""))
 			w.noneFailed(w.of(""), 0)

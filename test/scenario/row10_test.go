@@ -40,8 +40,8 @@ func TestRow10(t *testing.T) {
 		w.requestsAtMost(span{from, to}, 5+5+int((to-from)/time.Minute))
 		afterwards(w)
 	})
-	// The same where a document arrives every half hour only. One that is alone fails like an outage while the database answers heartbeats:
-	// from the third time on that counts, and gives nobody up.
+	// The same where a document arrives every half hour only. One that is alone fails like an outage while the database
+	// answers heartbeats: from the third time on that counts, and gives nobody up.
 	each(t, "permission, hardly any traffic", memory(), func(w *world) {
 		w.rule(w.documentsOnly(span{from, to}, forbidden))
 		w.host(len(w.feed))
@@ -73,7 +73,8 @@ func TestRow10(t *testing.T) {
 		w.atMostOneAMinuteWhileOpen()
 		before := w.requestsIn(span{0, to})
 		w.until(to + 2*time.Minute)
-		w.t.Logf("%d requests for documents in the two minutes after the end", w.requestsIn(span{0, to + 2*time.Minute})-before)
+		w.t.Logf("%d requests for documents in the two minutes after the end",
+			w.requestsIn(span{0, to + 2*time.Minute})-before)
 		w.promptly(w.after(to), 2*time.Minute, 2*time.Minute)
 		w.pass(20 * time.Minute)
 		w.figures()
@@ -108,14 +109,16 @@ func (w *world) after(d time.Duration) (found []*doc) {
 func (w *world) openAtLeast(s span, share float64) {
 	w.t.Helper()
 	total, _ := w.openFor(w.began.Add(s.from), w.began.Add(s.to))
-	assert.GreaterOrEqual(w.t, float64(total)/float64(s.to-s.from), share, "the share of %s to %s in which the breaker was open", s.from, s.to)
+	assert.GreaterOrEqual(w.t, float64(total)/float64(s.to-s.from), share,
+		"the share of %s to %s in which the breaker was open", s.from, s.to)
 }
 
 // closedAtLeast asserts for which share of a span it was closed.
 func (w *world) closedAtLeast(s span, share float64) {
 	w.t.Helper()
 	total, whys := w.openFor(w.began.Add(s.from), w.began.Add(s.to))
-	assert.GreaterOrEqual(w.t, 1-float64(total)/float64(s.to-s.from), share, "the share of %s to %s in which the breaker was closed (open: %s)", s.from, s.to, whys)
+	assert.GreaterOrEqual(w.t, 1-float64(total)/float64(s.to-s.from), share,
+		"the share of %s to %s in which the breaker was closed (open: %s)", s.from, s.to, whys)
 }
 
 // requestsAtMost asserts how many requests for documents a span has.

@@ -39,8 +39,8 @@ func TestRow11(t *testing.T) {
 		w.allCommitted(w.of(""))
 		w.check()
 	})
-	// One of three cannot reach SQL for half an hour. The recovery timer is with another one. (Where it is with the one that is cut off,
-	// nobody takes up what that one puts off until the platform moves the timer: see the next.)
+	// One of three cannot reach SQL for half an hour. The recovery timer is with another one. (Where it is with the one
+	// that is cut off, nobody takes up what that one puts off until the platform moves the timer: see the next.)
 	each(t, "one of three is cut off", []options{{ranges: 3}}, func(w *world) {
 		w.oneCutOff(false)
 		w.promptly(w.onRange(2), 10*time.Minute, 10*time.Minute)
@@ -50,7 +50,8 @@ func TestRow11(t *testing.T) {
 	})
 }
 
-// oneCutOff plays half an hour in which the third instance cannot reach SQL, and asserts that the others are not affected.
+// oneCutOff plays half an hour in which the third instance cannot reach SQL, and asserts that the others are not
+// affected.
 func (w *world) oneCutOff(timer bool) {
 	w.t.Helper()
 	const from, to = 10 * time.Minute, 40 * time.Minute
@@ -71,12 +72,14 @@ func (w *world) oneCutOff(timer bool) {
 		waits[i] = d.committed.Sub(d.arrived)
 	}
 	slices.Sort(waits)
-	w.t.Logf("the others: median %s, longest %s; the cut-off range: longest %s", waits[len(waits)/2], waits[len(waits)-1], longest(w.onRange(2)))
+	w.t.Logf("the others: median %s, longest %s; the cut-off range: longest %s", waits[len(waits)/2],
+		waits[len(waits)-1], longest(w.onRange(2)))
 	assert.LessOrEqual(w.t, waits[len(waits)/2], 1100*time.Millisecond, "the others' median")
 	assert.LessOrEqual(w.t, waits[len(waits)-1], 30*time.Second, "the others' longest wait")
 	asks := w.asks("c", span{from + 2*time.Minute, to})
 	w.t.Logf("the one that is cut off asked %d times in %s", asks, to-from-2*time.Minute)
-	assert.LessOrEqual(w.t, asks, 2*int((to-from-2*time.Minute)/time.Minute), "heartbeats and requests of the one that is cut off")
+	assert.LessOrEqual(w.t, asks, 2*int((to-from-2*time.Minute)/time.Minute),
+		"heartbeats and requests of the one that is cut off")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stopped := 0

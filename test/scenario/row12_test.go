@@ -25,7 +25,8 @@ func TestRow12(t *testing.T) {
 			w.closedAtLeast(span{0, whole}, 0.95)
 			for _, d := range w.of("outage-like") {
 				s := w.state(d)
-				assert.Equal(w.t, "internal", s.LastErrorKind, "it ends as its own failure: %s %s, %d retries", s.Status, s.LastErrorCode, s.RetryCount)
+				assert.Equal(w.t, "internal", s.LastErrorKind, "it ends as its own failure: %s %s, %d retries",
+					s.Status, s.LastErrorCode, s.RetryCount)
 			}
 			w.check()
 		}

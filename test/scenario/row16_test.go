@@ -13,9 +13,11 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// wentBack plays two processes over a database that becomes another one 70 minutes after the beginning. It asserts that nothing is
-// false before, and that nothing is written afterwards, for 20 minutes, by any instance.
-func wentBack(w *world, code string, becomes func(sql, anHourAgo, threeMinutesAgo *inmem.Sink), ends func(sql, live *inmem.Sink)) {
+// wentBack plays two processes over a database that becomes another one 70 minutes after the beginning. It asserts that
+// nothing is false before, and that nothing is written afterwards, for 20 minutes, by any instance.
+func wentBack(
+	w *world, code string, becomes func(sql, anHourAgo, threeMinutesAgo *inmem.Sink), ends func(sql, live *inmem.Sink),
+) {
 	const at, ended, over = 70 * time.Minute, 90 * time.Minute, 2 * time.Hour
 	sql := w.base.Sink.(*inmem.Sink) //nolint:forcetypeassert // these scenarios are played in memory
 	for line := range int64(4000) {
@@ -107,7 +109,8 @@ func TestRow16(t *testing.T) {
 			forced(w)
 			accepted := sql.Backup()
 			w.pass(10 * time.Minute)
-			_, err := live.Heartbeat(w.ctx, breaker.Heartbeat{SysName: sysName}) // by a process that could not read the control document
+			// by a process that could not read the control document
+			_, err := live.Heartbeat(w.ctx, breaker.Heartbeat{SysName: sysName})
 			require.NoError(w.t, err)
 			sql.Restore(live)
 			entries := w.written(sql)
@@ -121,7 +124,9 @@ func TestRow16(t *testing.T) {
 		})
 	})
 	each(t, "the heartbeat table made anew", one(2), func(w *world) {
-		wentBack(w, breaker.CodeOtherDatabase, func(sql, _, _ *inmem.Sink) { sql.SetHeartbeat(sysName, inmem.HeartbeatRow{}) },
+		wentBack(w, breaker.CodeOtherDatabase, func(sql, _, _ *inmem.Sink) {
+			sql.SetHeartbeat(sysName, inmem.HeartbeatRow{})
+		},
 			func(_, _ *inmem.Sink) { forced(w) })
 		w.check()
 	})
@@ -131,7 +136,8 @@ func TestRow16(t *testing.T) {
 			for line := range int64(4000) {
 				other.AddLines(line + 1)
 			}
-			other.SetHeartbeat(sysName, inmem.HeartbeatRow{DatabaseID: "another", Number: time.Now().Add(time.Hour).UnixMilli()})
+			other.SetHeartbeat(sysName,
+				inmem.HeartbeatRow{DatabaseID: "another", Number: time.Now().Add(time.Hour).UnixMilli()})
 			sql.Restore(other)
 		}, failback)
 		w.check()

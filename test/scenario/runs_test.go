@@ -19,7 +19,8 @@ const (
 	mostDeliveries  = 10
 )
 
-// bus is a queue as the host serves it: a message that is not handled comes again at once, and is put aside after ten deliveries.
+// bus is a queue as the host serves it: a message that is not handled comes again at once, and is put aside after ten
+// deliveries.
 type bus struct {
 	*inmem.Queue
 	wake chan struct{}
@@ -117,7 +118,9 @@ func (w *world) startRun(id string, kind run.Kind) {
 	r := run.Run{
 		ID: id, Kind: kind, SysName: sysName, Filter: json.RawMessage(`{}`), RequestedBy: "ann", Why: "a test",
 	}
-	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
+	require.NoError(w.t,
+		w.store.StartRun(w.ctx, r,
+			run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
 	found, ok, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
@@ -155,7 +158,10 @@ func (w *world) ended(id string) runResult {
 	require.NoError(w.t, err)
 	batches, err := w.store.ListBatches(w.ctx, id, "", "", 1000)
 	require.NoError(w.t, err)
-	l := runResult{status: r.Status, batches: len(batches), audits: len(w.store.Audits()), deadLetters: w.runs.deadLetters() + w.batches.deadLetters()}
+	l := runResult{
+		status: r.Status, batches: len(batches), audits: len(w.store.Audits()),
+		deadLetters: w.runs.deadLetters() + w.batches.deadLetters(),
+	}
 	for _, j := range batches {
 		l.lost += j.LostWorkers
 	}
@@ -164,7 +170,8 @@ func (w *world) ended(id string) runResult {
 			l.failed++
 		}
 	}
-	w.t.Logf("run %s: %s, %d batches, %d lost workers, %d audit rows, %d worker rows (%d failed), %d dead letters", id, l.status, l.batches, l.lost, l.audits,
+	w.t.Logf("run %s: %s, %d batches, %d lost workers, %d audit rows, %d worker rows (%d failed), %d dead letters", id,
+		l.status, l.batches, l.lost, l.audits,
 		l.workers, l.failed, l.deadLetters)
 	return l
 }

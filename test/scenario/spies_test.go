@@ -35,7 +35,9 @@ type rule func(ctx context.Context, q request) error
 type behaviour func(ctx context.Context) error
 
 // Apply implements commit.Sink.
-func (d sinkSpy) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (d sinkSpy) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	w := d.i.w
 	if d.i.name == "shadow" {
 		w.mu.Lock()
@@ -246,7 +248,8 @@ func (d controlSpy) store(op string) (controlStore, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.controlDown {
-		return nil, fault.New(fault.Infrastructure, "scenario: "+op+" control", "503", "the control document cannot be had")
+		return nil,
+			fault.New(fault.Infrastructure, "scenario: "+op+" control", "503", "the control document cannot be had")
 	}
 	return w.control, nil
 }

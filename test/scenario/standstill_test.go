@@ -11,7 +11,8 @@ import (
 	"sqlwriter/internal/breaker"
 )
 
-// stands reports whether a range cannot be read on: its lease is stuck, or a document among those that come next is too deep.
+// stands reports whether a range cannot be read on: its lease is stuck, or a document among those that come next is too
+// deep.
 func (w *world) stands(n int, ids []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,8 +41,9 @@ func (w *world) missed() breaker.Missed {
 	return c.Missed
 }
 
-// One document too deep among 50 stops one of two ranges: all are committed within a quarter of an hour, those of the other range
-// at once. It is told and named. With the flat version the feed is as quick as before, and the message ends.
+// One document too deep among 50 stops one of two ranges: all are committed within a quarter of an hour, those of the
+// other range at once. It is told and named. With the flat version the feed is as quick as before, and the message
+// ends.
 func TestARangeThatStandsStillIsToldAndSurvives(t *testing.T) {
 	each(t, "one document too deep", memory(), func(w *world) {
 		w.host(1)
@@ -157,7 +159,8 @@ func TestNothingIsMissedWhileDocumentsMerelyWait(t *testing.T) {
 		"the app is stopped for an hour": func(w *world) {
 			hosts := w.host(1)
 			w.at(time.Hour, hosts[0].end)
-			w.at(2*time.Hour-time.Second, func() { w.start("b-v2", process{ticks: true}) }) // a tick comes before any lease is taken
+			// a tick comes before any lease is taken
+			w.at(2*time.Hour-time.Second, func() { w.start("b-v2", process{ticks: true}) })
 			w.at(2*time.Hour+53*time.Second, func() { w.start("c-v2", process{feed: []int{0, 1}}) })
 		},
 		"a deployment every seven minutes": func(w *world) {
@@ -177,7 +180,8 @@ func TestNothingIsMissedWhileDocumentsMerelyWait(t *testing.T) {
 				assert.NoError(w.t, err)
 			})
 		},
-		"a burst in one range": func(w *world) { // the host takes a batch in 6 s: 20 minutes for one range, seconds for the other
+		// the host takes a batch in 6 s: 20 minutes for one range, seconds for the other
+		"a burst in one range": func(w *world) {
 			w.batchCost = 6 * time.Second
 			w.host(1)
 			w.at(time.Hour, func() { w.arrive(20_000, like{kind: "good", rng: 0}) })

@@ -67,7 +67,9 @@ func (d storeSpy) Stats(ctx context.Context, id string) (r0 run.Stats, err error
 	return r0, err
 }
 
-func (d storeSpy) ClaimRun(ctx context.Context, id string, epoch, shown int, wk run.Worker, stale time.Duration) (r0 run.Run, r1 bool, err error) {
+func (d storeSpy) ClaimRun(
+	ctx context.Context, id string, epoch, shown int, wk run.Worker, stale time.Duration,
+) (r0 run.Run, r1 bool, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, shown, wk, stale)
 		return err
@@ -93,8 +95,13 @@ func (d storeSpy) ReleaseRun(ctx context.Context, l run.RunLease) error {
 	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.ReleaseRun(ctx, l) })
 }
 
-func (d storeSpy) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (r0 bool, err error) {
-	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.CompleteRun(ctx, id, stale, audit); return err })
+func (d storeSpy) CompleteRun(
+	ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit,
+) (r0 bool, err error) {
+	err = d.use(ctx, func(ctx context.Context) error {
+		r0, err = d.i.w.store.CompleteRun(ctx, id, stale, audit)
+		return err
+	})
 	return r0, err
 }
 
@@ -103,8 +110,13 @@ func (d storeSpy) CancelRun(ctx context.Context, id string, a run.Audit) (r0 boo
 	return r0, err
 }
 
-func (d storeSpy) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
-	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.FailRun(ctx, id, reason, stale, a); return err })
+func (d storeSpy) FailRun(
+	ctx context.Context, id, reason string, stale time.Duration, a run.Audit,
+) (r0 bool, err error) {
+	err = d.use(ctx, func(ctx context.Context) error {
+		r0, err = d.i.w.store.FailRun(ctx, id, reason, stale, a)
+		return err
+	})
 	return r0, err
 }
 
@@ -113,7 +125,9 @@ func (d storeSpy) ResumeRun(ctx context.Context, id string, a run.Audit) (r0 boo
 	return r0, err
 }
 
-func (d storeSpy) ClaimBatch(ctx context.Context, id string, tk run.Ticket, wk run.Worker, stale time.Duration, a run.Audit) (r0 run.Claimed, err error) {
+func (d storeSpy) ClaimBatch(
+	ctx context.Context, id string, tk run.Ticket, wk run.Worker, stale time.Duration, a run.Audit,
+) (r0 run.Claimed, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, err = d.i.w.store.ClaimBatch(ctx, id, tk, wk, stale, a)
 		return err
@@ -126,11 +140,15 @@ func (d storeSpy) BeatBatch(ctx context.Context, h run.BatchLease) (r0 bool, err
 	return r0, err
 }
 
-func (d storeSpy) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+func (d storeSpy) SaveOutcomes(
+	ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail,
+) error {
 	return d.use(ctx, func(ctx context.Context) error { return d.i.w.store.SaveOutcomes(ctx, h, outcomes, details) })
 }
 
-func (d storeSpy) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (r0 run.BatchStats, err error) {
+func (d storeSpy) FinishBatch(
+	ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit,
+) (r0 run.BatchStats, err error) {
 	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.FinishBatch(ctx, h, audit); return err })
 	return r0, err
 }
@@ -148,7 +166,9 @@ func (d storeSpy) Batch(ctx context.Context, id string) (r0 run.Batch, r1 []run.
 	return r0, r1, r2, err
 }
 
-func (d storeSpy) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) (r0 []run.Batch, err error) {
+func (d storeSpy) ListBatches(
+	ctx context.Context, id string, status run.BatchStatus, after string, limit int,
+) (r0 []run.Batch, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, err = d.i.w.store.ListBatches(ctx, id, status, after, limit)
 		return err
@@ -156,7 +176,9 @@ func (d storeSpy) ListBatches(ctx context.Context, id string, status run.BatchSt
 	return r0, err
 }
 
-func (d storeSpy) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) (r0 []run.ItemOutcome, err error) {
+func (d storeSpy) Items(
+	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+) (r0 []run.ItemOutcome, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, err = d.i.w.store.Items(ctx, id, outcomes, afterKey, limit)
 		return err
@@ -169,7 +191,9 @@ func (d storeSpy) RequeueBatch(ctx context.Context, id string, a run.Audit) (r0 
 	return r0, err
 }
 
-func (d storeSpy) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
+func (d storeSpy) DeadLetter(
+	ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit,
+) (r0 bool, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, err = d.i.w.store.DeadLetter(ctx, id, attempt, reason, stale, a)
 		return err
@@ -191,7 +215,9 @@ func (d storeSpy) MarkQueued(ctx context.Context, l run.RunLease, batches []run.
 	return r0, err
 }
 
-func (d storeSpy) MarkUnsent(ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (r0 int, r1 int, err error) {
+func (d storeSpy) MarkUnsent(
+	ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
+) (r0 int, r1 int, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, r1, err = d.i.w.store.MarkUnsent(ctx, batches, reason, counted, audit)
 		return err
@@ -217,7 +243,9 @@ func (d storeSpy) RequeueSilent(ctx context.Context, sys string, silent time.Dur
 	return r0, err
 }
 
-func (d storeSpy) Rescue(ctx context.Context, sys string, stale, released time.Duration, limit int) (r0 int, r1 int, err error) {
+func (d storeSpy) Rescue(
+	ctx context.Context, sys string, stale, released time.Duration, limit int,
+) (r0 int, r1 int, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, r1, err = d.i.w.store.Rescue(ctx, sys, stale, released, limit)
 		return err

@@ -24,8 +24,8 @@ const (
 	maxPoison = 100
 )
 
-// world is what outlives every process: container, database, control document, blobs, the feed, and the clock of a synctest
-// bubble. Spies (spies_test.go, store_spy_test.go) stand between it and the product and see every request.
+// world is what outlives every process: container, database, control document, blobs, the feed, and the clock of a
+// synctest bubble. Spies (spies_test.go, store_spy_test.go) stand between it and the product and see every request.
 type world struct {
 	t        *testing.T
 	zone     *time.Location
@@ -59,7 +59,8 @@ type world struct {
 	byLine      map[int64]*doc
 	all         []*doc
 	rules       []rule
-	// requests are the requests for documents that write, heartbeats the heartbeats, applied the times at which something was applied.
+	// requests are the requests for documents that write, heartbeats the heartbeats, applied the times at which
+	// something was applied.
 	requests, heartbeats []asked
 	applied              []time.Time
 	flow                 []change
@@ -160,8 +161,9 @@ func newWorld(t *testing.T, o options) *world {
 	// Six in the evening in Chicago.
 	time.Sleep(time.Until(time.Date(2025, 12, 19, 0, 0, 0, 0, time.UTC)))
 	w := &world{
-		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
-		store: inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
+		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(),
+		evidence: inmem.NewEvidence(),
+		store:    inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
 		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, began: time.Now(), cost: o.cost,
 	}
 	if w.cost == 0 {
@@ -237,7 +239,8 @@ type doc struct {
 	maxRetries        int
 	failures          []failure
 	tries             []time.Time
-	// brought says that an invocation of the feed has ended that was the first to bring it; broughtDone that it was committed then.
+	// brought says that an invocation of the feed has ended that was the first to bring it; broughtDone that it was
+	// committed then.
 	brought, broughtDone bool
 }
 
@@ -273,8 +276,10 @@ func (w *world) arrive(n int, l like) []*doc {
 		w.serial++
 		line := w.serial
 		d := &doc{
-			id:   fmt.Sprintf("%s-%04d-%d", time.Now().In(w.zone).Format("2006-01-02 15:04:05.000000-07:00"), line%10000, line),
-			kind: l.kind, maker: fmt.Sprint("maker ", line), line: line, rng: l.rng, deep: l.deep, behaves: l.behaves, arrived: time.Now(),
+			id: fmt.Sprintf("%s-%04d-%d",
+				time.Now().In(w.zone).Format("2006-01-02 15:04:05.000000-07:00"), line%10000, line),
+			kind: l.kind, maker: fmt.Sprint("maker ", line), line: line, rng: l.rng, deep: l.deep,
+			behaves: l.behaves, arrived: time.Now(),
 		}
 		if d.rng == anyRange {
 			d.rng = int(line) % len(w.feed)
@@ -299,7 +304,8 @@ func (w *world) put(d *doc) {
 	if d.deep {
 		levels = 63
 	}
-	raw := fmt.Sprintf(`{"id":%q,"notes":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+	raw := fmt.Sprintf(`{"id":%q,"notes":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+
+		`,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"pending","retry_count":0}}`, d.id, d.line, d.maker)
 	if err := w.docs.Put(json.RawMessage(raw)); err != nil {
@@ -367,8 +373,8 @@ func (w *world) recorded(id string, s invoice.State) {
 	}
 }
 
-// check asserts the invariants that hold after every scenario: each committed document's line has its content, no document is
-// gone, and every failure has its evidence.
+// check asserts the invariants that hold after every scenario: each committed document's line has its content, no
+// document is gone, and every failure has its evidence.
 func (w *world) check() {
 	w.t.Helper()
 	evidence, failed := 0, 0

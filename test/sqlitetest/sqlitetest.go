@@ -26,8 +26,8 @@ func Open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	return s
 }
 
-// Make makes a database with our tables and samples of the user's. It is a copy of one that the process makes once: hundreds of tests
-// need one.
+// Make makes a database with our tables and samples of the user's. It is a copy of one that the process makes once:
+// hundreds of tests need one.
 func Make(t testing.TB, path string) {
 	t.Helper()
 	bytes, err := template()
@@ -47,7 +47,8 @@ var template = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobal
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(s.Migrate(ctx), sqlite.CreateSampleSchema(ctx, s.Writer()), s.Close()) // the last connection writes its WAL into the file
+	// the last connection writes its WAL into the file
+	err = errors.Join(s.Migrate(ctx), sqlite.CreateSampleSchema(ctx, s.Writer()), s.Close())
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ type Place int
 const (
 	// MidRequest means that half of the packet with the marker has gone to the server.
 	MidRequest Place = iota
-	// MidReply means that the server has the whole request and does it, and half of the first piece of its answer has gone to the client.
+	// MidReply means that the server has the whole request and does it, and half of the first piece of its answer has
+	// gone to the client.
 	MidReply
 )
 
@@ -25,8 +26,9 @@ type cut struct {
 	left, made int
 }
 
-// CutAt cuts the connection at requests that contain a text: the next times ones, or all of them when times is 0. It reads the
-// stream's packets, so the connection must not be encrypted: encrypt=disable. made gives the number of cuts so far.
+// CutAt cuts the connection at requests that contain a text: the next times ones, or all of them when times is 0. It
+// reads the stream's packets, so the connection must not be encrypted: encrypt=disable. made gives the number of cuts
+// so far.
 func (p *Proxy) CutAt(text string, place Place, times int) (made func() int) {
 	c := &cut{place: place, left: times}
 	if times == 0 {

@@ -1,8 +1,8 @@
 // Package sqlservertest gives tests a T-SQL server and a proxy that breaks the connections to it.
 //
-// Set SQLWRITER_TEST_SQLSERVER to a go-mssqldb connection string whose login may create databases. Server and NewDatabase skip
-// the test when it is not set. NewDatabase makes an empty database and drops it at the end of the test. NewProxy starts the
-// proxy; WithAddress changes a connection string to go through it.
+// Set SQLWRITER_TEST_SQLSERVER to a go-mssqldb connection string whose login may create databases. Server and
+// NewDatabase skip the test when it is not set. NewDatabase makes an empty database and drops it at the end of the
+// test. NewProxy starts the proxy; WithAddress changes a connection string to go through it.
 package sqlservertest
 
 import (
@@ -28,7 +28,8 @@ func Server(t testing.TB) string {
 	t.Helper()
 	dsn := os.Getenv(Variable)
 	if dsn == "" {
-		t.Skip("no T-SQL server: set " + Variable + " to a connection string such as sqlserver://USER:PASSWORD@HOST?database=master")
+		t.Skip("no T-SQL server: set " + Variable +
+			" to a connection string such as sqlserver://USER:PASSWORD@HOST?database=master")
 	}
 	return dsn
 }

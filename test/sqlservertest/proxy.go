@@ -52,8 +52,8 @@ func (p *Proxy) Cut() {
 	p.closeAll()
 }
 
-// Away ends every connection at once and resets those that come later, as a server that is down does, until Back. What came
-// is counted all the same: see Came.
+// Away ends every connection at once and resets those that come later, as a server that is down does, until Back. What
+// came is counted all the same: see Came.
 func (p *Proxy) Away() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,8 +153,8 @@ func (p *Proxy) keep(conns ...net.Conn) bool {
 	return !p.done && !p.away
 }
 
-// carry moves bytes one way. pass tells how many of those that were read go on; fewer than all mean that the line breaks
-// behind them.
+// carry moves bytes one way. pass tells how many of those that were read go on; fewer than all mean that the line
+// breaks behind them.
 func (p *Proxy) carry(to, from net.Conn, pass func(read []byte) int) {
 	defer p.forget(from)
 	defer func() { _ = to.Close() }() // a blocked read returns

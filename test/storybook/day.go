@@ -43,13 +43,20 @@ func gaps() ops.Day {
 		case ago > 8*time.Hour && ago < 11*time.Hour:
 			continue
 		case ago <= 8*time.Hour && ago > 8*time.Hour-5*time.Minute:
-			d.Samples = append(d.Samples, ops.Sample{At: at, Committed: 18_500, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 600})
+			d.Samples = append(d.Samples,
+				ops.Sample{
+					At: at, Committed: 18_500, Waiting: ops.Count{Documents: 5000, AtLeast: true}, LagSeconds: 600,
+				})
 		default:
 			d.Samples = append(d.Samples, ops.Sample{At: at, Committed: 100, StoppedSeconds: 60})
 		}
 	}
 	for i := range 20 {
-		d.Stops = append(d.Stops, ops.Stop{From: Ago(time.Duration(20-i) * 5 * time.Minute), To: Ago(time.Duration(20-i)*5*time.Minute - time.Minute), Code: "40501"})
+		d.Stops = append(d.Stops,
+			ops.Stop{
+				From: Ago(time.Duration(20-i) * 5 * time.Minute),
+				To:   Ago(time.Duration(20-i)*5*time.Minute - time.Minute), Code: "40501",
+			})
 	}
 	return d
 }

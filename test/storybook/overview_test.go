@@ -45,7 +45,10 @@ func TestTheOverviewSaysWhatAWokenPersonAsks(t *testing.T) {
 			"Stopped: nothing is written to SQL The flow is stopped since 03:12:05 (infrastructure refused: connection refused by sql-prod-01), next probe in 38s. Documents wait; none is lost, and no retry is spent.",
 			"stopped 42 min", "paused 2 min", "stopped 62 s", "about, in the 60 min up to 03:10:07",
 		},
-		"overview-refused":     {"Stopped: SQL is not the database that was written to last", "Do: find out which database is the right one; only then connect it, or accept this one"},
+		"overview-refused": {
+			"Stopped: SQL is not the database that was written to last",
+			"Do: find out which database is the right one; only then connect it, or accept this one",
+		},
 		"overview-gaps":        {"timer silent 3 h 0 min", "waiting, 5,000+ at most", "no tick for 3 h 0 min"},
 		"overview-paused":      {"Paused by a.lopez@example.com", "maintenance of SQL. Documents wait", "Resume..."},
 		"overview-cosmos-away": {"Cosmos DB does not answer"},
@@ -76,7 +79,8 @@ func TestAReaderIsNotToldThatFailedDocumentsRetryByThemselves(t *testing.T) {
 
 // The overview says of the flow, and of what asks for attention, what `+"`sqlwriterctl status`"+` says.
 func TestTheOverviewHasTheWordsOfStatus(t *testing.T) {
-	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`) // each surface has its own way to write them
+	// each surface has its own way to write them
+	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
 	for _, s := range storybook.Stories() {
 		status, has := s.Answers["status.get"].(ops.Status)
 		if !has || s.Path != "" {

@@ -1,4 +1,5 @@
-// Package storybook renders every page of the operators' site in every state, from canned data: what tests, screenshots and people look at.
+// Package storybook renders every page of the operators' site in every state, from canned data: what tests, screenshots
+// and people look at.
 package storybook
 
 import (
@@ -32,8 +33,8 @@ type Story struct {
 	Role opsapi.Role
 	// Mode is the app's; "live" if empty.
 	Mode string
-	// Answers are the results of the calls by their names ("status.get"): a value of the call's answer type, an error, or a
-	// func(request any) (any, error).
+	// Answers are the results of the calls by their names ("status.get"): a value of the call's answer type, an error,
+	// or a func(request any) (any, error).
 	Answers map[string]any
 }
 
@@ -51,7 +52,11 @@ func (s Story) Site() *ui.Site {
 	if mode == "" {
 		mode = "live"
 	}
-	return ui.New(ui.Options{SysName: "web", Mode: mode, Version: "v0.1.0", Location: zone(), Now: Now, Codes: explain.New(open.Faults())})
+	return ui.New(
+		ui.Options{
+			SysName: "web", Mode: mode, Version: "v0.1.0", Location: zone(), Now: Now,
+			Codes: explain.New(open.Faults()),
+		})
 }
 
 // Calls answers the story's calls, for who looks.
@@ -73,7 +78,10 @@ func (s Story) Answer(_ context.Context, name string, request any) (any, error) 
 
 // Request is the story's request.
 func (s Story) Request() ui.Request {
-	r := ui.Request{Method: http.MethodGet, Path: s.Path, Query: s.Query, Form: s.Form, Root: "/api/ui/", Who: opsapi.Who{Name: "a.lopez@example.com", Role: s.Role}}
+	r := ui.Request{
+		Method: http.MethodGet, Path: s.Path, Query: s.Query, Form: s.Form, Root: "/api/ui/",
+		Who: opsapi.Who{Name: "a.lopez@example.com", Role: s.Role},
+	}
 	if s.Role == "" {
 		r.Who.Role = opsapi.Operator
 	}
@@ -88,7 +96,8 @@ func (s Story) Render(ctx context.Context) ui.Answer {
 	return s.Site().Serve(ctx, s.Calls(), s.Request())
 }
 
-// Handler answers each request below root, which begins and ends with a slash, with the story's page; assets are served as they are.
+// Handler answers each request below root, which begins and ends with a slash, with the story's page; assets are served
+// as they are.
 func (s Story) Handler(root string) http.Handler {
 	site := s.Site()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

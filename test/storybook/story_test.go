@@ -28,9 +28,11 @@ func TestEveryStoryRenders(t *testing.T) {
 			names[s.Name] = true
 			a := s.Render(t.Context())
 			require.NotEqual(t, http.StatusInternalServerError, a.Status, a.Body)
-			require.Equal(t, strings.HasSuffix(s.Name, "-done"), a.Status == http.StatusSeeOther, "an action that is done goes on to what came of it: %s", a.Body)
+			require.Equal(t, strings.HasSuffix(s.Name, "-done"), a.Status == http.StatusSeeOther,
+				"an action that is done goes on to what came of it: %s", a.Body)
 			if a.Status != http.StatusSeeOther {
-				require.True(t, strings.HasSuffix(strings.TrimSpace(a.Body), "</html>"), "the page ends early:\n%s", a.Body)
+				require.True(t, strings.HasSuffix(strings.TrimSpace(a.Body), "</html>"),
+					"the page ends early:\n%s", a.Body)
 				require.NotContains(t, a.Body, "an unexpected error", "a call without an answer")
 				require.NotContains(t, a.Body, "ZgotmplZ", "html/template refused an address")
 				wellBehaved(t, a.Body)
@@ -56,7 +58,8 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.NotContains(t, busy, "...</a>", "a reader has no action")
 	require.Contains(t, as("overview-busy", opsapi.Operator), ">5,000&#43;</a>", "there may be more")
 	require.Contains(t, as("overview-stopped", opsapi.Reader), ">by itself<", "it waits for a dependency")
-	require.Contains(t, as("overview-stopped", opsapi.Operator), ">Retry...<", "who mended the cause need not wait for the timer")
+	require.Contains(t, as("overview-stopped", opsapi.Operator), ">Retry...<",
+		"who mended the cause need not wait for the timer")
 	require.Contains(t, as("retry-asked", opsapi.Operator), ">Retry 31 documents<")
 
 	actions := as("overview-flowing", opsapi.Reader)
@@ -64,12 +67,14 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.Contains(t, actions, `href="/api/ui/document?id=2026-11-19`)
 	require.NotContains(t, actions, "id=flow", "the flow is no document")
 
-	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing", "a shadow flows, and nothing comes of it")
+	require.Contains(t, as("overview-shadow", opsapi.Reader), "writes nothing",
+		"a shadow flows, and nothing comes of it")
 	waits := as("retry-paused", opsapi.Operator)
 	require.Contains(t, waits, "nothing is written now: the flow is paused by a.lopez")
 	require.NotContains(t, waits, "<form class=\"act\"", "the browser would wait for the flow")
 	require.Contains(t, as("document-stopped", opsapi.Operator), ">Look at the flow<")
-	require.NotContains(t, as("documents-mixed", opsapi.Operator), "Retry these...", "without a filter nothing is retried")
+	require.NotContains(t, as("documents-mixed", opsapi.Operator), "Retry these...",
+		"without a filter nothing is retried")
 	require.Contains(t, as("documents-waiting", opsapi.Operator), "Retry these...")
 	require.NotContains(t, as("document-stopped", opsapi.Operator), ">Retry now...<")
 	open := as("finding-open", opsapi.Operator)
@@ -78,14 +83,17 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.Contains(t, as("document-reader", opsapi.Reader), "What <code>validation.too_long</code> means")
 	require.Contains(t, as("documents-waiting", opsapi.Reader), "What <code>validation.too_long</code> means")
 	require.NotContains(t, as("document-committed", opsapi.Reader), "means</h2>", "nothing is wrong")
-	require.Contains(t, as("documents-cosmos-away", opsapi.Reader), `data-poll="15"`, "it says that it comes back by itself")
+	require.Contains(t, as("documents-cosmos-away", opsapi.Reader), `data-poll="15"`,
+		"it says that it comes back by itself")
 
 	failures := stories["run-failures"]
 	ended, _ := failures.Answers["run.show"].(ops.RunProgress)
 	ended.Stats.Batches = map[run.BatchStatus]int{run.Failed: 300}
 	failures.Answers["run.show"] = ended
 	commands := func(page string, role opsapi.Role) (found []string) {
-		for _, m := range regexp.MustCompile(`<li><code class="command">sqlwriterctl (run start replay|[a-z]+ [a-z]+)`).FindAllStringSubmatch(as(page, role), -1) {
+		for _, m := range regexp.MustCompile(
+			`<li><code class="command">sqlwriterctl (run start replay|[a-z]+ [a-z]+)`).FindAllStringSubmatch(as(page,
+			role), -1) {
 			found = append(found, m[1])
 		}
 		return found
@@ -99,8 +107,8 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	require.Empty(t, commands("run-failures", opsapi.Operator), "retention deletes the run")
 }
 
-// A page asks for values, before and after, and for files of evidence only when an operator looks: a reader's page makes no such call, also
-// where nothing would refuse it.
+// A page asks for values, before and after, and for files of evidence only when an operator looks: a reader's page
+// makes no such call, also where nothing would refuse it.
 func TestAPageAsksForContentOnlyForAnOperator(t *testing.T) {
 	content := map[string]bool{}
 	for _, row := range opsapi.Table() {
@@ -110,12 +118,13 @@ func TestAPageAsksForContentOnlyForAnOperator(t *testing.T) {
 	for _, s := range storybook.Stories() {
 		for _, role := range []opsapi.Role{opsapi.Reader, opsapi.Operator} {
 			s.Role = role
-			calls := opsapi.Canned(opsapi.Who{Role: opsapi.Operator}, func(ctx context.Context, name string, request any) (any, error) {
-				if content[name] {
-					asked[role] = append(asked[role], s.Name+" asks "+name)
-				}
-				return s.Answer(ctx, name, request)
-			})
+			calls := opsapi.Canned(opsapi.Who{Role: opsapi.Operator},
+				func(ctx context.Context, name string, request any) (any, error) {
+					if content[name] {
+						asked[role] = append(asked[role], s.Name+" asks "+name)
+					}
+					return s.Answer(ctx, name, request)
+				})
 			s.Site().Serve(t.Context(), calls, s.Request())
 		}
 	}
@@ -132,10 +141,13 @@ func TestTheFieldOfTheHeaderFindsALineOrADocument(t *testing.T) {
 		"99999999999999999999":                          {ID: "99999999999999999999"}, // no number of a line is so long
 	} {
 		asked := ops.WhyQuery{}
-		s := storybook.Story{Path: "document", Query: url.Values{"find": {typed}}, Answers: map[string]any{"document.why": func(request any) (any, error) {
-			asked, _ = request.(ops.WhyQuery)
-			return nil, &ops.RequestError{Refusal: ops.NotFound, Message: "none"}
-		}}}
+		s := storybook.Story{
+			Path: "document", Query: url.Values{"find": {typed}},
+			Answers: map[string]any{"document.why": func(request any) (any, error) {
+				asked, _ = request.(ops.WhyQuery)
+				return nil, &ops.RequestError{Refusal: ops.NotFound, Message: "none"}
+			}},
+		}
 		require.Equal(t, http.StatusNotFound, s.Render(t.Context()).Status)
 		require.Equal(t, want, asked)
 	}
@@ -145,11 +157,17 @@ func TestTheFieldOfTheHeaderFindsALineOrADocument(t *testing.T) {
 func TestARetryOfSome(t *testing.T) {
 	var asked []ops.RetryRequest
 	form := url.Values{"ids": {"a", "b"}, "why": {"w"}}
-	s := storybook.Story{Path: "retry", Form: form, Answers: map[string]any{"status.get": ops.Status{Flow: ops.FlowView{State: breaker.Running}}, "document.retry": func(request any) (any, error) {
-		r, _ := request.(ops.RetryRequest)
-		asked = append(asked, r)
-		return ops.Started{Run: "replay-1"}, nil
-	}}}
+	s := storybook.Story{
+		Path: "retry", Form: form,
+		Answers: map[string]any{
+			"status.get": ops.Status{Flow: ops.FlowView{State: breaker.Running}},
+			"document.retry": func(request any) (any, error) {
+				r, _ := request.(ops.RetryRequest)
+				asked = append(asked, r)
+				return ops.Started{Run: "replay-1"}, nil
+			},
+		},
+	}
 	require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
 	require.Equal(t, []ops.RetryRequest{{IDs: []string{"a", "b"}, Why: "w"}}, asked)
 
@@ -170,7 +188,8 @@ func TestARetryOfSome(t *testing.T) {
 	page := s.Render(t.Context()).Body
 	require.Contains(t, page, "sqlwriterctl document retry a b --why", "ids go with no other filter there, too")
 	require.Contains(t, page, `<input type="hidden" name="ids" value="b">`)
-	require.NotContains(t, page, `<input type="hidden" name="status"`, "ids go with no other filter: the form could not be sent again")
+	require.NotContains(t, page, `<input type="hidden" name="status"`,
+		"ids go with no other filter: the form could not be sent again")
 }
 
 // What is no line and no id is told so.
@@ -199,13 +218,18 @@ func TestARetryTakesNoMoreThanItSaid(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, s.Render(t.Context()).Status)
 		require.Equal(t, limit, got, count)
 	}
-	none := storybook.Story{Path: "retry", Form: form("many"), Answers: map[string]any{"document.retry": ops.Started{Matched: 1}}}
+	none := storybook.Story{
+		Path: "retry", Form: form("many"), Answers: map[string]any{"document.retry": ops.Started{Matched: 1}},
+	}
 	require.Equal(t, http.StatusBadRequest, none.Render(t.Context()).Status)
 }
 
 // What was typed for an action is not lost when a dependency goes away, and nobody is told that nothing was done.
 func TestAnActionWithoutItsDependency(t *testing.T) {
-	s := storybook.Story{Path: "retry", Form: url.Values{"ids": {"a"}, "why": {"a mistake of mine"}}, Answers: map[string]any{"document.retry": storybook.SQLAway()}}
+	s := storybook.Story{
+		Path: "retry", Form: url.Values{"ids": {"a"}, "why": {"a mistake of mine"}},
+		Answers: map[string]any{"document.retry": storybook.SQLAway()},
+	}
 	a := s.Render(t.Context())
 	require.Equal(t, http.StatusServiceUnavailable, a.Status)
 	require.Contains(t, a.Body, "It is not known whether this was done")
@@ -229,7 +253,8 @@ func wellBehaved(t *testing.T, page string) {
 		}
 		require.NotContains(t, []string{"img", "style", "iframe", "object"}, token.Data, "a text became an element")
 		for _, a := range token.Attr {
-			require.False(t, a.Key == "style" || strings.HasPrefix(a.Key, "on"), "<%s %s=%q>: the policy allows no inline style and script", token.Data, a.Key, a.Val)
+			require.False(t, a.Key == "style" || strings.HasPrefix(a.Key, "on"),
+				"<%s %s=%q>: the policy allows no inline style and script", token.Data, a.Key, a.Val)
 			if a.Key == "id" {
 				require.False(t, ids[a.Val], "two elements have the id %q", a.Val)
 				ids[a.Val] = true
@@ -244,8 +269,8 @@ func wellBehaved(t *testing.T, page string) {
 	}
 }
 
-// A page costs a person with a bad connection little: the overview at most 60 KB the first time and 20 KB after, and the script is short
-// enough to be read.
+// A page costs a person with a bad connection little: the overview at most 60 KB the first time and 20 KB after, and
+// the script is short enough to be read.
 func TestPagesAreSmall(t *testing.T) {
 	const kb, lines = 1000, 100
 	overviews := 0

@@ -1,5 +1,6 @@
-// Package stackfile reads and writes .local/stack.json, the description of a running local stack: its process, its host and
-// its settings. `make run` and `make servers` write it; sqlwriterctl finds the app and its settings by it, `make stage` its settings.
+// Package stackfile reads and writes .local/stack.json, the description of a running local stack: its process, its host
+// and its settings. `make run` and `make servers` write it; sqlwriterctl finds the app and its settings by it, `make
+// stage` its settings.
 package stackfile
 
 import (
@@ -61,7 +62,8 @@ func (p Process) Running(ctx context.Context) bool {
 type RunningError struct{ Stack Stack }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("a stack is running already (process %d, since %s); Ctrl-C in its terminal ends it", e.Stack.Runner.PID, e.Stack.Since.Local().Format(time.TimeOnly))
+	return fmt.Sprintf("a stack is running already (process %d, since %s); Ctrl-C in its terminal ends it",
+		e.Stack.Runner.PID, e.Stack.Since.Local().Format(time.TimeOnly))
 }
 
 // Read reads the stack of a state folder. running tells whether its runner still exists; a killed stack leaves its file
@@ -82,7 +84,8 @@ func Claim(ctx context.Context, dir string) (Stack, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return Stack{}, fmt.Errorf("stackfile: %w", err)
 	}
-	if old, running, err := Read(ctx, dir); err == nil && running { // a file that cannot be read belongs to no running stack
+	// a file that cannot be read belongs to no running stack
+	if old, running, err := Read(ctx, dir); err == nil && running {
 		return Stack{}, &RunningError{Stack: old}
 	}
 	runner, err := Identify(ctx, "local", os.Getpid())

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Started returns the start time of a process as a text that no other process with the same id has. On Linux it is the boot
-// id and the clock tick, elsewhere the output of `ps`. It fails if there is no such process.
+// Started returns the start time of a process as a text that no other process with the same id has. On Linux it is the
+// boot id and the clock tick, elsewhere the output of `ps`. It fails if there is no such process.
 func Started(ctx context.Context, pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err == nil {
@@ -31,8 +31,8 @@ func Started(ctx context.Context, pid int) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// fromProc returns the start time, which is field 22 of proc(5) stat, and the boot id. The second field is the program's
-// name in brackets. The name may contain brackets and spaces, so fields are counted from the last bracket.
+// fromProc returns the start time, which is field 22 of proc(5) stat, and the boot id. The second field is the
+// program's name in brackets. The name may contain brackets and spaces, so fields are counted from the last bracket.
 func fromProc(stat []byte) (string, error) {
 	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
 	const stateField, startField = 3, 22

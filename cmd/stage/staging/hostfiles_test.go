@@ -17,8 +17,8 @@ import (
 	"sqlwriter/internal/config"
 )
 
-// With a wrong host.json or function.json the host runs no function, and at most logs a line. So these tests check the files
-// against the host's rules (docs/facts.md).
+// With a wrong host.json or function.json the host runs no function, and at most logs a line. So these tests check the
+// files against the host's rules (docs/facts.md).
 
 const repository = "../../.."
 
@@ -67,20 +67,24 @@ func TestHostFile(t *testing.T) {
 	require.Equal(t, "2.0", host.Version, "F34")
 	require.Equal(t, "Microsoft.Azure.Functions.ExtensionBundle", host.ExtensionBundle.ID, "F34")
 	require.Equal(t, "[4.*, 5.0.0)", host.ExtensionBundle.Version, "F34: the names of properties are those of 4.x")
-	require.Equal(t, Binary, host.CustomHandler.Description.DefaultExecutablePath, "F31: only the zip entry exactly equal to it gets the x bit")
+	require.Equal(t, Binary, host.CustomHandler.Description.DefaultExecutablePath,
+		"F31: only the zip entry exactly equal to it gets the x bit")
 
 	timeout := span(t, host.FunctionTimeout)
 	require.LessOrEqual(t, timeout, 10*time.Minute, "F24: the most of every plan")
-	require.GreaterOrEqual(t, timeout, 2*handlers.DefaultDeadline, "F24: it kills every invocation, so ours end well before")
+	require.GreaterOrEqual(t, timeout, 2*handlers.DefaultDeadline,
+		"F24: it kills every invocation, so ours end well before")
 
 	for name, level := range host.Logging.LogLevel {
 		require.Contains(t, []string{"Information", "Debug", "Trace"}, level, "F27: %s would hide our lines", name)
 	}
-	require.Contains(t, strings.Split(host.Logging.ApplicationInsights.SamplingSettings.ExcludedTypes, ";"), "Trace", "F27: sampling drops traces")
+	require.Contains(t, strings.Split(host.Logging.ApplicationInsights.SamplingSettings.ExcludedTypes, ";"), "Trace",
+		"F27: sampling drops traces")
 
 	bus := host.Extensions.ServiceBus
 	require.True(t, bus.AutoCompleteMessages, "F51: a handler cannot complete a message itself")
-	require.Greater(t, span(t, bus.MaxAutoLockRenewalDuration), handlers.DefaultDeadline, "F51: a lock lasts as long as an invocation")
+	require.Greater(t, span(t, bus.MaxAutoLockRenewalDuration), handlers.DefaultDeadline,
+		"F51: a lock lasts as long as an invocation")
 	require.NotNil(t, bus.PrefetchCount)
 	require.Zero(t, *bus.PrefetchCount, "F51: the locks of prefetched messages run while they wait")
 }
@@ -148,7 +152,8 @@ func TestFunctionFiles(t *testing.T) {
 				require.NotEmpty(t, in.Route)
 				require.NotEmpty(t, in.Methods)
 				require.Len(t, f.Bindings, 2)
-				require.JSONEq(t, `{"type": "http", "direction": "out", "name": "res"}`, string(f.Bindings[1]), "F19: the reply goes through it")
+				require.JSONEq(t, `{"type": "http", "direction": "out", "name": "res"}`, string(f.Bindings[1]),
+					"F19: the reply goes through it")
 			case "timerTrigger":
 				require.NotEmpty(t, in.Schedule)
 			default:
@@ -161,20 +166,23 @@ func TestFunctionFiles(t *testing.T) {
 func checkCosmos(t *testing.T, f function, in trigger) {
 	t.Helper()
 	require.NotNil(t, f.Retry, "F43: without retry a failed batch is lost to the trigger")
-	require.Equal(t, []any{"fixedDelay", -1, "00:00:10"}, []any{f.Retry.Strategy, f.Retry.MaxRetryCount, f.Retry.DelayInterval}, "F43")
+	require.Equal(t, []any{"fixedDelay", -1, "00:00:10"},
+		[]any{f.Retry.Strategy, f.Retry.MaxRetryCount, f.Retry.DelayInterval}, "F43")
 	require.Equal(t, config.CosmosConnection, in.Connection)
 	require.NotEmpty(t, in.DatabaseName)
 	require.NotEmpty(t, in.ContainerName)
-	require.Equal(t, "%"+config.LeasePrefix+"%", in.LeaseContainerPrefix, "F39: two environments with one prefix split the changes")
-	require.Equal(t, "%"+config.LeaseContainer+"%", in.LeaseContainerName, "F40: leases do not stand in the monitored container")
+	require.Equal(t, "%"+config.LeasePrefix+"%", in.LeaseContainerPrefix,
+		"F39: two environments with one prefix split the changes")
+	require.Equal(t, "%"+config.LeaseContainer+"%", in.LeaseContainerName,
+		"F40: leases do not stand in the monitored container")
 	require.False(t, in.CreateLeaseContainerIfNotExists, "F40: an identity cannot create it")
 	require.True(t, in.StartFromBeginning, "F38: what was there before the leases is seen too")
 	require.Equal(t, 100, in.MaxItemsPerInvocation, "F28: 100 documents of 1 MB are more than 100 MB in one POST")
 	require.Equal(t, 1000, in.FeedPollDelay)
 }
 
-// checkSettings checks that the settings of a binding are in the table. The host knows no defaults, and its indexing fails for
-// an unset one (F35).
+// checkSettings checks that the settings of a binding are in the table. The host knows no defaults, and its indexing
+// fails for an unset one (F35).
 func checkSettings(t *testing.T, binding json.RawMessage) {
 	t.Helper()
 	var properties map[string]any
@@ -184,7 +192,8 @@ func checkSettings(t *testing.T, binding json.RawMessage) {
 		if name != "connection" && !strings.HasPrefix(text, "%") {
 			continue
 		}
-		setting, _, _ := strings.Cut(strings.TrimPrefix(text, "%"), "%") // %BATCHES_QUEUE%/$DeadLetterQueue names one, too
+		// %BATCHES_QUEUE%/$DeadLetterQueue names one, too
+		setting, _, _ := strings.Cut(strings.TrimPrefix(text, "%"), "%")
 		require.True(t, slices.ContainsFunc(config.Settings(), func(s config.Setting) bool {
 			return s.Name == setting && s.Host && s.Sample != ""
 		}), "%s is no setting that must be set and stands in the sample", setting)

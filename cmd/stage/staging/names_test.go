@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// members are the names that the host reads at one place of host.json or function.json, with the source. It ignores others
-// without a word (docs/facts.md F108).
+// members are the names that the host reads at one place of host.json or function.json, with the source. It ignores
+// others without a word (docs/facts.md F108).
 type members struct{ source, names string }
 
-// hostMembers are the members of host.json, by the path of their object. An object that is not in the table has names of the
-// user. Left out on purpose: members of customHandler that hand HTTP functions the bare request, and httpWorker (F14).
+// hostMembers are the members of host.json, by the path of their object. An object that is not in the table has names
+// of the user. Left out on purpose: members of customHandler that hand HTTP functions the bare request, and httpWorker
+// (F14).
 func hostMembers() map[string]members {
 	const reference = "learn.microsoft.com/azure/azure-functions/functions-host-json"
 	return map[string]members{
@@ -25,23 +26,37 @@ func hostMembers() map[string]members {
 			"version functionTimeout functions watchDirectories watchFiles singleton logging aggregator healthMonitor extensionBundle " +
 				"customHandler extensions concurrency retry sendCanceledInvocationsToWorker telemetryMode",
 		},
-		"logging":                     {reference, "logLevel applicationInsights console fileLoggingMode"},
-		"logging.applicationInsights": {reference, "samplingSettings enableLiveMetrics enableDependencyTracking enablePerformanceCountersCollection httpAutoCollectionOptions snapshotConfiguration liveMetricsInitializationDelay dependencyTrackingOptions"},
+		"logging": {reference, "logLevel applicationInsights console fileLoggingMode"},
+		"logging.applicationInsights": {
+			reference,
+			"samplingSettings enableLiveMetrics enableDependencyTracking enablePerformanceCountersCollection httpAutoCollectionOptions snapshotConfiguration liveMetricsInitializationDelay dependencyTrackingOptions",
+		},
 		"logging.applicationInsights.samplingSettings": {
-			reference, "isEnabled maxTelemetryItemsPerSecond evaluationInterval initialSamplingPercentage samplingPercentageIncreaseTimeout " +
+			reference,
+			"isEnabled maxTelemetryItemsPerSecond evaluationInterval initialSamplingPercentage samplingPercentageIncreaseTimeout " +
 				"samplingPercentageDecreaseTimeout minSamplingPercentage maxSamplingPercentage movingAverageRatio excludedTypes includedTypes",
 		},
-		"extensionBundle":           {"azure-functions-host ExtensionBundleOptions.cs", "id version downloadPath ensureLatest"},
-		"extensions":                {"the names that the extensions register with", "cosmosDB http serviceBus"},
-		"extensions.cosmosDB":       {"azure-webjobs-sdk-extensions CosmosDBOptions.cs", "connectionMode userAgentSuffix"},
-		"extensions.serviceBus":     {"azure-sdk-for-net ServiceBusOptions.cs", "prefetchCount clientRetryOptions transportType webProxy autoCompleteMessages maxAutoLockRenewalDuration maxConcurrentCalls maxConcurrentSessions maxMessages sessionIdleTimeout"},
-		"customHandler":             {"azure-functions-host HttpWorkerOptions.cs", "description initializationTimeout"},
-		"customHandler.description": {"azure-functions-host HttpWorkerDescription.cs, WorkerDescription.cs", "defaultExecutablePath workingDirectory arguments"},
+		"extensionBundle": {
+			"azure-functions-host ExtensionBundleOptions.cs", "id version downloadPath ensureLatest",
+		},
+		"extensions": {"the names that the extensions register with", "cosmosDB http serviceBus"},
+		"extensions.cosmosDB": {
+			"azure-webjobs-sdk-extensions CosmosDBOptions.cs", "connectionMode userAgentSuffix",
+		},
+		"extensions.serviceBus": {
+			"azure-sdk-for-net ServiceBusOptions.cs",
+			"prefetchCount clientRetryOptions transportType webProxy autoCompleteMessages maxAutoLockRenewalDuration maxConcurrentCalls maxConcurrentSessions maxMessages sessionIdleTimeout",
+		},
+		"customHandler": {"azure-functions-host HttpWorkerOptions.cs", "description initializationTimeout"},
+		"customHandler.description": {
+			"azure-functions-host HttpWorkerDescription.cs, WorkerDescription.cs",
+			"defaultExecutablePath workingDirectory arguments",
+		},
 	}
 }
 
-// bindingMembers are the members of a binding, by its type. Left out on purpose: cardinality and dataType, which make batches
-// fail (F6, F52), and names of the Cosmos DB extension 3.x (F37).
+// bindingMembers are the members of a binding, by its type. Left out on purpose: cardinality and dataType, which make
+// batches fail (F6, F52), and names of the Cosmos DB extension 3.x (F37).
 func bindingMembers() map[string]members {
 	const every = " type direction name" // azure-functions-host BindingMetadata.cs
 	return map[string]members{
@@ -55,18 +70,23 @@ func bindingMembers() map[string]members {
 			"azure-sdk-for-net ServiceBusTriggerAttribute.cs",
 			"connection queueName topicName subscriptionName isSessionsEnabled autoCompleteMessages" + every,
 		},
-		"httpTrigger":  {"azure-webjobs-sdk-extensions HttpTriggerAttribute.cs", "route methods authLevel" + every},
-		"http":         {"azure-functions-host BindingMetadata.cs", every},
-		"timerTrigger": {"azure-functions-host CoreExtensionsScriptBindingProvider.cs", "schedule runOnStartup useMonitor" + every},
+		"httpTrigger": {"azure-webjobs-sdk-extensions HttpTriggerAttribute.cs", "route methods authLevel" + every},
+		"http":        {"azure-functions-host BindingMetadata.cs", every},
+		"timerTrigger": {
+			"azure-functions-host CoreExtensionsScriptBindingProvider.cs", "schedule runOnStartup useMonitor" + every,
+		},
 	}
 }
 
-// functionMembers are the members of function.json and of its retry. Left out on purpose: scriptFile and entryPoint, because a
-// custom handler has no script, and disabled, which belongs in the app settings (F33).
+// functionMembers are the members of function.json and of its retry. Left out on purpose: scriptFile and entryPoint,
+// because a custom handler has no script, and disabled, which belongs in the app settings (F33).
 func functionMembers() map[string]members {
 	return map[string]members{
-		"":      {"azure-functions-host HostFunctionMetadataProvider.cs", "bindings retry"},
-		"retry": {"azure-functions-host RetryOptions.cs", "strategy maxRetryCount delayInterval minimumInterval maximumInterval"},
+		"": {"azure-functions-host HostFunctionMetadataProvider.cs", "bindings retry"},
+		"retry": {
+			"azure-functions-host RetryOptions.cs",
+			"strategy maxRetryCount delayInterval minimumInterval maximumInterval",
+		},
 	}
 }
 
@@ -123,8 +143,13 @@ func TestTheHostKnowsEveryNameOfItsFiles(t *testing.T) {
 }
 
 func TestANameThatTheHostIgnoresIsFound(t *testing.T) {
-	require.Equal(t, []string{"customHandler.description.defaultExecutable", "extensions.serviceBus.maxConcurrentcalls", "functiontimeout"},
-		unknown(t, hostMembers(), "", json.RawMessage(`{"functiontimeout": "00:10:00", "logging": {"logLevel": {"Host.Results": "Error"}},
+	require.Equal(t,
+		[]string{
+			"customHandler.description.defaultExecutable",
+			"extensions.serviceBus.maxConcurrentcalls", "functiontimeout",
+		},
+		unknown(t, hostMembers(), "",
+			json.RawMessage(`{"functiontimeout": "00:10:00", "logging": {"logLevel": {"Host.Results": "Error"}},
 			"extensions": {"serviceBus": {"maxConcurrentcalls": 1}}, "customHandler": {"description": {"defaultExecutable": "handler"}}}`)))
 	for name, content := range map[string]string{
 		"disabled":           `{"disabled": true, "bindings": []}`,

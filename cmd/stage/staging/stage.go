@@ -42,8 +42,9 @@ func copied() map[string]bool {
 	return map[string]bool{"host.json": false, ".funcignore": false, localSettings: true, ColumnNames: true}
 }
 
-// Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one, for
-// `func start`, or takes that of running servers; `func` never publishes that file. Errors: ErrUnnamed; a source without functions; a failed compilation.
+// Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one,
+// for `func start`, or takes that of running servers; `func` never publishes that file. Errors: ErrUnnamed; a source
+// without functions; a failed compilation.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(o.Source, ".stage")
@@ -100,8 +101,8 @@ func fill(ctx context.Context, o Options, dir string) error {
 	return nil
 }
 
-// copyServersSettings copies the settings of running servers. A stack with a host of its own is left alone: a second host
-// would divide the feed with it.
+// copyServersSettings copies the settings of running servers. A stack with a host of its own is left alone: a second
+// host would divide the feed with it.
 func copyServersSettings(ctx context.Context, state, to string) error {
 	if state == "" {
 		return nil
@@ -119,8 +120,9 @@ func copyServersSettings(ctx context.Context, state, to string) error {
 	return copyFile(s.Settings, to)
 }
 
-// compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and sets its version. The local
-// stack, func start and a deployment all use this build. Only the linker sees the version, so a new one recompiles nothing.
+// compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and sets its version. The
+// local stack, func start and a deployment all use this build. Only the linker sees the version, so a new one
+// recompiles nothing.
 func compile(ctx context.Context, o Options, path string) error {
 	name, err := version(ctx, o.Source)
 	if err != nil && o.Named {

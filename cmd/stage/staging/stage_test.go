@@ -31,7 +31,10 @@ func TestAStagedRootFitsTheHost(t *testing.T) {
 		return err
 	}))
 	want := []string{".", ".funcignore", Binary, "host.json"}
-	for _, name := range []string{"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops", "RecoverRetries", "RunDeadLetter", "Ui"} {
+	for _, name := range []string{
+		"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops",
+		"RecoverRetries", "RunDeadLetter", "Ui",
+	} {
 		want = append(want, name, name+"/function.json")
 	}
 	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
@@ -83,11 +86,13 @@ func TestOnlyServersWithoutAHostGiveTheirSettings(t *testing.T) {
 	}
 	require.Equal(t, "the user's", staged(state), "nothing runs")
 	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me}))
-	require.ErrorContains(t, Build(t.Context(), Options{Source: source, State: state}), "still starting", "its settings are not written yet")
+	require.ErrorContains(t, Build(t.Context(), Options{Source: source, State: state}), "still starting",
+		"its settings are not written yet")
 	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings}))
 	require.Equal(t, "the servers'", staged(state))
 	require.Equal(t, "the user's", staged(""), "not asked for, as in make publish")
-	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings, Functions: "http://127.0.0.1:7071"}))
+	require.NoError(t,
+		stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings, Functions: "http://127.0.0.1:7071"}))
 	require.Equal(t, "the user's", staged(state), "make run")
 	me.Started = "another time"
 	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings}))
@@ -119,7 +124,8 @@ func TestARootThatCannotBeBuiltIsNotLeftBehind(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(work, f)), 0o750))
 		require.NoError(t, copyFile(filepath.Join("../../..", f), filepath.Join(work, f)))
 	}
-	require.ErrorContains(t, Build(t.Context(), Options{Source: work}), "go build ./cmd/handler", "what the Go tool says is passed on")
+	require.ErrorContains(t, Build(t.Context(), Options{Source: work}), "go build ./cmd/handler",
+		"what the Go tool says is passed on")
 	entries, err := os.ReadDir(work)
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "only the source is left")

@@ -26,7 +26,8 @@ func newModule(t *testing.T, dir string) *module {
 	s.write("go.mod", "module sqlwriter\n\ngo 1.26\n")
 	s.write("README.md", "one")
 	s.write("internal/app/app.go", "package app\n\nvar stamp string\n\nfunc Version() string { return stamp }\n")
-	s.write("cmd/handler/main.go", "package main\n\nimport \"sqlwriter/internal/app\"\n\nfunc main() { print(app.Version()) }\n")
+	s.write("cmd/handler/main.go",
+		"package main\n\nimport \"sqlwriter/internal/app\"\n\nfunc main() { print(app.Version()) }\n")
 	s.write("column-names.json", "{}")
 	s.write(".gitignore", "/column-names.json\n/unpacked/\n")
 	return s
@@ -42,7 +43,8 @@ func (s *module) write(name, text string) {
 // git runs git with a fixed author, without this machine's settings.
 func (s *module) git(args ...string) string {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd := exec.CommandContext(s.t.Context(), "git",
+		append([]string{"-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"}, args...)...)
 	cmd.Dir = s.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, "%s", out)
@@ -92,12 +94,14 @@ func TestTheHandlersVersionIsGitDescribe(t *testing.T) {
 	require.Equal(t, "release-1.4-0-1-g"+second+"-dirty", s.stamp(), "a file that was changed")
 	s.git("checkout", "--quiet", "README.md")
 	s.write("internal/app/new.go", "package app\n")
-	require.Equal(t, "release-1.4-0-1-g"+second+"-dirty", s.stamp(), "a new file, which the compiler takes and git describe does not see")
+	require.Equal(t, "release-1.4-0-1-g"+second+"-dirty", s.stamp(),
+		"a new file, which the compiler takes and git describe does not see")
 	require.NoError(t, os.Remove(filepath.Join(s.dir, "internal/app/new.go")))
 	s.write("notes.txt", "a developer's own")
 	require.Equal(t, "release-1.4-0-1-g"+second, s.stamp(), "no part of the binary")
 
-	require.Empty(t, newModule(t, filepath.Join(s.dir, "unpacked")).stamp(), "within somebody else's work tree, whose name is not its own")
+	require.Empty(t, newModule(t, filepath.Join(s.dir, "unpacked")).stamp(),
+		"within somebody else's work tree, whose name is not its own")
 }
 
 func TestPublishRefusesABuildWithoutAVersion(t *testing.T) {

@@ -8,13 +8,14 @@ import (
 	"sqlwriter/internal/config"
 )
 
-// Breaker makes the breaker over the control document. It makes no request. The caller gives in o what differs between the app
-// and the operators' tools; the environment, its limits and the heartbeat come from c and the sink. A shadow does not use the
-// control document: its previews would tell the live app that a database commits.
+// Breaker makes the breaker over the control document. It makes no request. The caller gives in o what differs between
+// the app and the operators' tools; the environment, its limits and the heartbeat come from c and the sink. A shadow
+// does not use the control document: its previews would tell the live app that a database commits.
 func Breaker(c config.Config, control breaker.ControlStore, sink commit.Sink, o breaker.Options) *breaker.Breaker {
 	o.SysName, o.MaxPoisonPerHour = c.SysName, c.MaxPoisonPerHour
 	o.Heartbeat, o.TakeOver = sink.Heartbeat, sink.TakeOver
-	if c.Mode == config.ModeShadow { // a shadow writes nothing, not even a heartbeat, and must not change the live app's breaker
+	// a shadow writes nothing, not even a heartbeat, and must not change the live app's breaker
+	if c.Mode == config.ModeShadow {
 		control = nil
 		o.Heartbeat = func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 			_, err := sink.Apply(ctx, nil, commit.Preview, known)

@@ -20,7 +20,9 @@ type previewed struct {
 	previews int
 }
 
-func (p *previewed) Apply(_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat) ([]commit.Outcome, error) {
+func (p *previewed) Apply(
+	_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if len(items) == 0 && mode == commit.Preview {
 		p.previews++
 	}
@@ -50,12 +52,14 @@ func (u *untouched) StoreStatus(context.Context, breaker.Status) error {
 	return nil
 }
 
-// The app and the operators' tools make their breaker here: in a shadow neither writes a heartbeat or changes the live app's breaker.
+// The app and the operators' tools make their breaker here: in a shadow neither writes a heartbeat or changes the live
+// app's breaker.
 func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {
 	for mode, want := range map[string][2]int{config.ModeLive: {1, 0}, config.ModeShadow: {0, 1}} {
 		sink := &previewed{}
 		control := &untouched{}
-		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, control, sink, breaker.Options{Instance: "i", Log: zerolog.Nop()})
+		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, control, sink,
+			breaker.Options{Instance: "i", Log: zerolog.Nop()})
 		require.NoError(t, b.Tick(t.Context()), mode)
 		b.View(t.Context())
 		b.Tell(t.Context())

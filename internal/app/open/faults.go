@@ -18,5 +18,6 @@ import (
 
 // Faults are the tables of all adapters, each in its own order. SQL Server comes first.
 func Faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), reconcile.Faults(), retention.Faults(), invoice.Faults())
+	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(),
+		commit.Faults(), run.Faults(), reconcile.Faults(), retention.Faults(), invoice.Faults())
 }

@@ -22,7 +22,8 @@ func Leases(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.
 
 func container(c config.Cosmos, name string, own bool) (*cosmos.Container, error) {
 	return cosmos.Open(cosmos.Options{
-		Connection: c.Connection.Reveal(), AccountEndpoint: c.Endpoint, ClientID: c.ClientID, Database: c.Database, Container: name,
+		Connection: c.Connection.Reveal(), AccountEndpoint: c.Endpoint, ClientID: c.ClientID,
+		Database: c.Database, Container: name,
 		KeyIsID: own,
 	})
 }
@@ -30,7 +31,8 @@ func container(c config.Cosmos, name string, own bool) (*cosmos.Container, error
 // Evidence opens the store of an environment's evidence. Errors by kind: infrastructure, code "settings".
 func Evidence(c config.Blob, sysName string) (*blob.Store, error) {
 	return blob.Open(blob.Options{
-		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID, Container: config.EvidenceContainer, Prefix: sysName,
+		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID,
+		Container: config.EvidenceContainer, Prefix: sysName,
 	})
 }
 

@@ -76,7 +76,8 @@ func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, erro
 	return d, nil
 }
 
-// PartsAtOnce is how many parts of a refused request are sent at once. Other batches and the heartbeat have half of the connections.
+// PartsAtOnce is how many parts of a refused request are sent at once. Other batches and the heartbeat have half of the
+// connections.
 func (d *Database) PartsAtOnce() int {
 	const most = 4
 	if d == nil {
@@ -97,7 +98,8 @@ func (d *Database) Connect(ctx context.Context) error {
 func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 	p.Store = d.RunStore(o.SysName)
 	return ops.Stores{
-		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d}, Executor: run.NewExecutor(p, o),
+		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d},
+		Executor: run.NewExecutor(p, o),
 		Findings: d.Findings(o.SysName), Layout: d.Layout,
 		Check: func(ctx context.Context) error {
 			if err := d.Check(ctx); err != nil {
@@ -129,13 +131,18 @@ func (l ledger) LedgerOf(ctx context.Context, document string) ([]ops.LedgerLine
 
 func ledgerLines(rows []adopt.Row) (all []ops.LedgerLine) {
 	for _, r := range rows {
-		all = append(all, ops.LedgerLine{Line: r.Line, Document: r.DocumentID, SysName: r.SysName, Outcome: string(r.Outcome), SourceTS: r.SourceTS})
+		all = append(all,
+			ops.LedgerLine{
+				Line: r.Line, Document: r.DocumentID, SysName: r.SysName,
+				Outcome: string(r.Outcome), SourceTS: r.SourceTS,
+			})
 	}
 	return all
 }
 
-// CheckAdopted returns when the ledger was adopted, or an error unless it is. Without it an older result could overwrite a
-// newer one (docs/requirements.md R59). Errors by kind: infrastructure, code "ledger_not_adopted"; those of adopt.Ledger.
+// CheckAdopted returns when the ledger was adopted, or an error unless it is. Without it an older result could
+// overwrite a newer one (docs/requirements.md R59). Errors by kind: infrastructure, code "ledger_not_adopted"; those of
+// adopt.Ledger.
 func (d *Database) CheckAdopted(ctx context.Context, op string) (time.Time, error) {
 	s, err := d.State(ctx)
 	if err == nil && !s.Adopted() {
@@ -167,7 +174,8 @@ func (c *Checked) Ready(ctx context.Context) error {
 	case c.lock <- struct{}{}:
 		defer func() { <-c.lock }()
 	case <-ctx.Done():
-		return fault.Wrap(fault.Infrastructure, "app: open sql", "starting", "the deadline passed while SQL was being opened", ctx.Err())
+		return fault.Wrap(fault.Infrastructure, "app: open sql", "starting",
+			"the deadline passed while SQL was being opened", ctx.Err())
 	}
 	if c.checked {
 		return nil
@@ -186,7 +194,9 @@ func (c *Checked) Close() error {
 }
 
 // Apply implements commit.Sink.
-func (c *Checked) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (c *Checked) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, err
 	}

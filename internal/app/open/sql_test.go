@@ -62,7 +62,8 @@ func TestAWaitForACheckEnds(t *testing.T) {
 // Opening a database makes no request, so that the handler can open it during an outage.
 func TestADatabaseIsOpenedWithoutItsServer(t *testing.T) {
 	dsn := "sqlserver://u:p@127.0.0.1:1?database=d&encrypt=disable"
-	db, err := open.SQL(config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn)}, invoice.DefaultLayout(), false)
+	db, err := open.SQL(config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn)},
+		invoice.DefaultLayout(), false)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	require.Equal(t, "connection", fault.CodeOf(db.Ping(t.Context())))
@@ -73,12 +74,19 @@ func TestADatabaseIsOpenedWithoutItsServer(t *testing.T) {
 func TestPartsOfARequestUseHalfOfTheConnections(t *testing.T) {
 	require.Equal(t, 1, (*open.Database)(nil).PartsAtOnce(), "it could not be opened")
 	for maxOpen, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 7: 3, 8: 4, 10: 4, 100: 4} {
-		d, err := open.SQL(config.SQL{Engine: config.SQLServer, Connection: "sqlserver://sa:x@127.0.0.1:1?database=d", Schema: "dbo", MaxOpen: maxOpen}, invoice.DefaultLayout(), false)
+		d, err := open.SQL(
+			config.SQL{
+				Engine: config.SQLServer, Connection: "sqlserver://sa:x@127.0.0.1:1?database=d",
+				Schema: "dbo", MaxOpen: maxOpen,
+			}, invoice.DefaultLayout(), false)
 		require.NoError(t, err)
 		require.Equal(t, want, d.PartsAtOnce(), maxOpen)
 		require.NoError(t, d.Close())
 	}
-	d, err := open.SQL(config.SQL{Engine: config.SQLite, Connection: config.Secret(filepath.Join(t.TempDir(), "test.db")), MaxOpen: 10}, invoice.DefaultLayout(), false)
+	d, err := open.SQL(
+		config.SQL{
+			Engine: config.SQLite, Connection: config.Secret(filepath.Join(t.TempDir(), "test.db")), MaxOpen: 10,
+		}, invoice.DefaultLayout(), false)
 	require.NoError(t, err)
 	require.Equal(t, 1, d.PartsAtOnce())
 	require.NoError(t, d.Close())

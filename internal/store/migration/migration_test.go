@@ -13,7 +13,8 @@ import (
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
 func TestFilesAreReadInTheOrderOfTheirNumbers(t *testing.T) {
-	files, err := migration.Read(fstest.MapFS{"m/0002_b.sql": file("two"), "m/0001_a.sql": file("one"), "m/readme.txt": file("x")}, "m")
+	files, err := migration.Read(
+		fstest.MapFS{"m/0002_b.sql": file("two"), "m/0001_a.sql": file("one"), "m/readme.txt": file("x")}, "m")
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	require.Equal(t, []string{"0001_a", "0002_b"}, []string{files[0].Name, files[1].Name})

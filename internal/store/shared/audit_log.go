@@ -50,7 +50,8 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, e
 		var a run.Audit
 		var at moment
 		var level, runID, batch, detail sql.NullString
-		if err := rows.Scan(&a.ID, &at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID, &batch, &detail); err != nil {
+		if err := rows.Scan(&a.ID, &at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID,
+			&batch, &detail); err != nil {
 			return err
 		}
 		a.At, a.Level, a.Run, a.Batch, a.Detail = at.Time, level.String, runID.String, batch.String, rawOf(detail)

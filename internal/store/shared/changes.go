@@ -15,7 +15,8 @@ import (
 // maxRows is the most rows that a statement writes.
 const maxRows = 100
 
-// changes are statements that also write lists of rows and entries of the audit log. AuditLog, RunStore and Findings embed it.
+// changes are statements that also write lists of rows and entries of the audit log. AuditLog, RunStore and Findings
+// embed it.
 type changes struct{ statements }
 
 // rowsArgs makes the parameters of a list: its JSON, and the hashes that the JSON names by their places.
@@ -50,7 +51,9 @@ func rowsArgs(list [][]any) ([]any, error) {
 }
 
 // execRows runs a statement for a list, maxRows rows at a time.
-func (s *changes) execRows(ctx context.Context, tx *sql.Tx, name string, list [][]any, args ...any) (changed int64, err error) {
+func (s *changes) execRows(
+	ctx context.Context, tx *sql.Tx, name string, list [][]any, args ...any,
+) (changed int64, err error) {
 	for part := range slices.Chunk(list, maxRows) {
 		rows, err := rowsArgs(part)
 		if err != nil {
@@ -77,8 +80,10 @@ func (s *changes) audit(ctx context.Context, db execer, audits ...run.Audit) err
 		if err != nil {
 			return err
 		}
-		_, err = s.exec(ctx, db, "audit_insert", s.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
-			sql.Named("subject", a.Subject), sql.Named("detail", string(a.Detail)), sql.Named("level", a.Level), sql.Named("run", a.Run),
+		_, err = s.exec(ctx, db, "audit_insert", s.environment(), sql.Named("action", a.Action), sql.Named("by", a.By),
+			sql.Named("why", a.Why),
+			sql.Named("subject", a.Subject), sql.Named("detail", string(a.Detail)), sql.Named("level", a.Level),
+			sql.Named("run", a.Run),
 			sql.Named("batch", a.Batch))
 		if err != nil {
 			return err

@@ -32,8 +32,8 @@ type Dialect struct {
 	Prefix string
 	// Now is the time of the database's clock, in UTC and with milliseconds or finer.
 	Now string
-	// FromNowFormat is a format for fmt with a number of milliseconds, which may be negative. It makes the time that long
-	// after now, with the precision of the columns, so a row written just now is not later than now.
+	// FromNowFormat is a format for fmt with a number of milliseconds, which may be negative. It makes the time that
+	// long after now, with the precision of the columns, so a row written just now is not later than now.
 	FromNowFormat string
 	// SecondsFormat makes the seconds between two times, a float. DayFormat makes the day of a time as text, such as
 	// 2025-12-18.

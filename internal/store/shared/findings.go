@@ -15,7 +15,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Findings implements reconcile.Findings on a database. It is safe for concurrent use. A statement locks rows in the order of their keys.
+// Findings implements reconcile.Findings on a database. It is safe for concurrent use. A statement locks rows in the
+// order of their keys.
 type Findings struct{ changes }
 
 var _ reconcile.Findings = (*Findings)(nil)
@@ -41,8 +42,10 @@ func (s *Findings) Begin(ctx context.Context, c reconcile.Comparison) (began boo
 		return false, err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "comparison_begin", s.environment(), sql.Named("id", c.ID), sql.Named("request", string(asked)),
-			sql.Named("named", boolInt(len(c.IDs) > 0)), sql.Named("night", boolInt(c.Night)), sql.Named("by", a.By), sql.Named("why", a.Why))
+		n, err := s.exec(ctx, tx, "comparison_begin", s.environment(), sql.Named("id", c.ID),
+			sql.Named("request", string(asked)),
+			sql.Named("named", boolInt(len(c.IDs) > 0)), sql.Named("night", boolInt(c.Night)), sql.Named("by", a.By),
+			sql.Named("why", a.Why))
 		if began = n > 0; err != nil || !began {
 			return err
 		}
@@ -69,26 +72,31 @@ func (s *Findings) comparison(ctx context.Context, name string) (c reconcile.Com
 		var counts, asked string
 		var failed sql.NullString
 		var begun, moved, ended, read moment
-		err := rows.Scan(&c.ID, &c.Night, &c.By, &c.Why, &c.Step, &c.Position, &counts, &failed, &begun, &moved, &ended, &asked, &read)
+		err := rows.Scan(&c.ID, &c.Night, &c.By, &c.Why, &c.Step, &c.Position, &counts, &failed, &begun,
+			&moved, &ended, &asked, &read)
 		if err != nil {
 			return err
 		}
 		var r request
-		if err := errors.Join(json.Unmarshal([]byte(counts), &c.Counts), json.Unmarshal([]byte(asked), &r)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(counts), &c.Counts),
+			json.Unmarshal([]byte(asked), &r)); err != nil {
 			return fault.Wrap(fault.Internal, s.op("read comparison"), fault.CodeBug, "a column is not valid JSON", err)
 		}
 		c.IDs, c.Whole, c.Error, there = r.IDs, r.Whole, failed.String, true
-		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended, c.ReadAt = begun.Time, moved.Time, ended.Time, !ended.IsZero(), read.Time
+		c.BegunAt, c.MovedAt, c.EndedAt, c.Ended, c.ReadAt = begun.Time, moved.Time, ended.Time,
+			!ended.IsZero(), read.Time
 		return nil
 	}, s.environment())
 	return c, there, err
 }
 
-// Save implements reconcile.Findings. The comparison's row comes first, so that two ticks never save the same findings at once.
+// Save implements reconcile.Findings. The comparison's row comes first, so that two ticks never save the same findings
+// at once.
 func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
 	op := s.op("save comparison")
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "comparison_save", s.environment(), sql.Named("id", c.ID), sql.Named("step", int64(c.Step)),
+		n, err := s.exec(ctx, tx, "comparison_save", s.environment(), sql.Named("id", c.ID),
+			sql.Named("step", int64(c.Step)),
 			sql.Named("position", c.Position), sql.Named("error", c.Error), sql.Named("ended", boolInt(c.Ended)))
 		if err := requireRow(n, err, op, "another tick did this step"); err != nil {
 			return err
@@ -100,16 +108,21 @@ func (s *Findings) Save(ctx context.Context, c reconcile.Comparison, put []recon
 		if err != nil {
 			return fault.Wrap(fault.Internal, op, fault.CodeBug, "the counts cannot be written as JSON", err)
 		}
-		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID), sql.Named("counts", string(counts)))
+		_, err = s.exec(ctx, tx, "comparison_count", s.environment(), sql.Named("id", c.ID),
+			sql.Named("counts", string(counts)))
 		return err
 	})
 }
 
 // saveFindings saves findings, and counts in c those that have no room.
-func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
+func (s *Findings) saveFindings(
+	ctx context.Context, tx *sql.Tx, c *reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key,
+) error {
 	rows := s.seenRows(put)
 	for _, class := range slices.Sorted(maps.Keys(rows)) {
-		room := []any{s.environment(), sql.Named("class", string(class)), sql.Named("most", int64(reconcile.MaxFindings))}
+		room := []any{
+			s.environment(), sql.Named("class", string(class)), sql.Named("most", int64(reconcile.MaxFindings)),
+		}
 		for part := range slices.Chunk(rows[class], maxRows) {
 			known, err := s.execRows(ctx, tx, "findings_see", part)
 			if err != nil {
@@ -125,7 +138,8 @@ func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Co
 	drop = slices.Clone(drop)
 	slices.SortFunc(drop, reconcile.Key.Compare)
 	for _, k := range slices.Compact(drop) {
-		_, err := s.exec(ctx, tx, "findings_drop", s.environment(), sql.Named("class", string(k.Class)), sql.Named("line", k.Line),
+		_, err := s.exec(ctx, tx, "findings_drop", s.environment(), sql.Named("class", string(k.Class)),
+			sql.Named("line", k.Line),
 			HashArg("key", run.DocumentKey(k.Document)))
 		if err != nil {
 			return err
@@ -134,8 +148,8 @@ func (s *Findings) saveFindings(ctx context.Context, tx *sql.Tx, c *reconcile.Co
 	return nil
 }
 
-// seenRows makes rows by class: line, key, class, environment, mark, sure, detail, mends, document. The environment lets an engine find a row
-// by the list alone. Of a finding that comes twice the last counts.
+// seenRows makes rows by class: line, key, class, environment, mark, sure, detail, mends, document. The environment
+// lets an engine find a row by the list alone. Of a finding that comes twice the last counts.
 func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 	last := map[reconcile.Key]reconcile.Seen{}
 	for _, f := range put {
@@ -145,7 +159,8 @@ func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 	for _, k := range slices.SortedFunc(maps.Keys(last), reconcile.Key.Compare) {
 		f := last[k]
 		rows[k.Class] = append(rows[k.Class], []any{
-			k.Line, Hash(run.DocumentKey(k.Document)), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure), run.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
+			k.Line, Hash(run.DocumentKey(k.Document)), k.Class, s.engine.SysName, f.Mark, boolInt(f.Sure),
+			run.Truncate(f.Detail, reconcile.MaxDetail), boolInt(f.Mends),
 			run.Truncate(k.Document, run.MaxSubject),
 		})
 	}
@@ -153,7 +168,9 @@ func (s *Findings) seenRows(put []reconcile.Seen) map[reconcile.Class][][]any {
 }
 
 // List implements reconcile.Findings. It asks class by class, because each has a range of an index.
-func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int) ([]reconcile.Finding, error) {
+func (s *Findings) List(
+	ctx context.Context, q reconcile.Query, after *reconcile.Key, limit int,
+) ([]reconcile.Finding, error) {
 	classes := slices.Clone(q.Classes)
 	if len(classes) == 0 {
 		classes = reconcile.FindingClasses()
@@ -177,7 +194,8 @@ func (s *Findings) List(ctx context.Context, q reconcile.Query, after *reconcile
 			f.Class = class
 			list = append(list, f)
 			return err
-		}, s.environment(), sql.Named("class", string(class)), sql.Named("from", from), sql.Named("to", to), HashArg("after_key", key),
+		}, s.environment(), sql.Named("class", string(class)), sql.Named("from", from), sql.Named("to", to),
+			HashArg("after_key", key),
 			sql.Named("suspects", boolInt(q.Suspects)), sql.Named("mends", boolInt(q.Mends)))
 		if err != nil {
 			return nil, err

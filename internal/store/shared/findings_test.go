@@ -30,7 +30,8 @@ func TestEveryFileIsAStatementAboutFindings(t *testing.T) {
 	texts, err = shared.Texts(words, shared.OfFindings)
 	require.NoError(t, err)
 	for name, text := range texts {
-		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE") || strings.Contains(text, "DELETE FROM")
+		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE") ||
+			strings.Contains(text, "DELETE FROM")
 		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
 	}
 }

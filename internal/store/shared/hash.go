@@ -9,8 +9,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Hash is a SHA-256 as lower-case hex, the form of the program; empty is NULL. A database has its 32 bytes, which are in
-// the same order.
+// Hash is a SHA-256 as lower-case hex, the form of the program; empty is NULL. A database has its 32 bytes, which are
+// in the same order.
 type Hash string
 
 // Scan implements sql.Scanner.
@@ -30,7 +30,9 @@ func (h *Hash) Scan(value any) error {
 func (h Hash) bytes() ([]byte, error) {
 	b, err := hex.DecodeString(string(h))
 	if err != nil || len(b) != sha256.Size {
-		return nil, fault.New(fault.Internal, opEncode, fault.CodeBug, "expected a hash of %d hex digits, found %d bytes", 2*sha256.Size, len(h))
+		return nil,
+			fault.New(fault.Internal, opEncode, fault.CodeBug,
+				"expected a hash of %d hex digits, found %d bytes", 2*sha256.Size, len(h))
 	}
 	return b, nil
 }

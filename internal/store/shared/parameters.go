@@ -10,8 +10,8 @@ import (
 // writes it to. With another type a server converts the column, and so reads the whole table for one row.
 type ParameterType string
 
-// Code is a text in ASCII, such as an id or a status. Text may have any letters, and LongText any length. Bytes are a hash
-// or several. Number is a whole number or a boolean.
+// Code is a text in ASCII, such as an id or a status. Text may have any letters, and LongText any length. Bytes are a
+// hash or several. Number is a whole number or a boolean.
 const (
 	Code     ParameterType = "varchar"
 	Text     ParameterType = "nvarchar"
@@ -25,14 +25,17 @@ func TypeOf(parameter string) ParameterType {
 	switch parameter {
 	case "after", "batch", "before_run", "class", "id", "level", "owner", "run", "status":
 		return Code
-	case "action", "by", "cancelled", "error", "given_up", "instance", "kind", "outcomes", "reason", "subject", "sys_name", "why":
+	case "action", "by", "cancelled", "error", "given_up", "instance", "kind", "outcomes", "reason",
+		"subject", "sys_name", "why":
 		return Text
 	case "counts", "detail", "filter", "position", "request", "rows", "watermark":
 		return LongText
 	case "after_key", "hashes", "key":
 		return Bytes
-	case "at_least", "attempt", "batches", "before", "bound", "counted", "documents", "ended", "epoch", "failure", "first", "from",
-		"limit", "line", "matched", "mends", "most", "named", "night", "rate", "released", "shown", "silent", "stale", "step", "success",
+	case "at_least", "attempt", "batches", "before", "bound", "counted", "documents", "ended", "epoch",
+		"failure", "first", "from",
+		"limit", "line", "matched", "mends", "most", "named", "night", "rate", "released", "shown", "silent",
+		"stale", "step", "success",
 		"suspects", "to", "wait":
 		return Number
 	}
@@ -56,7 +59,9 @@ func (s *statements) bind(args []any) ([]any, error) {
 			fits = of == Number
 		}
 		if !fits {
-			return nil, fault.New(fault.Internal, opEncode, fault.CodeBug, "@%s: expected a value of type %q, found %T", named.Name, of, named.Value)
+			return nil,
+				fault.New(fault.Internal, opEncode, fault.CodeBug, "@%s: expected a value of type %q, found %T",
+					named.Name, of, named.Value)
 		}
 		bound[i] = named
 	}

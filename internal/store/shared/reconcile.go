@@ -34,10 +34,11 @@ func NewRows(e RowsEngine) Rows { return Rows{engine: e, columns: invoice.Column
 type RowsEngine struct {
 	// SysName is the environment.
 	SysName string
-	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is a document's.
+	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is
+	// a document's.
 	Query func(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error
-	// Values makes values as invoice.RowHashes had them when the line was written. found has the values of the line's columns, aligned
-	// with columns; nil means NULL.
+	// Values makes values as invoice.RowHashes had them when the line was written. found has the values of the line's
+	// columns, aligned with columns; nil means NULL.
 	Values func(line int64, columns []invoice.Column, found []any) ([]invoice.Value, error)
 }
 
@@ -81,7 +82,9 @@ func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	slices.Sort(ids) // the usual order of locks
 	ids = slices.Compact(ids)
 	lines := make([]reconcile.Line, 0, len(ids))
-	err := r.lines(ctx, ReconcileLines, func(l storedLine) { lines = append(lines, l.line()) }, sql.Named("lines", idList(ids)))
+	err := r.lines(ctx, ReconcileLines, func(l storedLine) {
+		lines = append(lines, l.line())
+	}, sql.Named("lines", idList(ids)))
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +131,10 @@ func (n *nullable) columns(l *storedLine) []any {
 
 func (n *nullable) fill(l *storedLine) {
 	l.Ledger = reconcile.Ledger{
-		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: string(n.key)}, DocumentID: n.document.String,
-		SysName: n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: string(n.hash), HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
+		Outcome: n.outcome.String, Version: invoice.Version{US: n.us.Int64, Key: string(n.key)},
+		DocumentID: n.document.String,
+		SysName:    n.sysName.String, SourceTS: n.sourceTS.Int64, Hash: string(n.hash),
+		HashVersion: int(n.hashVersion.Int64), WriteID: n.writeID.String,
 	}
 	l.DetailHash, l.TrackingHash = string(n.detailRow), string(n.tracking)
 }
@@ -204,7 +209,8 @@ func (l storedLine) line() reconcile.Line {
 	return line
 }
 
-// rowHash is the hash of both rows, status included; empty if both are missing. A new column changes it only where it has a value.
+// rowHash is the hash of both rows, status included; empty if both are missing. A new column changes it only where it
+// has a value.
 func (l storedLine) rowHash() string {
 	if !l.Detail && !l.Tracking {
 		return ""

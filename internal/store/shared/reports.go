@@ -26,14 +26,29 @@ const (
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
 		{Name: "runs", Meaning: "the latest runs and their progress"},
-		{Name: "batch-progress", Meaning: "batches of runs and their documents by status, the stuck ones and the queue: open ones, and ended ones of the last 7 days"},
-		{Name: "performance", Meaning: "runs: batch time, documents per second and success of the last hour, day and week"},
-		{Name: "workers", Meaning: "runs: managers and workers that are active or dead, and idle, completed and failed ones of the last 7 days"},
+		{
+			Name:    "batch-progress",
+			Meaning: "batches of runs and their documents by status, the stuck ones and the queue: open ones, and ended ones of the last 7 days",
+		},
+		{
+			Name:    "performance",
+			Meaning: "runs: batch time, documents per second and success of the last hour, day and week",
+		},
+		{
+			Name:    "workers",
+			Meaning: "runs: managers and workers that are active or dead, and idle, completed and failed ones of the last 7 days",
+		},
 		{Name: "pending-retries", Meaning: "batches of runs whose message will be sent again, by run"},
 		{Name: "queue-lag", Meaning: "batches of the last hour by run and status, and their waiting times"},
 		{Name: "batch-success", Meaning: "results of the batches of runs by day, of the last 7 days"},
-		{Name: "error-codes", Meaning: "failures of documents by code and type, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
-		{Name: "same-key", Meaning: "one manufacturer and part number with several UNSPSC codes, among the newest 100,000 lines"},
+		{
+			Name:    "error-codes",
+			Meaning: "failures of documents by code and type, of the feed, the timer and runs: the latest 10,000, of the last 7 days",
+		},
+		{
+			Name:    "same-key",
+			Meaning: "one manufacturer and part number with several UNSPSC codes, among the newest 100,000 lines",
+		},
 	}
 }
 
@@ -49,7 +64,9 @@ func bounded(limit string, rows int) string {
 
 // Column is the column of IVCE_DTL that the write fills from a member of the document.
 func (d Dialect) Column(path string) (string, error) {
-	i := slices.IndexFunc(d.Layout.Columns, func(c invoice.Column) bool { return c.Table == invoice.Detail && c.Path == path })
+	i := slices.IndexFunc(d.Layout.Columns, func(c invoice.Column) bool {
+		return c.Table == invoice.Detail && c.Path == path
+	})
 	if i < 0 {
 		return "", fmt.Errorf("no column of %s has the member %s", invoice.Detail, path)
 	}
@@ -59,9 +76,11 @@ func (d Dialect) Column(path string) (string, error) {
 // DetailKey is the key of IVCE_DTL.
 func (d Dialect) DetailKey() string { return d.Quote(d.Layout.Key(invoice.Detail)) }
 
-// OwnRuns excludes rows of other environments' runs, because environments may share the tables. Rows without a run pass.
+// OwnRuns excludes rows of other environments' runs, because environments may share the tables. Rows without a run
+// pass.
 func (d Dialect) OwnRuns(runID string) string {
-	return "NOT EXISTS (SELECT 1 FROM " + d.Prefix + "run AS x WHERE x.run_id = " + runID + " AND x.sys_name <> @sys_name)"
+	return "NOT EXISTS (SELECT 1 FROM " + d.Prefix + "run AS x WHERE x.run_id = " + runID +
+		" AND x.sys_name <> @sys_name)"
 }
 
 // Percent is a share in percent, with fractions. The cast avoids a division of integers. It is NULL if the whole is 0.
@@ -143,5 +162,6 @@ func noReport(op, name string) error {
 	for _, r := range ReportNames() {
 		known = append(known, r.Name)
 	}
-	return fault.New(fault.Internal, op, "no_report", "there is no report %q; there are %s", name, strings.Join(known, ", "))
+	return fault.New(fault.Internal, op, "no_report", "there is no report %q; there are %s", name,
+		strings.Join(known, ", "))
 }

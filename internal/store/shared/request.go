@@ -29,10 +29,11 @@ type Payload struct {
 // Request encodes the parameters of a write:
 //
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
-//	 "lines": [[detail id, item's number, position, row hash of each table, the values that differ from line to line ...], ...]}
+//	 "lines": [[detail id, item's number, position, row hash of each table,
+//	            the values that differ from line to line ...], ...]}
 //
-// Key and hashes are places in Hashes. A value that several columns share is sent once (Slots). Values are texts or null.
-// The JSON is appended to one buffer, because a document may have thousands of lines.
+// Key and hashes are places in Hashes. A value that several columns share is sent once (Slots). Values are texts or
+// null. The JSON is appended to one buffer, because a document may have thousands of lines.
 //
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "bug", for
 // a slot whose columns have different values; internal, code "bug".
@@ -133,7 +134,8 @@ func (e *encoder) values(it commit.Item, slots []Slot, values []invoice.Value) {
 		}
 		for _, i := range s.columns[1:] {
 			if values[i] != values[s.columns[0]] && e.err == nil {
-				e.err = fault.New(fault.Internal, opEncode, fault.CodeBug, "document %s: expected one value in %s.%s and %s.%s, found two",
+				e.err = fault.New(fault.Internal, opEncode, fault.CodeBug,
+					"document %s: expected one value in %s.%s and %s.%s, found two",
 					it.DocumentID, s.Column.Table, s.Column.Name, e.columns[i].Table, e.columns[i].Name)
 			}
 		}
@@ -183,7 +185,9 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 		return
 	case c.Kind == invoice.Decimal && !fits(c, v.Text):
 		// A server would round it silently, and replace a text that is not a number by NULL.
-		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d after it", c.Precision-c.Scale, c.Scale))
+		e.refuse(it, c,
+			fmt.Sprintf("expected a number with %d digits before the point and %d after it",
+				c.Precision-c.Scale, c.Scale))
 	case c.Kind == invoice.Integer && !isInt64(v.Text):
 		e.refuse(it, c, "expected a whole number of 64 bits")
 	case c.Kind == invoice.Time:
@@ -206,7 +210,8 @@ const timeForm = "2006-01-02T15:04:05.000000Z"
 // from converting one silently.
 func (e *encoder) refuse(it commit.Item, c invoice.Column, expected string) {
 	if e.err == nil {
-		e.err = fault.New(fault.Document, opEncode, "value", "document %s: %s.%s: %s, found something else", it.DocumentID, c.Table, c.Name, expected)
+		e.err = fault.New(fault.Document, opEncode, "value", "document %s: %s.%s: %s, found something else",
+			it.DocumentID, c.Table, c.Name, expected)
 	}
 }
 

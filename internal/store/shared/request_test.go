@@ -38,7 +38,8 @@ func document(id string, main int64, duplicates ...int64) commit.Item {
 		values[i] = sample(c)
 	}
 	return commit.Item{
-		DocumentID: id, Version: invoice.Version{US: 1 << 53, Key: invoice.Key(id)}, SourceTS: 7, Hash: invoice.Key("content"),
+		DocumentID: id, Version: invoice.Version{US: 1 << 53, Key: invoice.Key(id)}, SourceTS: 7,
+		Hash:        invoice.Key("content"),
 		HashVersion: invoice.HashVersion, Main: main, Duplicates: duplicates, Values: values,
 	}
 }
@@ -103,8 +104,15 @@ func TestRequest(t *testing.T) {
 	hashVersion, err := json.Marshal(invoice.HashVersion)
 	require.NoError(t, err)
 	require.Equal(t, [][]any{
-		append([]any{n("0"), `a"`, invoice.Key(`a"`), n("9007199254740992"), n("7"), good.Hash, n(string(hashVersion)), n("0")}, spread(good.Values, false)...),
-		append([]any{n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1")}, spread(nil, false)...),
+		append(
+			[]any{
+				n("0"), `a"`, invoice.Key(`a"`), n("9007199254740992"), n("7"), good.Hash,
+				n(string(hashVersion)), n("0"),
+			}, spread(good.Values, false)...),
+		append(
+			[]any{
+				n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1"),
+			}, spread(nil, false)...),
 	}, s.Items)
 	line := func(position int, detail int64, head ...any) []any {
 		row := invoice.RowValues(good.Values, good.Main, detail)
@@ -130,7 +138,8 @@ func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 	_, err := shared.Request([]commit.Item{it}, shared.Form{})
 	require.Equal(t, fault.CodeBug, fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Internal, fault.KindOf(err))
-	require.ErrorContains(t, err, "document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
+	require.ErrorContains(t, err,
+		"document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
 }
 
 // The same member with another kind or scale is another value.
@@ -139,7 +148,8 @@ func TestSlotsDependOnMemberKindAndScale(t *testing.T) {
 		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
 	}
 	document, line, of := shared.Slots([]invoice.Column{
-		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0), column(invoice.Decimal, 0, 4),
+		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0),
+		column(invoice.Decimal, 0, 4),
 		{Source: invoice.FromParent, Kind: invoice.Integer},
 	})
 	require.Equal(t, []string{"p", "p decimal 2", "p", "p decimal 4", "parent"}, of)
@@ -160,7 +170,8 @@ func TestEveryTextArrives(t *testing.T) {
 
 func TestTimesHaveTheAdaptersForm(t *testing.T) {
 	it := document("a", 1)
-	p, err := shared.Request([]commit.Item{it}, shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
+	p, err := shared.Request([]commit.Item{it},
+		shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
 	require.NoError(t, err)
 	for i, c := range invoice.Columns() {
 		if c.Kind == invoice.Time {
@@ -216,7 +227,8 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 func TestAdoptionRows(t *testing.T) {
 	key, hash := invoice.Key("k"), invoice.Key("h")
 	row := adopt.Row{
-		Line: 5, Version: invoice.Version{US: 6, Key: key}, DocumentID: "<d>", SourceTS: 7, Hash: hash, HashVersion: 1, SysName: "web", Outcome: adopt.Adopted,
+		Line: 5, Version: invoice.Version{US: 6, Key: key}, DocumentID: "<d>", SourceTS: 7, Hash: hash, HashVersion: 1,
+		SysName: "web", Outcome: adopt.Adopted,
 	}
 	failed := row
 	failed.Outcome = adopt.Failed

@@ -15,7 +15,8 @@ type Present struct {
 	DetailHash, TrackingHash string
 	// Tracked says that the line has a tracking row.
 	Tracked bool
-	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were written.
+	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were
+	// written.
 	Values []invoice.Value
 }
 
@@ -30,7 +31,8 @@ func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
 		}
 		return commit.NotComparable
 	}
-	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash || (p.Tracked && tracking != p.TrackingHash) {
+	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash ||
+		(p.Tracked && tracking != p.TrackingHash) {
 		return commit.Edited
 	}
 	return ""

@@ -12,7 +12,8 @@ import (
 // A person may write any text into a column of texts.
 func TestDecimalKeepsWhatWeWouldNotWrite(t *testing.T) {
 	for text, want := range map[string]string{
-		"0.95": "0.9500", "1": "1.0000", "-0": "0.0000", ".5": "0.5000", "9.5e-1": "0.9500", "0.95001": "0.95001", "0.950010": "0.95001",
+		"0.95": "0.9500", "1": "1.0000", "-0": "0.0000", ".5": "0.5000", "9.5e-1": "0.9500",
+		"0.95001": "0.95001", "0.950010": "0.95001",
 		"123e999999": "123e999999", "123e-999999": "123e-999999", // written out they have a million digits
 	} {
 		v, err := shared.Decimal(invoice.Column{Kind: invoice.Decimal, Precision: 5, Scale: 4}, text)

@@ -74,7 +74,8 @@ func nullIfZero(n int64) any {
 
 // beginWorker adds the row of a worker that claimed a run or a batch.
 func (s *RunStore) beginWorker(ctx context.Context, tx *sql.Tx, kind string, w run.Worker, runID, batch string) error {
-	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind), sql.Named("instance", run.Truncate(w.Instance, run.MaxBy)),
+	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind),
+		sql.Named("instance", run.Truncate(w.Instance, run.MaxBy)),
 		sql.Named("run", runID), sql.Named("batch", batch))
 	return err
 }
@@ -102,7 +103,8 @@ func (s *RunStore) beatWorker(ctx context.Context, tx *sql.Tx, worker string) er
 // checkWorker refuses a worker without an id, because an empty owner means that there is no owner.
 func checkWorker(op string, w run.Worker) error {
 	if w.ID == "" || len(w.ID) > run.MaxRunID {
-		return fault.New(fault.Internal, op, fault.CodeBug, "expected a worker's id of 1 to %d bytes, found %d", run.MaxRunID, len(w.ID))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected a worker's id of 1 to %d bytes, found %d",
+			run.MaxRunID, len(w.ID))
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (s *RunStore) ClaimBatch(
 		}
 		before := c.Batch // names the former owner, if the epoch has not changed
 		n, err := s.exec(ctx, tx, "batch_claim", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("attempt", int64(t.Attempt)), sql.Named("shown", int64(t.Epoch)), sql.Named("owner", w.ID), millis("stale", stale))
+			sql.Named("attempt", int64(t.Attempt)), sql.Named("shown", int64(t.Epoch)),
+			sql.Named("owner", w.ID), millis("stale", stale))
 		if err != nil {
 			return err
 		}
@@ -120,10 +121,13 @@ func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool
 }
 
 // SaveOutcomes implements run.Batches. The last outcome of a document counts.
-func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+func (s *RunStore) SaveOutcomes(
+	ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail,
+) error {
 	op := s.op("save outcomes")
 	if len(outcomes) > maxRows || len(details) > maxRows {
-		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d", maxRows, len(outcomes), len(details))
+		return fault.New(fault.Internal, op, fault.CodeBug, "expected at most %d outcomes and details, found %d and %d",
+			maxRows, len(outcomes), len(details))
 	}
 	last := map[string][]any{}
 	for _, o := range outcomes {
@@ -148,9 +152,11 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 			return err
 		}
 		if saved != int64(len(items)) {
-			return fault.New(fault.Internal, op, fault.CodeBug, "expected documents of the batch, found %d others", int64(len(items))-saved)
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected documents of the batch, found %d others",
+				int64(len(items))-saved)
 		}
-		if _, err := s.exec(ctx, tx, "worker_processed", sql.Named("owner", h.Owner), sql.Named("documents", int64(len(outcomes)))); err != nil {
+		if _, err := s.exec(ctx, tx, "worker_processed", sql.Named("owner", h.Owner),
+			sql.Named("documents", int64(len(outcomes)))); err != nil {
 			return err
 		}
 		return s.addDetails(ctx, tx, h, details)
@@ -161,16 +167,20 @@ func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease,
 	list := make([][]any, len(details))
 	for i, d := range details {
 		list[i] = []any{
-			i, d.Document, nullIfZero(d.EntityID), run.Truncate(d.Code, run.MaxBy), run.Truncate(d.Message, run.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
+			i, d.Document, nullIfZero(d.EntityID), run.Truncate(d.Code, run.MaxBy), run.Truncate(d.Message, run.MaxWhy),
+			d.Type, d.RetryCount, boolInt(d.Retryable),
 		}
 	}
-	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run), sql.Named("batch", h.Batch))
+	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run),
+		sql.Named("batch", h.Batch))
 	return err
 }
 
 // FinishBatch implements run.Batches. It locks the batch first, so that the outcomes cannot change after they are
 // counted.
-func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (stats run.BatchStats, err error) {
+func (s *RunStore) FinishBatch(
+	ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit,
+) (stats run.BatchStats, err error) {
 	op := s.op("finish batch")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "batch_lease", s.batchLeaseArgs(h)...)
@@ -187,10 +197,13 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		status, worker, reason := run.Completed, run.WorkerCompleted, ""
 		if !stats.AddsUp { // it may be requeued, so its counts are not final
 			status, worker, outcomes = run.Failed, run.WorkerFailed, nil
-			reason = fmt.Sprintf("%d of %d documents have no outcome", stats.Total-stats.Success-stats.Failure, stats.Total)
+			reason = fmt.Sprintf("%d of %d documents have no outcome",
+				stats.Total-stats.Success-stats.Failure, stats.Total)
 		}
-		n, err = s.exec(ctx, tx, "batch_finish", s.batchLeaseArgs(h, sql.Named("status", string(status)), sql.Named("error", reason),
-			sql.Named("outcomes", string(outcomes)), sql.Named("success", int64(stats.Success)), sql.Named("failure", int64(stats.Failure)))...)
+		n, err = s.exec(ctx, tx, "batch_finish",
+			s.batchLeaseArgs(h, sql.Named("status", string(status)), sql.Named("error", reason),
+				sql.Named("outcomes", string(outcomes)), sql.Named("success", int64(stats.Success)),
+				sql.Named("failure", int64(stats.Failure)))...)
 		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
@@ -236,13 +249,15 @@ func (s *RunStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ..
 
 // FailBatch implements run.Batches.
 func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
-	return s.endBatchLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
-		n, err := s.exec(ctx, tx, "batch_fail", s.batchLeaseArgs(h, sql.Named("reason", run.Truncate(reason, run.MaxWhy)))...)
-		if err != nil || n == 0 {
-			return 0, err
-		}
-		return n, s.saveCounts(ctx, tx, h.Batch)
-	})
+	return s.endBatchLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a},
+		func(tx *sql.Tx) (int64, error) {
+			n, err := s.exec(ctx, tx, "batch_fail",
+				s.batchLeaseArgs(h, sql.Named("reason", run.Truncate(reason, run.MaxWhy)))...)
+			if err != nil || n == 0 {
+				return 0, err
+			}
+			return n, s.saveCounts(ctx, tx, h.Batch)
+		})
 }
 
 // saveCounts counts the outcomes of batches that failed in the same transaction; no worker adds outcomes after that.
@@ -254,7 +269,8 @@ func (s *RunStore) saveCounts(ctx context.Context, tx *sql.Tx, ids ...string) er
 
 // endBatchLease ends a worker's lease of a batch.
 func (s *RunStore) endBatchLease(
-	ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit, f func(tx *sql.Tx) (int64, error),
+	ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit,
+	f func(tx *sql.Tx) (int64, error),
 ) error {
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := f(tx)
@@ -279,7 +295,8 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 	err = s.page(ctx, op, "batch_details", maxRows, func(rows *sql.Rows) error {
 		var d run.ErrorDetail
 		var at moment
-		if err := rows.Scan(&d.Document, &d.EntityID, &d.Code, &d.Message, &d.Type, &d.RetryCount, &d.Retryable, &at); err != nil {
+		if err := rows.Scan(&d.Document, &d.EntityID, &d.Code, &d.Message, &d.Type, &d.RetryCount,
+			&d.Retryable, &at); err != nil {
 			return err
 		}
 		d.At = at.Time
@@ -293,7 +310,9 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 }
 
 // ListBatches implements run.Batches.
-func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchStatus, after string, limit int) ([]run.Batch, error) {
+func (s *RunStore) ListBatches(
+	ctx context.Context, id string, status run.BatchStatus, after string, limit int,
+) ([]run.Batch, error) {
 	op, byRun, byStatus := s.op("list batches"), sql.Named("run", id), sql.Named("status", string(status))
 	behind := sql.Named("after", after)
 	switch {
@@ -309,7 +328,9 @@ func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchS
 }
 
 // Items implements run.Batches.
-func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
+func (s *RunStore) Items(
+	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+) ([]run.ItemOutcome, error) {
 	list := []run.ItemOutcome{}
 	name, args := stItems, []any{sql.Named("run", id), HashArg("after_key", afterKey)}
 	if len(outcomes) > 0 {
@@ -359,7 +380,9 @@ func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bo
 }
 
 // DeadLetter implements run.Batches.
-func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (s *RunStore) DeadLetter(
+	ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit,
+) (bool, error) {
 	return s.changeAudited(ctx, s.op("dead letter"), a, func(tx *sql.Tx) (int64, error) {
 		before, found, err := s.readBatch(ctx, tx, id)
 		if err != nil || !found {
@@ -369,7 +392,8 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 			return 0, err
 		}
 		n, err := s.exec(ctx, tx, "batch_dead", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("attempt", int64(attempt)), sql.Named("reason", run.Truncate(reason, run.MaxWhy)), millis("stale", stale))
+			sql.Named("attempt", int64(attempt)),
+			sql.Named("reason", run.Truncate(reason, run.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return 0, err
 		}

@@ -12,7 +12,8 @@ import (
 
 // Unsent implements run.Recoveries.
 func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
-	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", string(run.PendingQueue)), sql.Named("after", ""))
+	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id),
+		sql.Named("status", string(run.PendingQueue)), sql.Named("after", ""))
 }
 
 // attemptRows makes sorted rows of batches with their attempts.
@@ -56,7 +57,8 @@ func (s *RunStore) MarkUnsent(
 				return err
 			}
 		}
-		if requeued, err = s.execRows(ctx, tx, "batches_unsent", list, why, sql.Named("counted", boolInt(counted))); err != nil {
+		if requeued, err = s.execRows(ctx, tx, "batches_unsent", list, why,
+			sql.Named("counted", boolInt(counted))); err != nil {
 			return err
 		}
 		failed = len(refused)
@@ -70,7 +72,9 @@ func (s *RunStore) MarkUnsent(
 
 // failRefused fails the batches whose message was refused too often, and returns their ids. It changes them one by
 // one, because a statement for a list does not name the changed rows.
-func (s *RunStore) failRefused(ctx context.Context, tx *sql.Tx, list [][]any, why sql.NamedArg) (refused []string, err error) {
+func (s *RunStore) failRefused(
+	ctx context.Context, tx *sql.Tx, list [][]any, why sql.NamedArg,
+) (refused []string, err error) {
 	most := sql.Named("most", int64(run.MaxQueueAttempts))
 	var found []run.Batch
 	for part := range slices.Chunk(list, maxRows) {
@@ -86,7 +90,8 @@ func (s *RunStore) failRefused(ctx context.Context, tx *sql.Tx, list [][]any, wh
 	}
 	slices.SortFunc(found, func(a, b run.Batch) int { return strings.Compare(a.ID, b.ID) })
 	for _, j := range found {
-		n, err := s.exec(ctx, tx, "batch_refused", sql.Named("batch", j.ID), sql.Named("attempt", int64(j.Attempt)), most, why,
+		n, err := s.exec(ctx, tx, "batch_refused", sql.Named("batch", j.ID),
+			sql.Named("attempt", int64(j.Attempt)), most, why,
 			sql.Named("given_up", run.MaxQueueError))
 		if err != nil {
 			return nil, err
@@ -116,7 +121,9 @@ func (s *RunStore) recordFailed(ctx context.Context, tx *sql.Tx, ids []string, a
 }
 
 // readAttempts reads batches with their attempts.
-func (s *RunStore) readAttempts(ctx context.Context, tx *sql.Tx, name string, args ...any) (batches []run.Batch, err error) {
+func (s *RunStore) readAttempts(
+	ctx context.Context, tx *sql.Tx, name string, args ...any,
+) (batches []run.Batch, err error) {
 	err = s.each(ctx, tx, name, func(rows *sql.Rows) error {
 		var j run.Batch
 		if err := rows.Scan(&j.ID, &j.Attempt); err != nil {
@@ -145,7 +152,8 @@ func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheW
 func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error) {
 	var changed int64
 	err := s.inTx(ctx, s.op("silent runs"), func(tx *sql.Tx) error {
-		list, err := s.candidates(ctx, tx, "batches_silent", limit, sql.Named("sys_name", sysName), millis("silent", silent))
+		list, err := s.candidates(ctx, tx, "batches_silent", limit, sql.Named("sys_name", sysName),
+			millis("silent", silent))
 		if err != nil {
 			return err
 		}
@@ -170,10 +178,13 @@ func (s *RunStore) candidates(ctx context.Context, tx *sql.Tx, name string, limi
 
 // Rescue implements run.Recoveries. A worker's heartbeat is its batch's, so the silent workers include those of the
 // rescued batches.
-func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error) {
+func (s *RunStore) Rescue(
+	ctx context.Context, sysName string, stale, released time.Duration, limit int,
+) (batches, workers int, err error) {
 	var rescued, failed int64
 	err = s.inTx(ctx, s.op("rescue"), func(tx *sql.Tx) error {
-		sys, staleFor, releasedFor := sql.Named("sys_name", sysName), millis("stale", stale), millis("released", released)
+		sys, staleFor, releasedFor := sql.Named("sys_name", sysName), millis("stale", stale),
+			millis("released", released)
 		list, err := s.candidates(ctx, tx, "batches_dead", limit, sys, staleFor, releasedFor)
 		if err != nil {
 			return err

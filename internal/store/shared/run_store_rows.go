@@ -15,8 +15,10 @@ func scanRun(rows *sql.Rows, more ...any) (r run.Run, err error) {
 	var reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
 	err = rows.Scan(append([]any{
-		&r.ID, &r.SysName, &r.Kind, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
-		&reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
+		&r.ID, &r.SysName, &r.Kind, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy,
+		&r.Why, &r.Status, &r.Cancel,
+		&reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat,
+		&next, &r.LostManagers, &now,
 	}, more...)...)
 	if err != nil {
 		return run.Run{}, err
@@ -45,13 +47,15 @@ func scanBatch(rows *sql.Rows) (run.Batch, error) {
 	var j run.Batch
 	var lastQueueError, reason, owner sql.NullString
 	var created, queued, started, ended, heartbeat moment
-	err := rows.Scan(&j.ID, &j.Run, &j.Number, &j.Status, &j.Attempt, &j.QueueAttempts, &lastQueueError, &reason, &owner, &j.Epoch,
+	err := rows.Scan(&j.ID, &j.Run, &j.Number, &j.Status, &j.Attempt, &j.QueueAttempts, &lastQueueError,
+		&reason, &owner, &j.Epoch,
 		&j.Total, &j.Success, &j.Failure, &created, &queued, &started, &ended, &heartbeat, &j.LostWorkers)
 	if err != nil {
 		return run.Batch{}, err
 	}
 	j.LastQueueError, j.Error, j.Owner = lastQueueError.String, reason.String, owner.String
-	j.CreatedAt, j.QueuedAt, j.StartedAt, j.EndedAt, j.HeartbeatAt = created.Time, queued.Time, started.Time, ended.Time, heartbeat.Time
+	j.CreatedAt, j.QueuedAt, j.StartedAt, j.EndedAt, j.HeartbeatAt = created.Time, queued.Time, started.Time,
+		ended.Time, heartbeat.Time
 	return j, nil
 }
 
@@ -139,7 +143,8 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 		if !text.Valid {
 			stats.Outcomes[""] += documents
 		} else if err := json.Unmarshal([]byte(text.String), &each); err != nil {
-			return fault.Wrap(fault.Internal, "store: run stats", "counts", "the outcomes of batches of run "+id+" are not what was written", err)
+			return fault.Wrap(fault.Internal, "store: run stats", "counts",
+				"the outcomes of batches of run "+id+" are not what was written", err)
 		}
 		for outcome, n := range each {
 			stats.Outcomes[outcome] += n * batches

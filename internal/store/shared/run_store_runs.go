@@ -20,9 +20,11 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		return err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", r.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", string(r.Kind)),
+		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", r.ID), sql.Named("sys_name", r.SysName),
+			sql.Named("kind", string(r.Kind)),
 			sql.Named("filter", string(r.Filter)), sql.Named("rate", int64(r.Rate)),
-			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
+			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)),
+			sql.Named("at_least", boolInt(r.AtLeast)),
 			sql.Named("named", int64(run.Named(r.Filter))), sql.Named("by", r.RequestedBy), sql.Named("why", r.Why))
 		if err != nil {
 			return err
@@ -82,7 +84,8 @@ func (s *RunStore) ClaimRun(
 		if err != nil {
 			return err
 		}
-		n, err := s.exec(ctx, tx, "run_claim", sql.Named("run", id), sql.Named("epoch", int64(epoch)), sql.Named("owner", w.ID),
+		n, err := s.exec(ctx, tx, "run_claim", sql.Named("run", id), sql.Named("epoch", int64(epoch)),
+			sql.Named("owner", w.ID),
 			sql.Named("shown", int64(shown)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return err
@@ -166,9 +169,12 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 		for _, b := range c.Batches {
 			documents += len(b)
 		}
-		n, err := s.exec(ctx, tx, "run_add", runLeaseArgs(l, sql.Named("first", int64(c.First)), sql.Named("batches", int64(len(c.Batches))),
-			sql.Named("documents", int64(documents)), sql.Named("watermark", c.Watermark), millis("wait", c.Wait))...)
-		if err := requireRow(n, err, op, "this manager no longer has the run, the run is asked to end, or it has other batches"); err != nil {
+		n, err := s.exec(ctx, tx, "run_add",
+			runLeaseArgs(l, sql.Named("first", int64(c.First)), sql.Named("batches", int64(len(c.Batches))),
+				sql.Named("documents", int64(documents)), sql.Named("watermark", c.Watermark),
+				millis("wait", c.Wait))...)
+		if err := requireRow(n, err, op,
+			"this manager no longer has the run, the run is asked to end, or it has other batches"); err != nil {
 			return err
 		}
 		if err := s.addBatches(ctx, tx, op, l.Run, c); err != nil {
@@ -186,7 +192,8 @@ func checkChunk(op string, c run.Chunk) error {
 	seen := map[string]bool{}
 	for _, documents := range c.Batches {
 		if len(documents) == 0 || len(documents) > maxRows {
-			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
+			return fault.New(fault.Internal, op, fault.CodeBug, "expected 1 to %d documents in a batch, found %d",
+				maxRows, len(documents))
 		}
 		for _, d := range documents {
 			if seen[d] {
@@ -216,7 +223,8 @@ func (s *RunStore) addBatches(ctx context.Context, tx *sql.Tx, op, id string, c 
 			items = append(items, []any{Hash(run.DocumentKey(d)), d, batch, position})
 		}
 	}
-	_, err = s.execRows(ctx, tx, "batches_insert", batches, sql.Named("run", id), sql.Named("attempt", int64(run.FirstAttempt)))
+	_, err = s.execRows(ctx, tx, "batches_insert", batches, sql.Named("run", id),
+		sql.Named("attempt", int64(run.FirstAttempt)))
 	if err != nil {
 		return err
 	}
@@ -260,7 +268,9 @@ func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 }
 
 // endRunLease ends a manager's lease of a run. A true handedOff ends the hand-off too.
-func (s *RunStore) endRunLease(ctx context.Context, op string, l run.RunLease, handedOff bool, status run.WorkerStatus, audits ...run.Audit) error {
+func (s *RunStore) endRunLease(
+	ctx context.Context, op string, l run.RunLease, handedOff bool, status run.WorkerStatus, audits ...run.Audit,
+) error {
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "run_release", runLeaseArgs(l, sql.Named("ended", boolInt(handedOff)))...)
 		if err := requireRow(n, err, op, runLeaseLost); err != nil {
@@ -285,7 +295,9 @@ func boolInt(yes bool) int64 {
 // asked to end.
 //
 // The transaction locks the run's row first. Adding or requeueing a batch needs the same lock.
-func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (ended bool, err error) {
+func (s *RunStore) CompleteRun(
+	ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit,
+) (ended bool, err error) {
 	err = s.inTx(ctx, s.op("complete run"), func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, stRunLease, sql.Named("run", id))
 		if err != nil || n == 0 {
@@ -328,7 +340,8 @@ func (s *RunStore) endIfDue(ctx context.Context, tx *sql.Tx, id string, stale ti
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.execRows(ctx, tx, "batches_cancel", keyRows(open), sql.Named("cancelled", run.CancelledError)); err != nil {
+	if _, err := s.execRows(ctx, tx, "batches_cancel", keyRows(open),
+		sql.Named("cancelled", run.CancelledError)); err != nil {
 		return "", err
 	}
 	cut, err := s.readTexts(ctx, tx, "batches_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
@@ -412,7 +425,9 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 }
 
 // changeAudited runs f and writes the entry in one transaction. It writes no entry if f changed no row.
-func (s *RunStore) changeAudited(ctx context.Context, op string, a run.Audit, f func(tx *sql.Tx) (int64, error)) (changed bool, err error) {
+func (s *RunStore) changeAudited(
+	ctx context.Context, op string, a run.Audit, f func(tx *sql.Tx) (int64, error),
+) (changed bool, err error) {
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := f(tx)
 		if err != nil || n == 0 {

@@ -19,7 +19,8 @@ import (
 
 func testDialect() shared.Dialect {
 	return shared.Dialect{
-		Prefix: "the_", Now: "the_clock()", Limit: "\nLIMIT @limit", FromNowFormat: "from_now(%s)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
+		Prefix: "the_", Now: "the_clock()", Limit: "\nLIMIT @limit", FromNowFormat: "from_now(%s)",
+		SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
 		HashFormat: "%s", DetailTable: "the_lines", Layout: invoice.DefaultLayout(), Quote: strconv.Quote,
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
@@ -40,7 +41,8 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	for name, text := range texts {
 		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
-		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") && !strings.Contains(name, "items_open"),
+		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") &&
+			!strings.Contains(name, "items_open"),
 			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
 	}
 	words.LockTimeout = 700
@@ -87,10 +89,13 @@ func TestLongColumnsAreReadOnlyWhereNeeded(t *testing.T) {
 			require.Equal(t, name == "run_read", strings.Contains(text, column), "%s: %s", name, column)
 		}
 	}
-	for file, want := range map[string]int{"run_store_runs.go": 2, "run_store_batches.go": 0, "run_store_recoveries.go": 0} {
+	for file, want := range map[string]int{
+		"run_store_runs.go": 2, "run_store_batches.go": 0, "run_store_recoveries.go": 0,
+	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, want, strings.Count(string(text), "s.readRun(ctx"), "%s: only Run and ClaimRun read the long columns", file)
+		require.Equal(t, want, strings.Count(string(text), "s.readRun(ctx"),
+			"%s: only Run and ClaimRun read the long columns", file)
 	}
 }
 
@@ -107,7 +112,10 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	texts, err := shared.Texts(testDialect(), shared.OfRuns)
 	require.NoError(t, err)
 	var code strings.Builder
-	for _, f := range []string{"changes.go", "dialect.go", "run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
+	for _, f := range []string{
+		"changes.go", "dialect.go", "run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go",
+		"run_store_recoveries.go",
+	} {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
 		code.Write(text)
@@ -115,7 +123,8 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	for name := range texts {
 		require.Contains(t, code.String(), `"`+name+`"`)
 	}
-	for _, found := range regexp.MustCompile(`"((?:run|runs|batch|batches|items?|workers?|details)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
+	for _, found := range regexp.MustCompile(
+		`"((?:run|runs|batch|batches|items?|workers?|details)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
 		if name := found[1]; !slices.Contains([]string{"batches_list", "batch_size", "run_exists"}, name) {
 			require.Contains(t, texts, name)
 		}
@@ -131,7 +140,9 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, o := range run.Outcomes() {
 		known = append(known, string(o))
 	}
-	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunFailed, run.RunPurged} {
+	for _, s := range []run.RunStatus{
+		run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunFailed, run.RunPurged,
+	} {
 		known = append(known, string(s))
 	}
 	texts, err := shared.Texts(testDialect(), shared.OfRuns)
@@ -178,7 +189,8 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 		}
 		require.NotEmpty(t, sources, "%s: a change says from where", name)
 		for _, source := range sources {
-			require.True(t, conformance.AllowedChange(run.BatchStatus(source), run.BatchStatus(target[1])), "%s: %s -> %s", name, source, target[1])
+			require.True(t, conformance.AllowedChange(run.BatchStatus(source), run.BatchStatus(target[1])),
+				"%s: %s -> %s", name, source, target[1])
 			changes++
 		}
 	}

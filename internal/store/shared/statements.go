@@ -53,7 +53,9 @@ func (s *statements) inTx(ctx context.Context, op string, f func(tx *sql.Tx) err
 }
 
 // each calls f for each row of a query. It returns the driver's or f's error, including an error after the last row.
-func (s *statements) each(ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any) error {
+func (s *statements) each(
+	ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any,
+) error {
 	bound, err := s.bind(args)
 	if err != nil {
 		return err
@@ -72,7 +74,9 @@ func (s *statements) each(ctx context.Context, db querier, name string, f func(r
 }
 
 // page reads at most limit committed rows.
-func (s *statements) page(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error, args ...any) error {
+func (s *statements) page(
+	ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error, args ...any,
+) error {
 	if limit <= 0 {
 		return nil
 	}

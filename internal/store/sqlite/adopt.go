@@ -126,7 +126,8 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf), shared.HashArg("key", invoice.Key(document)))
+	return s.ledgerRows(ctx, "sqlite: read ledger", adoptionText(adRowsOf),
+		shared.HashArg("key", invoice.Key(document)))
 }
 
 // ledgerRows reads rows of the ledger.
@@ -141,7 +142,8 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 		var r adopt.Row
 		var key, hash shared.Hash
 		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
+		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName,
+			&r.Outcome); err != nil {
 			return nil, classify(op, err)
 		}
 		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
@@ -219,15 +221,21 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 		return adopt.State{}, err
 	}
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts", "the stored counts of the adoption are damaged", err)
+		return adopt.State{},
+			fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts",
+				"the stored counts of the adoption are damaged", err)
 	}
 	s.Counts.Adopted, s.Counts.Marked = adopted, marked
 	if s.Started, err = time.Parse(timeText, started); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the stored time of the adoption is damaged", err)
+		return adopt.State{},
+			fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time",
+				"the stored time of the adoption is damaged", err)
 	}
 	if finished.Valid {
 		if s.Finished, err = time.Parse(timeText, finished.String); err != nil {
-			return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the stored time of the adoption is damaged", err)
+			return adopt.State{},
+				fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time",
+					"the stored time of the adoption is damaged", err)
 		}
 	}
 	return s, nil

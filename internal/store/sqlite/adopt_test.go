@@ -43,11 +43,19 @@ func TestAdoptedRowsHaveNoRowHashes(t *testing.T) {
 	state, err := s.Begin(t.Context(), adopt.State{}, "me")
 	require.NoError(t, err)
 	require.NoError(t, s.Page(t.Context(), adopt.Page{Run: state.Run, Rows: []adopt.Row{
-		{Line: 2, Version: invoice.Version{US: 1, Key: invoice.Key("u")}, DocumentID: "u", SourceTS: 3, Hash: invoice.Key("h"), Outcome: adopt.Adopted},
-		{Line: 3, Version: invoice.Version{US: 1, Key: invoice.Key("m")}, DocumentID: "m", SourceTS: 3, Outcome: adopt.Failed},
+		{
+			Line: 2, Version: invoice.Version{US: 1, Key: invoice.Key("u")}, DocumentID: "u", SourceTS: 3,
+			Hash: invoice.Key("h"), Outcome: adopt.Adopted,
+		},
+		{
+			Line: 3, Version: invoice.Version{US: 1, Key: invoice.Key("m")}, DocumentID: "m",
+			SourceTS: 3, Outcome: adopt.Failed,
+		},
 	}}))
 	var without int
-	require.NoError(t, s.Reader().QueryRow(`SELECT count(*) FROM sqlwriter_ledger WHERE detail_row_hash IS NULL AND tracking_row_hash IS NULL`).Scan(&without))
+	require.NoError(t,
+		s.Reader().QueryRow(
+			`SELECT count(*) FROM sqlwriter_ledger WHERE detail_row_hash IS NULL AND tracking_row_hash IS NULL`).Scan(&without))
 	require.Equal(t, 2, without)
 }
 

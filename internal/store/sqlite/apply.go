@@ -16,7 +16,9 @@ import (
 // Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
 // "repeated_line", "encode" and "verdict_count" (internal); "timeout", "cancelled", "database_went_back" and
 // "other_database" (infrastructure). Every other code is SQLite's extended result code.
-func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *Store) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,8 @@ type request struct {
 // IVCE_TRKG_MSTR.
 func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	if r.mode != commit.Preview {
-		if err := checkHeartbeat("sqlite: apply", r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
+		if err := checkHeartbeat("sqlite: apply",
+			r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
 			return nil, err
 		}
 	}
@@ -194,7 +197,8 @@ func checkRowCount(table invoice.Table, found, expected int64) error {
 	if found == expected {
 		return nil
 	}
-	err := fault.New(fault.Contention, "sqlite: apply", "row_count", "%s: expected %d rows written, found %d", table, expected, found)
+	err := fault.New(fault.Contention, "sqlite: apply", "row_count",
+		"%s: expected %d rows written, found %d", table, expected, found)
 	err.Condition = fault.OwnWhenAlone
 	return err
 }

@@ -21,14 +21,15 @@ func TestAuditLog(t *testing.T) {
 		d := db{newStore(t)}
 		return conformance.AuditLogHarness{
 			AuditLog: d.AuditLog(conformance.AuditLogSysName), Store: d.RunStore(conformance.AuditLogSysName),
-			Other: d.AuditLog(conformance.AuditLogOtherSysName), OtherStore: d.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
+			Other:      d.AuditLog(conformance.AuditLogOtherSysName),
+			OtherStore: d.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
 }
 
-// The audit log only grows. The list of an action, and that of a run, must read a range of an index; the others read from
-// the end of the log, and so stop at their limit.
+// The audit log only grows. The list of an action, and that of a run, must read a range of an index; the others read
+// from the end of the log, and so stop at their limit.
 func TestEntriesArePartsOfAnIndex(t *testing.T) {
 	texts, err := sqlite.Texts(shared.OfAuditLog)
 	require.NoError(t, err)
@@ -41,15 +42,18 @@ func TestEntriesArePartsOfAnIndex(t *testing.T) {
 		end    = "SEARCH a USING INTEGER PRIMARY KEY (rowid<?)"
 	)
 	for name, want := range map[string]string{
-		"audits_of_action": action, "audits_of_action_of_run": action, "audits_of_run": since, "audits_notable_of_run": since, "audits": end, "audits_notable": end,
+		"audits_of_action": action, "audits_of_action_of_run": action, "audits_of_run": since,
+		"audits_notable_of_run": since, "audits": end, "audits_notable": end,
 	} {
 		var steps []string
-		for _, step := range planOf(t, conn, texts[name], sql.Named("before", 1000), sql.Named("sys_name", "web"), sql.Named("limit", 20),
+		for _, step := range planOf(t, conn, texts[name], sql.Named("before", 1000),
+			sql.Named("sys_name", "web"), sql.Named("limit", 20),
 			sql.Named("run", "r"), sql.Named("action", "pause")) {
 			if strings.Contains(step, " a ") {
 				steps = append(steps, step)
 			}
-			require.Equal(t, want == since && strings.Contains(step, "TEMP B-TREE"), strings.Contains(step, "TEMP B-TREE"), "%s: what is read is in order", name)
+			require.Equal(t, want == since && strings.Contains(step, "TEMP B-TREE"),
+				strings.Contains(step, "TEMP B-TREE"), "%s: what is read is in order", name)
 		}
 		require.Equal(t, []string{want}, steps, name)
 	}
@@ -59,10 +63,12 @@ func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
 	d := db{newStore(t)}
 	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
-	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
+	d.exec(t,
+		`CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
 	runs := d.RunStore("web")
 	start := func(code string) error {
-		return runs.StartRun(t.Context(), run.Run{ID: "r", SysName: "web"}, run.Audit{Action: code, Level: run.LevelInfo, Run: "r"})
+		return runs.StartRun(t.Context(), run.Run{ID: "r", SysName: "web"},
+			run.Audit{Action: code, Level: run.LevelInfo, Run: "r"})
 	}
 	err := start("orphan")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)

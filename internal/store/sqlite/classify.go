@@ -38,28 +38,62 @@ func rules() []rule {
 	return []rule{
 		{code: sqlite3.SQLITE_BUSY, name: "busy", kind: fault.Contention, reason: busyReason},
 		{code: sqlite3.SQLITE_LOCKED, name: "locked", kind: fault.Contention, reason: busyReason},
-		{code: sqlite3.SQLITE_CONSTRAINT_UNIQUE, name: "constraint_unique", kind: fault.Contention, condition: fault.OwnWhenAlone, reason: uniqueness},
-		{code: sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, name: "constraint_primarykey", kind: fault.Contention, condition: fault.OwnWhenAlone, reason: uniqueness},
-		{code: sqlite3.SQLITE_CONSTRAINT_ROWID, name: "constraint_rowid", kind: fault.Contention, condition: fault.OwnWhenAlone, reason: uniqueness},
-		{code: sqlite3.SQLITE_CONSTRAINT, name: "constraint", kind: fault.Document, reason: refused}, // CHECK, NOT NULL, foreign key, a trigger's RAISE
+		{
+			code: sqlite3.SQLITE_CONSTRAINT_UNIQUE, name: "constraint_unique", kind: fault.Contention,
+			condition: fault.OwnWhenAlone, reason: uniqueness,
+		},
+		{
+			code: sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, name: "constraint_primarykey", kind: fault.Contention,
+			condition: fault.OwnWhenAlone, reason: uniqueness,
+		},
+		{
+			code: sqlite3.SQLITE_CONSTRAINT_ROWID, name: "constraint_rowid", kind: fault.Contention,
+			condition: fault.OwnWhenAlone, reason: uniqueness,
+		},
+		// CHECK, NOT NULL, foreign key, a trigger's RAISE
+		{code: sqlite3.SQLITE_CONSTRAINT, name: "constraint", kind: fault.Document, reason: refused},
 		{code: sqlite3.SQLITE_TOOBIG, name: "toobig", kind: fault.Document, reason: refused},
 		{code: sqlite3.SQLITE_MISMATCH, name: "mismatch", kind: fault.Document, reason: refused},
 		{code: sqlite3.SQLITE_RANGE, name: "range", kind: fault.Document, reason: refused},
 		{code: sqlite3.SQLITE_CANTOPEN, name: "cantopen", kind: fault.Infrastructure, reason: fileReason},
 		{code: sqlite3.SQLITE_IOERR, name: "ioerr", kind: fault.Infrastructure, reason: fileReason},
-		{code: sqlite3.SQLITE_READONLY, name: "readonly", kind: fault.Infrastructure, reason: "the database file is read-only"},
-		{code: sqlite3.SQLITE_NOTADB, name: "notadb", kind: fault.Infrastructure, reason: "the file is not an SQLite database"},
-		{code: sqlite3.SQLITE_CORRUPT, name: "corrupt", kind: fault.Infrastructure, reason: "the database file is damaged"},
+		{
+			code: sqlite3.SQLITE_READONLY, name: "readonly", kind: fault.Infrastructure,
+			reason: "the database file is read-only",
+		},
+		{
+			code: sqlite3.SQLITE_NOTADB, name: "notadb", kind: fault.Infrastructure,
+			reason: "the file is not an SQLite database",
+		},
+		{
+			code: sqlite3.SQLITE_CORRUPT, name: "corrupt", kind: fault.Infrastructure,
+			reason: "the database file is damaged",
+		},
 		{code: sqlite3.SQLITE_AUTH, name: "auth", kind: fault.Infrastructure, reason: "not allowed"},
 		{code: sqlite3.SQLITE_PERM, name: "perm", kind: fault.Infrastructure, reason: "not allowed"},
-		{code: sqlite3.SQLITE_PROTOCOL, name: "protocol", kind: fault.Infrastructure, reason: "the file's locks do not work (a network share?)"},
-		{code: sqlite3.SQLITE_NOLFS, name: "nolfs", kind: fault.Infrastructure, reason: "the file system cannot hold a file of this size"},
-		{code: sqlite3.SQLITE_SCHEMA, name: "schema", kind: fault.Infrastructure, reason: "the schema changed meanwhile"},
-		{code: sqlite3.SQLITE_INTERRUPT, name: "interrupt", kind: fault.Infrastructure, reason: "the statement was interrupted"},
+		{
+			code: sqlite3.SQLITE_PROTOCOL, name: "protocol", kind: fault.Infrastructure,
+			reason: "the file's locks do not work (a network share?)",
+		},
+		{
+			code: sqlite3.SQLITE_NOLFS, name: "nolfs", kind: fault.Infrastructure,
+			reason: "the file system cannot hold a file of this size",
+		},
+		{
+			code: sqlite3.SQLITE_SCHEMA, name: "schema", kind: fault.Infrastructure,
+			reason: "the schema changed meanwhile",
+		},
+		{
+			code: sqlite3.SQLITE_INTERRUPT, name: "interrupt", kind: fault.Infrastructure,
+			reason: "the statement was interrupted",
+		},
 		{code: sqlite3.SQLITE_NOMEM, name: "nomem", kind: fault.Infrastructure, reason: "out of memory"},
 		{code: sqlite3.SQLITE_FULL, name: "full", kind: fault.Quota, reason: "the disk or the database is full"},
 		{code: sqlite3.SQLITE_MISUSE, name: "misuse", kind: fault.Internal, reason: "the driver was used wrongly"},
-		{code: sqlite3.SQLITE_INTERNAL, name: "internal", kind: fault.Internal, reason: "SQLite reports an error of its own"},
+		{
+			code: sqlite3.SQLITE_INTERNAL, name: "internal", kind: fault.Internal,
+			reason: "SQLite reports an error of its own",
+		},
 	}
 }
 

@@ -81,7 +81,9 @@ func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, e
 }
 
 // Apply runs a whole request in tx.
-func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (i InTx) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	text, err := renderFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err
@@ -93,7 +95,9 @@ func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, 
 	if _, err := i.Tx.ExecContext(ctx, text[stTemp]); err != nil {
 		return nil, err
 	}
-	r := request{tx: i.Tx, statement: func(name string) statement { return unprepared{i.Tx, text[name]} }, items: items, payload: payload, mode: mode, known: known}
+	r := request{tx: i.Tx, statement: func(name string) statement {
+		return unprepared{i.Tx, text[name]}
+	}, items: items, payload: payload, mode: mode, known: known}
 	return r.run(ctx)
 }
 

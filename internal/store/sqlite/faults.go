@@ -53,11 +53,18 @@ func namedCodeRows() []fault.Row {
 		{Code: "cancelled", Kind: infra, Reason: "the caller gave up", Source: driver},
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
-		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the heartbeat's answer to SQLITE_READONLY"},
-		{Code: "schema", Kind: infra, Reason: "a table or column of the statement does not exist", Source: "docs/requirements.md R35: own schema too old"},
+		{
+			Code: "read_only", Kind: infra, Reason: "the database file is read-only",
+			Source: "the heartbeat's answer to SQLITE_READONLY",
+		},
+		{
+			Code: "schema", Kind: infra, Reason: "a table or column of the statement does not exist",
+			Source: "docs/requirements.md R35: own schema too old",
+		},
 		{
 			Code: "verdict_without_evidence", Kind: fault.Contention,
-			Reason: "the ledger shows neither this write, nor this content, nor anything newer", Source: "docs/requirements.md R50",
+			Reason: "the ledger shows neither this write, nor this content, nor anything newer",
+			Source: "docs/requirements.md R50",
 		},
 		{
 			Code: "row_count", Kind: fault.Contention, Condition: fault.OwnWhenAlone,
@@ -69,7 +76,10 @@ func namedCodeRows() []fault.Row {
 			Code: "migration_checksum", Kind: infra, Source: ours, Own: start,
 			Reason: "a migration that was run is not the file that this build has",
 		},
-		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
+		{
+			Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged",
+			Source: ours, Own: command,
+		},
 		{Code: "time", Kind: infra, Reason: "the stored time of the adoption is damaged", Source: ours, Own: command},
 	}
 }

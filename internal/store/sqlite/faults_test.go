@@ -51,8 +51,10 @@ func kindsByCode() map[int]struct {
 		19: {"SQLITE_CONSTRAINT", fault.Document, false}, 20: {"SQLITE_MISMATCH", fault.Document, false},
 		21: {"SQLITE_MISUSE", fault.Internal, false}, 22: {"SQLITE_NOLFS", fault.Infrastructure, false},
 		23: {"SQLITE_AUTH", fault.Infrastructure, false}, 25: {"SQLITE_RANGE", fault.Document, false},
-		26: {"SQLITE_NOTADB", fault.Infrastructure, false}, 1555: {"SQLITE_CONSTRAINT_PRIMARYKEY", fault.Contention, true},
-		2067: {"SQLITE_CONSTRAINT_UNIQUE", fault.Contention, true}, 2579: {"SQLITE_CONSTRAINT_ROWID", fault.Contention, true},
+		26:   {"SQLITE_NOTADB", fault.Infrastructure, false},
+		1555: {"SQLITE_CONSTRAINT_PRIMARYKEY", fault.Contention, true},
+		2067: {"SQLITE_CONSTRAINT_UNIQUE", fault.Contention, true},
+		2579: {"SQLITE_CONSTRAINT_ROWID", fault.Contention, true},
 	}
 }
 
@@ -64,7 +66,8 @@ func TestClassifyEveryRow(t *testing.T) {
 	}
 	// The product makes these errors itself; cmd/sqlwriterctl tests that their kinds match the table.
 	given := map[string]bool{
-		"read_only": true, "schema": true, "verdict_without_evidence": true, "row_count": true, "path": true, "dsn": true,
+		"read_only": true, "schema": true, "verdict_without_evidence": true, "row_count": true,
+		"path": true, "dsn": true,
 		"template": true, "files": true, "migration_checksum": true, "counts": true, "time": true, "encode": true,
 	}
 	codes := 0
@@ -75,7 +78,8 @@ func TestClassifyEveryRow(t *testing.T) {
 		n, notNumber := strconv.Atoi(row.Code)
 		if notNumber == nil {
 			err = withCode(t, n)
-			require.Contains(t, driverpkg.ErrorCodeString[n&0xff], "(SQLITE_"+strings.Split(row.Name, "_")[1], "the driver's name of a code, or of its primary code")
+			require.Contains(t, driverpkg.ErrorCodeString[n&0xff], "(SQLITE_"+strings.Split(row.Name, "_")[1],
+				"the driver's name of a code, or of its primary code")
 			if want, repeated := kindsByCode()[n]; repeated {
 				codes++
 				require.Equal(t, want.name, row.Name)

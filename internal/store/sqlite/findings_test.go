@@ -44,10 +44,13 @@ func TestNoStatementAboutFindingsScansATable(t *testing.T) {
 		plan := planOf(t, conn, text, args...)
 		for _, step := range plan {
 			table := strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN (subquery")
-			require.True(t, !table || slices.Contains([]string{"SCAN e VIRTUAL TABLE INDEX 1:", "SCAN n", "SCAN CONSTANT ROW"}, step),
+			require.True(t, !table ||
+				slices.Contains([]string{"SCAN e VIRTUAL TABLE INDEX 1:", "SCAN n", "SCAN CONSTANT ROW"}, step),
 				"%s: %s", name, strings.Join(plan, "; "))
-			if strings.Contains(text, "json_each") && (strings.HasPrefix(step, "SEARCH f") || strings.HasPrefix(step, "SEARCH x")) {
-				require.Regexp(t, `PRIMARY KEY \(sys_name=\? AND class=\? AND detail_id=\? AND document_key=\?\)`, step, name)
+			if strings.Contains(text, "json_each") &&
+				(strings.HasPrefix(step, "SEARCH f") || strings.HasPrefix(step, "SEARCH x")) {
+				require.Regexp(t,
+					`PRIMARY KEY \(sys_name=\? AND class=\? AND detail_id=\? AND document_key=\?\)`, step, name)
 			}
 		}
 	}

@@ -31,7 +31,9 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, force bool) 
 	defer cancel()
 	conn, err := s.writer.Conn(wait)
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		return breaker.Heartbeat{}, fault.New(fault.Contention, opHeartbeat, strconv.Itoa(sqlite3.SQLITE_BUSY), "another request holds the writer's connection")
+		return breaker.Heartbeat{},
+			fault.New(fault.Contention, opHeartbeat, strconv.Itoa(sqlite3.SQLITE_BUSY),
+				"another request holds the writer's connection")
 	}
 	if err != nil {
 		return breaker.Heartbeat{}, classifyDependency(opHeartbeat, err)
@@ -39,13 +41,16 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, force bool) 
 	defer func() { _ = conn.Close() }() // returns the connection to the pool
 	row, err := s.raiseIn(ctx, conn, known, force)
 	if code, ok := codeOf(err); ok && code&primaryMask == sqlite3.SQLITE_READONLY {
-		return breaker.Heartbeat{}, fault.Wrap(fault.Infrastructure, opHeartbeat, "read_only", "the database file is read-only", err)
+		return breaker.Heartbeat{},
+			fault.Wrap(fault.Infrastructure, opHeartbeat, "read_only", "the database file is read-only", err)
 	}
 	return row, classifyDependency(opHeartbeat, err)
 }
 
 // raiseIn compares and raises the heartbeat in one transaction, which has the write lock from its start.
-func (s *Store) raiseIn(ctx context.Context, conn *sql.Conn, known breaker.Heartbeat, force bool) (row breaker.Heartbeat, err error) {
+func (s *Store) raiseIn(
+	ctx context.Context, conn *sql.Conn, known breaker.Heartbeat, force bool,
+) (row breaker.Heartbeat, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return row, err
@@ -54,11 +59,13 @@ func (s *Store) raiseIn(ctx context.Context, conn *sql.Conn, known breaker.Heart
 	above := int64(0)
 	if force {
 		above = known.Number
-	} else if err := checkHeartbeat(opHeartbeat, tx.QueryRowContext(ctx, s.write[stHeartbeatRow], known.SysName), known); err != nil {
+	} else if err := checkHeartbeat(opHeartbeat,
+		tx.QueryRowContext(ctx, s.write[stHeartbeatRow], known.SysName), known); err != nil {
 		return row, err
 	}
 	row.SysName = known.SysName
-	if err := tx.QueryRowContext(ctx, s.write[stHeartbeat], known.SysName, above, force, force || known.Number > 0).Scan(&row.DatabaseID, &row.Number); err != nil {
+	if err := tx.QueryRowContext(ctx, s.write[stHeartbeat], known.SysName, above, force,
+		force || known.Number > 0).Scan(&row.DatabaseID, &row.Number); err != nil {
 		return breaker.Heartbeat{}, err
 	}
 	if err := tx.Commit(); err != nil {

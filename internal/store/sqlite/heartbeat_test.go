@@ -28,7 +28,8 @@ func (d db) heartbeat(t testing.TB, sysName string) (conformance.HeartbeatRow, b
 	t.Helper()
 	var row conformance.HeartbeatRow
 	var at string
-	err := d.Reader().QueryRow(`SELECT database_id, number, raised_at FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).
+	err := d.Reader().QueryRow(
+		`SELECT database_id, number, raised_at FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).
 		Scan(&row.DatabaseID, &row.Number, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false
@@ -43,7 +44,8 @@ func (d db) setHeartbeat(t testing.TB, sysName string, row conformance.Heartbeat
 	t.Helper()
 	d.exec(t, `DELETE FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName)
 	if row.Number > 0 {
-		d.exec(t, `INSERT INTO sqlwriter_heartbeat VALUES (?, ?, ?, '2025-12-17T10:30:15.123Z')`, sysName, row.DatabaseID, row.Number)
+		d.exec(t, `INSERT INTO sqlwriter_heartbeat VALUES (?, ?, ?, '2025-12-17T10:30:15.123Z')`, sysName,
+			row.DatabaseID, row.Number)
 	}
 }
 

@@ -69,7 +69,8 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	require.Equal(t, commit.Applied, apply(t, s, mark)[0].Verdict)
 	out, err := s.Apply(t.Context(), []commit.Item{item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before, "values stand in the order of the column table")
+	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before,
+		"values stand in the order of the column table")
 	require.Equal(t, commit.Missing, apply(t, s, item("e", 5, 9))[0].Verdict)
 }
 
@@ -113,5 +114,6 @@ func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 	table, err := s.Reports("web").Report(t.Context(), "same-key")
 	require.NoError(t, err)
 	require.Len(t, table.Rows, 1)
-	require.Equal(t, []any{int64(2), int64(2), int64(2), int64(2), int64(1), int64(2)}, table.Rows[0], "%v", table.Columns)
+	require.Equal(t, []any{int64(2), int64(2), int64(2), int64(2), int64(1), int64(2)},
+		table.Rows[0], "%v", table.Columns)
 }

@@ -151,7 +151,8 @@ func (d db) raise(t testing.TB, table invoice.Table, how string) {
 func (d db) rebuild(t testing.TB, table invoice.Table, clause, values string) {
 	t.Helper()
 	var text string
-	require.NoError(t, d.Reader().QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&text))
+	require.NoError(t,
+		d.Reader().QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&text))
 	d.exec(t, fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_old`, table))
 	d.exec(t, strings.TrimSuffix(strings.TrimSpace(text), ")")+", "+clause+")")
 	d.exec(t, fmt.Sprintf(`INSERT INTO %[1]s SELECT *%[2]s FROM %[1]s_old`, table, values))
@@ -164,7 +165,10 @@ func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
 	if table == conformance.LedgerTable {
 		table = "sqlwriter_ledger"
 	}
-	change := []string{fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_gone`, table), fmt.Sprintf(`ALTER TABLE %[1]s_gone RENAME TO %[1]s`, table)}
+	change := []string{
+		fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_gone`, table),
+		fmt.Sprintf(`ALTER TABLE %[1]s_gone RENAME TO %[1]s`, table),
+	}
 	if column != "" {
 		change = []string{
 			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s TO %[2]s_gone`, table, column),
@@ -179,7 +183,8 @@ func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
 func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
 	t.Helper()
 	kinds := map[invoice.Kind]string{
-		invoice.Text: "CHAR(9)", invoice.Flag: "CHAR(1)", invoice.Integer: "NUMERIC", invoice.Decimal: "DECIMAL(5, 4)", invoice.Time: "DATETIME",
+		invoice.Text: "CHAR(9)", invoice.Flag: "CHAR(1)", invoice.Integer: "NUMERIC", invoice.Decimal: "DECIMAL(5, 4)",
+		invoice.Time: "DATETIME",
 	}
 	for _, c := range invoice.Columns() {
 		d.exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))

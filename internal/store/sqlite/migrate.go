@@ -74,7 +74,8 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 		switch state.Status {
 		case migration.Changed:
 			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
-				"%s: expected the file that was run, found another: a migration that was run must not be changed", state.Name)
+				"%s: expected the file that was run, found another: a migration that was run must not be changed",
+				state.Name)
 		case migration.Pending:
 			if err := runMigration(ctx, tx, files[i]); err != nil {
 				return fmt.Errorf("%s: %w", state.Name, err)
@@ -100,7 +101,8 @@ type querier interface {
 
 // migrationsDone reads the record of migrations.
 func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter_migration ORDER BY number`)
+	rows, err := q.QueryContext(ctx,
+		`SELECT number, name, checksum, applied_at FROM sqlwriter_migration ORDER BY number`)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +150,9 @@ func MigrationScript() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("-- SQL Writer: the tables sqlwriter_*, for a file that has none of them. Run it by sqlite3 -bail.\n" +
-		"BEGIN IMMEDIATE;\n" + bookkeeping + ";\n")
+	b.WriteString(
+		"-- SQL Writer: the tables sqlwriter_*, for a file that has none of them. Run it by sqlite3 -bail.\n" +
+			"BEGIN IMMEDIATE;\n" + bookkeeping + ";\n")
 	for _, f := range files {
 		fmt.Fprintf(&b, "-- %s\n%s", f.Name, f.Text)
 		fmt.Fprintf(&b, recordMigration+";\n", fmt.Sprint(f.Number), "'"+f.Name+"'", "'"+f.Checksum+"'")

@@ -36,12 +36,17 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 	t.Helper()
 	const document = "2025-12-17 10:30:15.123456-06:00-0001-1"
 	docs := inmem.NewDocuments(time.Now)
-	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+document+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
+	require.NoError(t,
+		docs.Put(
+			json.RawMessage(`{"id":"`+document+
+				`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	runs, reports := s.RunStore("web"), s.Reports("web")
 	o := ops.New(ops.Ports{
-		Documents: docs, Finder: docs, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil), ReportNames: shared.ReportNames(),
-		Breaker: breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: s.Heartbeat, Now: time.Now}),
+		Documents: docs, Finder: docs, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil),
+		ReportNames: shared.ReportNames(),
+		Breaker: breaker.New(inmem.NewControl(),
+			breaker.Options{Build: "v1", SysName: "web", Heartbeat: s.Heartbeat, Now: time.Now}),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: s.AuditLog("web"), Runs: runs, Reports: reports, Ledger: noLedger{}, Findings: s.Findings("web"),
@@ -81,7 +86,8 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		took := make([]time.Duration, times)
 		for i := range took {
 			began := time.Now()
-			a := site.Serve(t.Context(), opsapi.Direct(o, ann), ui.Request{Method: http.MethodGet, Path: r.path, Query: query, Root: "/api/ui/", Who: ann})
+			a := site.Serve(t.Context(), opsapi.Direct(o, ann),
+				ui.Request{Method: http.MethodGet, Path: r.path, Query: query, Root: "/api/ui/", Who: ann})
 			took[i] = time.Since(began)
 			require.Equal(t, http.StatusOK, a.Status, "%s: %s", page.name, a.Body)
 			page.bytes = len(a.Body)

@@ -35,9 +35,10 @@ const millionHeading = "## Statements about runs, findings, reports and the audi
 // slowest is the p99 that one of these statements may have.
 const slowest = 200 * time.Millisecond
 
-// TestMillion times each statement of the run store, the audit log, the reports and the findings. Five tables have n rows:
-// run, batch_item, audit_log, error_detail and finding. One run has all documents. Each statement is made for that run, with lists of
-// 100 rows where it takes a list, and undone. Without -million the tables are small and nothing is asserted about time.
+// TestMillion times each statement of the run store, the audit log, the reports and the findings. Five tables have n
+// rows: run, batch_item, audit_log, error_detail and finding. One run has all documents. Each statement is made for
+// that run, with lists of 100 rows where it takes a list, and undone. Without -million the tables are small and nothing
+// is asserted about time.
 func TestMillion(t *testing.T) {
 	n, times := 2_000, 1
 	if *millionPage != "" {
@@ -59,8 +60,11 @@ func TestMillion(t *testing.T) {
 			all = append(all, statement{of, name, took[len(took)/2], took[len(took)*99/100]})
 		}
 	}
-	for _, table := range []string{"batch", "error_detail"} { // a page shows a batch of this environment, which its id tells
-		d.exec(t, fmt.Sprintf("UPDATE sqlwriter_%s SET batch_id = '%s' WHERE batch_id = printf('%%064d', 1)", table, run.BatchID("web", bigRun, 1)))
+	// a page shows a batch of this environment, which its id tells
+	for _, table := range []string{"batch", "error_detail"} {
+		d.exec(t,
+			fmt.Sprintf("UPDATE sqlwriter_%s SET batch_id = '%s' WHERE batch_id = printf('%%064d', 1)", table,
+				run.BatchID("web", bigRun, 1)))
 	}
 	pages := timePages(t, d.Store, times)
 	if *millionPage == "" {
@@ -81,7 +85,8 @@ rows. A change is undone, so its commit is not in its time. The goal is a p99 of
 median of %s ms and a p99 of %s ms; all but %d have at most %s ms. Of the pages over the same tables, with documents in memory, `+"`%s`"+` is the
 slowest: %s and %s ms, %d bytes.%s
 `, millionHeading, time.Now().UTC().Format("2006-01-02"), times, slowest.Milliseconds(), len(all), all[0].name,
-		ms(all[0].median), ms(all[0].p99), rest, ms(all[rest].p99), pages[0].name, ms(pages[0].median), ms(pages[0].p99), pages[0].bytes, load())
+		ms(all[0].median), ms(all[0].p99), rest, ms(all[rest].p99), pages[0].name, ms(pages[0].median),
+		ms(pages[0].p99), pages[0].bytes, load())
 	page, err := os.ReadFile(*millionPage)
 	require.NoError(t, err)
 	before, _, _ := strings.Cut(string(page), millionHeading)
@@ -92,7 +97,8 @@ slowest: %s and %s ms, %d bytes.%s
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 3 {
-		return fmt.Sprintf(" Load average at the end: %s, with %d cores.", strings.Join(fields[:3], " "), runtime.NumCPU())
+		return fmt.Sprintf(" Load average at the end: %s, with %d cores.",
+			strings.Join(fields[:3], " "), runtime.NumCPU())
 	}
 	return ""
 }
@@ -102,8 +108,9 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseco
 // bigRun is the run with all documents, whose manager is manager. Its first batch has the worker worker-1.
 const bigRun = "run-1"
 
-// fill puts n rows into each of the five tables, n/100 batches into one run, and as many into others. The audit log and the
-// error details are of the last 7 days, the runs and their batches of the last 30. A tenth is another environment's.
+// fill puts n rows into each of the five tables, n/100 batches into one run, and as many into others. The audit log and
+// the error details are of the last 7 days, the runs and their batches of the last 30. A tenth is another
+// environment's.
 func (d db) fill(t *testing.T, n int) {
 	t.Helper()
 	class := fmt.Sprintf("CASE i / 10 %% %d", len(reconcile.FindingClasses()))
@@ -157,7 +164,8 @@ func (d db) fill(t *testing.T, n int) {
 	} {
 		statement = strings.ReplaceAll(strings.ReplaceAll(statement, "{n}", fmt.Sprint(n)), "{class}", class)
 		for _, days := range []int{7, 30} {
-			ago := fmt.Sprintf("strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', ((part - 1) * %d) || ' seconds')", days*86400)
+			ago := fmt.Sprintf(
+				"strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', ((part - 1) * %d) || ' seconds')", days*86400)
 			statement = strings.ReplaceAll(statement, fmt.Sprintf("{%d days}", days), ago)
 		}
 		d.exec(t, statement)
@@ -168,13 +176,19 @@ func (d db) fill(t *testing.T, n int) {
 func parameters() map[string]any {
 	batch := strings.Repeat("0", 63) + "1"
 	return map[string]any{
-		"run": bigRun, "batch": batch, "owner": "worker-1", "epoch": 1, "shown": 1, "attempt": 0, "stale": 600_000, "released": 600_000, "silent": 1_800_000,
-		"sys_name": "web", "limit": 100, "after": "", "after_key": make([]byte, 32), "before_run": "", "before": 1_000_000, "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
-		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1, "most": 3, "given_up": "x",
-		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w", "wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
-		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7, "key": make([]byte, 32), "id": "2025-12-18", "night": 1, "step": 1, "position": "",
+		"run": bigRun, "batch": batch, "owner": "worker-1", "epoch": 1, "shown": 1, "attempt": 0, "stale": 600_000,
+		"released": 600_000, "silent": 1_800_000,
+		"sys_name": "web", "limit": 100, "after": "", "after_key": make([]byte, 32), "before_run": "",
+		"before": 1_000_000, "status": "completed", "action": "BATCH_CREATED", "all": 0, "by": "ann", "why": "a test",
+		"subject": "", "detail": "", "level": "INFO", "cancelled": run.CancelledError, "reason": "a test", "counted": 1,
+		"most": 3, "given_up": "x",
+		"error": "", "success": 100, "failure": 0, "documents": 100, "first": 1, "batches": 1, "watermark": "w",
+		"wait": 1000, "counts": "{}", "outcomes": "{}", "ended": 1,
+		"class": "edited", "from": 1000, "to": math.MaxInt64, "suspects": 1, "mends": 0, "line": 7,
+		"key": make([]byte, 32), "id": "2025-12-18", "night": 1, "step": 1, "position": "",
 		"request": "{}",
-		"kind":    "worker", "instance": "here", "filter": "{}", "rate": 0, "bound": 0, "matched": 0, "at_least": 0, "named": 0,
+		"kind":    "worker", "instance": "here", "filter": "{}", "rate": 0, "bound": 0, "matched": 0,
+		"at_least": 0, "named": 0,
 	}
 }
 
@@ -188,23 +202,28 @@ func keyOf(document string) []byte {
 func (d db) lists(t *testing.T) map[string][][]any {
 	t.Helper()
 	var keys, batches, added, workers, items, outcomes, details [][]any
-	d.rows(t, `SELECT document_key FROM sqlwriter_batch_item WHERE batch_id = printf('%064d', 1) ORDER BY document_key`, func(rows *sql.Rows) error {
-		var key []byte
-		err := rows.Scan(&key)
-		keys = append(keys, []any{key})
-		outcomes = append(outcomes, []any{key, bigRun, "committed", nil})
-		return err
-	})
+	d.rows(t, `SELECT document_key FROM sqlwriter_batch_item WHERE batch_id = printf('%064d', 1) ORDER BY document_key`,
+		func(rows *sql.Rows) error {
+			var key []byte
+			err := rows.Scan(&key)
+			keys = append(keys, []any{key})
+			outcomes = append(outcomes, []any{key, bigRun, "committed", nil})
+			return err
+		})
 	findings := map[string][][]any{}
-	d.rows(t, `SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' LIMIT 100`, func(rows *sql.Rows) error {
-		var line int64
-		var key []byte
-		err := rows.Scan(&line, &key)
-		findings["see"] = append(findings["see"], []any{line, key, "edited", "web", "a mark", 1, "the status differs", 0})
-		return err
-	})
+	d.rows(t,
+		`SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' LIMIT 100`,
+		func(rows *sql.Rows) error {
+			var line int64
+			var key []byte
+			err := rows.Scan(&line, &key)
+			findings["see"] = append(findings["see"],
+				[]any{line, key, "edited", "web", "a mark", 1, "the status differs", 0})
+			return err
+		})
 	for i := range 100 {
-		findings["insert"] = append(findings["insert"], []any{i, keyOf("a document"), "edited", "web", "a mark", 0, "the status differs", 0, "a document"})
+		findings["insert"] = append(findings["insert"],
+			[]any{i, keyOf("a document"), "edited", "web", "a mark", 0, "the status differs", 0, "a document"})
 		batches = append(batches, []any{fmt.Sprintf("%064d", 4+4*i), 0})
 		added = append(added, []any{fmt.Sprintf("new%061d", i), 1_000_000 + i, 100})
 		workers = append(workers, []any{fmt.Sprint("worker-", i)})
@@ -212,7 +231,8 @@ func (d db) lists(t *testing.T) map[string][][]any {
 		details = append(details, []any{i, "a document", i, "validation.too_long", "a message", "VALIDATION", 1, 1})
 	}
 	return map[string][][]any{
-		"items_known": keys, "items_save": outcomes, "items_insert": items, "batches_insert": added, "workers_rescue": workers, "details_insert": details,
+		"items_known": keys, "items_save": outcomes, "items_insert": items, "batches_insert": added,
+		"workers_rescue": workers, "details_insert": details,
 		"items_page_by_outcome": {{"failed"}, {"deferred"}}, "": batches,
 		"findings_see": findings["see"], "findings_insert": findings["insert"],
 	}

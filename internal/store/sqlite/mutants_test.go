@@ -17,7 +17,8 @@ func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 	require.NoError(t, err)
 	for _, m := range []struct{ name, statement, rule, instead, noticed string }{
 		{
-			"without the guard", "ledger_update", "(l.version_us, l.document_key) < (s.version_us, s.document_key)", "1 = 1",
+			"without the guard", "ledger_update",
+			"(l.version_us, l.document_key) < (s.version_us, s.document_key)", "1 = 1",
 			"the newer result wins: newer first, and names itself",
 		},
 		{

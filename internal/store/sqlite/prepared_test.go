@@ -27,12 +27,13 @@ func compiling(t *testing.T, pool *sql.DB) (taken func() int) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
 	require.NoError(t, conn.Raw(func(c any) error {
-		return c.(driver.AuthorizerRegisterer).RegisterAuthorizer(func(action driver.AuthorizerActionCode, _, _, _, _ string) driver.AuthorizerReturnCode {
-			if action != driver.AuthTransaction {
-				n++
-			}
-			return driver.AuthorizerOK
-		})
+		return c.(driver.AuthorizerRegisterer).RegisterAuthorizer(
+			func(action driver.AuthorizerActionCode, _, _, _, _ string) driver.AuthorizerReturnCode {
+				if action != driver.AuthTransaction {
+					n++
+				}
+				return driver.AuthorizerOK
+			})
 	}))
 	return func() int {
 		was := n

@@ -46,7 +46,8 @@ func TestTheComparisonReadsByKey(t *testing.T) {
 // A reader in the midst of a scan keeps no writer waiting, and sees no part of a later write.
 func TestAComparisonAndAWriterDoNotWaitForEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s, other := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout}), openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout})
+	s, other := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout}),
+		openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout})
 	db{s}.addLines(t, 1, 2)
 	apply(t, s, item("a", 1, 1, 2))
 	// The writer holds the write lock, with a change that is not committed.

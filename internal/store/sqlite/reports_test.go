@@ -20,7 +20,8 @@ func TestReports(t *testing.T) {
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
 		d := db{newStore(t)}
 		h := conformance.ReportsHarness{
-			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert, Sink: d.Store, AddLines: d.addLines,
+			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert,
+			Sink: d.Store, AddLines: d.addLines,
 			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
 		}
 		for _, r := range shared.ReportNames() {
@@ -45,7 +46,8 @@ func (d db) insert(t testing.TB, table string, row map[string]any) {
 		columns, values = append(columns, column), append(values, value)
 	}
 	places := strings.TrimSuffix(strings.Repeat("?,", len(values)), ",")
-	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), places), values...)
+	d.exec(t,
+		fmt.Sprintf(`INSERT INTO sqlwriter_%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), places), values...)
 }
 
 func TestReportsOfTablesThatAreMissing(t *testing.T) {
@@ -76,16 +78,23 @@ func reportBounds() map[string]reportBound {
 	)
 	return map[string]reportBound{
 		"runs": {"the newest 100 runs, from the end of the table", []string{
-			"SCAN r", "SEARCH t USING INDEX sqlite_autoindex_sqlwriter_batch_2 (run_id=?)", "SEARCH r USING INDEX sqlite_autoindex_sqlwriter_run_1 (run_id=?)",
+			"SCAN r", "SEARCH t USING INDEX sqlite_autoindex_sqlwriter_batch_2 (run_id=?)",
+			"SEARCH r USING INDEX sqlite_autoindex_sqlwriter_run_1 (run_id=?)",
 		}},
-		"batch-progress":  {"what is open, and 7 days of what has ended", []string{status, ended}},
-		"performance":     {"7 days", []string{ended + " LEFT-JOIN"}},
-		"workers":         {"running workers, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
+		"batch-progress": {"what is open, and 7 days of what has ended", []string{status, ended}},
+		"performance":    {"7 days", []string{ended + " LEFT-JOIN"}},
+		"workers": {
+			"running workers, and 7 days of the others",
+			[]string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"},
+		},
 		"pending-retries": {"what is to be sent again", []string{status}},
 		"queue-lag":       {"an hour", []string{created}},
 		"batch-success":   {"7 days", []string{created}},
 		"error-codes":     {"7 days, and 10,000 failures", []string{details, sample}},
-		"same-key":        {"the newest 100,000 lines, from the end of the ledger", []string{"SCAN l", "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"}},
+		"same-key": {
+			"the newest 100,000 lines, from the end of the ledger",
+			[]string{"SCAN l", "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"},
+		},
 	}
 }
 
@@ -101,7 +110,8 @@ func TestNoReportScansATable(t *testing.T) {
 	for name, text := range texts {
 		plan := planOf(t, conn, text, sql.Named("limit", 100), sql.Named("sys_name", "web"))
 		tables := map[string]bool{"t": true} // the view's name for the table of batches
-		for _, found := range regexp.MustCompile(`(?:sqlwriter_|"IVCE_)(\w+)"? AS (\w+)`).FindAllStringSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(
+			`(?:sqlwriter_|"IVCE_)(\w+)"? AS (\w+)`).FindAllStringSubmatch(text, -1) {
 			if found[1] != "processing_job" {
 				tables[found[2]] = true
 			}
@@ -116,6 +126,7 @@ func TestNoReportScansATable(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, bounds[name].steps, steps, "%s is bounded by %s: %s", name, bounds[name].by, strings.Join(plan, "; "))
+		require.Equal(t, bounds[name].steps, steps, "%s is bounded by %s: %s", name, bounds[name].by,
+			strings.Join(plan, "; "))
 	}
 }

@@ -31,7 +31,9 @@ func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int)
 		return 0, classifyDependency(opPurge, err)
 	}
 	defer func() { _ = tx.Rollback() }() // fails after the commit
-	p := purge{tx: tx, text: r.s.write, args: []any{sql.Named("sys_name", r.sysName), sql.Named("days", days)}, left: limit}
+	p := purge{
+		tx: tx, text: r.s.write, args: []any{sql.Named("sys_name", r.sysName), sql.Named("days", days)}, left: limit,
+	}
 	if part == retention.EndedRuns {
 		err = p.run(ctx)
 	} else {

@@ -31,8 +31,9 @@ func TestRetention(t *testing.T) {
 			d.exec(t, "UPDATE sqlwriter_"+set+" = '2001-01-01T00:00:00.000Z'")
 		}
 		return conformance.RetentionFixture{
-			RunStore: d.runs(), Retention: d.Retention("web"), OtherRetention: d.Retention("dev"), OtherRuns: d.RunStore("dev"),
-			Findings: d.Findings("web"), OtherFindings: d.Findings("dev"), Rows: d.counts,
+			RunStore: d.runs(), Retention: d.Retention("web"), OtherRetention: d.Retention("dev"),
+			OtherRuns: d.RunStore("dev"),
+			Findings:  d.Findings("web"), OtherFindings: d.Findings("dev"), Rows: d.counts,
 			Kept: func(t testing.TB) (all string) {
 				for _, table := range []string{"ledger", "adoption", "heartbeat"} {
 					all += d.text(t, "sqlwriter_"+table)

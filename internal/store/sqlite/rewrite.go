@@ -19,8 +19,8 @@ type compared struct {
 	keepStatus bool
 }
 
-// leaveAlone takes edited lines, and those that are not comparable, out of a rewrite. The transaction has the database's
-// only write lock, so nobody can edit a line after that.
+// leaveAlone takes edited lines, and those that are not comparable, out of a rewrite. The transaction has the
+// database's only write lock, so nobody can edit a line after that.
 func (r *request) leaveAlone(ctx context.Context) error {
 	lines, err := r.compare(ctx)
 	if err != nil {
@@ -80,7 +80,8 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	return l, p, nil
 }
 
-// storedValue is a column's value as the document gave it. A column with the affinity of a number stores "0.9500" as 0.95.
+// storedValue is a column's value as the document gave it. A column with the affinity of a number stores "0.9500" as
+// 0.95.
 func storedValue(c invoice.Column, text sql.NullString) invoice.Value {
 	if !text.Valid {
 		return invoice.Null()

@@ -24,7 +24,8 @@ func TestNobodyEditsALineBetweenTheComparisonAndTheWrite(t *testing.T) {
 	s.SetAfterStatement(func(ctx context.Context, _ *sql.Tx, name string) error {
 		if name == "rewrite_read" {
 			tried = true
-			_, err := other.Writer().ExecContext(ctx, `UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'edited' WHERE IVCE_DTL_UID = 1`)
+			_, err := other.Writer().ExecContext(ctx,
+				`UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'edited' WHERE IVCE_DTL_UID = 1`)
 			require.ErrorContains(t, err, "locked")
 		}
 		return nil

@@ -32,9 +32,13 @@ func (d db) runs() conformance.RunStoreFixture {
 // agedColumns are the times that ages start from.
 func agedColumns() map[string][]string {
 	return map[string][]string{
-		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
-		"batch":  {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
-		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"}, "comparison": {"begun_at", "moved_at", "ended_at"},
+		"run": {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
+		"batch": {
+			"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time",
+			"created_at", "updated_at",
+		},
+		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"},
+		"comparison":   {"begun_at", "moved_at", "ended_at"},
 		"error_detail": {"created_at"}, "audit_log": {"done_at"},
 	}
 }
@@ -45,7 +49,9 @@ func (d db) age(t testing.TB, by time.Duration) {
 	for table, columns := range agedColumns() {
 		var set []string
 		for _, c := range columns {
-			set = append(set, fmt.Sprintf("%[1]s = strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d seconds')", c, int(by.Seconds())))
+			set = append(set,
+				fmt.Sprintf(
+					"%[1]s = strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d seconds')", c, int(by.Seconds())))
 		}
 		d.exec(t, "UPDATE sqlwriter_"+table+" SET "+strings.Join(set, ", "))
 	}
@@ -65,28 +71,30 @@ func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 // audits returns all entries of the audit log, oldest first.
 func (d db) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
-	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, ''), COALESCE(batch_id, ''), detail
+	d.rows(t,
+		`SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, ''), COALESCE(batch_id, ''), detail
 FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
-		var a run.Audit
-		var detail sql.NullString
-		err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
-		if detail.Valid {
-			a.Detail = []byte(detail.String)
-		}
-		list = append(list, a)
-		return err
-	})
+			var a run.Audit
+			var detail sql.NullString
+			err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
+			if detail.Valid {
+				a.Detail = []byte(detail.String)
+			}
+			list = append(list, a)
+			return err
+		})
 	return list
 }
 
 func (d db) workers(t testing.TB) (list []conformance.RunWorker) {
 	t.Helper()
-	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter_worker`, func(rows *sql.Rows) error {
-		var w conformance.RunWorker
-		err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
-		list = append(list, w)
-		return err
-	})
+	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter_worker`,
+		func(rows *sql.Rows) error {
+			var w conformance.RunWorker
+			err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
+			list = append(list, w)
+			return err
+		})
 	return list
 }
 
@@ -106,11 +114,13 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 		}
 		plan := planOf(t, conn, text, args...)
 		for _, step := range plan {
-			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" || step == "SCAN CONSTANT ROW",
+			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" ||
+				step == "SCAN CONSTANT ROW",
 				"%s: %s", name, strings.Join(plan, "; "))
 		}
 		if name == "run_batches" { // runs every two seconds for every run, so it reads the index only
-			require.Equal(t, []string{"SEARCH b USING COVERING INDEX sqlwriter_ix_batch_status (status=? AND run_id=?)"}, plan)
+			require.Equal(t,
+				[]string{"SEARCH b USING COVERING INDEX sqlwriter_ix_batch_status (status=? AND run_id=?)"}, plan)
 		}
 		if strings.Contains(text, "json_each") && !strings.Contains(text, "INSERT") && name != "items_page_by_outcome" {
 			require.Equal(t, "SCAN e VIRTUAL TABLE INDEX 1:", plan[0], "%s: %s", name, strings.Join(plan, "; "))

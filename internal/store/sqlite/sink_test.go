@@ -65,8 +65,10 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 	sink := &conformance.ReplyLoser{Sink: s} // a file has no network connection to break
 	return conformance.SinkHarness{
 		Engine: d.version(t),
-		Sink:   sink, Rows: s.ReconcileRows, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
-		SetHeartbeat: d.setHeartbeat, Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
+		Sink:   sink, Rows: s.ReconcileRows, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger,
+		SetLedger: d.setLedger, Heartbeat: d.heartbeat,
+		SetHeartbeat: d.setHeartbeat, Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain,
+		Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		OddColumns: d.oddColumns,
 		Lock:       locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
@@ -82,15 +84,18 @@ func (d db) exec(t testing.TB, query string, args ...any) {
 // notNull adds the rule as a trigger, because SQLite cannot change a column.
 func (d db) notNull(t testing.TB) func() {
 	t.Helper()
-	d.exec(t, `CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
+	d.exec(t,
+		`CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
 	return func() { d.exec(t, `DROP TRIGGER not_null`) }
 }
 
 // narrow adds the rule as a trigger for the same reason.
 func (d db) narrow(t testing.TB, to int) func() {
 	t.Helper()
-	d.exec(t, fmt.Sprintf(`CREATE TRIGGER narrow BEFORE UPDATE ON IVCE_DTL WHEN length(new.%s) > %d BEGIN SELECT RAISE(ABORT, 'too long'); END`,
-		conformance.NarrowedColumn, to))
+	d.exec(t,
+		fmt.Sprintf(
+			`CREATE TRIGGER narrow BEFORE UPDATE ON IVCE_DTL WHEN length(new.%s) > %d BEGIN SELECT RAISE(ABORT, 'too long'); END`,
+			conformance.NarrowedColumn, to))
 	return func() { d.exec(t, `DROP TRIGGER narrow`) }
 }
 
@@ -99,7 +104,8 @@ func (d db) addLines(t testing.TB, lines ...int64) {
 	tx, err := d.Writer().Begin()
 	require.NoError(t, err)
 	for _, line := range lines {
-		_, err := tx.Exec(`INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
+		_, err := tx.Exec(
+			`INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
 		require.NoError(t, err)
 	}
 	require.NoError(t, tx.Commit())
@@ -122,7 +128,9 @@ func (d db) row(t testing.TB, line int64) conformance.SinkRow {
 	r.Tracking = d.readTable(t, invoice.Tracking, line, r.Values)
 	if r.Detail {
 		var num, desc string
-		require.NoError(t, d.Reader().QueryRow(`SELECT IVCE_NUM, ITM_LDSC FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line).Scan(&num, &desc))
+		require.NoError(t,
+			d.Reader().QueryRow(`SELECT IVCE_NUM, ITM_LDSC FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`,
+				line).Scan(&num, &desc))
 		require.Equal(t, "N D", num+" "+desc, "the user's other columns stay as they are")
 	}
 	return r
@@ -136,7 +144,8 @@ func (d db) readTable(t testing.TB, table invoice.Table, line int64, into []invo
 	for i := range texts {
 		to[i] = &texts[i]
 	}
-	err := d.Reader().QueryRow(fmt.Sprintf(`SELECT %s FROM %s WHERE IVCE_DTL_UID = ?`, strings.Join(names, ", "), table), line).Scan(to...)
+	err := d.Reader().QueryRow(
+		fmt.Sprintf(`SELECT %s FROM %s WHERE IVCE_DTL_UID = ?`, strings.Join(names, ", "), table), line).Scan(to...)
 	for i, p := range places {
 		into[p] = invoice.Value{Null: !texts[i].Valid, Text: texts[i].String}
 	}
@@ -169,14 +178,16 @@ func (d db) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 	var key, hash, detail, tracking shared.Hash
 	var version sql.NullInt64
 	var writeID, at string
-	err := d.Reader().QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+	err := d.Reader().QueryRow(
+		`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
 		detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).Scan(&l.Version.US, &key,
 		&l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail), string(tracking), int(version.Int64)
+	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail),
+		string(tracking), int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9a-f]{32}$`, writeID)
 		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, at, "by the database's clock")
@@ -189,7 +200,8 @@ func (d db) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	d.exec(t, `INSERT OR REPLACE INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
 		VALUES (?1, ?2, unhex(?3), ?4, ?5, unhex(nullif(?6, '')), iif(?6 = '', NULL, ?7), unhex(nullif(?8, '')), unhex(nullif(?9, '')), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
-		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash, l.TrackingHash, l.SysName, l.Outcome)
+		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash,
+		l.TrackingHash, l.SysName, l.Outcome)
 }
 
 func (d db) refuse(t testing.TB, value string) {
@@ -215,7 +227,8 @@ func (d db) countWrites(t testing.TB) func(int64) (int, int) {
 	return func(line int64) (int, int) {
 		var n [2]int
 		for i, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			require.NoError(t, d.Reader().QueryRow(`SELECT count(*) FROM counted WHERE tbl = ? AND line = ?`, table, line).Scan(&n[i]))
+			require.NoError(t,
+				d.Reader().QueryRow(`SELECT count(*) FROM counted WHERE tbl = ? AND line = ?`, table, line).Scan(&n[i]))
 		}
 		return n[0], n[1]
 	}

@@ -54,7 +54,8 @@ const (
 // writeSteps and previewSteps list the statements of a request in their order.
 func writeSteps() []string {
 	return append(stagedSteps(),
-		stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
+		stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark,
+		stTrackingUpdate, stTrackingInsert)
 }
 
 // rewriteSteps list what a rewrite does more, before it prunes.
@@ -62,7 +63,8 @@ func rewriteSteps() []string { return []string{stRewriteRead, stRewriteLine} }
 
 func previewSteps() []string {
 	return append(stagedSteps(),
-		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stPreviewBefore)
+		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict,
+		stOutcomes, stPreviewBefore)
 }
 
 // stagedSteps load a request and choose the lines that can be written.
@@ -75,7 +77,9 @@ type names struct{ Item, Row, Send, Copy, Ledger string }
 
 // tablesOf returns the names of the temp tables, with a prefix, and the ledger.
 func tablesOf(prefix, ledger string) names {
-	return names{Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Copy: prefix + "ledger_copy", Ledger: ledger}
+	return names{
+		Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Copy: prefix + "ledger_copy", Ledger: ledger,
+	}
 }
 
 // ledgerTable is the ledger; ledgerCopy is the temp table of a preview.
@@ -111,7 +115,8 @@ type templateData struct {
 func dataOf(l invoice.Layout, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
-		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)), Status: quote(invoice.StatusColumn),
+		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)),
+		Status: quote(invoice.StatusColumn),
 	}
 	document, line, of := shared.Slots(l.Columns)
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)

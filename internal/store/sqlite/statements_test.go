@@ -25,7 +25,9 @@ func TestStatementsGolden(t *testing.T) {
 	for _, name := range append(sqlite.WriteSteps(), "rewrite_read", "rewrite_line") {
 		b.WriteString("---- " + name + "\n" + write[name] + "\n")
 	}
-	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {
+	for _, name := range []string{
+		"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp",
+	} {
 		b.WriteString("---- " + name + "\n" + preview[name] + "\n")
 	}
 	for _, name := range []string{"reconcile_scan", "reconcile_lines"} {
@@ -57,11 +59,13 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW"COL`, Source: invoice.FromDocument, Kind: invoice.Text})
+	columns := append(invoice.Columns(),
+		invoice.Column{Table: invoice.Tracking, Name: `NEW"COL`, Source: invoice.FromDocument, Kind: invoice.Text})
 	text, err := sqlite.StatementsFor(columns)
 	require.NoError(t, err)
 	for _, name := range []string{"tracking_update", "tracking_insert"} {
-		require.Contains(t, text[name], `"NEW""COL"`, "a new column is one more row of the table, whatever it is called")
+		require.Contains(t, text[name], `"NEW""COL"`,
+			"a new column is one more row of the table, whatever it is called")
 	}
 	require.NotContains(t, text["detail_update"], "NEW")
 }

@@ -57,9 +57,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 }
 
 // New makes a Store that opens its file when it is first used. A write creates an absent file; a read does
-// not. The file is in WAL mode with full synchronisation: an acknowledged write survives a power cut. It must, because its
-// document is recorded as committed right after. The path may carry the prefix "sqlite:". New makes no table: see Migrate
-// and CreateSampleSchema. Errors by kind: infrastructure.
+// not. The file is in WAL mode with full synchronisation: an acknowledged write survives a power cut. It must, because
+// its document is recorded as committed right after. The path may carry the prefix "sqlite:". New makes no table: see
+// Migrate and CreateSampleSchema. Errors by kind: infrastructure.
 func New(path string, o Options) (*Store, error) {
 	path = strings.TrimPrefix(path, Scheme)
 	if path == "" || strings.HasPrefix(path, ":") {
@@ -82,9 +82,14 @@ func New(path string, o Options) (*Store, error) {
 		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
 	}
 	if s.reader, err = open(dsn(path, o, true), write[stTemp]); err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err), s.writer.Close())
+		return nil,
+			errors.Join(
+				fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err),
+				s.writer.Close())
 	}
-	s.writes = &prepared{db: s.writer, text: write, steps: slices.Concat(writeSteps(), rewriteSteps(), []string{stHeartbeatRow})}
+	s.writes = &prepared{
+		db: s.writer, text: write, steps: slices.Concat(writeSteps(), rewriteSteps(), []string{stHeartbeatRow}),
+	}
 	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
 	s.reader.SetMaxOpenConns(o.Readers)

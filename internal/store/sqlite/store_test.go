@@ -30,14 +30,16 @@ func item(id string, us int64, lines ...int64) commit.Item {
 	for i, c := range invoice.Columns() {
 		values[i] = invoice.Null()
 		if c.Source == invoice.FromDocument && c.Kind == invoice.Text {
-			values[i] = invoice.Of(fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
+			values[i] = invoice.Of(
+				fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
 			if c.Name == invoice.StatusColumn {
 				values[i] = invoice.Of("RC-AI")
 			}
 		}
 	}
 	return commit.Item{
-		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: 1, Hash: invoice.Key("content" + id),
+		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: 1,
+		Hash:        invoice.Key("content" + id),
 		HashVersion: invoice.HashVersion, Main: lines[0], Duplicates: lines[1:], Values: values,
 	}
 }
@@ -52,10 +54,13 @@ func apply(t testing.TB, s *sqlite.Store, items ...commit.Item) []commit.Outcome
 func TestOpenNamesTheError(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.db")
-	require.NoError(t, os.WriteFile(text, []byte("this is no database, and long enough to be sure of that: "+string(make([]byte, 200))), 0o600))
+	require.NoError(t,
+		os.WriteFile(text,
+			[]byte("this is no database, and long enough to be sure of that: "+string(make([]byte, 200))), 0o600))
 	for name, path := range map[string]string{
-		"empty": "", "scheme alone": "sqlite:", "in memory": ":memory:", "no such folder": filepath.Join(dir, "no", "such.db"),
-		"a folder": dir, "not a database": text,
+		"empty": "", "scheme alone": "sqlite:", "in memory": ":memory:",
+		"no such folder": filepath.Join(dir, "no", "such.db"),
+		"a folder":       dir, "not a database": text,
 	} {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 		require.Nil(t, s, name)
@@ -118,7 +123,8 @@ func TestFailedCommitIsAnError(t *testing.T) {
 	d.addLines(t, 1, 2)
 	d.exec(t, `CREATE TABLE allowed (name TEXT PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE deferred (name TEXT REFERENCES allowed (name) DEFERRABLE INITIALLY DEFERRED)`)
-	d.exec(t, `CREATE TRIGGER defer AFTER UPDATE ON IVCE_DTL WHEN NEW.IVCE_DTL_UID = 1 BEGIN INSERT INTO deferred VALUES ('x'); END`)
+	d.exec(t,
+		`CREATE TRIGGER defer AFTER UPDATE ON IVCE_DTL WHEN NEW.IVCE_DTL_UID = 1 BEGIN INSERT INTO deferred VALUES ('x'); END`)
 	out, err := s.Apply(t.Context(), []commit.Item{item("a", 1, 1), item("b", 1, 2)}, commit.Write, breaker.Heartbeat{})
 	require.Nil(t, out)
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
@@ -140,7 +146,8 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 		wg.Go(func() {
 			for i := range rounds {
 				id := fmt.Sprintf("doc %d %d", n, i)
-				if _, err := s.Apply(t.Context(), []commit.Item{item(id, int64((i*7+n)%rounds), 1, 2, 3)}, commit.Write, breaker.Heartbeat{}); err != nil {
+				if _, err := s.Apply(t.Context(), []commit.Item{item(id, int64((i*7+n)%rounds), 1, 2, 3)}, commit.Write,
+					breaker.Heartbeat{}); err != nil {
 					errs[n] = err
 					return
 				}
@@ -181,7 +188,9 @@ func TestPanicLeavesNothingAndFreesTheConnection(t *testing.T) {
 	d := db{s}
 	d.addLines(t, 1)
 	d.once("detail_update", func(*sql.Tx) error { panic("in the middle") })
-	require.Panics(t, func() { _, _ = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, commit.Write, breaker.Heartbeat{}) })
+	require.Panics(t, func() {
+		_, _ = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, commit.Write, breaker.Heartbeat{})
+	})
 	_, ok := d.ledger(t, 1)
 	require.False(t, ok)
 	require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)

@@ -63,7 +63,8 @@ func (r *request) scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	}
 	if it := r.items[v.Item]; v.Verdict == noEvidence {
 		return v, fault.New(fault.Contention, "sqlite: apply", "verdict_without_evidence",
-			"document %s, line %d: the ledger shows neither this write nor this content nor anything newer", it.DocumentID, it.Line(v.Position))
+			"document %s, line %d: the ledger shows neither this write nor this content nor anything newer",
+			it.DocumentID, it.Line(v.Position))
 	}
 	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: string(key)}
 	return v, nil

@@ -56,7 +56,8 @@ func (s *Store) MarkEmpty(ctx context.Context, who string) error {
 // Begin implements adopt.Ledger.
 func (s *Store) Begin(ctx context.Context, was adopt.State, who string) (adopt.State, error) {
 	return s.changeState(ctx, "sqlserver: begin adoption", "begin",
-		sql.Named("phase", mssql.VarChar(was.Phase)), sql.Named("run", mssql.VarChar(uuidForm(was.Run))), sql.Named("who", who))
+		sql.Named("phase", mssql.VarChar(was.Phase)),
+		sql.Named("run", mssql.VarChar(uuidForm(was.Run))), sql.Named("who", who))
 }
 
 // Finish implements adopt.Ledger.
@@ -65,7 +66,8 @@ func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.
 	if len(run) != runLength {
 		return adopt.State{}, shared.AdoptionMoved(op)
 	}
-	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(uuidForm(run))), sql.Named("from", watermark))
+	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(uuidForm(run))),
+		sql.Named("from", watermark))
 }
 
 // changeState runs a request that changes the row of the state, if the row is as the request expects.
@@ -103,12 +105,14 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) error {
 		return fault.Wrap(fault.Internal, opAdopt, fault.CodeBug, "the counts cannot be written as JSON", err)
 	}
 	_, err = s.db.ExecContext(ctx, s.procedures.name(procAdopt),
-		sql.Named("rows", mssql.NVarCharMax(rows.JSON)), sql.Named("hashes", rows.Hashes), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
+		sql.Named("rows", mssql.NVarCharMax(rows.JSON)), sql.Named("hashes", rows.Hashes),
+		sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)))
 	return s.closeIdleIfBroken(classifyDependency(opAdopt, err))
 }
 
-// readOne reads the one row of a procedure's answer. It reads the stream to its end, because an error may follow the row.
+// readOne reads the one row of a procedure's answer. It reads the stream to its end, because an error may follow the
+// row.
 func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, args ...any) error {
 	rows, err := s.db.QueryContext(ctx, procedure, args...)
 	if err != nil {
@@ -142,7 +146,8 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // RowsOf implements adopt.Reader.
 func (s *Store) RowsOf(ctx context.Context, document string) ([]adopt.Row, error) {
-	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"), shared.HashArg("key", invoice.Key(document)))
+	return s.ledgerRows(ctx, "sqlserver: read ledger", adoptionText("rows_of"),
+		shared.HashArg("key", invoice.Key(document)))
 }
 
 // ledgerRows reads rows of the ledger.
@@ -157,7 +162,8 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 		var r adopt.Row
 		var key, hash shared.Hash
 		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
+		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName,
+			&r.Outcome); err != nil {
 			return nil, classifyDependency(op, err)
 		}
 		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
@@ -180,7 +186,9 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 		return adopt.State{}, err
 	}
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts", "the stored counts of the adoption are damaged", err)
+		return adopt.State{},
+			fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts",
+				"the stored counts of the adoption are damaged", err)
 	}
 	s.Counts.Adopted, s.Counts.Marked = adopted, marked
 	s.Run, s.Started = strings.ReplaceAll(s.Run, "-", ""), s.Started.UTC()

@@ -15,26 +15,33 @@ import (
 
 const opApply = "sqlserver: apply"
 
-// Apply implements commit.Sink in one request and one transaction; a rewrite reads the lines by another one before. After a lost acknowledgement everything may be
-// written in spite of the error; the same request again then returns unchanged.
+// Apply implements commit.Sink in one request and one transaction; a rewrite reads the lines by another one before.
+// After a lost acknowledgement everything may be written in spite of the error; the same request again then returns
+// unchanged.
 //
-// Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "mode", "values",
-// "repeated_line", "encode", "answer" and "verdict_count" (internal); "timeout", "cancelled", "connection" and
-// "certificate" (infrastructure). Every other code is the server's number (classify.go).
+// Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "mode",
+// "values", "repeated_line", "encode", "answer" and "verdict_count" (internal); "timeout", "cancelled", "connection"
+// and "certificate" (infrastructure). Every other code is the server's number (classify.go).
 //
 // A document with a value that its column does not take is refused alone (Outcome.Refused). limits.go has the codes.
-func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *Store) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 && mode != commit.Preview {
 		return []commit.Outcome{}, nil
 	}
-	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.Outcome, error) { return s.request(ctx, fitting, mode, known) })
+	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.Outcome, error) {
+		return s.request(ctx, fitting, mode, known)
+	})
 }
 
 // request makes one request for documents that fit.
-func (s *Store) request(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *Store) request(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	a := answer{items: items, mode: mode, form: s.form()}
 	var err error
 	if mode == commit.Rewrite {
@@ -59,7 +66,8 @@ func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartb
 	}
 	args := a.arguments(payload)
 	if a.mode == commit.Preview {
-		return s.send(ctx, opApply, s.procedures.name(procPreview), a.read, append(args, sql.Named("sys_name", known.SysName)))
+		return s.send(ctx, opApply, s.procedures.name(procPreview), a.read,
+			append(args, sql.Named("sys_name", known.SysName)))
 	}
 	name := procApply
 	if a.mode == commit.Rewrite {
@@ -83,7 +91,8 @@ func (a *answer) arguments(payload shared.Payload) []any {
 		}
 	}
 	return []any{
-		sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes), sql.Named("expected", int64(lines)), sql.Named("marks", int64(marks)),
+		sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes),
+		sql.Named("expected", int64(lines)), sql.Named("marks", int64(marks)),
 		sql.Named("twice", repeated),
 	}
 }

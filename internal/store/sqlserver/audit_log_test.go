@@ -24,8 +24,10 @@ func TestAuditLog(t *testing.T) {
 		d.exec(t, `DELETE FROM sqlwriter.run`)
 		d.exec(t, `DELETE FROM sqlwriter.audit_log`)
 		return conformance.AuditLogHarness{
-			AuditLog: d.store.AuditLog(conformance.AuditLogSysName), Store: d.store.RunStore(conformance.AuditLogSysName),
-			Other: d.store.AuditLog(conformance.AuditLogOtherSysName), OtherStore: d.store.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
+			AuditLog:   d.store.AuditLog(conformance.AuditLogSysName),
+			Store:      d.store.RunStore(conformance.AuditLogSysName),
+			Other:      d.store.AuditLog(conformance.AuditLogOtherSysName),
+			OtherStore: d.store.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
 			HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 		}
 	})
@@ -52,7 +54,8 @@ func declared(t *testing.T, texts map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		var declared []string
 		for _, parameter := range regexp.MustCompile(`@\w+`).FindAllString(statementsIn(texts[name]), -1) {
-			if d := "DECLARE " + parameter + " " + declaration(t, parameter[1:]) + ";\n"; !slices.Contains(declared, d) {
+			if d := "DECLARE " + parameter + " " + declaration(t, parameter[1:]) +
+				";\n"; !slices.Contains(declared, d) {
 				declared = append(declared, d)
 			}
 		}

@@ -59,15 +59,25 @@ func rules() []rule {
 			reason: "the login was refused",
 		},
 		{
-			numbers: []int32{911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155},
-			kind:    infra, source: facts,
+			numbers: []int32{
+				911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155,
+			},
+			kind: infra, source: facts,
 			reason: "the database cannot be opened with this login",
 		},
-		{numbers: []int32{229, 230, 262, 297, 300, 13538, 15151}, kind: infra, reason: "a right is missing: see deploy/sql/app_rights.sql", source: facts},
-		{numbers: []int32{207, 208, 213, 2812, 4121, 15350}, kind: infra, reason: "a table, column or procedure does not exist", source: facts},
 		{
-			numbers: []int32{102, 137, 156, 195, 209, 319, 451, 457, 468, 4104, 4145, 8116, 8117, 8120, 13607, 13608, 13609},
-			kind:    infra, source: vendor,
+			numbers: []int32{229, 230, 262, 297, 300, 13538, 15151}, kind: infra,
+			reason: "a right is missing: see deploy/sql/app_rights.sql", source: facts,
+		},
+		{
+			numbers: []int32{207, 208, 213, 2812, 4121, 15350}, kind: infra,
+			reason: "a table, column or procedure does not exist", source: facts,
+		},
+		{
+			numbers: []int32{
+				102, 137, 156, 195, 209, 319, 451, 457, 468, 4104, 4145, 8116, 8117, 8120, 13607, 13608, 13609,
+			},
+			kind: infra, source: vendor,
 			reason: "the server refuses the request's text, which is the same for every document",
 		},
 		{
@@ -85,9 +95,18 @@ func rules() []rule {
 			kind:    infra, source: vendor,
 			reason: "a table of the user's cannot be written to: offline, disabled, or read-only",
 		},
-		{numbers: []int32{3906, 3908, 3924}, kind: infra, reason: "the database is read-only: a failover, or a replica", source: facts},
-		{numbers: []int32{976, 978, 979, 981, 982, 983, 988}, kind: infra, reason: "this replica does not take connections: a failover", source: facts},
-		{numbers: []int32{3947, 3948, 3949, 35250}, kind: infra, reason: "the replicas change places or do not reach each other", source: vendor},
+		{
+			numbers: []int32{3906, 3908, 3924}, kind: infra,
+			reason: "the database is read-only: a failover, or a replica", source: facts,
+		},
+		{
+			numbers: []int32{976, 978, 979, 981, 982, 983, 988}, kind: infra,
+			reason: "this replica does not take connections: a failover", source: facts,
+		},
+		{
+			numbers: []int32{3947, 3948, 3949, 35250}, kind: infra,
+			reason: "the replicas change places or do not reach each other", source: vendor,
+		},
 		{
 			numbers: []int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001},
 			kind:    infra, source: facts,
@@ -118,8 +137,14 @@ func rules() []rule {
 			kind:    infra, source: vendor,
 			reason: "the server is out of memory, threads or what its administrator allows",
 		},
-		{numbers: []int32{3950, 3958, 3959, 3966, 3967, 3999}, kind: infra, reason: "tempdb has no room left for row versions", source: vendor},
-		{numbers: []int32{605, 823, 824, 825, 3624}, kind: infra, reason: "a page on the server's disk is damaged, perhaps under one row only", source: facts},
+		{
+			numbers: []int32{3950, 3958, 3959, 3966, 3967, 3999}, kind: infra,
+			reason: "tempdb has no room left for row versions", source: vendor,
+		},
+		{
+			numbers: []int32{605, 823, 824, 825, 3624}, kind: infra,
+			reason: "a page on the server's disk is damaged, perhaps under one row only", source: facts,
+		},
 		{
 			numbers: []int32{211, 427, 1203, 3301, 3302, 3313, 3314, 3315, 3316, 8646},
 			kind:    infra, source: vendor,
@@ -135,16 +160,28 @@ func rules() []rule {
 			kind:    slow, source: facts,
 			reason: "the server limits the load",
 		},
-		{numbers: []int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, kind: full, reason: "a disk, the log or the quota is full", source: facts},
+		{
+			numbers: []int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, kind: full,
+			reason: "a disk, the log or the quota is full", source: facts,
+		},
 		{numbers: []int32{1205}, kind: race, reason: "chosen as the victim of a deadlock", source: requirements},
-		{numbers: []int32{1222}, kind: race, reason: "another session held a lock for longer than LOCK_TIMEOUT", source: requirements},
+		{
+			numbers: []int32{1222}, kind: race,
+			reason: "another session held a lock for longer than LOCK_TIMEOUT", source: requirements,
+		},
 		{
 			numbers: []int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839},
 			kind:    race, source: requirements,
 			reason: "another session changed the row at the same time",
 		},
-		{numbers: []int32{4117, 4184, 8608}, kind: race, reason: "another session changed a table or an index at the same time", source: vendor},
-		{numbers: []int32{2601, 2627}, kind: race, condition: own, reason: "a row with this key appeared in between", source: requirements},
+		{
+			numbers: []int32{4117, 4184, 8608}, kind: race,
+			reason: "another session changed a table or an index at the same time", source: vendor,
+		},
+		{
+			numbers: []int32{2601, 2627}, kind: race, condition: own,
+			reason: "a row with this key appeared in between", source: requirements,
+		},
 		{
 			numbers: []int32{throwNoEvidence},
 			kind:    race, source: ours, code: "verdict_without_evidence",
@@ -155,7 +192,10 @@ func rules() []rule {
 			kind:    race, condition: own, source: ours, code: "row_count",
 			reason: "another number of rows was written than lines were applied",
 		},
-		{numbers: []int32{throwEdited}, kind: race, reason: "somebody edited a line after the rewrite had read it", source: ours, code: "edited_meanwhile"},
+		{
+			numbers: []int32{throwEdited}, kind: race, reason: "somebody edited a line after the rewrite had read it",
+			source: ours, code: "edited_meanwhile",
+		},
 		{
 			numbers: []int32{throwWentBack},
 			kind:    infra, source: ours, code: breaker.CodeWentBack,
@@ -171,16 +211,31 @@ func rules() []rule {
 			kind:    fault.Internal, source: ours, code: retention.CodeDays,
 			reason: fmt.Sprintf("a purge keeps at least %d days", retention.LeastDays),
 		},
-		{numbers: []int32{throwMoved}, kind: race, condition: fault.Changed, reason: shared.MovedReason, source: ours, code: shared.CodeMoved},
-		{numbers: []int32{2628, 8152}, kind: fault.Document, reason: "a text is longer than the user's column", source: requirements},
-		{numbers: []int32{547}, kind: fault.Document, reason: "a constraint of the user's refuses the row", source: requirements},
-		{numbers: []int32{515}, kind: fault.Document, reason: "the user's column does not take NULL", source: requirements},
+		{
+			numbers: []int32{throwMoved}, kind: race, condition: fault.Changed, reason: shared.MovedReason,
+			source: ours, code: shared.CodeMoved,
+		},
+		{
+			numbers: []int32{2628, 8152}, kind: fault.Document,
+			reason: "a text is longer than the user's column", source: requirements,
+		},
+		{
+			numbers: []int32{547}, kind: fault.Document,
+			reason: "a constraint of the user's refuses the row", source: requirements,
+		},
+		{
+			numbers: []int32{515}, kind: fault.Document,
+			reason: "the user's column does not take NULL", source: requirements,
+		},
 		{
 			numbers: []int32{220, 232, 241, 242, 244, 245, 248, 8114, 8115},
 			kind:    fault.Document, source: requirements,
 			reason: "a value does not fit the user's column",
 		},
-		{numbers: []int32{3609, 3616, 3930, 50000}, kind: fault.Document, reason: "a trigger of the user's refused the row", source: requirements},
+		{
+			numbers: []int32{3609, 3616, 3930, 50000}, kind: fault.Document,
+			reason: "a trigger of the user's refused the row", source: requirements,
+		},
 	}
 }
 
@@ -207,9 +262,11 @@ func classify(op string, err error) error {
 	switch {
 	// The context comes first, because the error of a cancelled request may include the server's confirmation.
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
+		return fault.Wrap(fault.Infrastructure, op, codeTimeout,
+			"no answer in time: the request may have been carried out", err)
 	case errors.Is(err, context.Canceled):
-		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
+		return fault.Wrap(fault.Infrastructure, op, codeCancelled,
+			"the caller gave up: the request may have been carried out", err)
 	case errors.As(err, &server):
 		return byNumber(op, server, err)
 	case isCertificateError(err):
@@ -218,7 +275,8 @@ func classify(op string, err error) error {
 	}
 	// An error without a server's number belongs to the connection. The driver keeps the cause of some only as text,
 	// so they cannot be told apart. A document cannot cause one, because its content is sent as one string.
-	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
+	return fault.Wrap(fault.Infrastructure, op, codeConnection,
+		"the connection could not be made or broke: the request may have been carried out", err)
 }
 
 // classifyDependency classifies an error of a request that concerns no document: connecting, checking, migrating,
@@ -247,7 +305,8 @@ func byNumber(op string, server mssql.Error, err error) error {
 		}
 		found := ruleOf(e)
 		candidate := &fault.Error{
-			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op, Reason: found.reason, Err: err,
+			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op,
+			Reason: found.reason, Err: err,
 		}
 		if best == nil || scopeRank(candidate.Scope()) > scopeRank(best.Scope()) {
 			best = candidate
@@ -255,7 +314,10 @@ func byNumber(op string, server mssql.Error, err error) error {
 	}
 	if best == nil { // all errors are secondary
 		found := ruleOf(server)
-		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
+		return &fault.Error{
+			Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op,
+			Reason: found.reason, Err: err,
+		}
 	}
 	return best
 }

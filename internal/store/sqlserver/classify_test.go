@@ -27,16 +27,19 @@ func TestErrorsByNumber(t *testing.T) {
 		207: fault.Infrastructure, 208: fault.Infrastructure, 2812: fault.Infrastructure, 3906: fault.Infrastructure,
 		978: fault.Infrastructure, 983: fault.Infrastructure, 6005: fault.Infrastructure, 40613: fault.Infrastructure,
 		926: fault.Infrastructure, 4221: fault.Infrastructure, 615: fault.Infrastructure, 40197: fault.Infrastructure,
-		40143: fault.Infrastructure, 40540: fault.Infrastructure, 42108: fault.Infrastructure, 42109: fault.Infrastructure,
-		1204: fault.Infrastructure, 8645: fault.Infrastructure, 8651: fault.Infrastructure,
+		40143: fault.Infrastructure, 40540: fault.Infrastructure, 42108: fault.Infrastructure,
+		42109: fault.Infrastructure,
+		1204:  fault.Infrastructure, 8645: fault.Infrastructure, 8651: fault.Infrastructure,
 		0: fault.Infrastructure, -2: fault.Infrastructure, 20: fault.Infrastructure, 64: fault.Infrastructure,
 		121: fault.Infrastructure, 233: fault.Infrastructure, 997: fault.Infrastructure, 10053: fault.Infrastructure,
 		10054: fault.Infrastructure, 10060: fault.Infrastructure,
 		40501: fault.Throttled, 10928: fault.Throttled, 10929: fault.Throttled, 10936: fault.Throttled,
 		49918: fault.Throttled, 49919: fault.Throttled, 49920: fault.Throttled,
 		9002: fault.Quota, 1105: fault.Quota, 40544: fault.Quota,
-		1205: fault.Contention, 1222: fault.Contention, 3960: fault.Contention, 2627: fault.Contention, 2601: fault.Contention,
-		41301: fault.Contention, 41302: fault.Contention, 41305: fault.Contention, 41325: fault.Contention, 41839: fault.Contention,
+		1205: fault.Contention, 1222: fault.Contention, 3960: fault.Contention,
+		2627: fault.Contention, 2601: fault.Contention,
+		41301: fault.Contention, 41302: fault.Contention, 41305: fault.Contention, 41325: fault.Contention,
+		41839: fault.Contention,
 		52740: fault.Contention, 52741: fault.Contention,
 		8152: fault.Document, 2628: fault.Document, 547: fault.Document, 515: fault.Document, 245: fault.Document,
 		8114: fault.Document, 50000: fault.Document, 987654: fault.Document,
@@ -46,7 +49,8 @@ func TestErrorsByNumber(t *testing.T) {
 		137: fault.Infrastructure, 201: fault.Infrastructure, 451: fault.Infrastructure, 457: fault.Infrastructure,
 		468: fault.Infrastructure, 4104: fault.Infrastructure, 4145: fault.Infrastructure, 8120: fault.Infrastructure,
 		8178: fault.Infrastructure, 8618: fault.Infrastructure, 8621: fault.Infrastructure, 8630: fault.Infrastructure,
-		8632: fault.Infrastructure, 13607: fault.Infrastructure, 13608: fault.Infrastructure, 13609: fault.Infrastructure,
+		8632: fault.Infrastructure, 13607: fault.Infrastructure, 13608: fault.Infrastructure,
+		13609: fault.Infrastructure,
 		35250: fault.Infrastructure, 13535: fault.Contention,
 	} {
 		err := sqlserver.Classify(fmt.Errorf("wrapped: %w", mssql.Error{Number: number, Message: "secret"}))
@@ -77,7 +81,8 @@ func TestUnlistedErrorsBySeverity(t *testing.T) {
 		require.Equal(t, fault.Contention, of(1205, severity))
 	}
 	// In one answer it outranks an error of the document.
-	err := sqlserver.Classify(mssql.Error{Number: 547, Class: 16, All: []mssql.Error{{Number: 547, Class: 16}, {Number: 987654, Class: 21}}})
+	err := sqlserver.Classify(
+		mssql.Error{Number: 547, Class: 16, All: []mssql.Error{{Number: 547, Class: 16}, {Number: 987654, Class: 21}}})
 	require.Equal(t, "987654", fault.CodeOf(err))
 }
 
@@ -118,12 +123,14 @@ func TestErrorsWithoutANumber(t *testing.T) {
 		err  error
 		code string
 	}{
-		"deadline":      {context.DeadlineExceeded, "timeout"},
-		"cancelled":     {fmt.Errorf("x: %w", context.Canceled), "cancelled"},
-		"eof":           {io.EOF, "connection"},
-		"half an eof":   {io.ErrUnexpectedEOF, "connection"},
-		"reset":         {&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "connection"},
-		"refused":       {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection"},
+		"deadline":    {context.DeadlineExceeded, "timeout"},
+		"cancelled":   {fmt.Errorf("x: %w", context.Canceled), "cancelled"},
+		"eof":         {io.EOF, "connection"},
+		"half an eof": {io.ErrUnexpectedEOF, "connection"},
+		"reset":       {&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "connection"},
+		"refused": {
+			&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection",
+		},
 		"no such host":  {&net.DNSError{Name: "nowhere"}, "connection"},
 		"bad conn":      {driver.ErrBadConn, "connection"},
 		"broken stream": {mssql.StreamError{InnerError: errors.New("x")}, "connection"},

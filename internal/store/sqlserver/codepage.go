@@ -101,7 +101,8 @@ func notOnServer(number, code int) bool {
 	case 936:
 		return code == 0xA8BF || (code >= 0xA989 && code <= 0xA995) || code >= 0xFE50
 	case 950:
-		return code < 0xA140 || (code >= 0xA3C0 && code <= 0xA3E0) || (code >= 0xC6A1 && code <= 0xC8FE) || code >= 0xF9FE
+		return code < 0xA140 || (code >= 0xA3C0 && code <= 0xA3E0) || (code >= 0xC6A1 && code <= 0xC8FE) ||
+			code >= 0xF9FE
 	}
 	return false
 }

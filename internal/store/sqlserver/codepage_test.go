@@ -27,7 +27,9 @@ func TestWhatACodePageHolds(t *testing.T) {
 		950:  {13620, "漢字港裏碁∞€～﹏", []rune{'−', 'é', 'あ', 'Ж', '␀', '㐀', '한', 0xA0}, "without U+2593"},
 		1250: {251, "ŁódźŽ€–", []rune{'∞', '−', 'ñ', 0x81, 0x83}, ""},
 		1251: {255, "ЖёЄ€№", []rune{'∞', '−', 'é', 0x98}, ""},
-		1252: {251, "Böhler Çelik €–ŽÿŒ½×", []rune{'∞', '−', 'Ω', 'ł', 'Ā', '漢', '😀', 0x81, 0x8D, 0x8F, 0x90, 0x9D}, ""},
+		1252: {
+			251, "Böhler Çelik €–ŽÿŒ½×", []rune{'∞', '−', 'Ω', 'ł', 'Ā', '漢', '😀', 0x81, 0x8D, 0x8F, 0x90, 0x9D}, "",
+		},
 		1253: {239, "Ωμέγα€", []rune{'∞', '−', 'é', 0xAA}, ""},
 		1254: {249, "ĞİŞğış€", []rune{'∞', '−', 'ł'}, ""},
 		1255: {234, "אבג₪€", []rune{'∞', '−', 'é'}, "U+05BA"},
@@ -56,8 +58,10 @@ func TestWhatACodePageHolds(t *testing.T) {
 
 // A column of one code page gets one note at the start. An unknown code page is not checked.
 func TestTheCheckNotesCodePages(t *testing.T) {
-	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"), "dbo.T.CLN_MFR_AI_NM: varchar(max) has the characters of code page 1252 only")
-	require.Contains(t, strings.Join(sqlserver.NoteOn("char", 708), "\n"), "code page 708, which this build does not know")
+	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"),
+		"dbo.T.CLN_MFR_AI_NM: varchar(max) has the characters of code page 1252 only")
+	require.Contains(t, strings.Join(sqlserver.NoteOn("char", 708), "\n"),
+		"code page 708, which this build does not know")
 	require.Empty(t, sqlserver.NoteOn("varchar", 65001))
 	require.Empty(t, sqlserver.NoteOn("nvarchar", 1252), "the collation of a Unicode column has a code page too")
 }

@@ -92,7 +92,8 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 	for rows.Next() {
 		var tracking bool
 		var c dbColumn
-		err := rows.Scan(&tracking, &c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.hasDefault, &c.computed, &c.identity, &c.codePage)
+		err := rows.Scan(&tracking, &c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.hasDefault,
+			&c.computed, &c.identity, &c.codePage)
 		if err != nil {
 			return nil, fmt.Errorf("scan: %w", err)
 		}
@@ -118,7 +119,8 @@ func checkKey(table string, c dbColumn, f *Findings) {
 	case c.kind == "bigint" || c.kind == "int":
 	case (c.kind == "decimal" || c.kind == "numeric") && c.scale == 0:
 	default:
-		f.differ("%s.%s: expected a key of type bigint, int or decimal(n, 0), found %s (fix: another key column by COLUMN_NAMES)", table, c.name, c)
+		f.differ(
+			"%s.%s: expected a key of type bigint, int or decimal(n, 0), found %s (fix: another key column by COLUMN_NAMES)", table, c.name, c)
 	}
 }
 
@@ -131,20 +133,26 @@ func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	}
 	switch {
 	case has.computed || has.identity:
-		f.differ("%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column by COLUMN_NAMES)", table, c.Name)
+		f.differ(
+			"%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column by COLUMN_NAMES)", table, c.Name)
 		return
 	case !columnTakes(c, has):
-		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, needs, has, table, c.Name, needs)
+		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name,
+			needs, has, table, c.Name, needs)
 		return
 	case !has.nullable && !c.Required && c.Source != invoice.FromDuplicate:
-		f.differ("%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, table, c.Name, has)
+		f.differ(
+			"%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)",
+			table, c.Name, table, c.Name, has)
 	}
 	switch {
 	case !has.singleCodePage():
 	case encodingOf(has.codePage) == nil:
-		f.note("%s.%s: %s of code page %d, which this build does not know: missing characters are not noticed", table, c.Name, has, has.codePage)
+		f.note("%s.%s: %s of code page %d, which this build does not know: missing characters are not noticed", table,
+			c.Name, has, has.codePage)
 	default:
-		f.note("%s.%s: %s has the characters of code page %d only; a document with others is refused", table, c.Name, has, has.codePage)
+		f.note("%s.%s: %s has the characters of code page %d only; a document with others is refused", table,
+			c.Name, has, has.codePage)
 	}
 	if loses := roundingNote(c, has); loses != "" {
 		f.note("%s.%s: %s", table, c.Name, loses)
@@ -157,7 +165,8 @@ func columnTakes(c invoice.Column, has dbColumn) bool {
 	case invoice.Text, invoice.Flag:
 		return isText(has.kind) && (has.length < 0 || has.length >= c.Max)
 	case invoice.Integer:
-		return has.kind == "bigint" || has.kind == "int" || ((has.kind == "decimal" || has.kind == "numeric") && has.scale == 0)
+		return has.kind == "bigint" || has.kind == "int" ||
+			((has.kind == "decimal" || has.kind == "numeric") && has.scale == 0)
 	case invoice.Decimal:
 		switch has.kind {
 		case "decimal", "numeric":

@@ -21,7 +21,8 @@ func (t tables) dialect() shared.Dialect {
 		DayFormat:       "CONVERT(char(10), %s, 23)",
 		BinaryCollation: " COLLATE Latin1_General_BIN2",
 		LockTimeout:     t.lockTimeout.Milliseconds(),
-		ListOf:          listOf, HashFormat: "CAST(%s AS binary(32))", UpdateByAlias: true, ForceOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+		ListOf:          listOf, HashFormat: "CAST(%s AS binary(32))", UpdateByAlias: true,
+		ForceOrder:  "\nOPTION (LOOP JOIN, FORCE ORDER)",
 		DetailTable: t.table(invoice.Detail), Layout: t.layout, Quote: quote,
 	}
 }

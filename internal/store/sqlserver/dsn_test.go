@@ -57,7 +57,8 @@ func TestSafeDefaults(t *testing.T) {
 	require.Equal(t, "true", p["disableretry"])
 	require.Equal(t, "sqlwriter", p["app name"])
 	require.Equal(t, "30", p["dial timeout"])
-	p = get("sqlserver://user:pass@host?database=db&Encrypt=strict&App+Name=mine&disableRetry=false&TrustServerCertificate=true")
+	p = get(
+		"sqlserver://user:pass@host?database=db&Encrypt=strict&App+Name=mine&disableRetry=false&TrustServerCertificate=true")
 	require.Equal(t, "strict", p["encrypt"])
 	require.Equal(t, "mine", p["app name"])
 	require.Equal(t, "true", p["trustservercertificate"], "an explicit setting is used")

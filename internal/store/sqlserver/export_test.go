@@ -80,7 +80,8 @@ func (s *Store) KnowColumnsAnew(ctx context.Context) error {
 	return err
 }
 
-// With is the store with text run after one step of a write and a rewrite. Its procedures are installed; the connections are shared.
+// With is the store with text run after one step of a write and a rewrite. Its procedures are installed; the
+// connections are shared.
 func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
 	add := func(steps []step) error {
 		for i := range steps {
@@ -176,23 +177,31 @@ type Limits struct{ limits *columnLimits }
 
 // NewLimits makes limits from read, which returns the columns by "TABLE.COLUMN".
 func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
-	return Limits{&columnLimits{columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
-		columns, err := read(ctx)
-		return tablesWith(columns), err
-	}}}
+	return Limits{
+		&columnLimits{
+			columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
+				columns, err := read(ctx)
+				return tablesWith(columns), err
+			},
+		},
+	}
 }
 
 // Apply compares the items and calls apply with those that fit.
-func (l Limits) Apply(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
+func (l Limits) Apply(
+	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error),
+) ([]commit.Outcome, error) {
 	return l.limits.applyFitting(ctx, items, apply)
 }
 
 // Misfit describes a value that a column does not take. The code is empty if it fits.
 func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
 	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
-	l := &columnLimits{columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
-		return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
-	}}
+	l := &columnLimits{
+		columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
+			return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
+		},
+	}
 	known, err := l.refresh(context.Background())
 	if err != nil {
 		panic(err)

@@ -55,9 +55,18 @@ func namedCodeRows() []fault.Row {
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
-		{Code: codeConnection, Kind: infra, Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType},
-		{Code: codeTimeout, Kind: infra, Reason: "no answer in time: the request may have been carried out", Source: byType},
-		{Code: codeCancelled, Kind: infra, Reason: "the caller gave up: the request may have been carried out", Source: byType},
+		{
+			Code: codeConnection, Kind: infra,
+			Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType,
+		},
+		{
+			Code: codeTimeout, Kind: infra,
+			Reason: "no answer in time: the request may have been carried out", Source: byType,
+		},
+		{
+			Code: codeCancelled, Kind: infra,
+			Reason: "the caller gave up: the request may have been carried out", Source: byType,
+		},
 		{
 			Code: codeCertificate, Kind: infra, Source: byType,
 			Reason: "the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate",
@@ -66,15 +75,45 @@ func namedCodeRows() []fault.Row {
 			Code: codeCodePage, Kind: fault.Document, Source: "ADR 0016; the tables of golang.org/x/text/encoding",
 			Reason: "the code page of the user's varchar column lacks a character, and the server would store a similar one",
 		},
-		{Code: codeTooLong, Kind: fault.Document, Reason: "a text is longer than the user's column, in UTF-16 units (nvarchar) or bytes (varchar)", Source: limitsSource},
-		{Code: codeOutOfRange, Kind: fault.Document, Reason: "a number or a time does not fit the user's column, or would be rounded there", Source: limitsSource},
-		{Code: codeNotNull, Kind: fault.Document, Reason: "the user's column is NOT NULL, and the document has no value for it", Source: limitsSource},
-		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
-		{Code: codeSchema, Kind: infra, Reason: "the database differs from the needs of the statements; Health lists every difference", Source: "docs/requirements.md R35: own schema too old"},
-		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
-		{Code: "migration_lock", Kind: fault.Contention, Reason: "another migration is running", Source: ours, Own: command},
-		{Code: "migration_checksum", Kind: infra, Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command},
-		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
+		{
+			Code: codeTooLong, Kind: fault.Document,
+			Reason: "a text is longer than the user's column, in UTF-16 units (nvarchar) or bytes (varchar)",
+			Source: limitsSource,
+		},
+		{
+			Code: codeOutOfRange, Kind: fault.Document,
+			Reason: "a number or a time does not fit the user's column, or would be rounded there",
+			Source: limitsSource,
+		},
+		{
+			Code: codeNotNull, Kind: fault.Document,
+			Reason: "the user's column is NOT NULL, and the document has no value for it", Source: limitsSource,
+		},
+		{
+			Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica",
+			Source: "the heartbeat's answer to 3906, 3908 and 3924",
+		},
+		{
+			Code: codeSchema, Kind: infra,
+			Reason: "the database differs from the needs of the statements; Health lists every difference",
+			Source: "docs/requirements.md R35: own schema too old",
+		},
+		{
+			Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used",
+			Source: ours, Own: start,
+		},
+		{
+			Code: "migration_lock", Kind: fault.Contention, Reason: "another migration is running",
+			Source: ours, Own: command,
+		},
+		{
+			Code: "migration_checksum", Kind: infra,
+			Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command,
+		},
+		{
+			Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged",
+			Source: ours, Own: command,
+		},
 		{Code: "no_answer", Kind: own, Reason: "a procedure ended without its answer", Source: ours, Own: command},
 	}
 }

@@ -26,7 +26,8 @@ func TestFindings(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, d.store.Close()) })
 	conformance.TestFindings(t, func(t testing.TB) conformance.FindingsFixture {
 		_, name, _ := strings.Cut(t.Name(), "/")
-		if why := findingsDeviations()[strings.ReplaceAll(name, "_", " ")]; why != "" && !sqlservertest.IsReal(d.version) {
+		if why := findingsDeviations()[strings.ReplaceAll(name, "_", " ")]; why != "" &&
+			!sqlservertest.IsReal(d.version) {
 			t.Skip(d.version + ": " + why)
 		}
 		for _, table := range []string{"finding", "comparison", "adoption", "audit_log"} {

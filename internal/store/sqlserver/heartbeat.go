@@ -30,7 +30,8 @@ func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.
 func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver bool) (breaker.Heartbeat, error) {
 	row := breaker.Heartbeat{SysName: known.SysName}
 	args := append(knownArguments(known), sql.Named("take_over", takeOver))
-	if err := s.readOne(ctx, opHeartbeat, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
+	if err := s.readOne(ctx, opHeartbeat, s.procedures.name(procHeartbeat),
+		[]any{&row.DatabaseID, &row.Number}, args...); err != nil {
 		return breaker.Heartbeat{}, s.closeIdleIfBroken(heartbeatRefusal(opHeartbeat, heartbeatError(err), known))
 	}
 	return row, nil

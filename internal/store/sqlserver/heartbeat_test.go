@@ -14,7 +14,8 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// readOnly makes the database refuse every write. The change ends all other sessions, so the pool has no idle connection.
+// readOnly makes the database refuse every write. The change ends all other sessions, so the pool has no idle
+// connection.
 func (h *spies) readOnly(t testing.TB) func() {
 	t.Helper()
 	set := func(text string) {

@@ -16,14 +16,16 @@ func item(id string, us int64, lines ...int64) commit.Item {
 	for i, c := range invoice.Columns() {
 		values[i] = invoice.Null()
 		if c.Source == invoice.FromDocument && c.Kind == invoice.Text {
-			values[i] = invoice.Of(fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
+			values[i] = invoice.Of(
+				fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
 			if c.Name == invoice.StatusColumn {
 				values[i] = invoice.Of("RC-AI")
 			}
 		}
 	}
 	return commit.Item{
-		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: 1, Hash: invoice.Key("content" + id),
+		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: 1,
+		Hash:        invoice.Key("content" + id),
 		HashVersion: invoice.HashVersion, Main: lines[0], Duplicates: lines[1:], Values: values,
 	}
 }

@@ -26,10 +26,13 @@ type hooked struct {
 }
 
 // hook makes the next request. made reports whether the request reached the hook's place.
-type hook func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) (out []commit.Outcome, err error, made bool)
+type hook func(ctx context.Context, items []commit.Item, mode commit.Mode,
+	known breaker.Heartbeat) (out []commit.Outcome, err error, made bool)
 
 // Apply makes a request with the waiting hook, if there is one. A hook that was not reached waits for the next request.
-func (s *hooked) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *hooked) Apply(
+	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
+) ([]commit.Outcome, error) {
 	s.mu.Lock()
 	h := s.next
 	if mode == commit.Preview || len(items) == 0 {
@@ -79,10 +82,13 @@ const injected = 52999
 func (s *hooked) failAfter(t testing.TB, step string) {
 	store, err := s.with(step, fmt.Sprintf("THROW %d, N'injected', 1;", injected))
 	require.NoError(t, err)
-	s.arm(func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error, bool) {
-		out, err := store.Apply(ctx, items, mode, known)
-		return out, err, err != nil && strings.Contains(err.Error(), "injected")
-	})
+	s.arm(
+		func(ctx context.Context, items []commit.Item, mode commit.Mode,
+			known breaker.Heartbeat,
+		) ([]commit.Outcome, error, bool) {
+			out, err := store.Apply(ctx, items, mode, known)
+			return out, err, err != nil && strings.Contains(err.Error(), "injected")
+		})
 }
 
 // makeMeeting creates the two tables by which a request and a test wait for each other. The request takes an identity
@@ -103,37 +109,47 @@ WHILE NOT EXISTS (SELECT 1 FROM dbo.go_on) AND @looks < 10000000
 func (s *hooked) during(t testing.TB, step string, f func(conformance.Inside)) {
 	store, err := s.with(step, pause)
 	require.NoError(t, err)
-	s.arm(func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error, bool) {
-		return s.paused(t, func() ([]commit.Outcome, error) { return store.Apply(ctx, items, mode, known) }, func() {
-			f(conformance.Inside{
-				Sink: s.store,
-				AddTracking: func(line int64) error {
-					_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
-					return err
-				},
-				DropDetail: func(line int64) error {
-					_, err := s.d.db.Exec(`DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line)
-					return err
-				},
+	s.arm(
+		func(ctx context.Context, items []commit.Item, mode commit.Mode,
+			known breaker.Heartbeat,
+		) ([]commit.Outcome, error, bool) {
+			return s.paused(t, func() ([]commit.Outcome, error) {
+				return store.Apply(ctx, items, mode, known)
+			}, func() {
+				f(conformance.Inside{
+					Sink: s.store,
+					AddTracking: func(line int64) error {
+						_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
+						return err
+					},
+					DropDetail: func(line int64) error {
+						_, err := s.d.db.Exec(`DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line)
+						return err
+					},
+				})
 			})
 		})
-	})
 }
 
 // loseReply loses the answer of the next request after the server has carried it out.
 func (s *hooked) loseReply(t testing.TB) {
-	s.arm(func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error, bool) {
-		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
-		store := openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address()))
-		require.NoError(t, store.KnowColumns(ctx), "or that answer were the next one")
-		proxy.SwallowReply()
-		out, err := store.Apply(ctx, items, mode, known)
-		return out, err, true
-	})
+	s.arm(
+		func(ctx context.Context, items []commit.Item, mode commit.Mode,
+			known breaker.Heartbeat,
+		) ([]commit.Outcome, error, bool) {
+			proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
+			store := openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address()))
+			require.NoError(t, store.KnowColumns(ctx), "or that answer were the next one")
+			proxy.SwallowReply()
+			out, err := store.Apply(ctx, items, mode, known)
+			return out, err, true
+		})
 }
 
 // paused runs a request, and calls there while it waits at its place.
-func (s *hooked) paused(t testing.TB, request func() ([]commit.Outcome, error), there func()) (out []commit.Outcome, err error, made bool) {
+func (s *hooked) paused(
+	t testing.TB, request func() ([]commit.Outcome, error), there func(),
+) (out []commit.Outcome, err error, made bool) {
 	s.d.exec(t, makeMeeting)
 	ended := make(chan struct{})
 	go func() {

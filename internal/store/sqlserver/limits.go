@@ -57,7 +57,9 @@ type limit struct {
 
 // applyFitting refuses the items with a value that does not fit, calls apply with the others, and returns all
 // outcomes in their order. Its error is that of reading the columns or of apply.
-func (l *columnLimits) applyFitting(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
+func (l *columnLimits) applyFitting(
+	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error),
+) ([]commit.Outcome, error) {
 	refused, err := l.refusals(ctx, items)
 	if err != nil {
 		return nil, err
@@ -209,8 +211,8 @@ func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found
 	return "", "", ""
 }
 
-// stored is what the user's columns make of a row's values: it gives equal values for a row as it is written and as it is
-// read. A column of fixed length adds blanks, and some times have fewer digits.
+// stored is what the user's columns make of a row's values: it gives equal values for a row as it is written and as it
+// is read. A column of fixed length adds blanks, and some times have fewer digits.
 func (l *columnLimits) stored(row []invoice.Value) []invoice.Value {
 	known := l.known.Load()
 	if known == nil {
@@ -278,7 +280,8 @@ func (l *limit) text(text string) (code, expected, found string) {
 	case l.page != nil:
 		bytes, missing, ok := l.page.measure(text)
 		if !ok {
-			return codeCodePage, fmt.Sprintf("characters of the column's code page %d", l.page.number), fmt.Sprintf("U+%04X", missing)
+			return codeCodePage, fmt.Sprintf("characters of the column's code page %d", l.page.number),
+				fmt.Sprintf("U+%04X", missing)
 		}
 		size = bytes
 	}
@@ -300,7 +303,8 @@ func (l *limit) number(text string) (code, expected, found string) {
 		}
 	case l.kind == "decimal" || l.kind == "numeric":
 		if before := len(strings.TrimLeft(whole, "-0")); before > l.precision-l.scale {
-			return codeOutOfRange, fmt.Sprintf("at most %d digits before the point (%s)", l.precision-l.scale, l), strconv.Itoa(before)
+			return codeOutOfRange,
+				fmt.Sprintf("at most %d digits before the point (%s)", l.precision-l.scale, l), strconv.Itoa(before)
 		}
 	default:
 		return "", "", ""

@@ -22,12 +22,15 @@ import (
 // the server.
 func TestWhatAColumnHolds(t *testing.T) {
 	type column = sqlserver.UserColumn
-	const text, flag, integer, decimal, moment = invoice.Text, invoice.Flag, invoice.Integer, invoice.Decimal, invoice.Time
+	const text, flag, integer, decimal, moment = invoice.Text, invoice.Flag, invoice.Integer,
+		invoice.Decimal, invoice.Time
 	nvarchar, latin := column{Kind: "nvarchar", Length: 5}, column{Kind: "varchar", Length: 5, CodePage: 1252}
-	japanese, utf8 := column{Kind: "varchar", Length: 5, CodePage: 932}, column{Kind: "varchar", Length: 5, CodePage: 65001}
+	japanese, utf8 := column{Kind: "varchar", Length: 5, CodePage: 932},
+		column{Kind: "varchar", Length: 5, CodePage: 65001}
 	dec := func(precision, scale int) column { return column{Kind: "decimal", Precision: precision, Scale: scale} }
 	of := func(kind string) column { return column{Kind: kind, Length: -1} }
-	const long, codePage, beyond, notNull = "validation.too_long", "validation.code_page", "validation.out_of_range", "validation.not_null"
+	const long, codePage, beyond, notNull = "validation.too_long", "validation.code_page",
+		"validation.out_of_range", "validation.not_null"
 	for _, c := range []struct {
 		kind  invoice.Kind
 		has   column
@@ -67,7 +70,12 @@ func TestWhatAColumnHolds(t *testing.T) {
 		{decimal, dec(5, 2), "0.9512", beyond, "at most 2 digits after the point (decimal(5, 2)), 4"},
 		{decimal, dec(5, 0), "1.0000", "", ""},
 		{decimal, dec(5, 0), "0.5000", beyond, "at most 0 digits after the point (decimal(5, 0)), 1"},
-		{decimal, column{Kind: "numeric", Precision: 5, Scale: 4}, "10.0000", beyond, "at most 1 digits before the point (numeric(5, 4)), 2"},
+		{
+			decimal,
+			column{Kind: "numeric", Precision: 5, Scale: 4},
+			"10.0000", beyond,
+			"at most 1 digits before the point (numeric(5, 4)), 2",
+		},
 		{decimal, of("float"), "12345678901234567890.1234", "", ""},
 		{decimal, of("int"), "0.5000", beyond, "at most 0 digits after the point (int), 1"},
 		{decimal, of("bit"), "1.0000", "", ""},
@@ -139,7 +147,9 @@ const makerColumn = "IVCE_DTL.CLN_MFR_AI_NM"
 
 // newUserTables has one column.
 func newUserTables(column string, c sqlserver.UserColumn) *userTables {
-	return &userTables{columns: map[string]sqlserver.UserColumn{column: c}, at: time.Date(2025, 12, 17, 3, 12, 0, 0, time.UTC)}
+	return &userTables{
+		columns: map[string]sqlserver.UserColumn{column: c}, at: time.Date(2025, 12, 17, 3, 12, 0, 0, time.UTC),
+	}
 }
 
 // ofCodePage is a column of one code page.
@@ -164,7 +174,8 @@ func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
 	refused := out[1].Refused
 	require.Equal(t, fault.Document, fault.KindOf(refused))
 	require.Equal(t, "validation.code_page", fault.CodeOf(refused))
-	require.ErrorContains(t, refused, "document bad: IVCE_DTL.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E")
+	require.ErrorContains(t, refused,
+		"document bad: IVCE_DTL.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E")
 	require.NotContains(t, refused.Error(), "secret")
 
 	out, err = u.limits().Apply(t.Context(), []commit.Item{bad}, u.apply)
@@ -189,10 +200,12 @@ func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
 func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
 	const line = 1 << 31
 	u := newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int"})
-	out, err := u.limits().Apply(t.Context(), []commit.Item{item("alone", 10, line), item("with", 10, line, 2)}, u.apply)
+	out, err := u.limits().Apply(t.Context(),
+		[]commit.Item{item("alone", 10, line), item("with", 10, line, 2)}, u.apply)
 	require.NoError(t, err)
 	require.NoError(t, out[0].Refused, "NULL for the main line")
-	require.ErrorContains(t, out[1].Refused, "document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one outside")
+	require.ErrorContains(t, out[1].Refused,
+		"document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one outside")
 
 	u = newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int", NotNull: true})
 	out, err = u.limits().Apply(t.Context(), []commit.Item{item("with", 10, 1, 2)}, u.apply)
@@ -204,7 +217,9 @@ func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
 	mark := item("mark", 10, 1, 2)
 	mark.FailureMark, mark.Values = true, nil
 	u := newUserTables("IVCE_DTL.UPC_CD", sqlserver.UserColumn{Kind: "nvarchar", NotNull: true})
-	u.columns["IVCE_DTL.IVCE_LNE_STAT"] = sqlserver.UserColumn{Kind: "nvarchar", Length: len(invoice.StatusAIError), NotNull: true}
+	u.columns["IVCE_DTL.IVCE_LNE_STAT"] = sqlserver.UserColumn{
+		Kind: "nvarchar", Length: len(invoice.StatusAIError), NotNull: true,
+	}
 	u.columns["IVCE_TRKG_MSTR.IVCE_LNE_STAT"] = sqlserver.UserColumn{Kind: "nvarchar", Length: 1, NotNull: true}
 	out, err := u.limits().Apply(t.Context(), []commit.Item{mark}, u.apply)
 	require.NoError(t, err)
@@ -316,7 +331,8 @@ func hundred(t *testing.T) (items []commit.Item, others string) {
 	return items, strings.Join(ids, " ")
 }
 
-// A column that becomes narrower costs one request, and then its own documents only. A widened column takes them at once.
+// A column that becomes narrower costs one request, and then its own documents only. A widened column takes them at
+// once.
 func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	d := newDatabase(t)
 	h := d.harness(t)
@@ -335,7 +351,8 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	require.NoError(t, err)
 	for i, o := range out {
 		if i == wideOne {
-			require.ErrorContains(t, o.Refused, "document doc-93: IVCE_DTL.CLN_MFR_AI_NM: expected at most 50 UTF-16 units (nvarchar(50)), found 51")
+			require.ErrorContains(t, o.Refused,
+				"document doc-93: IVCE_DTL.CLN_MFR_AI_NM: expected at most 50 UTF-16 units (nvarchar(50)), found 51")
 			continue
 		}
 		require.Equal(t, commit.Applied, o.Verdict, o.DocumentID)
@@ -364,7 +381,10 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 		{invoice.Tracking, "UPC_CD", "varchar(4) COLLATE Latin1_General_CI_AS", "éééé", "ééééé", "validation.too_long"},
 		{invoice.Detail, "MFR_CNFDC_SCR", "decimal(5, 2)", "0.9500", "0.9512", "validation.out_of_range"},
 		{invoice.Tracking, "MFR_CNFDC_SCR", "decimal(4, 4)", "0.9999", "1.0000", "validation.out_of_range"},
-		{invoice.Tracking, "PRCS_END_TS", "datetime", "1753-01-01T00:00:00.000000Z", "1752-12-31T23:59:59.000000Z", "validation.out_of_range"},
+		{
+			invoice.Tracking, "PRCS_END_TS", "datetime", "1753-01-01T00:00:00.000000Z", "1752-12-31T23:59:59.000000Z",
+			"validation.out_of_range",
+		},
 		{invoice.Tracking, "PRNT_IVCE_DTL_ID", "int", "", "", "validation.out_of_range"},
 	} {
 		h := d.harness(t)
@@ -406,7 +426,8 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, commit.Applied, out[0].Verdict)
 	require.Equal(t, "validation.not_null", fault.CodeOf(out[1].Refused))
-	require.ErrorContains(t, out[1].Refused, "document bad: IVCE_TRKG_MSTR.MFR_STG_NM: expected a value (NOT NULL), found NULL")
+	require.ErrorContains(t, out[1].Refused,
+		"document bad: IVCE_TRKG_MSTR.MFR_STG_NM: expected a value (NOT NULL), found NULL")
 	bad.FailureMark, bad.Values = true, nil
 	out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
@@ -424,17 +445,49 @@ func TestAStoredValueHasTheHashOfTheSentOne(t *testing.T) {
 		{invoice.Text, column{Kind: "nchar", Length: 9}, "ab ", "ab       "},
 		{invoice.Flag, column{Kind: "char", Length: 1}, "Y", "Y"},
 		{invoice.Text, column{Kind: "nvarchar", Length: 9}, "ab ", "ab "},
-		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123333Z"},
-		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.007000Z"}, // a reader may give whole ms
-		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.000000Z"},
-		{invoice.Time, column{Kind: "datetime2", Scale: 3}, "2025-12-17T16:30:15.123500Z", "2025-12-17T16:30:15.124000Z"},
-		{invoice.Time, column{Kind: "datetimeoffset", Scale: 0}, "2025-12-17T16:30:15.500000Z", "2025-12-17T16:30:16.000000Z"},
-		{invoice.Time, column{Kind: "datetime2", Scale: 7}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123456Z"},
+		{
+			invoice.Time,
+			column{Kind: "datetime", Scale: 3},
+			"2025-12-17T16:30:15.123456Z",
+			"2025-12-17T16:30:15.123333Z",
+		},
+		// a reader may give whole ms
+		{
+			invoice.Time,
+			column{Kind: "datetime", Scale: 3},
+			"2025-12-17T16:30:15.005000Z",
+			"2025-12-17T16:30:15.007000Z",
+		},
+		{
+			invoice.Time,
+			column{Kind: "datetime", Scale: 3},
+			"2025-12-31T23:59:59.999999Z",
+			"2026-01-01T00:00:00.000000Z",
+		},
+		{
+			invoice.Time,
+			column{Kind: "datetime2", Scale: 3},
+			"2025-12-17T16:30:15.123500Z",
+			"2025-12-17T16:30:15.124000Z",
+		},
+		{
+			invoice.Time,
+			column{Kind: "datetimeoffset", Scale: 0},
+			"2025-12-17T16:30:15.500000Z",
+			"2025-12-17T16:30:16.000000Z",
+		},
+		{
+			invoice.Time,
+			column{Kind: "datetime2", Scale: 7},
+			"2025-12-17T16:30:15.123456Z",
+			"2025-12-17T16:30:15.123456Z",
+		},
 	} {
 		require.Equal(t, sqlserver.Stored(c.kind, c.has, c.stored), sqlserver.Stored(c.kind, c.has, c.sent), "%+v", c)
 	}
 	different := [][2]string{{"ab", "ab "}, {"2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123457Z"}}
-	require.NotEqual(t, sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][0]), sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][1]))
+	require.NotEqual(t, sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][0]),
+		sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][1]))
 	require.NotEqual(t, sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][0]),
 		sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][1]))
 }

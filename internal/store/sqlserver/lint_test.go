@@ -20,7 +20,8 @@ import (
 const root = "../../.."
 
 // statement matches the first word of a statement. Texts of errors, rights and parts of scripts do not match.
-var statement = regexp.MustCompile(`^(ALTER|BEGIN|CREATE|DECLARE|DELETE|DROP|EXEC|GRANT|IF|INSERT|MERGE|SELECT|SET|TRUNCATE|UPDATE|WITH)\s`)
+var statement = regexp.MustCompile(
+	`^(ALTER|BEGIN|CREATE|DECLARE|DELETE|DROP|EXEC|GRANT|IF|INSERT|MERGE|SELECT|SET|TRUNCATE|UPDATE|WITH)\s`)
 
 // place is a verb of package fmt.
 var place = regexp.MustCompile(`%(\[\d+\])?[dqsv]\b`)
@@ -43,7 +44,8 @@ func TestStatementsInCodeGolden(t *testing.T) {
 		for _, d := range parsed[i].Decls {
 			for _, text := range statementsOf(d, constants) {
 				where := f + ", " + nameOf(d)
-				require.NotRegexp(t, place, text, "%s: a statement with places to fill belongs in a template that has a golden", where)
+				require.NotRegexp(t, place, text,
+					"%s: a statement with places to fill belongs in a template that has a golden", where)
 				b.WriteString("-- " + where + "\n" + strings.TrimSuffix(strings.TrimSpace(text), ";") + ";\nGO\n")
 			}
 		}
@@ -162,7 +164,8 @@ func TestEveryStatementIsLinted(t *testing.T) {
 		templates++
 		for line := range linesOf(t, path) {
 			if !strings.Contains(line, "{{") {
-				require.True(t, goldens[line], "%s is neither in a folder that make sqllint reads nor in a golden: %s", name, line)
+				require.True(t, goldens[line],
+					"%s is neither in a folder that make sqllint reads nor in a golden: %s", name, line)
 			}
 		}
 		return nil

@@ -87,8 +87,8 @@ func (s *Store) migrate(ctx context.Context, files []migration.File, p procedure
 	})
 }
 
-// sessionOptions are the options of a migration's session. A statement waits for a lock for five seconds, because all who
-// come to the table after it wait too.
+// sessionOptions are the options of a migration's session. A statement waits for a lock for five seconds, because all
+// who come to the table after it wait too.
 const sessionOptions = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nSET LOCK_TIMEOUT 5000;\n"
 
 // locked runs f in one transaction under the lock for migrations.
@@ -103,7 +103,8 @@ func (s *Store) locked(ctx context.Context, f func(tx *sql.Tx) error) error {
 		return classifyDependency(opMigrate, fmt.Errorf("lock: %w", err))
 	}
 	if result < 0 {
-		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
+		return fault.New(fault.Contention, opMigrate, "migration_lock",
+			"another migration is running (sp_getapplock answered %d)", result)
 	}
 	if _, err := tx.ExecContext(ctx, sessionOptions); err != nil {
 		return classifyDependency(opMigrate, err)
@@ -126,7 +127,8 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 		switch state.Status {
 		case migration.Changed:
 			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
-				"%s: expected the file that was run, found another: a migration that was run must not be changed", state.Name)
+				"%s: expected the file that was run, found another: a migration that was run must not be changed",
+				state.Name)
 		case migration.Pending:
 			if err := runMigration(ctx, tx, files[i]); err != nil {
 				return fmt.Errorf("%s: %w", state.Name, err)
@@ -147,7 +149,8 @@ func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
 }
 
 // changed matches the first line of a statement that changes an object, and names the object.
-var changed = regexp.MustCompile(`^\s*(?:(?:CREATE|ALTER|DROP) (?:TABLE|VIEW)|CREATE (?:UNIQUE )?INDEX \w+ ON|DROP INDEX \w+ ON|UPDATE|INSERT INTO) ([\w.]+)`)
+var changed = regexp.MustCompile(
+	`^\s*(?:(?:CREATE|ALTER|DROP) (?:TABLE|VIEW)|CREATE (?:UNIQUE )?INDEX \w+ ON|DROP INDEX \w+ ON|UPDATE|INSERT INTO) ([\w.]+)`)
 
 // waitedFor adds the object to the error of a statement that waited too long for a lock. The server does not name it.
 func waitedFor(script string, err error) error {
@@ -174,7 +177,8 @@ type querier interface {
 
 // migrationsDone reads the record of migrations.
 func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
+	rows, err := q.QueryContext(ctx,
+		`SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
 	if err != nil {
 		return nil, err
 	}
@@ -233,16 +237,20 @@ func MigrationScript(o Options) (string, error) {
 		sessionOptions + "BEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
 		requireTransaction + bookkeeping + "\nGO\n")
 	for _, f := range files {
-		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
-			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
+		fmt.Fprintf(&b,
+			"-- %s\n"+requireTransaction+
+				"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
+				"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
 			f.Name, f.Number, escapeQuotes(f.Text), f.Number, f.Name, f.Checksum)
 	}
 	for _, p := range set.list {
 		name := p.qualified(set.hash)
-		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escapeQuotes(p.text(set.hash)))
+		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n",
+			name, name, escapeQuotes(p.text(set.hash)))
 	}
 	b.WriteString(requireTransaction)
-	b.WriteString("-- The set's record.\nDECLARE @hash varchar(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
+	b.WriteString("-- The set's record.\nDECLARE @hash varchar(12) = '" + set.hash +
+		"';\nDECLARE @inputs nvarchar(max) = N'" +
 		escapeQuotes(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
 	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil

@@ -56,7 +56,8 @@ func TestMigrations(t *testing.T) {
 	err = s.MigrateWith(ctx, list("CREATE TABLE sqlwriter.other (a int NOT NULL)")...)
 	require.Equal(t, "migration_checksum", fault.CodeOf(err), "%v", err)
 	files := append(list("CREATE TABLE sqlwriter.more (a int NOT NULL)"),
-		migration.New(n+2, "good", "CREATE TABLE sqlwriter.good (a int NOT NULL)"), migration.New(n+3, "bad", "CREATE TABLE sqlwriter.more (a int NOT NULL)"))
+		migration.New(n+2, "good", "CREATE TABLE sqlwriter.good (a int NOT NULL)"),
+		migration.New(n+3, "bad", "CREATE TABLE sqlwriter.more (a int NOT NULL)"))
 	require.Error(t, s.MigrateWith(ctx, files...))
 	var there sql.NullInt64
 	require.NoError(t, s.DB().QueryRow(`SELECT OBJECT_ID(N'sqlwriter.good')`).Scan(&there))
@@ -126,11 +127,15 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	require.Len(t, state.Missing, len(set))
 	require.Equal(t, first.Hash, state.Latest)
 	require.Equal(t, []string{
-		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time", "only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",
+		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time",
+		"only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",
 	}, state.Differs)
 	err = other.Check(ctx)
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
-	for _, part := range []string{first.Hash, state.Hash, "which differs in: only here: column IVCE_TRKG_MSTR.REQUEST_TIME", "sqlwriterctl migrate up"} {
+	for _, part := range []string{
+		first.Hash, state.Hash, "which differs in: only here: column IVCE_TRKG_MSTR.REQUEST_TIME",
+		"sqlwriterctl migrate up",
+	} {
 		require.ErrorContains(t, err, part)
 	}
 	_, err = other.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})

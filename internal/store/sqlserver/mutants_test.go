@@ -36,7 +36,8 @@ func mutants() []mutant {
 	none["SET XACT_ABORT ON;"] = ""
 	return []mutant{
 		{
-			name: "without the guard", cut: map[string]string{"l.version_us < s.version_us OR (l.version_us": "1 = 1 OR (l.version_us"},
+			name:    "without the guard",
+			cut:     map[string]string{"l.version_us < s.version_us OR (l.version_us": "1 = 1 OR (l.version_us"},
 			noticed: "the newer result wins: newer first, and names itself",
 		},
 		{
@@ -70,7 +71,8 @@ func mutants() []mutant {
 			noticed: "a missing duplicate leaves the whole document out",
 		},
 		{
-			name: "without the raise of source_ts", cut: map[string]string{"AND l.source_ts < s.source_ts OPTION": "AND 1 = 0 OPTION"},
+			name:    "without the raise of source_ts",
+			cut:     map[string]string{"AND l.source_ts < s.source_ts OPTION": "AND 1 = 0 OPTION"},
 			noticed: "unchanged raises source_ts alone, and then an older correction stays out",
 		},
 		{
@@ -78,7 +80,8 @@ func mutants() []mutant {
 			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
 		},
 		{
-			name: "without the id of the heartbeat", cut: map[string]string{"IF @there_id IS NULL OR @there_id <> COALESCE(@database_id, '')": "IF 1 = 0"},
+			name:    "without the id of the heartbeat",
+			cut:     map[string]string{"IF @there_id IS NULL OR @there_id <> COALESCE(@database_id, '')": "IF 1 = 0"},
 			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
 		},
 		{
@@ -97,28 +100,35 @@ func mutants() []mutant {
 			noticed: "a takeover gives the row a new id and a number above all that is known",
 		},
 		{
-			name: "a rewrite that does not repeat what it read of IVCE_DTL", procedure: "rewrite", cut: map[string]string{"= s.detail_seen": "IS NOT NULL"},
+			name: "a rewrite that does not repeat what it read of IVCE_DTL", procedure: "rewrite",
+			cut:     map[string]string{"= s.detail_seen": "IS NOT NULL"},
 			noticed: editedBetween,
 		},
 		{
-			name: "a rewrite that does not repeat what it read of IVCE_TRKG_MSTR", procedure: "rewrite", cut: map[string]string{"= s.tracking_seen": "IS NOT NULL"},
+			name: "a rewrite that does not repeat what it read of IVCE_TRKG_MSTR", procedure: "rewrite",
+			cut:     map[string]string{"= s.tracking_seen": "IS NOT NULL"},
 			noticed: editedBetween,
 		},
 		{
 			name: "a rewrite that writes the status", procedure: "rewrite",
-			cut:     map[string]string{"CASE WHEN s.keep_status = 1 THEN t.[IVCE_LNE_STAT]": "CASE WHEN 1 = 0 THEN t.[IVCE_LNE_STAT]"},
+			cut: map[string]string{
+				"CASE WHEN s.keep_status = 1 THEN t.[IVCE_LNE_STAT]": "CASE WHEN 1 = 0 THEN t.[IVCE_LNE_STAT]",
+			},
 			noticed: "a rewrite keeps a status that a steward set, on each line and in both tables",
 		},
 		{
-			name: "a rewrite that keeps any status", procedure: "rewrite_read", cut: map[string]string{"THEN 0 ELSE 1 END AS keep_status": "THEN 1 ELSE 1 END AS keep_status"},
+			name: "a rewrite that keeps any status", procedure: "rewrite_read",
+			cut:     map[string]string{"THEN 0 ELSE 1 END AS keep_status": "THEN 1 ELSE 1 END AS keep_status"},
 			noticed: "a rewrite with newer content writes its status",
 		},
 		{
-			name: "a line that is left alone keeps others from it", procedure: "rewrite", cut: map[string]string{"c.left_out, c.verdict ORDER": "c.left_out ORDER"},
+			name: "a line that is left alone keeps others from it", procedure: "rewrite",
+			cut:     map[string]string{"c.left_out, c.verdict ORDER": "c.left_out ORDER"},
 			noticed: "two documents on an edited line are both left alone",
 		},
 		{
-			name: "a line that is left alone wins", procedure: "rewrite", cut: map[string]string{"AND s.verdict = 'applied' THEN 1 ELSE 0 END": "THEN 1 ELSE 0 END"},
+			name: "a line that is left alone wins", procedure: "rewrite",
+			cut:     map[string]string{"AND s.verdict = 'applied' THEN 1 ELSE 0 END": "THEN 1 ELSE 0 END"},
 			noticed: "a rewrite writes lines that nobody edited, and no others",
 		},
 		{name: "without XACT_ABORT, TRY and CATCH", cut: none, noticed: refused},
@@ -135,7 +145,8 @@ func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			require.Empty(t, conformance.CaseFailure(t, d.harness(t), m.noticed), "the case passes with the rule")
-			failure := conformance.CaseFailure(t, d.without(t, cmp.Or(m.procedure, "apply"), m.cut).harness(t), m.noticed)
+			failure := conformance.CaseFailure(t,
+				d.without(t, cmp.Or(m.procedure, "apply"), m.cut).harness(t), m.noticed)
 			if m.covered != "" && !sqlservertest.IsReal(d.version) {
 				require.Empty(t, failure, "the case fails here too, so this is no longer true: %s", m.covered)
 				t.Logf("the case passes on this engine: %s", m.covered)

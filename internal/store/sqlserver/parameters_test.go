@@ -23,7 +23,8 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 		require.Empty(t, differ, name)
 		pairs[of] += n
 	}
-	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns, shared.OfFindings, shared.OfAuditLog, shared.OfReports)
+	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns, shared.OfFindings,
+		shared.OfAuditLog, shared.OfReports)
 	require.NoError(t, err)
 	for name, text := range texts {
 		check("statements", name, text, func(parameter string) string { return declaration(t, parameter) })
@@ -33,7 +34,9 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 	for name, p := range set {
 		check("procedures", name, p.Text, columntypes.Declared(p.Text))
 	}
-	sent := map[string]string{"phase": "varchar", "run": "varchar", "who": "nvarchar", "from": "bigint", "key": "varbinary"}
+	sent := map[string]string{
+		"phase": "varchar", "run": "varchar", "who": "nvarchar", "from": "bigint", "key": "varbinary",
+	}
 	for _, name := range []string{"state", "empty", "begin", "finish", "rows", "rows_of"} {
 		check("adoption", name, sqlserver.AdoptionText(name), func(parameter string) string { return sent[parameter] })
 	}
@@ -46,7 +49,8 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 func declaration(t *testing.T, parameter string) string {
 	t.Helper()
 	declared, ok := map[shared.ParameterType]string{
-		shared.Code: "varchar(64)", shared.Text: "nvarchar(2000)", shared.LongText: "nvarchar(max)", shared.Bytes: "varbinary(max)", shared.Number: "bigint",
+		shared.Code: "varchar(64)", shared.Text: "nvarchar(2000)", shared.LongText: "nvarchar(max)",
+		shared.Bytes: "varbinary(max)", shared.Number: "bigint",
 	}[shared.TypeOf(parameter)]
 	require.True(t, ok, parameter)
 	return declared

@@ -120,15 +120,52 @@ func (t tables) renderProcedures() (procedures, error) {
 		ledger string
 		names  []string
 	}{
-		{procedure{schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
-		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int"}, ledgerTable, rewriteReadSteps()},
-		{procedure{schema: ownSchema, name: procRewrite, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
-		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
-			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
-		{procedure{schema: ownSchema, name: procReconcileScan, parameters: "@after bigint, @limit int, @sys_name nvarchar(256)"}, ledgerTable, reconcileSteps(procReconcileScan)},
-		{procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"}, ledgerTable, reconcileSteps(procReconcileLines)},
-		{procedure{schema: ownSchema, name: procPurge, parameters: "@part varchar(20), @days int, @limit int, @sys_name nvarchar(256)"}, ledgerTable, purgeSteps()},
-		{procedure{schema: ownSchema, name: procStarted, parameters: "@set varchar(12)"}, ledgerTable, []string{"begin", procStarted}},
+		{
+			procedure{
+				schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint",
+			}, ledgerTable, applySteps(),
+		},
+		{
+			procedure{
+				schema: ownSchema, name: procRewriteRead,
+				parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int",
+			}, ledgerTable, rewriteReadSteps(),
+		},
+		{
+			procedure{
+				schema: ownSchema, name: procRewrite,
+				parameters: request + ", @database_id varchar(36), @number bigint",
+			}, ledgerTable, applySteps(),
+		},
+		{
+			procedure{
+				schema: ownSchema, name: procHeartbeat,
+				parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
+					"@number bigint, @take_over bit",
+			}, ledgerTable, heartbeatSteps(),
+		},
+		{
+			procedure{
+				schema: ownSchema, name: procReconcileScan,
+				parameters: "@after bigint, @limit int, @sys_name nvarchar(256)",
+			}, ledgerTable, reconcileSteps(procReconcileScan),
+		},
+		{
+			procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"},
+			ledgerTable,
+			reconcileSteps(procReconcileLines),
+		},
+		{
+			procedure{
+				schema: ownSchema, name: procPurge,
+				parameters: "@part varchar(20), @days int, @limit int, @sys_name nvarchar(256)",
+			}, ledgerTable, purgeSteps(),
+		},
+		{
+			procedure{schema: ownSchema, name: procStarted, parameters: "@set varchar(12)"},
+			ledgerTable,
+			[]string{"begin", procStarted},
+		},
 		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {
 		var err error
@@ -137,8 +174,12 @@ func (t tables) renderProcedures() (procedures, error) {
 		}
 		made.list = append(made.list, p.procedure)
 	}
-	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @hashes varbinary(max), @run varchar(36), " +
-		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")}})
+	made.list = append(made.list,
+		procedure{
+			schema: ownSchema, name: procAdopt,
+			parameters: "@rows nvarchar(max), @hashes varbinary(max), @run varchar(36), " +
+				"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")},
+		})
 	return made.hashed(), nil
 }
 
@@ -159,7 +200,8 @@ const hashLength = 12
 func (t tables) inputs(build string) []string {
 	list := []string{
 		"build " + build, "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
-		"key " + string(invoice.Detail) + "." + t.layout.Key(invoice.Detail), "key " + string(invoice.Tracking) + "." + t.layout.Key(invoice.Tracking),
+		"key " + string(invoice.Detail) + "." + t.layout.Key(invoice.Detail),
+		"key " + string(invoice.Tracking) + "." + t.layout.Key(invoice.Tracking),
 	}
 	for _, c := range t.layout.Columns {
 		source := string(c.Source)
@@ -197,7 +239,8 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 	for _, p := range s.procedures.list {
 		name := p.qualified(s.procedures.hash)
 		var there sql.NullInt64
-		if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
+		if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`,
+			sql.Named("name", name)).Scan(&there); err != nil {
 			return ProcedureState{}, classifyDependency(opMigrate, err)
 		}
 		if !there.Valid {
@@ -214,7 +257,8 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 // installed reads the record of installed sets.
 func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	var there sql.NullInt64
-	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U')`).Scan(&there); err != nil || !there.Valid {
+	if err := s.db.QueryRowContext(ctx,
+		`SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U')`).Scan(&there); err != nil || !there.Valid {
 		return err
 	}
 	var inputs string
@@ -223,7 +267,8 @@ func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	err = s.db.QueryRowContext(ctx, `SELECT TOP (1) s.set_hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC`).
+	err = s.db.QueryRowContext(ctx,
+		`SELECT TOP (1) s.set_hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC`).
 		Scan(&state.Latest, &inputs)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -252,7 +297,8 @@ func lineDifferences(here, there []string) []string {
 func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 	for _, one := range p.list {
 		var there sql.NullInt64
-		if err := tx.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", one.qualified(p.hash))).Scan(&there); err != nil {
+		if err := tx.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`,
+			sql.Named("name", one.qualified(p.hash))).Scan(&there); err != nil {
 			return fmt.Errorf("procedure %s: %w", one.name, err)
 		}
 		if there.Valid {
@@ -262,7 +308,8 @@ func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("procedure %s: %w", one.name, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, recordProcedures, sql.Named("hash", mssql.VarChar(p.hash)), sql.Named("inputs", strings.Join(p.inputs, "\n")))
+	_, err := tx.ExecContext(ctx, recordProcedures, sql.Named("hash", mssql.VarChar(p.hash)),
+		sql.Named("inputs", strings.Join(p.inputs, "\n")))
 	return err
 }
 

@@ -35,12 +35,14 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 			f.differ("%s: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)", name)
 		}
 		var quoted sql.NullInt64
-		err = s.db.QueryRowContext(ctx, `SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn')`, sql.Named("name", name)).Scan(&quoted)
+		err = s.db.QueryRowContext(ctx, `SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn')`,
+			sql.Named("name", name)).Scan(&quoted)
 		if err != nil {
 			return classifyDependency(opCheck, err)
 		}
 		if quoted.Valid && quoted.Int64 == 0 {
-			f.differ("%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
+			f.differ(
+				"%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
 		}
 	}
 	f.Differences = append(f.Differences, state.Owners...)
@@ -95,8 +97,9 @@ func ownerDifference(procedure, owner, name, other string) string {
 	if owner == "" || other == "" || strings.EqualFold(other, owner) {
 		return ""
 	}
-	return fmt.Sprintf("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
-		"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
+	return fmt.Sprintf(
+		"%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
+			"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
 		name, procedure, owner, other, quote(other), quote(other))
 }
 
@@ -104,7 +107,8 @@ func ownerDifference(procedure, owner, name, other string) string {
 // chains.
 func (s *Store) owner(ctx context.Context, name string) (string, error) {
 	var owner sql.NullString
-	err := s.db.QueryRowContext(ctx, `SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END`, sql.Named("name", name)).Scan(&owner)
+	err := s.db.QueryRowContext(ctx,
+		`SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END`, sql.Named("name", name)).Scan(&owner)
 	return owner.String, err
 }
 
@@ -125,19 +129,23 @@ func brokenOwnershipChain(err error) (difference string, other error) {
 	if e == nil || (e.Code != "229" && e.Code != "230") {
 		return "", classifyDependency(opCheck, err)
 	}
-	return fmt.Sprintf("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
-		"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err)), nil
+	return fmt.Sprintf(
+		"an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
+			"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)",
+		e.Code, serverText(err)), nil
 }
 
 // inspectPreview checks that the one procedure exists that a shadow calls.
 func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
 	name := s.procedures.name(procPreview)
 	var there sql.NullInt64
-	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`,
+		sql.Named("name", name)).Scan(&there); err != nil {
 		return classifyDependency(opCheck, err)
 	}
 	if !there.Valid {
-		f.differ("%s: expected a procedure that this login may execute, found none (fix: sqlwriterctl migrate up, then deploy/sql/shadow_rights.sql)", name)
+		f.differ(
+			"%s: expected a procedure that this login may execute, found none (fix: sqlwriterctl migrate up, then deploy/sql/shadow_rights.sql)", name)
 	}
 	return nil
 }

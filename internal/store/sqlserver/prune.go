@@ -31,7 +31,8 @@ func (s *Store) Prune(ctx context.Context) (dropped []Unused, err error) {
 			return err
 		}
 		for _, u := range dropped {
-			_, err := tx.ExecContext(ctx, `DELETE FROM sqlwriter.procedure_set WHERE set_hash = @set`, sql.Named("set", mssql.VarChar(u.Set)))
+			_, err := tx.ExecContext(ctx, `DELETE FROM sqlwriter.procedure_set WHERE set_hash = @set`,
+				sql.Named("set", mssql.VarChar(u.Set)))
 			if err == nil {
 				_, err = tx.ExecContext(ctx, u.drop)
 			}

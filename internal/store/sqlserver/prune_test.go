@@ -37,7 +37,8 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	require.Empty(t, dropped, "all are of today")
 
 	age := func(hash string, days int) {
-		d.exec(t, `UPDATE sqlwriter.procedure_set SET used_on = DATEADD(DAY, -@p2, CAST(SYSUTCDATETIME() AS date)) WHERE set_hash = @p1`, hash, days)
+		d.exec(t,
+			`UPDATE sqlwriter.procedure_set SET used_on = DATEADD(DAY, -@p2, CAST(SYSUTCDATETIME() AS date)) WHERE set_hash = @p1`, hash, days)
 	}
 	age(own.Hash, 1000)
 	age(hashes["REQUEST_TIME"], 90)
@@ -57,21 +58,27 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	require.Contains(t, names, "sqlwriter_preview.preview_"+hashes["OTHER_TIME"])
 
 	var left, sets int
-	require.NoError(t, d.db.QueryRow(`SELECT COUNT(*) FROM sys.procedures AS p WHERE RIGHT(p.name, 12) IN (@p1, @p2)`, own.Hash, hashes["REQUEST_TIME"]).Scan(&left))
+	require.NoError(t,
+		d.db.QueryRow(`SELECT COUNT(*) FROM sys.procedures AS p WHERE RIGHT(p.name, 12) IN (@p1, @p2)`, own.Hash,
+			hashes["REQUEST_TIME"]).Scan(&left))
 	require.Equal(t, 2*len(set), left)
 	require.NoError(t, d.db.QueryRow(`SELECT COUNT(*) FROM sqlwriter.procedure_set`).Scan(&sets))
 	require.Equal(t, 2, sets)
 
 	require.NoError(t, d.store.Check(ctx), "a start says that the set is used")
 	var today bool
-	require.NoError(t, d.db.QueryRow(`SELECT CASE WHEN used_on = CAST(SYSUTCDATETIME() AS date) THEN 1 ELSE 0 END FROM sqlwriter.procedure_set WHERE set_hash = @p1`,
-		own.Hash).Scan(&today))
+	require.NoError(t,
+		d.db.QueryRow(
+			`SELECT CASE WHEN used_on = CAST(SYSUTCDATETIME() AS date) THEN 1 ELSE 0 END FROM sqlwriter.procedure_set WHERE set_hash = @p1`,
+			own.Hash).Scan(&today))
 	require.True(t, today)
 }
 
 func TestAMigrationNamesTheObjectThatItWaitsFor(t *testing.T) {
 	const script = "-- A comment.\nCREATE TABLE sqlwriter.one (\n    id int NOT NULL\n);\nALTER TABLE sqlwriter.two ADD x int NULL;\nCREATE INDEX ix_three ON sqlwriter.three (x);\n"
-	for line, object := range map[int32]string{1: "an object", 3: "sqlwriter.one", 5: "sqlwriter.two", 6: "sqlwriter.three", 9: "sqlwriter.three"} {
+	for line, object := range map[int32]string{
+		1: "an object", 3: "sqlwriter.one", 5: "sqlwriter.two", 6: "sqlwriter.three", 9: "sqlwriter.three",
+	} {
 		server := mssql.Error{Number: 1222, LineNo: line, Message: "Lock request time out period exceeded."}
 		err := sqlserver.WaitedFor(script, server)
 		require.ErrorAs(t, err, &mssql.Error{})

@@ -22,7 +22,8 @@ func TestReports(t *testing.T) {
 		}
 		lines := d.harness(t)
 		h := conformance.ReportsHarness{
-			Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert, Now: d.clock, Sink: lines.Sink, AddLines: lines.AddLines,
+			Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert,
+			Now: d.clock, Sink: lines.Sink, AddLines: lines.AddLines,
 		}
 		for _, r := range shared.ReportNames() {
 			h.Names = append(h.Names, r.Name)
@@ -54,7 +55,9 @@ func (d *database) insert(t testing.TB, table string, row map[string]any) {
 		columns, values = append(columns, column), append(values, value)
 		places = append(places, fmt.Sprintf("@p%d", len(values)))
 	}
-	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
+	d.exec(t,
+		fmt.Sprintf(`INSERT INTO sqlwriter.%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "),
+			strings.Join(places, ", ")), values...)
 }
 
 // The golden has the reports in this engine's syntax, with the parameters that the driver declares.
@@ -69,7 +72,8 @@ func TestReportsGolden(t *testing.T) {
 }
 
 func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
-	layout, err := invoice.ReadLayout([]byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "LINE]ID", "UNSPSC_CNFDC_SCR": "CODE_SURE"}}`))
+	layout, err := invoice.ReadLayout(
+		[]byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "LINE]ID", "UNSPSC_CNFDC_SCR": "CODE_SURE"}}`))
 	require.NoError(t, err)
 	texts, err := sqlserver.Texts(sqlserver.Options{Layout: layout, Schema: "theirs"}, shared.OfReports)
 	require.NoError(t, err)

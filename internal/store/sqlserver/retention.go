@@ -11,8 +11,8 @@ import (
 
 const opPurge = "sqlserver: purge"
 
-// Retention returns the retention of an environment. Each purge is one procedure, which refuses too few days itself. Codes are those of
-// classify, or of retention.Check.
+// Retention returns the retention of an environment. Each purge is one procedure, which refuses too few days itself.
+// Codes are those of classify, or of retention.Check.
 func (s *Store) Retention(sysName string) retention.Store { return purger{s, sysName} }
 
 type purger struct {
@@ -25,7 +25,8 @@ func (r purger) Purge(ctx context.Context, part retention.Part, days, limit int)
 	if err := retention.Check(opPurge, part, limit); err != nil {
 		return 0, err
 	}
-	err = r.s.readOne(ctx, opPurge, r.s.procedures.name(procPurge), []any{&rows}, sql.Named("part", mssql.VarChar(part)),
+	err = r.s.readOne(ctx, opPurge, r.s.procedures.name(procPurge), []any{&rows},
+		sql.Named("part", mssql.VarChar(part)),
 		sql.Named("days", int64(days)), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.sysName))
 	if err != nil {
 		return 0, r.s.closeIdleIfBroken(classifyDependency(opPurge, err))

@@ -34,8 +34,9 @@ func TestRetention(t *testing.T) {
 	conformance.TestRetention(t, func(t testing.TB) conformance.RetentionFixture {
 		d.exec(t, `DELETE FROM sqlwriter.finding; DELETE FROM sqlwriter.comparison`)
 		return conformance.RetentionFixture{
-			RunStore: d.runs(t), Retention: d.store.Retention("web"), OtherRetention: d.store.Retention("dev"), OtherRuns: d.store.RunStore("dev"),
-			Findings: d.store.Findings("web"), OtherFindings: d.store.Findings("dev"), Rows: d.counts,
+			RunStore: d.runs(t), Retention: d.store.Retention("web"), OtherRetention: d.store.Retention("dev"),
+			OtherRuns: d.store.RunStore("dev"),
+			Findings:  d.store.Findings("web"), OtherFindings: d.store.Findings("dev"), Rows: d.counts,
 			Kept: func(t testing.TB) (all string) {
 				for _, table := range []string{"ledger", "adoption", "heartbeat"} {
 					all += d.text(t, table)
@@ -83,14 +84,17 @@ func (d *database) counts(t testing.TB) map[string]int {
 func TestTheProcedureRefusesTooFewDays(t *testing.T) {
 	d := newDatabase(t)
 	d.insert(t, "audit_log", map[string]any{
-		"done_at": time.Now().Add(-40 * 24 * time.Hour), "sys_name": "web", "action": "X", "done_by": "ann", "why": "w", "subject": "s",
+		"done_at": time.Now().Add(-40 * 24 * time.Hour), "sys_name": "web", "action": "X", "done_by": "ann",
+		"why": "w", "subject": "s",
 	})
 	state, err := d.store.ProcedureState(t.Context())
 	require.NoError(t, err)
 	for _, days := range []any{retention.LeastDays - 1, 0, -40, sql.NullInt64{}} {
-		_, err := d.db.Exec(`EXEC sqlwriter.purge_`+state.Hash+` @part = 'audit_log', @days = @days, @limit = 10, @sys_name = N'web'`, sql.Named("days", days))
+		_, err := d.db.Exec(`EXEC sqlwriter.purge_`+state.Hash+
+			` @part = 'audit_log', @days = @days, @limit = 10, @sys_name = N'web'`, sql.Named("days", days))
 		err = sqlserver.Classify(err)
-		require.Equal(t, []any{fault.Internal, retention.CodeDays}, []any{fault.KindOf(err), fault.CodeOf(err)}, "%v: %v", days, err)
+		require.Equal(t, []any{fault.Internal, retention.CodeDays},
+			[]any{fault.KindOf(err), fault.CodeOf(err)}, "%v: %v", days, err)
 		require.Equal(t, 1, d.counts(t)["audit_log"])
 	}
 }

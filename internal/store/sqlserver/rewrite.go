@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// seen is a line of a rewrite as it was read. The write misses a line whose rows have other fingerprints by then; NULL is
-// that of an absent row.
+// seen is a line of a rewrite as it was read. The write misses a line whose rows have other fingerprints by then; NULL
+// is that of an absent row.
 type seen struct {
 	verdict          commit.Verdict
 	keepStatus       bool
@@ -44,7 +44,10 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 			a.leavesAlone = a.leavesAlone || line.verdict != ""
 		}
 		return rows.Err()
-	}, []any{sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes), sql.Named("expected", int64(expected))})
+	}, []any{
+		sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes),
+		sql.Named("expected", int64(expected)),
+	})
 	a.form.Line = func(b []byte, doc, position int) []byte { return lines[[2]int{doc, position}].append(b) }
 	return err
 }

@@ -74,7 +74,8 @@ func forbids(t *testing.T, s *sqlserver.Store, statements ...string) {
 	for _, text := range statements {
 		_, err := s.DB().Exec(text)
 		require.Error(t, err, text)
-		require.Regexp(t, `(?i)permission|must be owner|not have permission|does not exist`, err.Error(), "%s: refused for a right", text)
+		require.Regexp(t, `(?i)permission|must be owner|not have permission|does not exist`, err.Error(),
+			"%s: refused for a right", text)
 	}
 }
 
@@ -85,8 +86,10 @@ func TestTheAppsRights(t *testing.T) {
 	d.harness(t).AddLines(t, 1)
 	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
 	real := d.chained(
-		t, `GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
-		`GRANT INSERT, UPDATE ON OBJECT::sqlwriter.ledger TO sqlwriter_writers`, `GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.heartbeat TO sqlwriter_writers`,
+		t, `GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`,
+		`GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
+		`GRANT INSERT, UPDATE ON OBJECT::sqlwriter.ledger TO sqlwriter_writers`,
+		`GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.heartbeat TO sqlwriter_writers`,
 		`GRANT UPDATE ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers`,
 	)
 	require.NoError(t, s.Check(ctx))
@@ -111,18 +114,27 @@ func TestTheAppsRights(t *testing.T) {
 	if real {
 		forbids(
 			t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (2)`,
-			`UPDATE dbo.IVCE_TRKG_MSTR SET UPC_CD = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`, `UPDATE sqlwriter.heartbeat SET number = 0`,
+			`UPDATE dbo.IVCE_TRKG_MSTR SET UPC_CD = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`,
+			`UPDATE sqlwriter.heartbeat SET number = 0`,
 		)
 	}
 	forbids(
-		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`, `DELETE FROM dbo.IVCE_TRKG_MSTR`,
+		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`,
+		`DELETE FROM dbo.IVCE_TRKG_MSTR`,
 		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
-		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
-		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.batch`, `DELETE FROM sqlwriter.batch_item`, `DELETE FROM sqlwriter.worker`,
-		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.comparison`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
+		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`,
+		`UPDATE sqlwriter.audit_log SET why = N'another'`,
+		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.batch`, `DELETE FROM sqlwriter.batch_item`,
+		`DELETE FROM sqlwriter.worker`,
+		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.comparison`, `DELETE FROM sqlwriter.migration`,
+		`CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
 	)
-	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
-	for _, table := range conformance.PurgedTables() { // last: without a chain of owners it needs rights that the app must not have
+	require.Error(t,
+		s.MigrateWith(ctx,
+			append(ownMigrations(t),
+				migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
+	// last: without a chain of owners it needs rights that the app must not have
+	for _, table := range conformance.PurgedTables() {
 		d.chained(t, `GRANT SELECT, UPDATE, DELETE ON OBJECT::sqlwriter.`+table+` TO sqlwriter_writers`)
 	}
 	for _, part := range retention.Parts() {
@@ -141,7 +153,8 @@ func TestTheShadowsRights(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	real := d.chained(
-		t, `GRANT SELECT ON OBJECT::dbo.IVCE_DTL TO sqlwriter_readers`, `GRANT SELECT ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_readers`,
+		t, `GRANT SELECT ON OBJECT::dbo.IVCE_DTL TO sqlwriter_readers`,
+		`GRANT SELECT ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_readers`,
 		`GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_readers`,
 	)
 	require.NoError(t, s.Check(ctx))
@@ -158,7 +171,8 @@ func TestTheShadowsRights(t *testing.T) {
 	if real {
 		forbids(t, s, `SELECT * FROM dbo.IVCE_DTL`, `SELECT * FROM sqlwriter.ledger`)
 	}
-	forbids(t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`, `SELECT * FROM sqlwriter.run`)
+	forbids(t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`,
+		`SELECT * FROM sqlwriter.run`)
 	var n int
 	require.NoError(t, d.db.QueryRow(`SELECT COUNT(*) FROM sqlwriter.ledger`).Scan(&n))
 	require.Zero(t, n, "a shadow writes nothing")
@@ -173,14 +187,19 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 	require.NoError(t, err)
 	text := string(script)
 	if !sqlservertest.IsReal(d.version) {
-		t.Log("this engine has no EXECUTE AS USER and calls no procedure by a variable: shown with the rights of this login")
+		t.Log(
+			"this engine has no EXECUTE AS USER and calls no procedure by a variable: shown with the rights of this login")
 		state, err := d.store.ProcedureState(t.Context())
 		require.NoError(t, err)
 		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
-			"EXEC @preview", "EXEC sqlwriter_preview.preview_"+state.Hash, "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
-			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash,
-			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ", "EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
-			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ", "EXEC @started ", "EXEC sqlwriter.started_"+state.Hash+" ").Replace(text)
+			"EXEC @preview", "EXEC sqlwriter_preview.preview_"+state.Hash, "EXEC @apply",
+			"EXEC sqlwriter.apply_"+state.Hash,
+			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite",
+			"EXEC sqlwriter.rewrite_"+state.Hash,
+			"EXEC @scan ", "EXEC sqlwriter.reconcile_scan_"+state.Hash+" ", "EXEC @lines ",
+			"EXEC sqlwriter.reconcile_lines_"+state.Hash+" ",
+			"EXEC @purge ", "EXEC sqlwriter.purge_"+state.Hash+" ", "EXEC @started ",
+			"EXEC sqlwriter.started_"+state.Hash+" ").Replace(text)
 	}
 	rows, err := d.db.Query(text)
 	require.NoError(t, err)
@@ -224,9 +243,11 @@ func TestTheMessageOfABrokenOwnershipChain(t *testing.T) {
 	require.Contains(t, errorText, "ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO [clerk]")
 
 	for _, number := range []int32{229, 230} {
-		errorText, err := sqlserver.BrokenOwnershipChain(mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
+		errorText, err := sqlserver.BrokenOwnershipChain(
+			mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
 		require.NoError(t, err)
-		require.Contains(t, errorText, fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
+		require.Contains(t, errorText,
+			fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
 		require.Contains(t, errorText, "one owner for the schemas")
 	}
 	errorText, err := sqlserver.BrokenOwnershipChain(mssql.Error{Number: 4060})

@@ -50,9 +50,13 @@ func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
 // agedColumns are the times that ages start from.
 func agedColumns() map[string][]string {
 	return map[string][]string{
-		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
-		"batch":  {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
-		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"}, "comparison": {"begun_at", "moved_at", "ended_at"},
+		"run": {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
+		"batch": {
+			"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time",
+			"created_at", "updated_at",
+		},
+		"worker": {"started_at", "completed_at", "heartbeat_at"}, "finding": {"first_seen", "last_seen"},
+		"comparison":   {"begun_at", "moved_at", "ended_at"},
 		"error_detail": {"created_at"}, "audit_log": {"done_at"},
 	}
 }
@@ -83,29 +87,31 @@ func (d *database) rows(t testing.TB, query string, scan func(rows *sql.Rows) er
 // audits returns all entries of the audit log, oldest first.
 func (d *database) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
-	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, N''), COALESCE(batch_id, ''), detail
+	d.rows(t,
+		`SELECT action, COALESCE(level, ''), done_by, why, subject, COALESCE(run_id, N''), COALESCE(batch_id, ''), detail
 FROM sqlwriter.audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
-		var a run.Audit
-		var detail sql.NullString
-		err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
-		a.Batch = strings.TrimSpace(a.Batch)
-		if detail.Valid {
-			a.Detail = []byte(detail.String)
-		}
-		list = append(list, a)
-		return err
-	})
+			var a run.Audit
+			var detail sql.NullString
+			err := rows.Scan(&a.Action, &a.Level, &a.By, &a.Why, &a.Subject, &a.Run, &a.Batch, &detail)
+			a.Batch = strings.TrimSpace(a.Batch)
+			if detail.Valid {
+				a.Detail = []byte(detail.String)
+			}
+			list = append(list, a)
+			return err
+		})
 	return list
 }
 
 func (d *database) workers(t testing.TB) (list []conformance.RunWorker) {
 	t.Helper()
-	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter.worker`, func(rows *sql.Rows) error {
-		var w conformance.RunWorker
-		err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
-		list = append(list, w)
-		return err
-	})
+	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter.worker`,
+		func(rows *sql.Rows) error {
+			var w conformance.RunWorker
+			err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
+			list = append(list, w)
+			return err
+		})
 	return list
 }
 

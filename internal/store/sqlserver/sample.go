@@ -39,7 +39,8 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 	}
 	text, err := t.sampleText()
 	if err != nil {
-		return fault.Wrap(fault.Internal, "sqlserver: sample schema", fault.CodeBug, "the schema cannot be produced", err)
+		return fault.Wrap(fault.Internal, "sqlserver: sample schema", fault.CodeBug,
+			"the schema cannot be produced", err)
 	}
 	if _, err := db.ExecContext(ctx, text); err != nil {
 		return classifyDependency("sqlserver: sample schema", err)

@@ -33,9 +33,9 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check compares the database with the needs of the statements. Where nothing differs, the record of the procedures says
-// that a build started with them today. Errors by kind: infrastructure, code "schema", with
-// every difference and its fix in the cause; others as in classify.
+// Check compares the database with the needs of the statements. Where nothing differs, the record of the procedures
+// says that a build started with them today. Errors by kind: infrastructure, code "schema", with every difference and
+// its fix in the cause; others as in classify.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -96,14 +96,16 @@ func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 		return err
 	}
 	if n := migration.Count(states, migration.Pending); n > 0 {
-		f.differ("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", len(states), len(states)-n)
+		f.differ("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)",
+			len(states), len(states)-n)
 	}
 	if err := s.inspectServer(ctx, f); err != nil {
 		return classifyDependency(opCheck, err)
 	}
 	for _, st := range states {
 		if st.Status == migration.Changed {
-			f.differ("schema sqlwriter: migration %s was run from another file (fix: deploy the build that ran it, or ask its authors)", st.Name)
+			f.differ(
+				"schema sqlwriter: migration %s was run from another file (fix: deploy the build that ran it, or ask its authors)", st.Name)
 		}
 	}
 	return s.inspectProcedures(ctx, f)
@@ -116,12 +118,15 @@ const oldestLevel = 130
 func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	var version string
 	var level int
-	err := s.db.QueryRowContext(ctx, `SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME()`).Scan(&version, &level)
+	err := s.db.QueryRowContext(ctx,
+		`SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME()`).Scan(&version,
+		&level)
 	if err != nil {
 		return err
 	}
 	if strings.HasPrefix(version, "Microsoft") && level < oldestLevel { // levels of other engines have another meaning
-		f.differ("the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
+		f.differ(
+			"the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
 			oldestLevel, level, oldestLevel)
 	}
 	for _, table := range []struct {
@@ -172,7 +177,8 @@ func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []str
 func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there userTable, f *Findings) error {
 	name := s.tables.schema + "." + string(table)
 	if len(there.order) == 0 {
-		f.differ("%s: expected a table that this login may read, found none (fix: set SQL_SCHEMA, or see deploy/sql/app_rights.sql)", name)
+		f.differ(
+			"%s: expected a table that this login may read, found none (fix: set SQL_SCHEMA, or see deploy/sql/app_rights.sql)", name)
 		return nil
 	}
 	key := s.tables.layout.Key(table)
@@ -181,7 +187,8 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 	if ok {
 		checkKey(name, keyColumn, f)
 		if table == invoice.Tracking && (keyColumn.computed || keyColumn.identity) {
-			f.differ("%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
+			f.differ(
+				"%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
 		}
 	} else {
 		f.differ("%s: expected the key column %s, found none of that name (fix: name it in COLUMN_NAMES)", name, key)
@@ -197,7 +204,8 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 			if err != nil {
 				return err
 			}
-			f.differ("%s: expected a column %s %s, found none of that name (fix: ALTER TABLE %s ADD %s %s NULL, or name the column that has it in COLUMN_NAMES)",
+			f.differ(
+				"%s: expected a column %s %s, found none of that name (fix: ALTER TABLE %s ADD %s %s NULL, or name the column that has it in COLUMN_NAMES)",
 				name, c.Name, kind, name, c.Name, kind)
 			continue
 		}
@@ -207,7 +215,8 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 		for _, n := range there.order {
 			c, _ := there.column(n)
 			if !ours[strings.ToLower(n)] && !c.nullable && !c.hasDefault && !c.computed && !c.identity {
-				f.differ("%s.%s: expected that a row can be inserted without it, found %s NOT NULL without a default (fix: give it a default)", name, n, c)
+				f.differ(
+					"%s.%s: expected that a row can be inserted without it, found %s NOT NULL without a default (fix: give it a default)", name, n, c)
 			}
 		}
 	}
@@ -239,7 +248,8 @@ WHERE
 		return err
 	}
 	if n == 0 {
-		f.differ("%s.%s: expected a primary key or unique index on it alone, found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
+		f.differ(
+			"%s.%s: expected a primary key or unique index on it alone, found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
 			name, key.name, key.name, name, key.name)
 	}
 	return nil
@@ -276,7 +286,8 @@ func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, righ
 		}
 		var has sql.NullBool
 		err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right, @column, N'COLUMN')`,
-			sql.Named("table", s.tables.table(table)), sql.Named("right", right), sql.Named("column", c.Name)).Scan(&has)
+			sql.Named("table", s.tables.table(table)), sql.Named("right", right),
+			sql.Named("column", c.Name)).Scan(&has)
 		if err != nil || !has.Valid || !has.Bool {
 			return false, err
 		}

@@ -41,7 +41,8 @@ func TestTheCheckNamesEveryDifferenceAndItsFix(t *testing.T) {
 		`ALTER TABLE dbo.IVCE_TRKG_MSTR ADD must int NOT NULL`)
 	for _, part := range []string{
 		"4 differences",
-		"dbo.IVCE_DTL: expected a column UPC_CD nvarchar(20), found none", "ALTER TABLE dbo.IVCE_DTL ADD UPC_CD nvarchar(20) NULL",
+		"dbo.IVCE_DTL: expected a column UPC_CD nvarchar(20), found none",
+		"ALTER TABLE dbo.IVCE_DTL ADD UPC_CD nvarchar(20) NULL",
 		"dbo.IVCE_TRKG_MSTR: expected a column MFR_STG_NM", "COLUMN_NAMES",
 		"dbo.IVCE_DTL.CLN_MFR_AI_NM: expected nvarchar(255) or wider, found nvarchar(100)",
 		"dbo.IVCE_TRKG_MSTR.must: expected that a row can be inserted without it",
@@ -50,7 +51,8 @@ func TestTheCheckNamesEveryDifferenceAndItsFix(t *testing.T) {
 	}
 	require.Contains(t, checked(t, d, `DROP TABLE dbo.IVCE_TRKG_MSTR`), "dbo.IVCE_TRKG_MSTR: expected a table")
 	require.Contains(t, checked(t, d, `DROP TABLE dbo.IVCE_DTL`,
-		`SELECT * INTO dbo.IVCE_DTL FROM (SELECT CAST(1 AS int) AS IVCE_DTL_UID) AS x`), "expected a primary key or unique index")
+		`SELECT * INTO dbo.IVCE_DTL FROM (SELECT CAST(1 AS int) AS IVCE_DTL_UID) AS x`),
+		"expected a primary key or unique index")
 }
 
 func TestTheCheckLooksAtTypes(t *testing.T) {
@@ -103,7 +105,8 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		h.AddLines(t, 1, 2, 3)
 		for column, kind := range map[string]string{"CLN_MFR_AI_NM": "varchar(255)", "UNSPSC_CD": "char(12)"} {
 			d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, table, column))
-			d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s COLLATE Latin1_General_CI_AS NULL`, table, column, kind))
+			d.exec(t,
+				fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s COLLATE Latin1_General_CI_AS NULL`, table, column, kind))
 		}
 		store := openStore(t, d.dsn)
 		f, err := store.Inspect(t.Context())
@@ -119,7 +122,10 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, commit.Applied, out[1].Verdict)
 		require.Equal(t, "validation.code_page", fault.CodeOf(out[0].Refused))
-		require.ErrorContains(t, out[2].Refused, fmt.Sprintf("document infinite: %s.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E", table))
+		require.ErrorContains(t, out[2].Refused,
+			fmt.Sprintf(
+				"document infinite: %s.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E",
+				table))
 		for _, line := range []int64{2, 3} {
 			_, inLedger := h.Ledger(t, line)
 			require.False(t, inLedger)
@@ -135,7 +141,8 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 func TestALayoutOfTheDeployments(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)
-	layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST TIME", "IVCE_DTL_UID": "DTL_ID"}}`))
+	layout, err := invoice.ReadLayout(
+		[]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST TIME", "IVCE_DTL_UID": "DTL_ID"}}`))
 	require.NoError(t, err)
 	o := sqlserver.Options{Layout: layout, Schema: "billing"}
 	s, err := sqlserver.Open(ctx, dsn, o)
@@ -154,7 +161,9 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 		require.Equal(t, want, out[0].Verdict)
 	}
 	var n int
-	require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM billing.IVCE_TRKG_MSTR WHERE DTL_ID = 7 AND [REQUEST TIME] IS NULL`).Scan(&n))
+	require.NoError(t,
+		s.DB().QueryRow(
+			`SELECT COUNT(*) FROM billing.IVCE_TRKG_MSTR WHERE DTL_ID = 7 AND [REQUEST TIME] IS NULL`).Scan(&n))
 	require.Equal(t, 1, n)
 	out, err := s.Apply(ctx, []commit.Item{item("b", 11, 7)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)

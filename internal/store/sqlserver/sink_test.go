@@ -77,13 +77,18 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	real := sqlservertest.IsReal(d.version)
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
-		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
+		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.row, SetRow: h.setRow,
+		Ledger: h.ledger, SetLedger: h.setLedger,
 		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
-		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
+		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide,
+		ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
-		OddColumns:          h.oddColumns,
-		BetweenReadAndWrite: func(t testing.TB, f func()) { h.sink.during(t, "load", func(conformance.Inside) { f() }) },
-		Steps:               stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,
+		OddColumns: h.oddColumns,
+		BetweenReadAndWrite: func(t testing.TB, f func()) {
+			h.sink.during(t, "load", func(conformance.Inside) { f() })
+		},
+		Steps: stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during,
+		LoseReply: h.sink.loseReply,
 	}
 }
 

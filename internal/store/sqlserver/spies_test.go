@@ -56,7 +56,8 @@ func (h *spies) notNull(t testing.TB) func() {
 func (h *spies) narrow(t testing.TB, to int) func() {
 	t.Helper()
 	alter := func(length int) {
-		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN %s nvarchar(%d)`, conformance.NarrowedColumn, length))
+		h.exec(t,
+			fmt.Sprintf(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN %s nvarchar(%d)`, conformance.NarrowedColumn, length))
 	}
 	alter(to)
 	return func() { alter(255) }
@@ -79,7 +80,9 @@ func (h *spies) row(t testing.TB, line int64) conformance.SinkRow {
 	r.Tracking = h.readTable(t, invoice.Tracking, line, r.Values)
 	if r.Detail {
 		var num, desc string
-		require.NoError(t, h.db.QueryRow(`SELECT IVCE_NUM, ITM_LDSC FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line).Scan(&num, &desc))
+		require.NoError(t,
+			h.db.QueryRow(`SELECT IVCE_NUM, ITM_LDSC FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`,
+				line).Scan(&num, &desc))
 		require.Equal(t, "N D", num+" "+desc, "the user's other columns stay as they are")
 	}
 	return r
@@ -94,7 +97,9 @@ func (h *spies) readTable(t testing.TB, table invoice.Table, line int64, into []
 	for i := range found {
 		to[i] = &found[i]
 	}
-	err := h.db.QueryRow(fmt.Sprintf(`SELECT %s FROM dbo.%s WHERE IVCE_DTL_UID = @p1`, strings.Join(names, ", "), table), line).Scan(to...)
+	err := h.db.QueryRow(
+		fmt.Sprintf(`SELECT %s FROM dbo.%s WHERE IVCE_DTL_UID = @p1`, strings.Join(names, ", "), table),
+		line).Scan(to...)
 	for i, p := range places {
 		switch v := found[i].(type) {
 		case nil:
@@ -145,7 +150,8 @@ func (h *spies) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 		if len(sets) == 0 {
 			continue
 		}
-		h.exec(t, fmt.Sprintf(`UPDATE dbo.%s SET %s WHERE IVCE_DTL_UID = @p1`, table, strings.Join(sets, ", ")), args...)
+		h.exec(t,
+			fmt.Sprintf(`UPDATE dbo.%s SET %s WHERE IVCE_DTL_UID = @p1`, table, strings.Join(sets, ", ")), args...)
 	}
 }
 
@@ -163,7 +169,8 @@ func (h *spies) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail), string(tracking), int(version.Int64)
+	l.Version.Key, l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = string(key), string(hash), string(detail),
+		string(tracking), int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`, writeID)
 		require.WithinDuration(t, time.Now(), at, 10*time.Minute, "by the database's clock, in UTC")
@@ -175,7 +182,8 @@ func (h *spies) heartbeat(t testing.TB, sysName string) (conformance.HeartbeatRo
 	t.Helper()
 	var row conformance.HeartbeatRow
 	var at time.Time
-	err := h.db.QueryRow(`SELECT LOWER(CONVERT(varchar(36), database_id)), number, raised_at FROM sqlwriter.heartbeat WHERE sys_name = @p1`,
+	err := h.db.QueryRow(
+		`SELECT LOWER(CONVERT(varchar(36), database_id)), number, raised_at FROM sqlwriter.heartbeat WHERE sys_name = @p1`,
 		sysName).Scan(&row.DatabaseID, &row.Number, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false
@@ -191,7 +199,8 @@ func (h *spies) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	h.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
 		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, CASE WHEN @p6 IS NULL THEN NULL ELSE @p7 END, @p8, @p9, @p10, @p11, NEWID(), SYSUTCDATETIME())`,
-		line, l.Version.US, bytesOf(t, l.Version.Key), l.DocumentID, l.SourceTS, bytesOf(t, l.Hash), l.HashVersion, bytesOf(t, l.DetailHash), bytesOf(t, l.TrackingHash), l.SysName, l.Outcome)
+		line, l.Version.US, bytesOf(t, l.Version.Key), l.DocumentID, l.SourceTS, bytesOf(t, l.Hash), l.HashVersion,
+		bytesOf(t, l.DetailHash), bytesOf(t, l.TrackingHash), l.SysName, l.Outcome)
 }
 
 // bytesOf are the bytes of a hash; nil for none.
@@ -214,7 +223,9 @@ func (h *spies) refuse(t testing.TB, value string) {
 				rules = append(rules, fmt.Sprintf("COALESCE(%s, N'') <> N'%s'", c.Name, value))
 			}
 		}
-		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CONSTRAINT refuse_%d CHECK (%s)`, table, i, strings.Join(rules, " AND ")))
+		h.exec(t,
+			fmt.Sprintf(`ALTER TABLE dbo.%s ADD CONSTRAINT refuse_%d CHECK (%s)`, table, i,
+				strings.Join(rules, " AND ")))
 	}
 }
 
@@ -233,13 +244,18 @@ func (h *spies) constrain(t testing.TB, table invoice.Table, r conformance.Rule)
 				ROLLBACK TRANSACTION;
 			END`, table, column, refused))
 	case conformance.CheckRefuses:
-		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CONSTRAINT rule_check CHECK (%s <> N'%s')`, table, column, refused))
+		h.exec(t,
+			fmt.Sprintf(`ALTER TABLE dbo.%s ADD CONSTRAINT rule_check CHECK (%s <> N'%s')`, table, column, refused))
 	case conformance.ForeignKey:
 		h.exec(t, `CREATE TABLE dbo.allowed (code nvarchar(10) NOT NULL PRIMARY KEY)`)
 		h.exec(t, `INSERT INTO dbo.allowed (code) VALUES (N'`+conformance.AllowedCode+`')`)
-		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CONSTRAINT rule_fk FOREIGN KEY (%s) REFERENCES dbo.allowed (code)`, table, column))
+		h.exec(t,
+			fmt.Sprintf(
+				`ALTER TABLE dbo.%s ADD CONSTRAINT rule_fk FOREIGN KEY (%s) REFERENCES dbo.allowed (code)`, table,
+				column))
 	case conformance.Unique:
-		h.exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX rule_unique ON dbo.%[1]s (%[2]s) WHERE %[2]s IS NOT NULL`, table, column))
+		h.exec(t,
+			fmt.Sprintf(`CREATE UNIQUE INDEX rule_unique ON dbo.%[1]s (%[2]s) WHERE %[2]s IS NOT NULL`, table, column))
 	case conformance.UnwrittenNotNull:
 		// SQL Server adds a column without a default only to an empty table.
 		h.exec(t, fmt.Sprintf(`SELECT * INTO dbo.kept FROM dbo.%[1]s; DROP TABLE dbo.%[1]s`, table))
@@ -278,7 +294,9 @@ func (h *spies) countWrites(t testing.TB) func(int64) (int, int) {
 	return func(line int64) (int, int) {
 		var n [2]int
 		for i, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			require.NoError(t, h.db.QueryRow(`SELECT COUNT(*) FROM dbo.counted WHERE tbl = @p1 AND line = @p2`, string(table), line).Scan(&n[i]))
+			require.NoError(t,
+				h.db.QueryRow(`SELECT COUNT(*) FROM dbo.counted WHERE tbl = @p1 AND line = @p2`,
+					string(table), line).Scan(&n[i]))
 		}
 		return n[0], n[1]
 	}
@@ -289,7 +307,8 @@ func (h *spies) setHeartbeat(t testing.TB, sysName string, row conformance.Heart
 	_, err := h.db.Exec(`DELETE FROM sqlwriter.heartbeat WHERE sys_name = @p1`, sysName)
 	require.NoError(t, err)
 	if row.Number > 0 {
-		_, err = h.db.Exec(`INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at) VALUES (@p1, @p2, @p3, SYSUTCDATETIME())`,
+		_, err = h.db.Exec(
+			`INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at) VALUES (@p1, @p2, @p3, SYSUTCDATETIME())`,
 			sysName, row.DatabaseID, row.Number)
 		require.NoError(t, err)
 	}
@@ -345,7 +364,8 @@ func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
 	for _, change := range []string{
 		"IVCE_DTL SET CLN_MFR_AI_NM = UPPER(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_PRT_NUM = CLN_MFR_PRT_NUM + ' '",
 		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_DTL SET PRT_NUM_CNFDC_SCR = PRT_NUM_CNFDC_SCR / 2",
-		"IVCE_TRKG_MSTR SET RQST_TS = DATEADD(second, 1, RQST_TS)", "IVCE_TRKG_MSTR SET PRCS_STRT_TS = DATEADD(second, 1, PRCS_STRT_TS)",
+		"IVCE_TRKG_MSTR SET RQST_TS = DATEADD(second, 1, RQST_TS)",
+		"IVCE_TRKG_MSTR SET PRCS_STRT_TS = DATEADD(second, 1, PRCS_STRT_TS)",
 		"IVCE_TRKG_MSTR SET PRCS_END_TS = DATEADD(second, 1, PRCS_END_TS)", "IVCE_TRKG_MSTR SET PRNT_IVCE_DTL_ID = 7",
 	} {
 		edits = append(edits, func(line int64) { h.exec(t, "UPDATE dbo."+change+" WHERE IVCE_DTL_UID = @p1", line) })

@@ -44,14 +44,17 @@ type step struct{ name, text string }
 // applySteps and previewSteps are the steps of a request in their order.
 func applySteps() []string {
 	return []string{
-		"begin", "variables", "database", "load", "read_existing", "prune", "transaction", "ledger_update", "ledger_insert",
-		"ledger_raise", "verdict", "detail_update", "detail_mark", "tracking_update", "tracking_insert", "commit", "outcomes",
+		"begin", "variables", "database", "load", "read_existing", "prune", "transaction",
+		"ledger_update", "ledger_insert",
+		"ledger_raise", "verdict", "detail_update", "detail_mark", "tracking_update",
+		"tracking_insert", "commit", "outcomes",
 	}
 }
 
 func previewSteps() []string {
 	return []string{
-		"begin", "variables", "load", "preview_ledger", "read_existing", "prune", "ledger_update", "ledger_insert", "ledger_raise",
+		"begin", "variables", "load", "preview_ledger", "read_existing", "prune", "ledger_update",
+		"ledger_insert", "ledger_raise",
 		"verdict", "outcomes", "preview_before",
 	}
 }
@@ -161,7 +164,10 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		return templateData{}, err
 	}
 	for i, c := range t.layout.Columns {
-		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)), InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus()}
+		s := stagedColumn{
+			Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)),
+			InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus(),
+		}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
 		} else {
@@ -211,7 +217,8 @@ func (t tables) render(ledger string, rewrite bool, names []string) ([]step, err
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{"fingerprint": fingerprint}).ParseFS(sqlFiles, "sql/*.sql")
+	parsed, err := template.New("").Option("missingkey=error").Funcs(
+		template.FuncMap{"fingerprint": fingerprint}).ParseFS(sqlFiles, "sql/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}

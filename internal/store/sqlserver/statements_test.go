@@ -53,7 +53,9 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 	used := map[string]bool{}
 	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	for _, name := range []string{"apply", "rewrite_read", "preview", "heartbeat", "purge", "started", "reconcile_scan", "reconcile_lines"} {
+	for _, name := range []string{
+		"apply", "rewrite_read", "preview", "heartbeat", "purge", "started", "reconcile_scan", "reconcile_lines",
+	} {
 		for _, s := range set[name].Steps {
 			used["sql/"+s.Name+".sql"] = true
 		}
@@ -113,12 +115,14 @@ func TestTheHashDoesNotDependOnLineEnds(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
+	columns := append(invoice.Columns(),
+		invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
 	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.NoError(t, err)
 	for _, s := range set["apply"].Steps {
 		if s.Name == "tracking_update" || s.Name == "tracking_insert" {
-			require.Contains(t, s.Text, `[NEW]]COL]`, "a new column is one more row of the table, whatever it is called")
+			require.Contains(t, s.Text, `[NEW]]COL]`,
+				"a new column is one more row of the table, whatever it is called")
 		}
 		if s.Name == "detail_update" {
 			require.NotContains(t, s.Text, `[NEW]]COL]`)
@@ -138,7 +142,9 @@ func TestNoLockHintAndNoMerge(t *testing.T) {
 				if strings.HasPrefix(strings.TrimSpace(line), "--") {
 					continue
 				}
-				for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql"} {
+				for _, word := range []string{
+					"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql",
+				} {
 					if s.Name != "database" || word != "NOLOCK" { // the heartbeat is read without a wait
 						require.NotContains(t, line, word, "%s: docs/requirements.md R52", name)
 					}

@@ -65,7 +65,8 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 }
 
 // New makes a Store that connects when it is first used, and changes nothing: see Migrate. The connection string is a
-// sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind: infrastructure, code "settings".
+// sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind: infrastructure, code
+// "settings".
 func New(dsn string, o Options) (*Store, error) {
 	t, err := tablesOf(o)
 	if err != nil {
@@ -75,10 +76,14 @@ func New(dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
+	s := &Store{
+		tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen),
+		notes: &atomic.Pointer[[]string]{},
+	}
 	s.limits = &columnLimits{columns: t.layout.Columns, read: s.readColumns, now: time.Now}
 	if s.procedures, err = t.procedures(); err != nil {
-		return nil, fault.Wrap(fault.Internal, "sqlserver: open", fault.CodeBug, "the procedures cannot be produced", err)
+		return nil,
+			fault.Wrap(fault.Internal, "sqlserver: open", fault.CodeBug, "the procedures cannot be produced", err)
 	}
 	s.db = sql.OpenDB(c)
 	s.db.SetMaxOpenConns(s.maxOpen)
@@ -95,7 +100,10 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // tablesOf is the part of the options that statements are made from.
 func tablesOf(o Options) (tables, error) {
-	t := tables{layout: o.Layout.OrDefault(), schema: orDefault(o.Schema, defaultSchema), lockTimeout: orDefault(o.LockTimeout, defaultLockTimeout)}
+	t := tables{
+		layout: o.Layout.OrDefault(), schema: orDefault(o.Schema, defaultSchema),
+		lockTimeout: orDefault(o.LockTimeout, defaultLockTimeout),
+	}
 	if len(t.schema) > maxNameLength {
 		return tables{}, fault.New(fault.Infrastructure, "sqlserver: open", codeSettings,
 			"schema: expected a name of at most %d characters, found %d", maxNameLength, len(t.schema))

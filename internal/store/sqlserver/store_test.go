@@ -48,7 +48,9 @@ func TestConnectingIsNeverADocumentsError(t *testing.T) {
 // A result set of a user's trigger comes before our answer.
 func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 	d := newDatabase(t)
-	for _, selects := range []string{"SELECT 1 AS n, 1 AS m", "SELECT COUNT(*) AS n FROM inserted", "SELECT 7 AS sqlwriter_stamped, 7 AS x"} {
+	for _, selects := range []string{
+		"SELECT 1 AS n, 1 AS m", "SELECT COUNT(*) AS n FROM inserted", "SELECT 7 AS sqlwriter_stamped, 7 AS x",
+	} {
 		h := d.harness(t)
 		h.AddLines(t, 1, 2)
 		d.exec(t, `CREATE TRIGGER dbo.selects ON dbo.IVCE_DTL AFTER UPDATE AS `+selects)
@@ -127,7 +129,9 @@ func TestTheCertificateIsChecked(t *testing.T) {
 	dsn := sqlservertest.Server(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	s, err := sqlserver.Open(ctx, sqlservertest.WithParameters(t, dsn, map[string]string{"encrypt": "", "TrustServerCertificate": ""}), sqlserver.Options{})
+	s, err := sqlserver.Open(ctx,
+		sqlservertest.WithParameters(t, dsn, map[string]string{"encrypt": "", "TrustServerCertificate": ""}),
+		sqlserver.Options{})
 	if err == nil {
 		t.Log("this server's certificate is trusted here")
 		require.NoError(t, s.Close())
@@ -135,7 +139,9 @@ func TestTheCertificateIsChecked(t *testing.T) {
 	}
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "certificate", "the cause says it (as text: the driver keeps no more of it)")
-	s, err = sqlserver.Open(ctx, sqlservertest.WithParameters(t, dsn, map[string]string{"encrypt": "true", "TrustServerCertificate": "true"}), sqlserver.Options{})
+	s, err = sqlserver.Open(ctx,
+		sqlservertest.WithParameters(t, dsn, map[string]string{"encrypt": "true", "TrustServerCertificate": "true"}),
+		sqlserver.Options{})
 	require.NoError(t, err, "encrypted, with TrustServerCertificate")
 	require.NoError(t, s.Close())
 }

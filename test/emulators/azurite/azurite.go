@@ -1,8 +1,8 @@
 // Package azurite runs Azurite, the vendor's blob storage emulator, for tests, and a proxy that injects faults into its
 // connections.
 //
-// Install Azurite once with `make azurite`. Start gives one test a server of its own; Run starts one for several tests. A
-// client with the ConnectionString of a Proxy goes through the proxy, which fails requests as Plan and Always say.
+// Install Azurite once with `make azurite`. Start gives one test a server of its own; Run starts one for several tests.
+// A client with the ConnectionString of a Proxy goes through the proxy, which fails requests as Plan and Always say.
 package azurite
 
 import (
@@ -75,7 +75,8 @@ func Run() (*Server, error) {
 	}
 	s := &Server{dir: dir, ended: make(chan struct{}), cmd: exec.Command("node",
 		"--require", filepath.Join(tools, "stop-with-parent.cjs"), program,
-		"--blobHost", "127.0.0.1", "--blobPort", "0", "--location", dir, "--skipApiVersionCheck", "--silent", "--disableTelemetry")}
+		"--blobHost", "127.0.0.1", "--blobPort", "0", "--location", dir, "--skipApiVersionCheck",
+		"--silent", "--disableTelemetry")}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

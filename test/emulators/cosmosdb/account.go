@@ -16,11 +16,12 @@ import (
 // here.
 func (s *Server) account(req *request) *response {
 	endpoint := "http://" + req.host + "/"
-	body := fmt.Appendf(nil, `{"_self":"","id":"emulator","_rid":"emulator","media":"//media/","addresses":"//addresses/","_dbs":"//dbs/",`+
-		`"writableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],"readableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],`+
-		`"enableMultipleWriteLocations":false,"userReplicationPolicy":{"asyncReplication":false,"minReplicaSetSize":3,"maxReplicasetSize":4},`+
-		`"userConsistencyPolicy":{"defaultConsistencyLevel":"Session"},"systemReplicationPolicy":{"minReplicaSetSize":3,"maxReplicasetSize":4},`+
-		`"readPolicy":{"primaryReadCoefficient":1,"secondaryReadCoefficient":1},"queryEngineConfiguration":"{\"maxSqlQueryInputLength\":524288}"}`,
+	body := fmt.Appendf(nil,
+		`{"_self":"","id":"emulator","_rid":"emulator","media":"//media/","addresses":"//addresses/","_dbs":"//dbs/",`+
+			`"writableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],"readableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],`+
+			`"enableMultipleWriteLocations":false,"userReplicationPolicy":{"asyncReplication":false,"minReplicaSetSize":3,"maxReplicasetSize":4},`+
+			`"userConsistencyPolicy":{"defaultConsistencyLevel":"Session"},"systemReplicationPolicy":{"minReplicaSetSize":3,"maxReplicasetSize":4},`+
+			`"readPolicy":{"primaryReadCoefficient":1,"secondaryReadCoefficient":1},"queryEngineConfiguration":"{\"maxSqlQueryInputLength\":524288}"}`,
 		jsonval.OfString(endpoint).JSON())
 	return newResponse(http.StatusOK, body)
 }
@@ -51,7 +52,8 @@ func (d *database) json() []byte {
 	return jsonval.OfObject(
 		[]string{"id", "_rid", "_self", "_etag", "_colls", "_users", "_ts"},
 		[]jsonval.Value{
-			jsonval.OfString(d.id), jsonval.OfString(d.rid), jsonval.OfString("dbs/" + d.rid + "/"), jsonval.OfString(d.etag),
+			jsonval.OfString(d.id), jsonval.OfString(d.rid), jsonval.OfString("dbs/" + d.rid + "/"),
+			jsonval.OfString(d.etag),
 			jsonval.OfString("colls/"), jsonval.OfString("users/"), jsonval.OfInt(d.ts),
 		}).AppendJSON(nil)
 }
@@ -79,7 +81,8 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 		resp.etag = db.etag
 		return resp, nil
 	case req.method == http.MethodDelete && req.databaseID != "":
-		if err := s.discard(record(recDropDatabase, text("id", db.id)), slices.Collect(maps.Values(db.containers))...); err != nil {
+		if err := s.discard(record(recDropDatabase, text("id", db.id)),
+			slices.Collect(maps.Values(db.containers))...); err != nil {
 			return nil, err
 		}
 		delete(s.databases, db.id)
@@ -90,7 +93,8 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 }
 
 func isQueryRequest(h http.Header) bool {
-	return isTrue(h.Get(headerIsQuery)) || isTrue(h.Get(headerQuery)) || strings.HasPrefix(h.Get("Content-Type"), "application/query+json")
+	return isTrue(h.Get(headerIsQuery)) || isTrue(h.Get(headerQuery)) ||
+		strings.HasPrefix(h.Get("Content-Type"), "application/query+json")
 }
 
 // list answers a list of databases, containers or offers: all of it, or what the query of the request selects.
@@ -101,7 +105,10 @@ func (s *Server) list(req *request, rid, name string, entries [][]byte) (*respon
 			return nil, err
 		}
 		if q.Collected() || q.Unserved() != nil {
-			return nil, badRequest("Over %s only queries that filter and project are implemented by this emulator.", strings.ToLower(name))
+			return nil,
+				badRequest(
+					"Over %s only queries that filter and project are implemented by this emulator.",
+					strings.ToLower(name))
 		}
 		var rows [][]byte
 		for _, e := range entries {
@@ -122,8 +129,10 @@ func (s *Server) list(req *request, rid, name string, entries [][]byte) (*respon
 
 func checkName(v jsonval.Value) *apiError {
 	name := v.Text()
-	if v.Kind() != jsonval.String || name == "" || len(name) > 255 || strings.ContainsAny(name, `/\?#`) || strings.HasSuffix(name, " ") {
-		return badRequest(`The input name '%s' is invalid. Ensure to provide a unique non-empty string less than '255' characters without '/', '\', '?', '#'.`, name)
+	if v.Kind() != jsonval.String || name == "" || len(name) > 255 || strings.ContainsAny(name, `/\?#`) ||
+		strings.HasSuffix(name, " ") {
+		return badRequest(
+			`The input name '%s' is invalid. Ensure to provide a unique non-empty string less than '255' characters without '/', '\', '?', '#'.`, name)
 	}
 	return nil
 }
@@ -244,9 +253,11 @@ func (c *container) setProps(props jsonval.Value) *apiError {
 	if c.pk.multi {
 		kind = "MultiHash"
 	}
-	key := props.Get("partitionKey").With("kind", jsonval.OfString(kind)).With("version", jsonval.OfInt(int64(c.pk.version)))
+	key := props.Get("partitionKey").With("kind", jsonval.OfString(kind)).With("version",
+		jsonval.OfInt(int64(c.pk.version)))
 	if props.Get("indexingPolicy").IsUndefined() {
-		policy, err := jsonval.Parse(`{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`)
+		policy, err := jsonval.Parse(
+			`{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`)
 		if err != nil {
 			return badRequest("indexing policy: %s", err)
 		}
@@ -320,7 +331,8 @@ func (s *Server) discard(record []byte, containers ...*container) *apiError {
 	return nil
 }
 
-// pkRanges answers GET pkranges, a feed: with the etag of an earlier answer a client gets the ranges made since, or 304.
+// pkRanges answers GET pkranges, a feed: with the etag of an earlier answer a client gets the ranges made since, or
+// 304.
 func (c *container) pkRanges(req *request) *response {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -341,7 +353,8 @@ func (c *container) pkRanges(req *request) *response {
 		entries = append(entries, fmt.Appendf(nil,
 			`{"_rid":"%[1]s","id":"%[2]s","_etag":%[3]s,"minInclusive":"%[4]s","maxExclusive":"%[5]s","ridPrefix":%[2]s,`+
 				`"_self":"dbs/%[6]s/colls/%[7]s/pkranges/%[1]s/","throughputFraction":%[8]g,"status":"online","parents":%[11]s,"ownedArchivalPKRangeIds":[],"_ts":%[9]d,"lsn":%[10]d}`,
-			rid, r.id(), jsonval.OfString(c.etag).JSON(), r.low, r.high, c.dbRID, c.rid, 1/float64(len(c.ranges)), c.ts, r.lsn,
+			rid, r.id(), jsonval.OfString(c.etag).JSON(), r.low, r.high, c.dbRID, c.rid,
+			1/float64(len(c.ranges)), c.ts, r.lsn,
 			jsonval.OfArray(parents).JSON()))
 	}
 	resp := newResponse(http.StatusOK, listBody(c.rid, "PartitionKeyRanges", entries))

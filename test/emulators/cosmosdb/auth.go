@@ -20,7 +20,8 @@ func (s *Server) authorize(req *request) *apiError {
 	refuse := func(status int, message string) *apiError { return &apiError{status: status, message: message} }
 	header := req.header.Get("Authorization")
 	if header == "" {
-		return refuse(http.StatusUnauthorized, "Required Header authorization is missing. Ensure a valid Authorization token is passed.")
+		return refuse(http.StatusUnauthorized,
+			"Required Header authorization is missing. Ensure a valid Authorization token is passed.")
 	}
 	token, err := url.QueryUnescape(header)
 	if err != nil {
@@ -40,7 +41,8 @@ func (s *Server) authorize(req *request) *apiError {
 		return refuse(http.StatusUnauthorized, "This emulator does not accept Microsoft Entra tokens unless told to.")
 	case "master":
 	default:
-		return refuse(http.StatusUnauthorized, "Authorization header doesn't confirm to the required format: only type=master is known.")
+		return refuse(http.StatusUnauthorized,
+			"Authorization header doesn't confirm to the required format: only type=master is known.")
 	}
 	stamp := req.header.Get("X-Ms-Date")
 	if stamp == "" {
@@ -52,17 +54,20 @@ func (s *Server) authorize(req *request) *apiError {
 	}
 	want := s.signature(req, stamp)
 	if !hmac.Equal([]byte(want), []byte(fields["sig"])) {
-		return refuse(http.StatusUnauthorized, "The input authorization token can't serve the request. The wrong key is being used or the expected payload is not built as per the protocol.")
+		return refuse(http.StatusUnauthorized,
+			"The input authorization token can't serve the request. The wrong key is being used or the expected payload is not built as per the protocol.")
 	}
 	if off := time.Since(date); off > dateTolerance || off < -dateTolerance {
-		return refuse(http.StatusForbidden, "The authorization token is not valid at the current time: its date is more than 15 minutes off.")
+		return refuse(http.StatusForbidden,
+			"The authorization token is not valid at the current time: its date is more than 15 minutes off.")
 	}
 	return nil
 }
 
 func (s *Server) signature(req *request, date string) string {
 	mac := hmac.New(sha256.New, s.key)
-	text := strings.ToLower(req.method) + "\n" + strings.ToLower(req.resourceType) + "\n" + req.resourceLink + "\n" + strings.ToLower(date) + "\n\n"
+	text := strings.ToLower(req.method) + "\n" + strings.ToLower(req.resourceType) + "\n" + req.resourceLink + "\n" +
+		strings.ToLower(date) + "\n\n"
 	mac.Write([]byte(text))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

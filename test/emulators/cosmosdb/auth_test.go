@@ -46,15 +46,19 @@ func TestAuthDateAndSignatureAreChecked(t *testing.T) {
 		change func(*rest)
 		want   int
 	}{
-		"as it should be":           {func(*rest) {}, 200},
-		"date 14 minutes ago":       {func(r *rest) { r.date = time.Now().Add(-14 * time.Minute) }, 200},
-		"date 16 minutes ago":       {func(r *rest) { r.date = time.Now().Add(-16 * time.Minute) }, 403},
-		"date 16 minutes ahead":     {func(r *rest) { r.date = time.Now().Add(16 * time.Minute) }, 403},
-		"signed for another link":   {func(r *rest) { r.link = "dbs/other" }, 401},
-		"signed for another type":   {func(r *rest) { r.resourceType = "docs" }, 401},
-		"no authorization":          {func(r *rest) { r.unsigned = true }, 401},
-		"no such token type":        {func(r *rest) { r.headers = map[string]string{"Authorization": "type%3Dresource%26ver%3D1.0%26sig%3Dx"} }, 401},
-		"an Entra token, not asked": {func(r *rest) { r.headers = map[string]string{"Authorization": "type%3Daad%26ver%3D1.0%26sig%3Dx"} }, 401},
+		"as it should be":         {func(*rest) {}, 200},
+		"date 14 minutes ago":     {func(r *rest) { r.date = time.Now().Add(-14 * time.Minute) }, 200},
+		"date 16 minutes ago":     {func(r *rest) { r.date = time.Now().Add(-16 * time.Minute) }, 403},
+		"date 16 minutes ahead":   {func(r *rest) { r.date = time.Now().Add(16 * time.Minute) }, 403},
+		"signed for another link": {func(r *rest) { r.link = "dbs/other" }, 401},
+		"signed for another type": {func(r *rest) { r.resourceType = "docs" }, 401},
+		"no authorization":        {func(r *rest) { r.unsigned = true }, 401},
+		"no such token type": {func(r *rest) {
+			r.headers = map[string]string{"Authorization": "type%3Dresource%26ver%3D1.0%26sig%3Dx"}
+		}, 401},
+		"an Entra token, not asked": {func(r *rest) {
+			r.headers = map[string]string{"Authorization": "type%3Daad%26ver%3D1.0%26sig%3Dx"}
+		}, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := get
@@ -77,7 +81,8 @@ func TestAuthBearerOnlyWhenOptionsSaySo(t *testing.T) {
 func TestRoutesThatDoNotExist(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	for path, want := range map[string]int{
-		"/nope": 400, "/dbs/db/views/x": 400, "/dbs/db/colls/c/docs/d/attachments": 400, "/dbs/db/colls/c/pkranges/0": 400,
+		"/nope": 400, "/dbs/db/views/x": 400, "/dbs/db/colls/c/docs/d/attachments": 400,
+		"/dbs/db/colls/c/pkranges/0": 400,
 	} {
 		got, _, _ := rest{method: "GET", path: path}.do(t, run)
 		require.Equal(t, want, got, path)

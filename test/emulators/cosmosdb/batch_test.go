@@ -34,7 +34,11 @@ func TestTransactionalBatchIsAtomic(t *testing.T) {
 	resp, err = c.ExecuteTransactionalBatch(ctx, batch, nil)
 	require.NoError(t, err)
 	require.False(t, resp.Success)
-	require.EqualValues(t, []int32{424, 409, 424}, []int32{resp.OperationResults[0].StatusCode, resp.OperationResults[1].StatusCode, resp.OperationResults[2].StatusCode})
+	require.EqualValues(t, []int32{424, 409, 424},
+		[]int32{
+			resp.OperationResults[0].StatusCode, resp.OperationResults[1].StatusCode,
+			resp.OperationResults[2].StatusCode,
+		})
 	_, err = c.ReadItem(ctx, pk("p"), "3", nil)
 	requireStatus(t, 404, err)
 	_, err = c.ReadItem(ctx, pk("p"), "2", nil)

@@ -22,7 +22,9 @@ func fill(b *testing.B, c *azcosmos.ContainerClient, n, size int) {
 	for i := range n / 100 {
 		batch := c.NewTransactionalBatch(pk(fmt.Sprintf("p%d", i)))
 		for j := range 100 {
-			batch.CreateItem(fmt.Appendf(nil, `{"id":"%d","pk":"p%d","n":%d,"t":"%s","sql_writer":{"status":"committed"}}`, j, i, i*100+j, text), nil)
+			batch.CreateItem(
+				fmt.Appendf(nil, `{"id":"%d","pk":"p%d","n":%d,"t":"%s","sql_writer":{"status":"committed"}}`,
+					j, i, i*100+j, text), nil)
 		}
 		_, err := c.ExecuteTransactionalBatch(context.Background(), batch, nil)
 		require.NoError(b, err)
@@ -34,7 +36,9 @@ func BenchmarkQuery100k(b *testing.B) {
 	c := cosmosdbtest.Start(b, func(o *cosmosdb.Options) { o.EmptyPages = 0 }).Container(b, "db", "logs", "/pk")
 	fill(b, c, 100_000, 1000)
 	for b.Loop() {
-		got, _, err := rows(context.Background(), c, "SELECT VALUE c.n FROM c WHERE c.sql_writer.status = 'pending' OR c.n = 99999", azcosmos.NewPartitionKey(), nil)
+		got, _, err := rows(context.Background(), c,
+			"SELECT VALUE c.n FROM c WHERE c.sql_writer.status = 'pending' OR c.n = 99999",
+			azcosmos.NewPartitionKey(), nil)
 		require.NoError(b, err)
 		require.Len(b, got, 1)
 	}
@@ -66,7 +70,8 @@ func BenchmarkPatch(b *testing.B) {
 	text := strings.Repeat("x", 4000)
 	const documents = 256
 	for i := range documents {
-		_, err := c.CreateItem(context.Background(), pk(fmt.Sprint(i)), fmt.Appendf(nil, `{"id":"%d","t":"%s"}`, i, text), nil)
+		_, err := c.CreateItem(context.Background(), pk(fmt.Sprint(i)),
+			fmt.Appendf(nil, `{"id":"%d","t":"%s"}`, i, text), nil)
 		require.NoError(b, err)
 	}
 	var next atomic.Int64

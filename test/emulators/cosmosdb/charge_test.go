@@ -29,15 +29,18 @@ func TestRequestChargesAreNearTheService(t *testing.T) {
 	small := run.Container(t, "db", "small", "/pk")
 	seed(t, small, 1000, 1000)
 	for size, want := range map[int32]float64{1000: 17.16, 500: 9.7} {
-		p, err := small.NewQueryItemsPager("SELECT c.id FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: size}).NextPage(ctx)
+		p, err := small.NewQueryItemsPager("SELECT c.id FROM c", azcosmos.NewPartitionKey(),
+			&azcosmos.QueryOptions{PageSizeHint: size}).NextPage(ctx)
 		require.NoError(t, err)
 		require.Len(t, p.Items, int(size))
 		require.InDelta(t, want, p.RequestCharge, 0.2, "a page of %d", size)
 	}
-	p, err := c.NewQueryItemsPager("SELECT c.id FROM c WHERE c.id = 'size 10000'", azcosmos.NewPartitionKey(), nil).NextPage(ctx)
+	p, err := c.NewQueryItemsPager("SELECT c.id FROM c WHERE c.id = 'size 10000'",
+		azcosmos.NewPartitionKey(), nil).NextPage(ctx)
 	require.NoError(t, err)
 	require.InDelta(t, 3.19, p.RequestCharge, 0.1, "a document of 10 KB is loaded to give its id")
-	none, err := c.NewQueryItemsPager("SELECT c.id FROM c WHERE c.id = 'none'", azcosmos.NewPartitionKey(), nil).NextPage(ctx)
+	none, err := c.NewQueryItemsPager("SELECT c.id FROM c WHERE c.id = 'none'",
+		azcosmos.NewPartitionKey(), nil).NextPage(ctx)
 	require.NoError(t, err)
 	require.InDelta(t, 2.3, none.RequestCharge, 0.01)
 }

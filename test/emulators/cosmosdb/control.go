@@ -20,7 +20,8 @@ import (
 //	DELETE /_emulator/faults[/{id}]             ClearFaults or RemoveFault
 //	POST   /_emulator/faults/{id}/release       Release; answers {"released": n}
 //	GET    /_emulator/faults/{id}/held?n=1&timeout_ms=10000   WaitHeld; 200, or 408 when the time is over
-//	POST   /_emulator/split                     Split, body {"database", "container", "range"}; answers {"children": [ids]}
+//	POST   /_emulator/split                     Split, body {"database", "container", "range"};
+//	                                            answers {"children": [ids]}
 const controlPrefix = "/_emulator/"
 
 func isControl(path string) bool { return strings.HasPrefix(path, controlPrefix) }
@@ -28,7 +29,8 @@ func isControl(path string) bool { return strings.HasPrefix(path, controlPrefix)
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		controlAnswer(w, http.StatusForbidden, map[string]string{"error": "the control endpoint answers to loopback only"})
+		controlAnswer(w, http.StatusForbidden,
+			map[string]string{"error": "the control endpoint answers to loopback only"})
 		return
 	}
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, controlPrefix), "/")

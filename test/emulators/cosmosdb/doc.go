@@ -1,7 +1,7 @@
 // Package cosmosdb emulates a Cosmos DB account (SQL API, gateway mode) in one process, for local runs and for tests.
-// azcosmos v1.5.0 works with it unmodified over plain HTTP on loopback. test/sdkchecks lists what the vendor's JavaScript SDK
-// does with it. The emulator is strict: it refuses what the service refuses, because code that passes against a lenient emulator
-// may fail in Azure.
+// azcosmos v1.5.0 works with it unmodified over plain HTTP on loopback. test/sdkchecks lists what the vendor's
+// JavaScript SDK does with it. The emulator is strict: it refuses what the service refuses, because code that passes
+// against a lenient emulator may fail in Azure.
 //
 // # How to use it
 //
@@ -30,7 +30,8 @@
 //     two paths needs a composite index.
 //   - ReadManyItems, feed ranges, change feed in latest version mode: per range in LSN order, continuation by
 //     etag, 304 when nothing is new.
-//   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the children
+//   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the
+//     children
 //     name it in parents, continuations of its feed and of queries go on in them. Pkranges is a feed, too.
 //   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
 //     nothing is synced). Etags, LSNs and so the feed's continuations stay valid.
@@ -47,10 +48,10 @@
 // # Where it is stricter than the service
 //
 // An id with / \ ? # is refused when it is written. The vendor's reference forbids the four, but the service
-// has been seen to store them and then fail on point operations (azure-cosmos-dotnet-v3 issues 2573, 2606). A query parameter without a value in the list is
-// 400 (a recorded account takes it as undefined). A page without a requested size is 100 rows (a recorded account
-// gave 1,000). Queries over several ranges never fill a page across ranges. A replace that changes the id
-// is refused.
+// has been seen to store them and then fail on point operations (azure-cosmos-dotnet-v3 issues 2573, 2606). A query
+// parameter without a value in the list is 400 (a recorded account takes it as undefined). A page without a requested
+// size is 100 rows (a recorded account gave 1,000). Queries over several ranges never fill a page across ranges. A
+// replace that changes the id is refused.
 //
 // # Where it is looser, or different
 //
@@ -58,7 +59,8 @@
 // the service turns longer numbers and fractions into doubles (1.0 comes back as 1, 0.1000000000000000055
 // as 0.1). Nothing is throttled unless a fault rule says so; request charges are estimates (charge.go). There is
 // one region, no replication lag, and session tokens are not read. A division by zero in a query is
-// undefined instead of 400. Ranges split only when told to, at once and at the middle of their hashes; they never merge.
+// undefined instead of 400. Ranges split only when told to, at once and at the middle of their hashes; they never
+// merge.
 //
 // # Sources
 //

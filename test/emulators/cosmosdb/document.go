@@ -74,7 +74,8 @@ func checkID(id jsonval.Value) *apiError {
 	case id.IsUndefined():
 		return badRequest("The input content is invalid because the required properties - 'id; ' - are missing.")
 	case id.Kind() != jsonval.String:
-		return badRequest("The input content is invalid because the property 'id' is a %s; it must be a string.", id.Kind())
+		return badRequest(
+			"The input content is invalid because the property 'id' is a %s; it must be a string.", id.Kind())
 	case id.Text() == "":
 		return badRequest("The input name '' is invalid. Ensure to provide a name that is not empty.")
 	case len(id.Text()) > maxIDBytes:
@@ -119,7 +120,8 @@ func (t *txn) replace(o docOp) (docResult, *apiError) {
 		return docResult{}, err
 	}
 	if o.content.Get("id").Text() != o.id {
-		return docResult{}, badRequest("The property 'id' of the content is not the id in the address: a document cannot be renamed.")
+		return docResult{},
+			badRequest("The property 'id' of the content is not the id in the address: a document cannot be renamed.")
 	}
 	if err := t.existing(o); err != nil {
 		return docResult{}, err

@@ -23,7 +23,8 @@ func TestDocumentIDRules(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	c := run.Container(t, "db", "logs", "/pk")
 	for id, want := range map[string]int{
-		`"plain"`: 0, `"2025-12-17 10:30:15.123456-06:00"`: 0, `"%20 and %2B + literally"`: 0, `"ünï 'quotes'"`: 0, `"ends with dot."`: 0,
+		`"plain"`: 0, `"2025-12-17 10:30:15.123456-06:00"`: 0, `"%20 and %2B + literally"`: 0,
+		`"ünï 'quotes'"`: 0, `"ends with dot."`: 0,
 		`"` + strings.Repeat("x", 1023) + `"`: 0, `"` + strings.Repeat("x", 1024) + `"`: 400,
 		`"a/b"`: 400, `"a\\b"`: 400, `"a?b"`: 400, `"a#b"`: 400, `""`: 400, `7`: 400, `null`: 400, `["x"]`: 400,
 	} {
@@ -127,7 +128,10 @@ func TestDocumentSizeAndPayload(t *testing.T) {
 	ops.AppendSet("/more", strings.Repeat("x", 2000))
 	_, err = c.PatchItem(ctx, pk("big"), "big", ops, nil)
 	requireStatus(t, 413, err)
-	for _, bad := range []string{`{"id":"x"`, `[]`, `"x"`, `{"id":"x","n":1e400}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"s\":\"\xff\"}", `{"id":"x","d":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`} {
+	for _, bad := range []string{
+		`{"id":"x"`, `[]`, `"x"`, `{"id":"x","n":1e400}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"s\":\"\xff\"}",
+		`{"id":"x","d":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+	} {
 		_, err = c.CreateItem(ctx, pk("x"), []byte(bad), nil)
 		requireStatus(t, 400, err)
 	}
@@ -146,7 +150,8 @@ func TestDocumentNumbersComeBackAsWritten(t *testing.T) {
 	require.NoError(t, err)
 	read, err := c.ReadItem(ctx, pk("n"), "n", nil)
 	require.NoError(t, err)
-	want := strings.Replace(strings.TrimSuffix(body, "}"), `"a":9007199254740993`, `"a":9007199254740995`, 1) + `,"x":true,`
+	want := strings.Replace(strings.TrimSuffix(body, "}"), `"a":9007199254740993`,
+		`"a":9007199254740995`, 1) + `,"x":true,`
 	require.True(t, strings.HasPrefix(string(read.Value), want), "%s", read.Value)
 	got, _, err := rows(ctx, c, "SELECT VALUE c.list[0] FROM c", azcosmos.NewPartitionKey(), nil)
 	require.NoError(t, err)

@@ -246,7 +246,8 @@ func faultMessage(status int) string {
 }
 
 func (e *ruleEntry) matches(req *request) bool {
-	if e.Op != "" && e.Op != req.op || e.Method != "" && e.Method != req.method || e.Container != "" && e.Container != req.containerID {
+	if e.Op != "" && e.Op != req.op || e.Method != "" && e.Method != req.method ||
+		e.Container != "" && e.Container != req.containerID {
 		return false
 	}
 	if e.Doc == "" {

@@ -169,7 +169,8 @@ func TestFaultRulesChooseTheirRequests(t *testing.T) {
 		got, _ := status(t, err)
 		return got
 	}
-	addFault(t, run, cosmosdb.Rule{ID: "mine", Op: cosmosdb.OpCreate, Container: "a", Doc: "x-*", Nth: 2, Times: 2, Status: 449})
+	addFault(t, run,
+		cosmosdb.Rule{ID: "mine", Op: cosmosdb.OpCreate, Container: "a", Doc: "x-*", Nth: 2, Times: 2, Status: 449})
 	require.Zero(t, create(b, "x-1"), "another container")
 	require.Zero(t, create(a, "y-1"), "another id")
 	require.Zero(t, create(a, "x-1"), "the first match is let through")
@@ -203,7 +204,8 @@ func TestFaultDelay(t *testing.T) {
 // control is a request to the control endpoint, as another process makes it.
 func control(t *testing.T, run *cosmosdbtest.Running, method, path, body string, out any) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, run.URL+"_emulator/"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), method, run.URL+"_emulator/"+path,
+		strings.NewReader(body))
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
@@ -221,7 +223,8 @@ func TestControlEndpoint(t *testing.T) {
 	defer cancel()
 	run, c := withDocument(t)
 	var added struct{ ID string }
-	require.Equal(t, 201, control(t, run, "POST", "faults", `{"op":"patch","hold":"before","container":"logs"}`, &added))
+	require.Equal(t, 201,
+		control(t, run, "POST", "faults", `{"op":"patch","hold":"before","container":"logs"}`, &added))
 	done := make(chan error, 1)
 	go func() { done <- increment(ctx, c) }()
 	require.Equal(t, 200, control(t, run, "GET", "faults/"+added.ID+"/held?n=1&timeout_ms=10000", "", nil))

@@ -16,13 +16,17 @@ const separateMetadata = "2021-09-15"
 // after the continuation, in LSN order (REST reference "List documents", section on the change feed;
 // "Change feed modes": latest version mode has neither deletes nor intermediate versions).
 //
-// With x-ms-cosmos-changefeed-wire-format-version a row is the document with its metadata beside it (docs/facts.md F100).
+// With x-ms-cosmos-changefeed-wire-format-version a row is the document with its metadata beside it (docs/facts.md
+// F100).
 //
 // If-None-Match is the etag of the answer before: none starts at the beginning (or at If-Modified-Since),
 // * starts now. 304 means nothing new. The documents of one batch are never divided.
 func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	if !strings.EqualFold(req.header.Get("A-Im"), "Incremental feed") {
-		return nil, badRequest("A-IM '%s' is not implemented by this emulator; there is only 'Incremental feed'.", req.header.Get("A-Im"))
+		return nil,
+			badRequest(
+				"A-IM '%s' is not implemented by this emulator; there is only 'Incremental feed'.",
+				req.header.Get("A-Im"))
 	}
 	separate := req.header.Get(headerFeedFormat)
 	if separate != "" && separate != separateMetadata {
@@ -46,7 +50,9 @@ func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 		return nil, err
 	}
 	if len(scope.ranges) != 1 {
-		return nil, badRequest("The change feed is read range by range: x-ms-documentdb-partitionkeyrangeid (or a partition key) is missing.")
+		return nil,
+			badRequest(
+				"The change feed is read range by range: x-ms-documentdb-partitionkeyrangeid (or a partition key) is missing.")
 	}
 	r := scope.ranges[0]
 	after, start, err := feedStart(req.header.Get("If-None-Match"), r)
@@ -120,7 +126,8 @@ func feedStart(header string, r *pkRange) (after int64, start bool, err *apiErro
 	}
 	n, parseErr := strconv.ParseInt(strings.Trim(header, `"`), 10, 64)
 	if parseErr != nil || n < 0 {
-		return 0, false, badRequest("Invalid Continuation Token: If-None-Match '%s' is not an etag of the change feed.", header)
+		return 0, false,
+			badRequest("Invalid Continuation Token: If-None-Match '%s' is not an etag of the change feed.", header)
 	}
 	return n, false, nil
 }

@@ -25,7 +25,9 @@ type change struct {
 }
 
 // follow reads one feed range until there is nothing new and gives the continuation to go on from.
-func follow(t *testing.T, c *azcosmos.ContainerClient, opts azcosmos.ChangeFeedOptions) (out []change, continuation string) {
+func follow(
+	t *testing.T, c *azcosmos.ContainerClient, opts azcosmos.ChangeFeedOptions,
+) (out []change, continuation string) {
 	t.Helper()
 	for reads := 0; ; reads++ {
 		require.Less(t, reads, 10_000, "the feed never ends")
@@ -118,7 +120,8 @@ func TestFeedOverManyRewritesStaysComplete(t *testing.T) {
 	seed(t, c, 20, 20)
 	for round := range 30 { // 600 writes of 20 documents: stale entries are tidied away in between
 		for i := range 20 {
-			_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)), fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%d}`, i, i, round), nil)
+			_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)),
+				fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%d}`, i, i, round), nil)
 			require.NoError(t, err)
 		}
 	}
@@ -183,7 +186,8 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 	require.Equal(t, 4, n)
 	etag := header.Get("Etag")
 	require.Equal(t, `"4"`, etag)
-	code, header, _ = read(map[string]string{"If-None-Match": etag, "x-ms-documentdb-partitionkeyrangeid": containerRID(t, run) + ",0"})
+	code, header, _ = read(
+		map[string]string{"If-None-Match": etag, "x-ms-documentdb-partitionkeyrangeid": containerRID(t, run) + ",0"})
 	require.Equal(t, 304, code)
 	require.Equal(t, "0", header.Get("x-ms-item-count"), "the .NET SDK reads it, also where there is no body")
 	require.Equal(t, etag, header.Get("Etag"))
@@ -216,13 +220,17 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 func TestFeedWithMetadataBesideTheDocument(t *testing.T) {
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
 	run.Container(t, "db", "logs", "/id")
-	code, _, created := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `["1"]`}, `{"id":"1","n":7}`).do(t, run)
+	code, _, created := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `["1"]`},
+		`{"id":"1","n":7}`).do(t, run)
 	require.Equal(t, 201, code)
 	feed := feedOf("0", "")
 	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "2021-09-15"
 	code, _, body := feed.do(t, run)
 	require.Equal(t, 200, code)
-	require.Equal(t, []any{map[string]any{"current": created, "metadata": map[string]any{"lsn": 1.0, "crts": created["_ts"]}}}, body["Documents"])
+	require.Equal(t,
+		[]any{
+			map[string]any{"current": created, "metadata": map[string]any{"lsn": 1.0, "crts": created["_ts"]}},
+		}, body["Documents"])
 	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "1999-01-01"
 	code, _, body = feed.do(t, run)
 	require.Equal(t, 400, code)
@@ -232,7 +240,9 @@ func TestFeedWithMetadataBesideTheDocument(t *testing.T) {
 // containerRID is the resource id of db/logs.
 func containerRID(t *testing.T, run *cosmosdbtest.Running) string {
 	t.Helper()
-	_, _, body := rest{method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs"}.do(t, run)
+	_, _, body := rest{
+		method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs",
+	}.do(t, run)
 	rid, _ := body["_rid"].(string)
 	require.NotEmpty(t, rid)
 	return rid

@@ -26,7 +26,11 @@ func TestJournalHasNoWriteBehindTheDeletionOfItsContainer(t *testing.T) {
 		require.Nil(t, apiErr)
 	}
 	serve(request{op: OpDatabase, method: http.MethodPost, body: body(`{"id":"db"}`)})
-	serve(request{op: OpContainer, method: http.MethodPost, databaseID: "db", body: body(`{"id":"logs","partitionKey":{"paths":["/id"]}}`)})
+	serve(
+		request{
+			op: OpContainer, method: http.MethodPost, databaseID: "db",
+			body: body(`{"id":"logs","partitionKey":{"paths":["/id"]}}`),
+		})
 	c, apiErr := s.container("db", "logs")
 	require.Nil(t, apiErr)
 	serve(request{op: OpContainer, method: http.MethodDelete, databaseID: "db", containerID: "logs"})

@@ -46,7 +46,10 @@ func requireStatus(t *testing.T, want int, err error) {
 }
 
 // rows drains a query and gives the rows, and how many pages of them were empty but continued.
-func rows(ctx context.Context, c *azcosmos.ContainerClient, query string, key azcosmos.PartitionKey, opts *azcosmos.QueryOptions) (out []string, empty int, err error) {
+func rows(
+	ctx context.Context, c *azcosmos.ContainerClient, query string, key azcosmos.PartitionKey,
+	opts *azcosmos.QueryOptions,
+) (out []string, empty int, err error) {
 	pager := c.NewQueryItemsPager(query, key, opts)
 	for pager.More() {
 		page, err := pager.NextPage(ctx)
@@ -75,7 +78,8 @@ type rest struct {
 
 func (r rest) do(t *testing.T, run *cosmosdbtest.Running) (status int, header http.Header, body map[string]any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), r.method, strings.TrimSuffix(run.URL, "/")+r.path, strings.NewReader(r.body))
+	req, err := http.NewRequestWithContext(context.Background(), r.method, strings.TrimSuffix(run.URL, "/")+r.path,
+		strings.NewReader(r.body))
 	require.NoError(t, err)
 	if r.date.IsZero() {
 		r.date = time.Now()
@@ -92,7 +96,8 @@ func (r rest) do(t *testing.T, run *cosmosdbtest.Running) (status int, header ht
 	req.Header.Set("X-Ms-Date", date)
 	req.Header.Set("X-Ms-Version", "2020-11-05")
 	if !r.unsigned {
-		req.Header.Set("Authorization", url.QueryEscape("type=master&ver=1.0&sig="+base64.StdEncoding.EncodeToString(mac.Sum(nil))))
+		req.Header.Set("Authorization",
+			url.QueryEscape("type=master&ver=1.0&sig="+base64.StdEncoding.EncodeToString(mac.Sum(nil))))
 	}
 	for n, v := range r.headers {
 		req.Header.Set(n, v)
@@ -110,7 +115,10 @@ func (r rest) do(t *testing.T, run *cosmosdbtest.Running) (status int, header ht
 
 // onDocs is a REST request on the documents of db/logs.
 func onDocs(method string, headers map[string]string, body string) rest {
-	return rest{method: method, path: "/dbs/db/colls/logs/docs", resourceType: "docs", link: "dbs/db/colls/logs", headers: headers, body: body}
+	return rest{
+		method: method, path: "/dbs/db/colls/logs/docs", resourceType: "docs", link: "dbs/db/colls/logs",
+		headers: headers, body: body,
+	}
 }
 
 // onDoc is a REST request on one document of db/logs whose partition key is its id.

@@ -155,10 +155,12 @@ func (c *container) record(kind string) []byte {
 			parents[j] = jsonval.OfString(p)
 		}
 		ranges[i] = jsonval.OfObject([]string{"r", "low", "high", "lsn", "parents"}, []jsonval.Value{
-			jsonval.OfInt(int64(r.index)), jsonval.OfString(r.low), jsonval.OfString(r.high), jsonval.OfInt(r.lsn), jsonval.OfArray(parents),
+			jsonval.OfInt(int64(r.index)), jsonval.OfString(r.low), jsonval.OfString(r.high), jsonval.OfInt(r.lsn),
+			jsonval.OfArray(parents),
 		})
 	}
-	return record(kind, text("db", c.dbID), text("id", c.id), text("rid", c.rid), text("etag", c.etag), number("ts", c.ts),
+	return record(kind, text("db", c.dbID), text("id", c.id), text("rid", c.rid),
+		text("etag", c.etag), number("ts", c.ts),
 		number("next", int64(c.next)), field{"ranges", jsonval.OfArray(ranges)}, field{"props", c.props})
 }
 
@@ -236,7 +238,8 @@ func (s *Server) replay(path string) error {
 			break
 		}
 		if torn >= 0 {
-			return fmt.Errorf("cosmosdb: journal %s: the record at byte %d is damaged and more follow it; restore the file or start anew without it", path, torn)
+			return fmt.Errorf(
+				"cosmosdb: journal %s: the record at byte %d is damaged and more follow it; restore the file or start anew without it", path, torn)
 		}
 		text, whole := strings.CutSuffix(line, "\n")
 		record, ok := unframe(text)

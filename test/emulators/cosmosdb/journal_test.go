@@ -28,7 +28,9 @@ func TestJournalKeepsEveryAcknowledgedWriteAfterAKill(t *testing.T) {
 	ctx := context.Background()
 	journal := filepath.Join(t.TempDir(), "journal")
 	first := cosmosdbtest.Start(t, cosmosdbtest.WithJournal(journal), func(o *cosmosdb.Options) { o.Ranges = 3 })
-	c := first.Container(t, "db", "logs", "/pk", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr(int32(-1)) })
+	c := first.Container(t, "db", "logs", "/pk", func(p *azcosmos.ContainerProperties) {
+		p.DefaultTimeToLive = to.Ptr(int32(-1))
+	})
 	gone := first.Container(t, "db", "gone", "/id")
 	seed(t, c, 50, 10)
 	_, err := gone.CreateItem(ctx, pk("x"), []byte(`{"id":"x"}`), nil)

@@ -158,7 +158,9 @@ func (c *container) restore(content jsonval.Value, lsn int64) (*document, error)
 	if e != nil {
 		return nil, e
 	}
-	d := &document{id: content.Get("id").Text(), pk: pk, epk: c.pk.effective(pk), etag: content.Get("_etag").Text(), lsn: lsn}
+	d := &document{
+		id: content.Get("id").Text(), pk: pk, epk: c.pk.effective(pk), etag: content.Get("_etag").Text(), lsn: lsn,
+	}
 	d.ts, _ = content.Get("_ts").Int()
 	if e := d.setContent(content.JSON()); e != nil {
 		return nil, e

@@ -41,8 +41,10 @@ func (c *container) offer() []byte {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	rid := jsonval.OfString(c.rid).JSON()
-	return fmt.Appendf(nil, `{"offerVersion":"V2","offerType":"Invalid","content":{"offerThroughput":%d},"offerResourceId":%[2]s,`+
-		`"resource":"dbs/%[5]s/colls/%[3]s/","id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`, emulatorThroughput, rid, c.rid, c.ts, c.dbRID)
+	return fmt.Appendf(nil,
+		`{"offerVersion":"V2","offerType":"Invalid","content":{"offerThroughput":%d},"offerResourceId":%[2]s,`+
+			`"resource":"dbs/%[5]s/colls/%[3]s/","id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`,
+		emulatorThroughput, rid, c.rid, c.ts, c.dbRID)
 }
 
 func (s *Server) containerByRID(rid string) *container {

@@ -32,10 +32,14 @@ func newPartitionKey(values []jsonval.Value) (partitionKey, *apiError) {
 	for _, v := range values {
 		switch v.Kind() {
 		case jsonval.Array, jsonval.Object:
-			return partitionKey{}, badRequest("The partition key component '%s' is an %s; only a string, number, boolean or null can be one.", v.JSON(), v.Kind())
+			return partitionKey{},
+				badRequest(
+					"The partition key component '%s' is an %s; only a string, number, boolean or null can be one.",
+					v.JSON(), v.Kind())
 		case jsonval.String:
 			if len(v.Text()) > maxPartitionKeyBytes {
-				return partitionKey{}, badRequest("Partition key component is longer than %d bytes.", maxPartitionKeyBytes)
+				return partitionKey{},
+					badRequest("Partition key component is longer than %d bytes.", maxPartitionKeyBytes)
 			}
 			text.WriteString("s" + strconv.Itoa(len(v.Text())) + ":" + v.Text())
 		case jsonval.Number:
@@ -86,7 +90,8 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	for _, p := range paths.Elements() {
 		names, ok := pathParts(p.Text())
 		if p.Kind() != jsonval.String || !ok {
-			return pkDefinition{}, badRequest("The partition key component definition path '%s' could not be accepted.", p.Text())
+			return pkDefinition{},
+				badRequest("The partition key component definition path '%s' could not be accepted.", p.Text())
 		}
 		def.paths = append(def.paths, names)
 	}
@@ -94,7 +99,8 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	case kind == "MultiHash":
 		def.multi = true
 	case kind != "Hash" && kind != "":
-		return pkDefinition{}, badRequest("The 'kind' value '%s' specified in the partition key definition is invalid.", kind)
+		return pkDefinition{},
+			badRequest("The 'kind' value '%s' specified in the partition key definition is invalid.", kind)
 	case paths.Len() > 1:
 		return pkDefinition{}, badRequest("A partition key of several paths has the kind MultiHash.")
 	}
@@ -104,7 +110,9 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 		case `2`, `"V2"`:
 			def.version = 2
 		default:
-			return pkDefinition{}, badRequest("The 'version' value '%s' specified in the partition key definition is invalid.", version.JSON())
+			return pkDefinition{},
+				badRequest(
+					"The 'version' value '%s' specified in the partition key definition is invalid.", version.JSON())
 		}
 	}
 	if def.multi && def.version != 2 {
@@ -154,9 +162,10 @@ func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
 	return newPartitionKey(values)
 }
 
-// effective is the effective partition key (EPK): the upper-case hexadecimal text by which documents are spread over ranges.
-// Clients compute it too, to find the range of a document. Version 1 is MurmurHash3 32 bits and the value (docs/facts.md F103),
-// version 2 is MurmurHash3 128 bits with the two top bits clear, MultiHash one such hash per component.
+// effective is the effective partition key (EPK): the upper-case hexadecimal text by which documents are spread over
+// ranges. Clients compute it too, to find the range of a document. Version 1 is MurmurHash3 32 bits and the value
+// (docs/facts.md F103), version 2 is MurmurHash3 128 bits with the two top bits clear, MultiHash one such hash per
+// component.
 func (d pkDefinition) effective(pk partitionKey) string {
 	if d.version == 1 {
 		v := truncated(pk.values[0])
@@ -196,8 +205,8 @@ func (d pkDefinition) boundaries(n int) []string {
 	return out
 }
 
-// bound is the effective partition key at a position of the hash space, and position its inverse. Version 1 has 32 bits,
-// version 2 has 62 in the first half of its digits.
+// bound is the effective partition key at a position of the hash space, and position its inverse. Version 1 has 32
+// bits, version 2 has 62 in the first half of its digits.
 func (d pkDefinition) bound(position uint64) string {
 	if d.version == 1 {
 		return upperHex(appendSortable(nil, jsonval.OfInt(int64(position)))) //nolint:gosec // 32 bits

@@ -37,7 +37,8 @@ func (r *patchRequest) parseOperations(list jsonval.Value) *apiError {
 		op, path, value := o.Get("op").Text(), o.Get("path"), o.Get("value")
 		number := i + 1
 		if path.Kind() != jsonval.String || !strings.HasPrefix(path.Text(), "/") || len(path.Text()) < 2 {
-			return badRequest("For operation(%d): the path '%s' is not a JSON pointer to a member.", number, path.Text())
+			return badRequest(
+				"For operation(%d): the path '%s' is not a JSON pointer to a member.", number, path.Text())
 		}
 		switch op {
 		case "add", "set", "replace", "incr":
@@ -48,7 +49,9 @@ func (r *patchRequest) parseOperations(list jsonval.Value) *apiError {
 		case "move":
 			return badRequest("For operation(%d): 'move' is not implemented by this emulator.", number)
 		default:
-			return badRequest("For operation(%d): '%s' is not an operation; there are add, set, replace, remove, incr and move.", number, op)
+			return badRequest(
+				"For operation(%d): '%s' is not an operation; there are add, set, replace, remove, incr and move.",
+				number, op)
 		}
 		segments := strings.Split(path.Text()[1:], "/")
 		for j, s := range segments {
@@ -83,7 +86,8 @@ func (o patchOperation) allowed(number int, pk pkDefinition) *apiError {
 	for _, p := range pk.paths {
 		n := min(len(p), len(o.path))
 		if slices.Equal(p[:n], o.path[:n]) {
-			return badRequest("For operation(%d): '%s' is or holds the partition key and cannot be patched.", number, o.text)
+			return badRequest(
+				"For operation(%d): '%s' is or holds the partition key and cannot be patched.", number, o.text)
 		}
 	}
 	return nil

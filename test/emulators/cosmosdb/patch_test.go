@@ -21,27 +21,71 @@ func TestPatchOperations(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	c := run.Container(t, "db", "logs", "/id")
 	for name, tc := range map[string]struct{ ops, want string }{
-		"set new":                   {`{"op":"set","path":"/n","value":{"q":[1]}}`, `{"id":"d","pk":"p","a":{"b":1,"c":null},"list":[1,2,3],"text":"t","x/y":1,"m~n":2,"k":{"key":"v"},"n":{"q":[1]}}`},
-		"set whole object":          {`{"op":"set","path":"/a","value":{}}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `{}`, 1)},
-		"set null":                  {`{"op":"set","path":"/a","value":null}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `null`, 1)},
-		"set nested":                {`{"op":"set","path":"/a/b","value":9007199254740993}`, strings.Replace(patchBase, `"b":1`, `"b":9007199254740993`, 1)},
-		"add nested new":            {`{"op":"add","path":"/a/z","value":true}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":true`, 1)},
-		"add existing replaces":     {`{"op":"add","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1)},
-		"replace":                   {`{"op":"replace","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1)},
-		"remove":                    {`{"op":"remove","path":"/a/c"}`, strings.Replace(patchBase, `,"c":null`, ``, 1)},
-		"incr":                      {`{"op":"incr","path":"/a/b","value":-3}`, strings.Replace(patchBase, `"b":1`, `"b":-2`, 1)},
-		"incr by a fraction":        {`{"op":"incr","path":"/a/b","value":0.5}`, strings.Replace(patchBase, `"b":1`, `"b":1.5`, 1)},
-		"incr absent starts at 0":   {`{"op":"incr","path":"/a/z","value":5}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":5`, 1)},
-		"incr past 64 bits":         {`{"op":"set","path":"/a/b","value":9223372036854775807},{"op":"incr","path":"/a/b","value":1}`, strings.Replace(patchBase, `"b":1`, `"b":9223372036854776000`, 1)},
-		"escaped slash":             {`{"op":"set","path":"/x~1y","value":5}`, strings.Replace(patchBase, `"x/y":1`, `"x/y":5`, 1)},
-		"escaped tilde":             {`{"op":"set","path":"/m~0n","value":5}`, strings.Replace(patchBase, `"m~n":2`, `"m~n":5`, 1)},
-		"array append":              {`{"op":"add","path":"/list/-","value":4}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,3,4]`, 1)},
-		"array insert":              {`{"op":"add","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,2,3]`, 1)},
-		"array set":                 {`{"op":"set","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,3]`, 1)},
-		"array remove":              {`{"op":"remove","path":"/list/0"}`, strings.Replace(patchBase, `[1,2,3]`, `[2,3]`, 1)},
-		"array incr":                {`{"op":"incr","path":"/list/2","value":1}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,4]`, 1)},
-		"ttl may be patched":        {`{"op":"set","path":"/ttl","value":-1}`, strings.TrimSuffix(patchBase, "}") + `,"ttl":-1}`},
-		"in order":                  {`{"op":"set","path":"/n","value":{}},{"op":"set","path":"/n/x","value":1}`, strings.TrimSuffix(patchBase, "}") + `,"n":{"x":1}}`},
+		"set new": {
+			`{"op":"set","path":"/n","value":{"q":[1]}}`,
+			`{"id":"d","pk":"p","a":{"b":1,"c":null},"list":[1,2,3],"text":"t","x/y":1,"m~n":2,"k":{"key":"v"},"n":{"q":[1]}}`,
+		},
+		"set whole object": {
+			`{"op":"set","path":"/a","value":{}}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `{}`, 1),
+		},
+		"set null": {
+			`{"op":"set","path":"/a","value":null}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `null`, 1),
+		},
+		"set nested": {
+			`{"op":"set","path":"/a/b","value":9007199254740993}`,
+			strings.Replace(patchBase, `"b":1`, `"b":9007199254740993`, 1),
+		},
+		"add nested new": {
+			`{"op":"add","path":"/a/z","value":true}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":true`, 1),
+		},
+		"add existing replaces": {
+			`{"op":"add","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1),
+		},
+		"replace": {
+			`{"op":"replace","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1),
+		},
+		"remove": {`{"op":"remove","path":"/a/c"}`, strings.Replace(patchBase, `,"c":null`, ``, 1)},
+		"incr": {
+			`{"op":"incr","path":"/a/b","value":-3}`, strings.Replace(patchBase, `"b":1`, `"b":-2`, 1),
+		},
+		"incr by a fraction": {
+			`{"op":"incr","path":"/a/b","value":0.5}`, strings.Replace(patchBase, `"b":1`, `"b":1.5`, 1),
+		},
+		"incr absent starts at 0": {
+			`{"op":"incr","path":"/a/z","value":5}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":5`, 1),
+		},
+		"incr past 64 bits": {
+			`{"op":"set","path":"/a/b","value":9223372036854775807},{"op":"incr","path":"/a/b","value":1}`,
+			strings.Replace(patchBase, `"b":1`, `"b":9223372036854776000`, 1),
+		},
+		"escaped slash": {
+			`{"op":"set","path":"/x~1y","value":5}`, strings.Replace(patchBase, `"x/y":1`, `"x/y":5`, 1),
+		},
+		"escaped tilde": {
+			`{"op":"set","path":"/m~0n","value":5}`, strings.Replace(patchBase, `"m~n":2`, `"m~n":5`, 1),
+		},
+		"array append": {
+			`{"op":"add","path":"/list/-","value":4}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,3,4]`, 1),
+		},
+		"array insert": {
+			`{"op":"add","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,2,3]`, 1),
+		},
+		"array set": {
+			`{"op":"set","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,3]`, 1),
+		},
+		"array remove": {
+			`{"op":"remove","path":"/list/0"}`, strings.Replace(patchBase, `[1,2,3]`, `[2,3]`, 1),
+		},
+		"array incr": {
+			`{"op":"incr","path":"/list/2","value":1}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,4]`, 1),
+		},
+		"ttl may be patched": {
+			`{"op":"set","path":"/ttl","value":-1}`, strings.TrimSuffix(patchBase, "}") + `,"ttl":-1}`,
+		},
+		"in order": {
+			`{"op":"set","path":"/n","value":{}},{"op":"set","path":"/n/x","value":1}`,
+			strings.TrimSuffix(patchBase, "}") + `,"n":{"x":1}}`,
+		},
 		"array index beyond":        {`{"op":"add","path":"/list/4","value":9}`, ""},
 		"array remove beyond":       {`{"op":"remove","path":"/list/3"}`, ""},
 		"array bad index":           {`{"op":"set","path":"/list/01","value":9}`, ""},
@@ -126,7 +170,8 @@ func TestPatchOfThePartitionKeyIsRefused(t *testing.T) {
 func TestPatchCondition(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	_, err := c.CreateItem(ctx, pk("d"), []byte(`{"id":"d","n":0,"sql_writer":{"status":"Done"},"post-processing":{"x":1},"IVCE_DTL_UID":7}`), nil)
+	_, err := c.CreateItem(ctx, pk("d"),
+		[]byte(`{"id":"d","n":0,"sql_writer":{"status":"Done"},"post-processing":{"x":1},"IVCE_DTL_UID":7}`), nil)
 	require.NoError(t, err)
 	for condition, want := range map[string]int{
 		`from c where c.sql_writer.status = 'Done'`:                 0,

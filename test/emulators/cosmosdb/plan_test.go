@@ -31,7 +31,9 @@ func TestPlanOfAQueryThatNeedsNone(t *testing.T) {
 		info, _ := plan["queryInfo"].(map[string]any)
 		require.Equal(t, value, info["hasSelectValue"])
 		require.Equal(t, "None", info["distinctType"])
-		for _, none := range []string{"orderBy", "aggregates", "groupByExpressions", "rewrittenQuery", "top", "offset", "limit"} {
+		for _, none := range []string{
+			"orderBy", "aggregates", "groupByExpressions", "rewrittenQuery", "top", "offset", "limit",
+		} {
 			require.Empty(t, info[none])
 		}
 	}
@@ -71,7 +73,8 @@ func TestPlanOfTopNamesItsNumber(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	run.Container(t, "db", "logs", "/pk")
 	for query, top := range map[string]float64{
-		`{"query":"SELECT TOP 5 * FROM c"}`: 5, `{"query":"SELECT TOP 0 * FROM c"}`: 0, `{"query":"SELECT TOP 3 * FROM c WHERE c.pk = 'p1'"}`: 3,
+		`{"query":"SELECT TOP 5 * FROM c"}`: 5, `{"query":"SELECT TOP 0 * FROM c"}`: 0,
+		`{"query":"SELECT TOP 3 * FROM c WHERE c.pk = 'p1'"}`:                                         3,
 		`{"query":"SELECT TOP @n * FROM c WHERE c.n <> null","parameters":[{"name":"@n","value":1}]}`: 1,
 	} {
 		code, _, plan := planOf(query, nil).do(t, run)
@@ -80,12 +83,14 @@ func TestPlanOfTopNamesItsNumber(t *testing.T) {
 		require.Equal(t, top, info["top"], query) //nolint:testifylint // a number as it was written
 		require.Empty(t, info["rewrittenQuery"])
 	}
-	code, _, body := planOf(`{"query":"SELECT TOP @n * FROM c","parameters":[{"name":"@n","value":"1"}]}`, nil).do(t, run)
+	code, _, body := planOf(
+		`{"query":"SELECT TOP @n * FROM c","parameters":[{"name":"@n","value":"1"}]}`, nil).do(t, run)
 	require.Equal(t, 400, code)
 	require.Contains(t, body["message"], "TOP wants a whole number")
 }
 
-// A query limited to one partition key needs no merging; its plan names the one hash to ask, by which an aggregate has one row.
+// A query limited to one partition key needs no merging; its plan names the one hash to ask, by which an aggregate has
+// one row.
 func TestPlanWithinAPartitionKeyNamesItsHash(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	run.Container(t, "db", "logs", "/pk")

@@ -21,7 +21,8 @@ func seed(t testing.TB, c *azcosmos.ContainerClient, n, pks int) {
 	t.Helper()
 	for i := range n {
 		key := fmt.Sprintf("p%d", i%pks)
-		_, err := c.CreateItem(context.Background(), pk(key), fmt.Appendf(nil, `{"id":"%04d","pk":"%s","n":%d}`, i, key, i), nil)
+		_, err := c.CreateItem(context.Background(), pk(key),
+			fmt.Appendf(nil, `{"id":"%04d","pk":"%s","n":%d}`, i, key, i), nil)
 		require.NoError(t, err)
 	}
 }
@@ -30,17 +31,35 @@ func TestQueryGatewayRefusals(t *testing.T) {
 	ctx := context.Background()
 	for _, ranges := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d ranges", ranges), func(t *testing.T) {
-			c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = ranges }).Container(t, "db", "logs", "/pk")
+			c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) {
+				o.Ranges = ranges
+			}).Container(t, "db", "logs", "/pk")
 			seed(t, c, 10, 3)
 			for query, want := range map[string]struct{ substatus, message string }{
-				"SELECT * FROM c ORDER BY c.n":                    {"1004", "can not be directly served by the gateway"},
-				"SELECT TOP 3 * FROM c":                           {"1004", "can not be directly served by the gateway"},
-				"SELECT * FROM c OFFSET 1 LIMIT 2":                {"1004", "can not be directly served by the gateway"},
-				"SELECT DISTINCT c.pk FROM c":                     {"1004", "can not be directly served by the gateway"},
-				"SELECT VALUE COUNT(1) FROM c":                    {"1004", "can not be directly served by the gateway"},
-				"SELECT VALUE MAX(c.n) FROM c WHERE c.n > 1":      {"1004", "can not be directly served by the gateway"},
-				"SELECT COUNT(1) AS n FROM c":                     {"", "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates"},
-				"SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk": {"", "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates"},
+				"SELECT * FROM c ORDER BY c.n": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT TOP 3 * FROM c": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT * FROM c OFFSET 1 LIMIT 2": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT DISTINCT c.pk FROM c": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT VALUE COUNT(1) FROM c": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT VALUE MAX(c.n) FROM c WHERE c.n > 1": {
+					"1004", "can not be directly served by the gateway",
+				},
+				"SELECT COUNT(1) AS n FROM c": {
+					"", "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates",
+				},
+				"SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk": {
+					"", "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates",
+				},
 			} {
 				_, _, err := rows(ctx, c, query, azcosmos.NewPartitionKey(), nil)
 				got, sub := status(t, err)
@@ -48,7 +67,9 @@ func TestQueryGatewayRefusals(t *testing.T) {
 				require.Equal(t, want.substatus, sub, query)
 				require.ErrorContains(t, err, want.message, query)
 			}
-			got, _, err := rows(ctx, c, `SELECT VALUE c.n FROM c WHERE c.id = "ORDER BY TOP DISTINCT COUNT(1)" OR c.n = 3`, azcosmos.NewPartitionKey(), nil)
+			got, _, err := rows(ctx, c,
+				`SELECT VALUE c.n FROM c WHERE c.id = "ORDER BY TOP DISTINCT COUNT(1)" OR c.n = 3`,
+				azcosmos.NewPartitionKey(), nil)
 			require.NoError(t, err, "words inside a literal are not a construct")
 			require.Equal(t, []string{"3"}, got)
 		})
@@ -77,12 +98,15 @@ func TestQueryInsideOnePartitionKey(t *testing.T) {
 		require.NoError(t, err, query)
 		require.Equal(t, want, got, query)
 	}
-	got, _, err := rows(ctx, c, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p2' AND c.n >= 0", azcosmos.NewPartitionKey(), nil)
+	got, _, err := rows(ctx, c, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p2' AND c.n >= 0",
+		azcosmos.NewPartitionKey(), nil)
 	require.NoError(t, err, "a WHERE that pins the partition key limits the query like the header")
 	require.Equal(t, []string{"10"}, got)
 	for _, query := range []string{
-		"SELECT DISTINCT c.pk FROM c", "SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk", "SELECT VALUE MAX(c.n) FROM c",
-		"SELECT COUNT(1) AS n FROM c", "SELECT VALUE COUNT(1) + 1 FROM c", "SELECT TOP -1 * FROM c", "SELECT TOP 'x' * FROM c",
+		"SELECT DISTINCT c.pk FROM c", "SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk",
+		"SELECT VALUE MAX(c.n) FROM c",
+		"SELECT COUNT(1) AS n FROM c", "SELECT VALUE COUNT(1) + 1 FROM c", "SELECT TOP -1 * FROM c",
+		"SELECT TOP 'x' * FROM c",
 	} {
 		_, _, err := rows(ctx, c, query, pk("p1"), nil)
 		requireStatus(t, 400, err)
@@ -98,7 +122,8 @@ func TestQueryOrderByTwoPathsNeedsACompositeIndex(t *testing.T) {
 			Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
 			IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}}, ExcludedPaths: []azcosmos.ExcludedPath{},
 			CompositeIndexes: [][]azcosmos.CompositeIndex{{
-				{Path: "/pk", Order: azcosmos.CompositeIndexAscending}, {Path: "/n", Order: azcosmos.CompositeIndexDescending},
+				{Path: "/pk", Order: azcosmos.CompositeIndexAscending},
+				{Path: "/n", Order: azcosmos.CompositeIndexDescending},
 			}},
 		}
 	})
@@ -172,7 +197,10 @@ func TestQueryRefusalsInWords(t *testing.T) {
 		`{"query":7}`: 400,
 		`[]`:          400,
 	} {
-		got, _, _ := onDocs("POST", map[string]string{"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True"}, body).do(t, run)
+		got, _, _ := onDocs("POST",
+			map[string]string{
+				"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True",
+			}, body).do(t, run)
 		require.Equal(t, want, got, body)
 	}
 }
@@ -183,7 +211,8 @@ func TestQueryPaging(t *testing.T) {
 	c := run.Container(t, "db", "logs", "/pk")
 	seed(t, c, 260, 20)
 	for _, hint := range []int32{0, -1, 7, 100, 1000} {
-		pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: hint})
+		pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(),
+			&azcosmos.QueryOptions{PageSizeHint: hint})
 		seen, largest, empty, page := map[string]bool{}, 0, 0, 0
 		for pager.More() {
 			resp, err := pager.NextPage(ctx)
@@ -251,7 +280,8 @@ func TestQueryContinuationIsChecked(t *testing.T) {
 		n += len(page.Items)
 	}
 	resume := func(c *azcosmos.ContainerClient, query, token string) (int, error) {
-		got, _, err := rows(ctx, c, query, azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 3, ContinuationToken: &token})
+		got, _, err := rows(ctx, c, query, azcosmos.NewPartitionKey(),
+			&azcosmos.QueryOptions{PageSizeHint: 3, ContinuationToken: &token})
 		return len(got), err
 	}
 	rest, err := resume(c, query, *token)
@@ -268,7 +298,8 @@ func TestQueryContinuationIsChecked(t *testing.T) {
 	requireStatus(t, 400, err)
 	for _, size := range []string{"abc", "-2", "1.5"} {
 		got, _, _ := onDocs("POST", map[string]string{
-			"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True", "x-ms-max-item-count": size,
+			"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True",
+			"x-ms-max-item-count": size,
 		}, `{"query":"SELECT * FROM c"}`).do(t, run)
 		require.Equal(t, 400, got, size)
 	}
@@ -278,7 +309,8 @@ func TestQueryWhileDocumentsArePatched(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/pk")
 	seed(t, c, 200, 10)
-	pager := c.NewQueryItemsPager("SELECT c.id, c.pk FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 20})
+	pager := c.NewQueryItemsPager("SELECT c.id, c.pk FROM c", azcosmos.NewPartitionKey(),
+		&azcosmos.QueryOptions{PageSizeHint: 20})
 	seen := map[string]int{}
 	for pager.More() {
 		page, err := pager.NextPage(ctx)
@@ -303,7 +335,8 @@ func TestQueryPagesEndAt4MB(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 }).Container(t, "db", "logs", "/pk")
 	for i := range 6 {
-		_, err := c.CreateItem(ctx, pk("p"), fmt.Appendf(nil, `{"id":"%d","pk":"p","t":"%s"}`, i, strings.Repeat("x", 1_500_000)), nil)
+		_, err := c.CreateItem(ctx, pk("p"),
+			fmt.Appendf(nil, `{"id":"%d","pk":"p","t":"%s"}`, i, strings.Repeat("x", 1_500_000)), nil)
 		require.NoError(t, err)
 	}
 	pager := c.NewQueryItemsPager("SELECT * FROM c", pk("p"), nil)
@@ -326,7 +359,8 @@ func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got)
 	code, header, _ := onDocs("POST", map[string]string{
-		"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True", "x-ms-documentdb-partitionkeyrangeid": "9",
+		"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True",
+		"x-ms-documentdb-partitionkeyrangeid": "9",
 	}, `{"query":"SELECT * FROM c"}`).do(t, run)
 	require.Equal(t, 410, code)
 	require.Equal(t, "1002", header.Get("x-ms-substatus"))
@@ -337,7 +371,8 @@ func TestListOfAllDocumentsByREST(t *testing.T) {
 	seed(t, run.Container(t, "db", "logs", "/pk"), 30, 10)
 	seen, token := 0, ""
 	for {
-		code, header, body := onDocs("GET", map[string]string{"x-ms-continuation": token, "x-ms-max-item-count": "4"}, "").do(t, run)
+		code, header, body := onDocs("GET",
+			map[string]string{"x-ms-continuation": token, "x-ms-max-item-count": "4"}, "").do(t, run)
 		require.Equal(t, 200, code)
 		documents, _ := body["Documents"].([]any)
 		require.EqualValues(t, len(documents), body["_count"])
@@ -383,7 +418,9 @@ func TestReadManyItems(t *testing.T) {
 			c := run.Container(t, "db", "logs", path)
 			var ids []azcosmos.ItemIdentity
 			for i := range 120 {
-				_, err := c.CreateItem(ctx, key(i), fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%g,"b":%t,"z":null}`, i, i%7, float64(i)/2, i%2 == 0), nil)
+				_, err := c.CreateItem(ctx, key(i),
+					fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%g,"b":%t,"z":null}`, i, i%7, float64(i)/2, i%2 == 0),
+					nil)
 				require.NoError(t, err)
 				ids = append(ids, azcosmos.ItemIdentity{ID: fmt.Sprintf("%04d", i), PartitionKey: key(i)})
 			}
@@ -406,7 +443,8 @@ func TestQueryContinuationLimit(t *testing.T) {
 	seed(t, run.Container(t, "db", "logs", "/pk"), 20, 20)
 	for limit, want := range map[string]int{"": 200, "1": 200, "0": 400, "-1": 400, "x": 400} {
 		code, header, _ := onDocs("POST", map[string]string{
-			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-query-enablecrosspartition": "True", "x-ms-max-item-count": "1",
+			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-query-enablecrosspartition": "True",
+			"x-ms-max-item-count":                                "1",
 			"x-ms-documentdb-responsecontinuationtokenlimitinkb": limit,
 		}, `{"query":"SELECT VALUE c.n FROM c"}`).do(t, run)
 		require.Equal(t, want, code, limit)

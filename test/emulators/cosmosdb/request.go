@@ -14,7 +14,8 @@ import (
 // Op is the kind of a request, by which it is counted and by which faults choose it.
 type Op string
 
-// The kinds. ReadMany is a query with a range header, which azcosmos sends for ReadManyItems. Plan asks for the plan of a query.
+// The kinds. ReadMany is a query with a range header, which azcosmos sends for ReadManyItems. Plan asks for the plan of
+// a query.
 const (
 	OpAccount   Op = "account"
 	OpDatabase  Op = "database"
@@ -79,8 +80,8 @@ type request struct {
 	byRID       bool
 	documentRID string
 
-	// contentPath and altContentPath name what holds the resource, by resource id and by names: the container of a document,
-	// the database of a container.
+	// contentPath and altContentPath name what holds the resource, by resource id and by names: the container of a
+	// document, the database of a container.
 	contentPath, altContentPath string
 
 	// resourceType and resourceLink are what the signature is made over.

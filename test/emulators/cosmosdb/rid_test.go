@@ -12,7 +12,8 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
-// byRID is a REST request on an address of resource ids, signed as the .NET SDK signs it. ids are those of the address, in order.
+// byRID is a REST request on an address of resource ids, signed as the .NET SDK signs it. ids are those of the address,
+// in order.
 func byRID(method, resourceType string, ids ...string) rest {
 	path := "/dbs/" + ids[0]
 	for i, word := range []string{"/colls/", "/docs/"} {
@@ -116,10 +117,12 @@ func TestResourceIDsAreSignedAloneInLowerCase(t *testing.T) {
 		require.Equal(t, tc.want, code, name)
 	}
 	for name, r := range map[string]rest{
-		"no such database":            byRID("GET", "dbs", "AAAAAA=="),
-		"no such container":           byRID("GET", "pkranges", db, "AAAAAAAAAAA="),
-		"a container of another":      byRID("GET", "colls", "AAAAAA==", coll),
-		"names and ids are not mixed": {method: "GET", path: "/dbs/db/colls/" + coll, resourceType: "colls", link: "dbs/db/colls/" + coll},
+		"no such database":       byRID("GET", "dbs", "AAAAAA=="),
+		"no such container":      byRID("GET", "pkranges", db, "AAAAAAAAAAA="),
+		"a container of another": byRID("GET", "colls", "AAAAAA==", coll),
+		"names and ids are not mixed": {
+			method: "GET", path: "/dbs/db/colls/" + coll, resourceType: "colls", link: "dbs/db/colls/" + coll,
+		},
 	} {
 		code, _, _ := r.do(t, run)
 		require.Equal(t, 404, code, name)
@@ -138,7 +141,8 @@ func TestResourceIDOfADocumentIsItsOwn(t *testing.T) {
 	run.Container(t, "db", "logs", "/pk")
 	for _, document := range []string{`{"id":"1","pk":"a"}`, `{"id":"1","pk":"b"}`, `{"id":"2","pk":"b"}`} {
 		pk := document[len(`{"id":"1","pk":`) : len(document)-1]
-		code, _, _ := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": "[" + pk + "]"}, document).do(t, run)
+		code, _, _ := onDocs("POST",
+			map[string]string{"x-ms-documentdb-partitionkey": "[" + pk + "]"}, document).do(t, run)
 		require.Equal(t, 201, code)
 	}
 	_, _, database := rest{method: "GET", path: "/dbs/db", resourceType: "dbs", link: "dbs/db"}.do(t, run)
@@ -168,14 +172,17 @@ func TestAnswersNameTheirOwnerInBothForms(t *testing.T) {
 	read := byRID("GET", "docs", db, coll, doc)
 	read.headers = map[string]string{"x-ms-documentdb-partitionkey": `["1"]`}
 	for name, r := range map[string]rest{
-		"by name": onDoc("GET", "1", nil, ""), "by resource id": read, "404": onDoc("GET", "none", nil, ""), "list": onDocs("GET", nil, ""),
+		"by name": onDoc("GET", "1", nil, ""), "by resource id": read, "404": onDoc("GET", "none", nil, ""),
+		"list": onDocs("GET", nil, ""),
 	} {
 		_, header, _ := r.do(t, run)
 		require.Equal(t, coll, header.Get("x-ms-content-path"), name)
 		require.Equal(t, "dbs/db/colls/logs", header.Get("x-ms-alt-content-path"), name)
 	}
 	for name, r := range map[string]rest{
-		"a container":                {method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs"},
+		"a container": {
+			method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs",
+		},
 		"a container by resource id": byRID("GET", "colls", db, coll),
 		"the list of containers":     byRID("GET", "colls", db),
 	} {
@@ -189,8 +196,12 @@ func TestActivityIDsAreGUIDs(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	const form = `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	seen := map[string]bool{}
-	for name, sent := range map[string]string{"none": "", "of the client": "0f8fad5b-d9cb-469f-a165-70867728950e", "no GUID": "attempt-1"} {
-		_, header, _ := rest{method: "GET", path: "/dbs", resourceType: "dbs", headers: map[string]string{"x-ms-activity-id": sent}}.do(t, run)
+	for name, sent := range map[string]string{
+		"none": "", "of the client": "0f8fad5b-d9cb-469f-a165-70867728950e", "no GUID": "attempt-1",
+	} {
+		_, header, _ := rest{
+			method: "GET", path: "/dbs", resourceType: "dbs", headers: map[string]string{"x-ms-activity-id": sent},
+		}.do(t, run)
 		got := header.Get("x-ms-activity-id")
 		require.Regexp(t, form, got, name)
 		seen[got] = true
@@ -213,15 +224,37 @@ func TestQueriesOverDatabasesContainersAndOffers(t *testing.T) {
 		path, resourceType, link, list, query string
 		want                                  int
 	}{
-		"databases by id":      {"/dbs", "dbs", "", "Databases", `{"query":"SELECT * FROM d WHERE d.id = @id","parameters":[{"name":"@id","value":"db"}]}`, 1},
-		"containers by id":     {"/dbs/db/colls", "colls", "dbs/db", "DocumentCollections", `{"query":"SELECT * FROM c WHERE c.id = 'logs'"}`, 1},
-		"containers":           {"/dbs/db/colls", "colls", "dbs/db", "DocumentCollections", `{"query":"SELECT VALUE c.id FROM c"}`, 2},
-		"offer, .NET SDK":      {"/offers", "offers", "", "Offers", `{"query":"SELECT * FROM root r WHERE r.offerResourceId = @targetRID","parameters":[{"name":"@targetRID","value":"` + coll + `"}]}`, 1},
-		"offer, JavaScript":    {"/offers", "offers", "", "Offers", `{"query":"SELECT * from root where root.resource = \"` + self + `\""}`, 1},
-		"offer, azcosmos":      {"/offers", "offers", "", "Offers", `{"query":"SELECT * FROM c WHERE c.offerResourceId = '` + coll + `'"}`, 1},
-		"offer of no resource": {"/offers", "offers", "", "Offers", `{"query":"SELECT * FROM c WHERE c.offerResourceId = 'none'"}`, 0},
+		"databases by id": {
+			"/dbs", "dbs", "", "Databases",
+			`{"query":"SELECT * FROM d WHERE d.id = @id","parameters":[{"name":"@id","value":"db"}]}`, 1,
+		},
+		"containers by id": {
+			"/dbs/db/colls", "colls", "dbs/db", "DocumentCollections",
+			`{"query":"SELECT * FROM c WHERE c.id = 'logs'"}`, 1,
+		},
+		"containers": {
+			"/dbs/db/colls", "colls", "dbs/db", "DocumentCollections", `{"query":"SELECT VALUE c.id FROM c"}`, 2,
+		},
+		"offer, .NET SDK": {
+			"/offers", "offers", "", "Offers",
+			`{"query":"SELECT * FROM root r WHERE r.offerResourceId = @targetRID","parameters":[{"name":"@targetRID","value":"` + coll + `"}]}`, 1,
+		},
+		"offer, JavaScript": {
+			"/offers", "offers", "", "Offers",
+			`{"query":"SELECT * from root where root.resource = \"` + self + `\""}`, 1,
+		},
+		"offer, azcosmos": {
+			"/offers", "offers", "", "Offers",
+			`{"query":"SELECT * FROM c WHERE c.offerResourceId = '` + coll + `'"}`, 1,
+		},
+		"offer of no resource": {
+			"/offers", "offers", "", "Offers", `{"query":"SELECT * FROM c WHERE c.offerResourceId = 'none'"}`, 0,
+		},
 	} {
-		r := rest{method: "POST", path: tc.path, resourceType: tc.resourceType, link: tc.link, headers: map[string]string{"x-ms-documentdb-isquery": "True"}, body: tc.query}
+		r := rest{
+			method: "POST", path: tc.path, resourceType: tc.resourceType, link: tc.link,
+			headers: map[string]string{"x-ms-documentdb-isquery": "True"}, body: tc.query,
+		}
 		code, header, body := r.do(t, run)
 		require.Equal(t, 200, code, name)
 		require.Len(t, body[tc.list], tc.want, name)
@@ -237,7 +270,8 @@ func TestWhatIsNotImplementedIsRefusedInWords(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	run.Container(t, "db", "logs", "/id")
 	for path, words := range map[string]string{
-		"/dbs/db/colls/logs/sprocs": "Stored procedures", "/dbs/db/colls/logs/triggers/t": "triggers", "/dbs/db/colls/logs/udfs": "user-defined functions",
+		"/dbs/db/colls/logs/sprocs": "Stored procedures", "/dbs/db/colls/logs/triggers/t": "triggers",
+		"/dbs/db/colls/logs/udfs":     "user-defined functions",
 		"/dbs/db/users/u/permissions": "Users and permissions", "/dbs/db/colls/logs/conflicts": "Conflicts",
 		"/dbs/db/colls/logs/operations/partitionkeydelete": "deletion of all items",
 	} {
@@ -246,7 +280,10 @@ func TestWhatIsNotImplementedIsRefusedInWords(t *testing.T) {
 		require.Contains(t, body["message"], words)
 		require.Contains(t, body["message"], "not implemented by this emulator")
 	}
-	batch := onDocs("POST", map[string]string{"x-ms-cosmos-is-batch-request": "True", "x-ms-documentdb-partitionkey": `["1"]`}, "\x81\x01\x02\x03")
+	batch := onDocs("POST",
+		map[string]string{
+			"x-ms-cosmos-is-batch-request": "True", "x-ms-documentdb-partitionkey": `["1"]`,
+		}, "\x81\x01\x02\x03")
 	code, _, body := batch.do(t, run)
 	require.Equal(t, http.StatusBadRequest, code)
 	require.Contains(t, body["message"], "HybridRow")

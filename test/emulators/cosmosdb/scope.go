@@ -19,8 +19,8 @@ type scope struct {
 	single bool
 }
 
-// scope reads the headers that limit a request: the partition key, the range (its id, or the container's resource id, a comma
-// and its id), the bounds of the effective partition key. The caller has the lock.
+// scope reads the headers that limit a request: the partition key, the range (its id, or the container's resource id, a
+// comma and its id), the bounds of the effective partition key. The caller has the lock.
 func (c *container) scope(req *request) (scope, *apiError) {
 	out := scope{ranges: c.ranges, low: req.header.Get(headerStartEPK), high: req.header.Get(headerEndEPK)}
 	if id := req.header.Get(headerRangeID); id != "" {
@@ -43,7 +43,9 @@ func (c *container) scope(req *request) (scope, *apiError) {
 	}
 	switch {
 	case len(pk.values) > len(c.pk.paths):
-		return out, badRequest("The partition key supplied in x-ms-partitionkey header has more components than defined in the collection.")
+		return out,
+			badRequest(
+				"The partition key supplied in x-ms-partitionkey header has more components than defined in the collection.")
 	case len(pk.values) < len(c.pk.paths) && !c.pk.multi:
 		return out, partitionKeyIncomplete()
 	}

@@ -23,7 +23,8 @@ func TestSDKRoundTrip(t *testing.T) {
 	for i := range 200 {
 		id := fmt.Sprintf("2025-12-17 10:30:15.%06d-06:00", i)
 		pk := azcosmos.NewPartitionKeyString(id)
-		resp, err := c.CreateItem(ctx, pk, []byte(fmt.Sprintf(`{"id":%q,"n":%d,"sql_writer":{"status":"pending"}}`, id, i)), nil)
+		resp, err := c.CreateItem(ctx, pk,
+			[]byte(fmt.Sprintf(`{"id":%q,"n":%d,"sql_writer":{"status":"pending"}}`, id, i)), nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, resp.ETag)
 		ids = append(ids, azcosmos.ItemIdentity{ID: id, PartitionKey: pk})
@@ -36,9 +37,10 @@ func TestSDKRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, many.Items, 200)
 
-	pager := c.NewQueryItemsPager("SELECT * FROM c WHERE c.sql_writer.status = @s", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{
-		QueryParameters: []azcosmos.QueryParameter{{Name: "@s", Value: "pending"}}, PageSizeHint: 7,
-	})
+	pager := c.NewQueryItemsPager("SELECT * FROM c WHERE c.sql_writer.status = @s",
+		azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{
+			QueryParameters: []azcosmos.QueryParameter{{Name: "@s", Value: "pending"}}, PageSizeHint: 7,
+		})
 	n, pages := 0, 0
 	for pager.More() {
 		page, err := pager.NextPage(ctx)

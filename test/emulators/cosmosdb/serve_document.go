@@ -19,7 +19,9 @@ func (c *container) pointKey(req *request) (partitionKey, *apiError) {
 	case len(pk.values) < len(c.pk.paths):
 		return pk, partitionKeyIncomplete()
 	case len(pk.values) > len(c.pk.paths):
-		return pk, badRequest("The partition key supplied in x-ms-partitionkey header has more components than defined in the collection.")
+		return pk,
+			badRequest(
+				"The partition key supplied in x-ms-partitionkey header has more components than defined in the collection.")
 	}
 	return pk, nil
 }
@@ -105,7 +107,9 @@ func (c *container) batch(req *request) (*response, *apiError) {
 	case req.body.Kind() != jsonval.Array || len(list) == 0:
 		return nil, badRequest("One of the specified inputs is invalid: a batch is an array of operations.")
 	case len(list) > maxBatchOperations:
-		return nil, badRequest("Batch request has more operations than what is supported: %d of %d.", len(list), maxBatchOperations)
+		return nil,
+			badRequest("Batch request has more operations than what is supported: %d of %d.",
+				len(list), maxBatchOperations)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +159,8 @@ func batchFailed(n, at int, failure *apiError) *response {
 		}
 		body = fmt.Appendf(body, `{"statusCode":%d,"requestCharge":0`, status)
 		if i == at {
-			body = fmt.Appendf(body, `,"subStatusCode":%d,"message":%s`, failure.substatus, jsonval.OfString(failure.message).JSON())
+			body = fmt.Appendf(body, `,"subStatusCode":%d,"message":%s`, failure.substatus,
+				jsonval.OfString(failure.message).JSON())
 		}
 		body = append(body, '}')
 	}
@@ -165,7 +170,8 @@ func batchFailed(n, at int, failure *apiError) *response {
 // batchOperation reads one entry of a batch.
 func (c *container) batchOperation(o jsonval.Value, pk partitionKey) (docOp, *apiError) {
 	kinds := map[string]Op{
-		"Create": OpCreate, "Upsert": OpUpsert, "Replace": OpReplace, "Delete": OpDelete, "Read": OpRead, "Patch": OpPatch,
+		"Create": OpCreate, "Upsert": OpUpsert, "Replace": OpReplace, "Delete": OpDelete,
+		"Read": OpRead, "Patch": OpPatch,
 	}
 	op := docOp{
 		op: kinds[o.Get("operationType").Text()], id: o.Get("id").Text(), pk: pk,

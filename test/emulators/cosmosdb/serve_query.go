@@ -79,7 +79,9 @@ func (s *Server) parseQuery(req *request) (*cosmossql.Query, jsonval.Value, *api
 	for _, p := range params.Elements() {
 		name := p.Get("name").Text()
 		if len(name) < 2 || name[0] != '@' {
-			return nil, params, badRequest("Parameter name '%s' is invalid. Parameter names should be in the format of symbol '@' followed by a valid identifier.", name)
+			return nil, params,
+				badRequest(
+					"Parameter name '%s' is invalid. Parameter names should be in the format of symbol '@' followed by a valid identifier.", name)
 		}
 		if _, twice := values[name]; twice {
 			return nil, params, badRequest("Specified duplicate parameter name '%s'.", name)
@@ -131,7 +133,8 @@ func (c *container) checkServable(q *cosmossql.Query, sc scope, req *request) *a
 		}
 	}
 	if !c.canOrder(q) {
-		return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
+		return badRequest(
+			"The order by query does not have a corresponding composite index that it can be served from.")
 	}
 	if err := q.Unserved(); err != nil {
 		return queryError(err)
@@ -139,29 +142,30 @@ func (c *container) checkServable(q *cosmossql.Query, sc scope, req *request) *a
 	return nil
 }
 
-// canOrder reports whether ORDER BY has at most one path, or a composite index of the same paths, all in its directions or all
-// in the opposite ones (docs/facts.md F98).
+// canOrder reports whether ORDER BY has at most one path, or a composite index of the same paths, all in its directions
+// or all in the opposite ones (docs/facts.md F98).
 func (c *container) canOrder(q *cosmossql.Query) bool {
 	paths, descending := q.OrderBy()
 	if len(paths) < 2 {
 		return true
 	}
-	return slices.ContainsFunc(c.props.Get("indexingPolicy").Get("compositeIndexes").Elements(), func(index jsonval.Value) bool {
-		same, opposite := index.Len() == len(paths), index.Len() == len(paths)
-		for i, e := range index.Elements() {
-			if !same && !opposite || e.Get("path").Text() != paths[i] {
-				return false
+	return slices.ContainsFunc(c.props.Get("indexingPolicy").Get("compositeIndexes").Elements(),
+		func(index jsonval.Value) bool {
+			same, opposite := index.Len() == len(paths), index.Len() == len(paths)
+			for i, e := range index.Elements() {
+				if !same && !opposite || e.Get("path").Text() != paths[i] {
+					return false
+				}
+				asIs := (e.Get("order").Text() == "descending") == descending[i]
+				same, opposite = same && asIs, opposite && !asIs
 			}
-			asIs := (e.Get("order").Text() == "descending") == descending[i]
-			same, opposite = same && asIs, opposite && !asIs
-		}
-		return same || opposite
-	})
+			return same || opposite
+		})
 }
 
-// plan answers a request for a query's plan (docs/facts.md F95). A query that only filters and projects, or is limited to one
-// partition key, needs none: the plan then says so and names the hashes to ask. TOP alone needs its number, by which the client
-// stops (F99). Others are refused.
+// plan answers a request for a query's plan (docs/facts.md F95). A query that only filters and projects, or is limited
+// to one partition key, needs none: the plan then says so and names the hashes to ask. TOP alone needs its number, by
+// which the client stops (F99). Others are refused.
 func (c *container) plan(q *cosmossql.Query, sc scope) (*response, *apiError) {
 	if !sc.single {
 		construct, nonValue := q.GatewayRefusal()
@@ -169,7 +173,9 @@ func (c *container) plan(q *cosmossql.Query, sc scope) (*response, *apiError) {
 			construct = "GROUP BY or an aggregate"
 		}
 		if construct != "" && construct != "TOP" {
-			return nil, badRequest("The plan of a query with %s over partitions is not implemented by this emulator.", construct)
+			return nil,
+				badRequest(
+					"The plan of a query with %s over partitions is not implemented by this emulator.", construct)
 		}
 	}
 	if err := q.Unserved(); err != nil {
@@ -185,13 +191,16 @@ func (c *container) plan(q *cosmossql.Query, sc scope) (*response, *apiError) {
 	if point {
 		low, high = sc.epk, sc.epk
 	}
-	return newResponse(http.StatusOK, fmt.Appendf(nil, `{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"distinctType":"None",`+
-		`"top":%s,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],`+
-		`"aggregates":[],"groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":%t,"hasNonStreamingOrderBy":false},`+
-		`"queryRanges":[{"min":"%s","max":"%s","isMinInclusive":true,"isMaxInclusive":%t}]}`, top, q.SelectsValue(), low, high, point)), nil
+	return newResponse(http.StatusOK,
+		fmt.Appendf(nil, `{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"distinctType":"None",`+
+			`"top":%s,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],`+
+			`"aggregates":[],"groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":%t,"hasNonStreamingOrderBy":false},`+
+			`"queryRanges":[{"min":"%s","max":"%s","isMinInclusive":true,"isMaxInclusive":%t}]}`, top,
+			q.SelectsValue(), low, high, point)), nil
 }
 
-// pinned is the partition key that WHERE names with = for every component, which limits a query to it, as in the service.
+// pinned is the partition key that WHERE names with = for every component, which limits a query to it, as in the
+// service.
 func (c *container) pinned(q *cosmossql.Query) (partitionKey, bool) {
 	values := make([]jsonval.Value, len(c.pk.paths))
 	for i, p := range c.pk.paths {
@@ -215,7 +224,9 @@ func (s *Server) pageLimit(req *request) (int, *apiError) {
 	n, err := strconv.Atoi(header)
 	switch {
 	case err != nil || n < -1:
-		return 0, badRequest("The input PageSize %s is invalid. Ensure to pass a valid page size which must be a positive integer or -1 for a dynamic page size.", header)
+		return 0,
+			badRequest(
+				"The input PageSize %s is invalid. Ensure to pass a valid page size which must be a positive integer or -1 for a dynamic page size.", header)
 	case n <= 0:
 		return s.opts.PageLimit, nil
 	default:
@@ -223,7 +234,8 @@ func (s *Server) pageLimit(req *request) (int, *apiError) {
 	}
 }
 
-// checkTokenLimit refuses a limit of continuations, in KB, that none fits. Continuations here are always shorter than 1 KB.
+// checkTokenLimit refuses a limit of continuations, in KB, that none fits. Continuations here are always shorter than 1
+// KB.
 func checkTokenLimit(req *request) *apiError {
 	header := req.header.Get(headerTokenLimit)
 	if kb, err := strconv.Atoi(header); header != "" && (err != nil || kb < 1) {
@@ -239,8 +251,8 @@ type pageToken struct {
 	Query     uint64 `json:"q"`
 	// Page is the number of the next page.
 	Page int `json:"p"`
-	// Low and High bound the range that is read, as it was when its first page was made; After is the number of the last
-	// document seen there. After a split the page goes on over the children. High empty is the beginning.
+	// Low and High bound the range that is read, as it was when its first page was made; After is the number of the
+	// last document seen there. After a split the page goes on over the children. High empty is the beginning.
 	Low   string `json:"l"`
 	High  string `json:"h"`
 	After uint64 `json:"a"`
@@ -369,8 +381,8 @@ func (r *queryRun) selects(d *document) bool {
 	return d != nil && !c.ttl.expired(d, c.now()) && r.scope.holds(d) && r.query.Matches(d.val)
 }
 
-// candidates are the documents of ranges that can match, in order of creation. A query that names ids looks them up in the
-// index, as the service does, instead of reading everything.
+// candidates are the documents of ranges that can match, in order of creation. A query that names ids looks them up in
+// the index, as the service does, instead of reading everything.
 func (r *queryRun) candidates(ranges []*pkRange) []*slot {
 	c := r.container
 	ids, ok := r.query.Constants("id")
@@ -406,7 +418,9 @@ func byNumber(a, b *slot) int { return cmp.Compare(a.number, b.number) }
 func (r *queryRun) collectedPage() (*response, *apiError) {
 	if ranges := r.scope.ranges; r.scope.epk == "" && len(ranges) == 1 {
 		if r.token.High != "" && (r.token.Low != ranges[0].low || r.token.High != ranges[0].high) {
-			return nil, badRequest("Invalid Continuation Token: the rows of ORDER BY, TOP, OFFSET or COUNT are those of a range that was split.")
+			return nil,
+				badRequest(
+					"Invalid Continuation Token: the rows of ORDER BY, TOP, OFFSET or COUNT are those of a range that was split.")
 		}
 		r.token.Low, r.token.High = ranges[0].low, ranges[0].high
 	}

@@ -152,8 +152,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, req, resp, err)
 }
 
-// resolve turns the resource ids of an address into names, which faults, counters and the rest of the server know. A document
-// that does not exist gets the name "", which no document has.
+// resolve turns the resource ids of an address into names, which faults, counters and the rest of the server know. A
+// document that does not exist gets the name "", which no document has.
 func (s *Server) resolve(req *request) *apiError {
 	if !req.byRID {
 		return nil

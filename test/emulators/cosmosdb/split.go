@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Split divides a range of a container at the middle of its hashes, as the service does when a range grows, and gives the ids of
-// the two children. From then on the parent answers 410 with substatus 1002, and continuations of its feed and of queries go
-// on in the children. The journal keeps it. Errors: no such container or range, a range too narrow to divide, the journal's.
+// Split divides a range of a container at the middle of its hashes, as the service does when a range grows, and gives
+// the ids of the two children. From then on the parent answers 410 with substatus 1002, and continuations of its feed
+// and of queries go on in the children. The journal keeps it. Errors: no such container or range, a range too narrow to
+// divide, the journal's.
 func (s *Server) Split(database, containerID, rangeID string) (children []string, err error) {
 	c, apiErr := s.container(database, containerID)
 	if apiErr != nil {
@@ -23,7 +24,8 @@ func (s *Server) Split(database, containerID, rangeID string) (children []string
 	if !ok {
 		return nil, fmt.Errorf("cosmosdb: range %q of container %q is too narrow to divide", rangeID, containerID)
 	}
-	if err := c.journal.append(record(recSplit, text("c", c.rid), number("r", int64(r.index)), text("at", at))); err != nil {
+	if err := c.journal.append(
+		record(recSplit, text("c", c.rid), number("r", int64(r.index)), text("at", at))); err != nil {
 		return nil, err
 	}
 	for _, child := range c.split(r, at) {
@@ -32,8 +34,8 @@ func (s *Server) Split(database, containerID, rangeID string) (children []string
 	return children, nil
 }
 
-// split puts two ranges in the place of r. They go on with its LSN, so that a continuation of r is behind the same writes in
-// both. The caller has the lock.
+// split puts two ranges in the place of r. They go on with its LSN, so that a continuation of r is behind the same
+// writes in both. The caller has the lock.
 func (c *container) split(r *pkRange, at string) []*pkRange {
 	next := c.nextRange()
 	parents := append(slices.Clone(r.parents), r.id())

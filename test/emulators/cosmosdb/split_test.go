@@ -70,9 +70,12 @@ func TestSplitTheParentIsGoneAndTheChildrenNameIt(t *testing.T) {
 	require.Equal(t, map[string][]any{"1": {}, "2": {"0"}, "4": {"0", "3"}, "5": {"0", "3"}}, all)
 
 	query := onDocs("POST", map[string]string{
-		"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": "0", "x-ms-documentdb-query-enablecrosspartition": "True",
+		"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": "0",
+		"x-ms-documentdb-query-enablecrosspartition": "True",
 	}, `{"query":"SELECT * FROM c"}`)
-	for name, r := range map[string]rest{"feed": feedOf("0", ""), "feed of a child that was split": feedOf("3", ""), "query": query} {
+	for name, r := range map[string]rest{
+		"feed": feedOf("0", ""), "feed of a child that was split": feedOf("3", ""), "query": query,
+	} {
 		code, header, _ := r.do(t, run)
 		require.Equal(t, 410, code, name)
 		require.Equal(t, "1002", header.Get("x-ms-substatus"), name)
@@ -109,7 +112,8 @@ func TestSplitContinuationsOfTheParentGoOnInTheChildren(t *testing.T) {
 	got = append(got, drain(t, c, &token)...)
 	require.Len(t, got, 35, "the rest of the parent, once")
 	for i := range 60 {
-		_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)), fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%d}`, i, i, 1000+i), nil)
+		_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)),
+			fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%d}`, i, i, 1000+i), nil)
 		require.NoError(t, err)
 	}
 	require.Len(t, drain(t, c, &token), 60)
@@ -149,7 +153,8 @@ func TestSplitAQueryGoesOnOverTheChildren(t *testing.T) {
 			run := cosmosdbtest.Start(t)
 			c := run.Container(t, "db", "logs", "/pk")
 			seed(t, c, 60, 60)
-			pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 9})
+			pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(),
+				&azcosmos.QueryOptions{PageSizeHint: 9})
 			seen := map[string]int{}
 			for n := 0; pager.More(); n++ {
 				require.Less(t, n, 100, "the pages never end")
@@ -181,7 +186,8 @@ func TestSplitARangesPageGoesOnInTheChildren(t *testing.T) {
 	seen := map[any]int{}
 	ask := func(rangeID, token string) (code int, next string) {
 		code, header, body := onDocs("POST", map[string]string{
-			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID, "x-ms-max-item-count": "5", "x-ms-continuation": token,
+			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID,
+			"x-ms-max-item-count": "5", "x-ms-continuation": token,
 		}, `{"query":"SELECT VALUE c.id FROM c"}`).do(t, run)
 		documents, _ := body["Documents"].([]any)
 		for _, id := range documents {
@@ -214,7 +220,8 @@ func TestSplitAnOrderedPageOfTheParentIsNotContinued(t *testing.T) {
 	seed(t, c, 20, 20)
 	ask := func(rangeID, token string) (int, http.Header) {
 		code, header, _ := onDocs("POST", map[string]string{
-			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID, "x-ms-max-item-count": "2", "x-ms-continuation": token,
+			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID,
+			"x-ms-max-item-count": "2", "x-ms-continuation": token,
 		}, `{"query":"SELECT * FROM c ORDER BY c.n"}`).do(t, run)
 		return code, header
 	}
@@ -297,7 +304,8 @@ func TestSplitIsKeptByTheJournal(t *testing.T) {
 	_, err := run.Server.Split("db", "logs", "0")
 	require.NoError(t, err)
 	for i := range 40 {
-		_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)), fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":1}`, i, i), nil)
+		_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)),
+			fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":1}`, i, i), nil)
 		require.NoError(t, err)
 	}
 	before, _, etag := pkRanges(t, run, "")
@@ -352,7 +360,9 @@ func TestSplitOverTheControlEndpoint(t *testing.T) {
 
 func TestSplitEndsWhereARangeIsOneHashWide(t *testing.T) {
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
-	run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) { p.PartitionKeyDefinition.Version = 1 })
+	run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) {
+		p.PartitionKeyDefinition.Version = 1
+	})
 	id, splits := "0", 0
 	for splits < 100 {
 		children, err := run.Server.Split("db", "logs", id)

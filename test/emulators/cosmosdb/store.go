@@ -212,7 +212,8 @@ func (d *document) setContent(raw string) *apiError {
 	}
 	n, ok := own.Int()
 	if !ok || n == 0 || n < -1 || n > math.MaxInt32 {
-		return badRequest("The input ttl '%s' is invalid. Ensure to provide a nonzero positive integer less than or equal to '2147483647', or '-1' which means never expire.", own.JSON())
+		return badRequest(
+			"The input ttl '%s' is invalid. Ensure to provide a nonzero positive integer less than or equal to '2147483647', or '-1' which means never expire.", own.JSON())
 	}
 	d.ttl = n
 	return nil

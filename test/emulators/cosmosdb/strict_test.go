@@ -23,8 +23,8 @@ func setN(n int) (ops azcosmos.PatchOperations) {
 	return ops
 }
 
-// TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite does not leave the race to chance: the clock, which the server asks
-// when it looks a document up, keeps the first patch between its comparison and its write until the second one has
+// TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite does not leave the race to chance: the clock, which the server
+// asks when it looks a document up, keeps the first patch between its comparison and its write until the second one has
 // compared too, or has shown that it cannot.
 func TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite(t *testing.T) {
 	ctx := context.Background()

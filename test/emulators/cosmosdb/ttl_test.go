@@ -19,17 +19,25 @@ func TestTimeToLive(t *testing.T) {
 	ctx := context.Background()
 	var clock atomic.Int64
 	clock.Store(1_766_000_000)
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = func() time.Time { return time.Unix(clock.Load(), 0) } })
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) {
+		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	})
 	off := run.Container(t, "db", "off", "/id")
-	onDemand := run.Container(t, "db", "ondemand", "/id", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr(int32(-1)) })
-	always := run.Container(t, "db", "always", "/id", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr(int32(10)) })
+	onDemand := run.Container(t, "db", "ondemand", "/id", func(p *azcosmos.ContainerProperties) {
+		p.DefaultTimeToLive = to.Ptr(int32(-1))
+	})
+	always := run.Container(t, "db", "always", "/id", func(p *azcosmos.ContainerProperties) {
+		p.DefaultTimeToLive = to.Ptr(int32(10))
+	})
 	for name, tc := range map[string]struct {
 		c    *azcosmos.ContainerClient
 		ttl  string
 		life int64 // seconds until it is gone, 0 = never
 	}{
-		"off with ttl": {off, `,"ttl":1`, 0}, "on demand with": {onDemand, `,"ttl":1`, 1}, "on demand without": {onDemand, "", 0},
-		"always without": {always, "", 10}, "always shorter": {always, `,"ttl":3`, 3}, "always never": {always, `,"ttl":-1`, 0},
+		"off with ttl": {off, `,"ttl":1`, 0}, "on demand with": {onDemand, `,"ttl":1`, 1},
+		"on demand without": {onDemand, "", 0},
+		"always without":    {always, "", 10}, "always shorter": {always, `,"ttl":3`, 3},
+		"always never": {always, `,"ttl":-1`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := fmt.Sprintf("%q", name)
@@ -68,8 +76,12 @@ func TestTimeToLiveTheExpiredVersionDoesNotComeBack(t *testing.T) {
 	ctx := context.Background()
 	var clock atomic.Int64
 	clock.Store(1_766_000_000)
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = func() time.Time { return time.Unix(clock.Load(), 0) } })
-	c := run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr(int32(10)) })
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) {
+		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	})
+	c := run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) {
+		p.DefaultTimeToLive = to.Ptr(int32(10))
+	})
 	_, err := c.CreateItem(ctx, pk("1"), []byte(`{"id":"1","version":1}`), nil)
 	require.NoError(t, err)
 	clock.Add(20)

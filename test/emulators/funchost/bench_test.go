@@ -79,7 +79,8 @@ func prepare(t *testing.T, r root, c *control, clock *fakeClock, change ...func(
 	options := Options{
 		ScriptRoot: r.dir, Clock: clock, Log: zerolog.Nop(),
 		Settings: map[string]string{
-			handlerMode: "1", "CONTROL_URL": c.server.URL, "COSMOS": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;",
+			handlerMode: "1", "CONTROL_URL": c.server.URL,
+			"COSMOS":              "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;",
 			"AzureWebJobsStorage": "UseDevelopmentStorage=true", "SERVICEBUS": serviceBusSetting,
 		},
 		Tune: Tune{ReadyPoll: 5 * time.Millisecond, StopTimeout: 5 * time.Second},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cosmosTrigger is a cosmosDBTrigger binding of extension 4.x, resolved. Names and defaults: CosmosDBTriggerAttribute.cs
-// and ChangeFeedLeaseOptions.cs.
+// cosmosTrigger is a cosmosDBTrigger binding of extension 4.x, resolved. Names and defaults:
+// CosmosDBTriggerAttribute.cs and ChangeFeedLeaseOptions.cs.
 type cosmosTrigger struct {
 	connection, leaseConnection cosmosConnection
 	database, container         string
@@ -57,11 +57,14 @@ func (b binding) checkCosmosNames() error {
 	for name := range b {
 		switch old := cosmosOldName(name); {
 		case old != "":
-			problems = append(problems, fmt.Sprintf("'%s' is a name of extension 3.x, which 4.x ignores in silence: use %s", name, old))
+			problems = append(problems,
+				fmt.Sprintf("'%s' is a name of extension 3.x, which 4.x ignores in silence: use %s", name, old))
 		case name == "cardinality":
-			problems = append(problems, "'cardinality' makes every batch fail: it turns the change feed's item type into an array (docs/facts.md F6); leave it out")
+			problems = append(problems,
+				"'cardinality' makes every batch fail: it turns the change feed's item type into an array (docs/facts.md F6); leave it out")
 		case !strings.Contains(cosmosProperties, " "+name+" "):
-			problems = append(problems, fmt.Sprintf("'%s' is not a property of cosmosDBTrigger; the host would ignore it in silence", name))
+			problems = append(problems,
+				fmt.Sprintf("'%s' is not a property of cosmosDBTrigger; the host would ignore it in silence", name))
 		}
 	}
 	if problems == nil {
@@ -102,13 +105,16 @@ func (x indexer) cosmosTrigger(b binding) (*cosmosTrigger, error) {
 	if from := r.text("startFromTime", ""); from != "" {
 		var err error
 		if t.fromTime, err = time.Parse(time.RFC3339Nano, from); err != nil {
-			r.fail(fmt.Errorf("'startFromTime' %q is not in the correct format; use ISO 8601 with the UTC designator, e.g. 2021-02-16T14:19:29Z", from))
+			r.fail(
+				fmt.Errorf(
+					"'startFromTime' %q is not in the correct format; use ISO 8601 with the UTC designator, e.g. 2021-02-16T14:19:29Z", from))
 		}
 		if t.fromBeginning {
 			r.fail(errors.New("only one of startFromBeginning or startFromTime can be used"))
 		}
 	}
-	if r.errs == nil && t.connection.endpoint == t.leaseConnection.endpoint && t.database == t.leaseDatabase && t.container == t.leases {
+	if r.errs == nil && t.connection.endpoint == t.leaseConnection.endpoint && t.database == t.leaseDatabase &&
+		t.container == t.leases {
 		r.fail(errors.New("the monitored container cannot be the same as the container storing the leases"))
 	}
 	return t, errors.Join(r.errs...)

@@ -12,8 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// cosmosConnection is what a connection name stands for: a connection string in the setting of that name, or an endpoint
-// in NAME__accountEndpoint with an identity (docs/facts.md F46).
+// cosmosConnection is what a connection name stands for: a connection string in the setting of that name, or an
+// endpoint in NAME__accountEndpoint with an identity (docs/facts.md F46).
 type cosmosConnection struct {
 	endpoint, key string
 	clientID      string // user-assigned identity, when key is empty
@@ -42,7 +42,8 @@ func parseCosmosConnection(name string, settings map[string]string) (cosmosConne
 		}
 	}
 	if c.endpoint == "" || c.key == "" {
-		return cosmosConnection{}, fmt.Errorf("setting '%s' is not a Cosmos DB connection string (AccountEndpoint=…;AccountKey=…;)", name)
+		return cosmosConnection{},
+			fmt.Errorf("setting '%s' is not a Cosmos DB connection string (AccountEndpoint=…;AccountKey=…;)", name)
 	}
 	return c, nil
 }
@@ -57,7 +58,9 @@ func (c cosmosConnection) client() (*azcosmos.Client, *http.Transport, error) {
 	if c.skipVerify {
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // asked for by the connection string; the emulator's certificate is its own
 	}
-	options := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}}}
+	options := &azcosmos.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}},
+	}
 	if c.key != "" {
 		credential, err := azcosmos.NewKeyCredential(c.key)
 		if err != nil {
@@ -76,7 +79,8 @@ func (c cosmosConnection) client() (*azcosmos.Client, *http.Transport, error) {
 
 func (c cosmosConnection) identity() (azcore.TokenCredential, error) {
 	if c.clientID != "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(c.clientID)})
+		return azidentity.NewManagedIdentityCredential(
+			&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(c.clientID)})
 	}
 	return azidentity.NewDefaultAzureCredential(nil)
 }

@@ -182,7 +182,8 @@ func TestNowMeansNow(t *testing.T) {
 	docs := account.Container(t, "db", "docs", "/id")
 	account.Container(t, "db", "leases", "/id")
 	create(t, docs, "old", `{"id":"old"}`)
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account),
+		with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
 	b.await(LeaseAcquired)
 	require.Eventually(t, func() bool { return b.count(LeaseAcquired) == 2 }, patience, time.Millisecond)
 	create(t, docs, "new", `{"id":"new"}`)

@@ -26,8 +26,8 @@ type changeSource interface {
 	name() string
 	// ranges lists the ranges that there are now.
 	ranges(ctx context.Context) ([]keyRange, error)
-	// page reads what changed in a range after continuation, or, when that is empty, from the given time on. The error is
-	// errRangeGone when the range was split.
+	// page reads what changed in a range after continuation, or, when that is empty, from the given time on. The error
+	// is errRangeGone when the range was split.
 	page(ctx context.Context, from position) (changes, error)
 }
 
@@ -179,7 +179,8 @@ func (c *feedClient) once(ctx context.Context, kind string, header http.Header) 
 // token signs a request as the REST reference says, or shows the identity's token.
 func (c *feedClient) token(ctx context.Context, kind, date string) (string, error) {
 	if c.identity != nil {
-		token, err := c.identity.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(c.endpoint, "/") + "/.default"}})
+		token, err := c.identity.GetToken(ctx,
+			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(c.endpoint, "/") + "/.default"}})
 		return "type=aad&ver=1.0&sig=" + token.Token, err
 	}
 	mac := hmac.New(sha256.New, c.key)

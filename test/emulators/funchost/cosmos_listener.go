@@ -33,13 +33,14 @@ func newCosmosListener(h *Host, f *function, source changeSource, store leaseSto
 		owner = newGUID()
 	}
 	return &cosmosListener{
-		host: h, function: f, trigger: f.cosmos, source: source, owned: map[string]bool{}, prefix: f.cosmos.prefix + source.name(),
+		host: h, function: f, trigger: f.cosmos, source: source, owned: map[string]bool{},
+		prefix: f.cosmos.prefix + source.name(),
 		leases: &leaseManager{store: store, owner: owner, now: h.clock.Now},
 	}
 }
 
-// The lock of the first start lives for lockTime, if the lease container has a time to live; who finds it looks again after
-// lockPause.
+// The lock of the first start lives for lockTime, if the lease container has a time to live; who finds it looks again
+// after lockPause.
 const (
 	lockTime  = 30 * time.Second
 	lockPause = 15 * time.Second
@@ -255,7 +256,8 @@ func (l *cosmosListener) split(ctx context.Context, mine lease, continuation *st
 	}
 	l.event(Event{Kind: LeaseDeleted, Range: mine.LeaseToken})
 	for _, child := range children {
-		if stored, err := l.leases.read(ctx, child.ID); err == nil && stored.Owner == "" { // another host may have been faster
+		// another host may have been faster
+		if stored, err := l.leases.read(ctx, child.ID); err == nil && stored.Owner == "" {
 			l.take(ctx, stored)
 		}
 	}
@@ -306,11 +308,12 @@ func feedErrorLevel(err error) zerolog.Level {
 
 func isTransient(err error) bool {
 	var answer *feedStatus
-	return errors.As(err, &answer) && (answer.status == http.StatusRequestTimeout || answer.status == http.StatusServiceUnavailable)
+	return errors.As(err, &answer) &&
+		(answer.status == http.StatusRequestTimeout || answer.status == http.StatusServiceUnavailable)
 }
 
-// read dispatches page after page. reading ends with the lease; listening only with the listener: as in the extension, a
-// batch that is being retried goes on being retried although its lease is lost, but it is never checkpointed then.
+// read dispatches page after page. reading ends with the lease; listening only with the listener: as in the extension,
+// a batch that is being retried goes on being retried although its lease is lost, but it is never checkpointed then.
 // Source: FeedProcessorCore.cs, AutoCheckpointer.cs, CosmosDBTriggerListener.cs ProcessChangesAsync.
 func (l *cosmosListener) read(listening, reading context.Context, mine lease) error {
 	at := position{rangeID: mine.LeaseToken, maxItems: l.trigger.maxItems, start: l.startOf()}

@@ -24,7 +24,9 @@ func deep(n int) string {
 }
 
 func TestLevels(t *testing.T) {
-	for document, want := range map[string]int{`1`: 0, `{}`: 1, `{"a":[{}],"b":{}}`: 3, `{"a":"[[[\"[["}`: 1, deep(64): 64} {
+	for document, want := range map[string]int{
+		`1`: 0, `{}`: 1, `{"a":[{}],"b":{}}`: 3, `{"a":"[[[\"[["}`: 1, deep(64): 64,
+	} {
 		require.Equal(t, want, levels([]byte(document)), document)
 	}
 }
@@ -65,7 +67,8 @@ func TestADeepDocumentStopsItsRangeAndNobodyIsTold(t *testing.T) {
 	store := newFakeCosmos(2)
 	store.put(0, time.Time{}, `"before"`)
 	var log lockedBuffer
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses(), with(func(o *Options) { o.Log = zerolog.New(&log) }))
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses(),
+		with(func(o *Options) { o.Log = zerolog.New(&log) }))
 	b.await(Checkpoint)
 	store.put(0, time.Time{}, `"beside"`, deep(63), deep(64), `"behind"`)
 	b.clock.wait(t, waitFeedPoll, 2)
@@ -78,7 +81,8 @@ func TestADeepDocumentStopsItsRangeAndNobodyIsTold(t *testing.T) {
 		require.Equal(t, []time.Duration{13 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
 		b.onTime(waitLeaseAcquire, 13*time.Second, func() bool { return b.count(FeedError) > i+1 })
 	}
-	require.Contains(t, log.String(), `{"level":"warn","category":"Host.Triggers.CosmosDB","function":"F","range":"0","error":"the reader's MaxDepth of 64 has been exceeded","message":"Lease 0 encountered an unhandled user exception during processing."}`)
+	require.Contains(t, log.String(),
+		`{"level":"warn","category":"Host.Triggers.CosmosDB","function":"F","range":"0","error":"the reader's MaxDepth of 64 has been exceeded","message":"Lease 0 encountered an unhandled user exception during processing."}`)
 	store.put(1, time.Time{}, `"other range"`)
 	b.onTime(waitFeedPoll, 5*time.Second, func() bool { return b.count(Checkpoint) == 2 })
 	require.Zero(t, b.count(Retry)+b.count(InvocationFailed))
@@ -95,7 +99,8 @@ func TestADeepDocumentStopsItsRangeAndNobodyIsTold(t *testing.T) {
 
 func TestOtherErrorsOfTheFeedHaveTheExtensionsWords(t *testing.T) {
 	for status, want := range map[int]string{
-		503: "warn Lease 7 experiencing transient connectivity issues.", 408: "warn Lease 7 experiencing transient connectivity issues.",
+		503: "warn Lease 7 experiencing transient connectivity issues.",
+		408: "warn Lease 7 experiencing transient connectivity issues.",
 		500: "error Lease 7 experienced an error during processing.",
 	} {
 		err := &feedStatus{status: status}
@@ -130,7 +135,8 @@ func TestALockLeftBehindHangsEveryLaterStartWithoutALine(t *testing.T) {
 			}
 		})
 		var log lockedBuffer
-		b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, onEmulator(account), with(func(o *Options) { o.Log = zerolog.New(&log) }))
+		b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, onEmulator(account),
+			with(func(o *Options) { o.Log = zerolog.New(&log) }))
 		feed, store, err := openCosmos(t.Context(), triggerOf(account))
 		require.NoError(t, err)
 		t.Cleanup(store.close)
@@ -161,7 +167,9 @@ func triggerOf(account *cosmosdbtest.Running) *cosmosTrigger {
 	if err != nil {
 		panic(err)
 	}
-	return &cosmosTrigger{connection: c, leaseConnection: c, database: "db", container: "docs", leaseDatabase: "db", leases: "leases"}
+	return &cosmosTrigger{
+		connection: c, leaseConnection: c, database: "db", container: "docs", leaseDatabase: "db", leases: "leases",
+	}
 }
 
 func TestASplitMakesNewLeases(t *testing.T) {
@@ -213,7 +221,8 @@ func TestASplitOverTheWire(t *testing.T) {
 	}
 	docs := account.Container(t, "db", "docs", "/id")
 	account.Container(t, "db", "leases", "/id")
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), onEmulator(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), onEmulator(account),
+		with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
 	b.awaitN(LeaseAcquired, 2)
 	for i := range 60 {
 		if i == 20 || i == 40 {
@@ -235,7 +244,9 @@ func TestASplitOverTheWire(t *testing.T) {
 		}
 		return out
 	}
-	require.Eventually(t, func() bool { return len(seen()) == 60 && b.count(LeaseDeleted) == 2 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(seen()) == 60 && b.count(LeaseDeleted) == 2
+	}, patience, 10*time.Millisecond)
 	for id, n := range seen() {
 		require.Equal(t, 1, n, id)
 	}
@@ -251,7 +262,8 @@ func TestTheFeedClientRepeatsTooManyRequestsOnly(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(store.close)
 	read := func(status, times int) error {
-		_, err := account.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Status: status, Times: times, RetryAfterMS: 1})
+		_, err := account.Server.AddFault(
+			cosmosdb.Rule{Op: cosmosdb.OpFeed, Status: status, Times: times, RetryAfterMS: 1})
 		require.NoError(t, err)
 		defer account.Server.ClearFaults()
 		page, err := feed.page(t.Context(), position{rangeID: "0"})

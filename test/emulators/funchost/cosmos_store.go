@@ -14,8 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// leaseStore keeps the documents of the lease container. Its errors are errLeaseExists, errLeaseGone, errLeaseMoved, or the
-// transport's.
+// leaseStore keeps the documents of the lease container. Its errors are errLeaseExists, errLeaseGone, errLeaseMoved, or
+// the transport's.
 type leaseStore interface {
 	// all returns the leases whose ids begin with prefix.
 	all(ctx context.Context, prefix string) ([]lease, error)
@@ -73,8 +73,10 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store 
 	for _, c := range []*azcosmos.ContainerClient{s.leases, monitored} {
 		found, err := c.Read(ctx, nil)
 		if status(err) == http.StatusNotFound {
-			return nil, nil, fmt.Errorf("either the source container '%s' (in database '%s') or the lease container '%s' (in database '%s') does not exist. Both containers must exist before the listener starts. To automatically create the lease container, set 'createLeaseContainerIfNotExists' to 'true': %w",
-				t.container, t.database, t.leases, t.leaseDatabase, err)
+			return nil, nil,
+				fmt.Errorf(
+					"either the source container '%s' (in database '%s') or the lease container '%s' (in database '%s') does not exist. Both containers must exist before the listener starts. To automatically create the lease container, set 'createLeaseContainerIfNotExists' to 'true': %w",
+					t.container, t.database, t.leases, t.leaseDatabase, err)
 		} else if err != nil {
 			return nil, nil, err
 		}
@@ -93,7 +95,9 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store 
 	return feed, s, err
 }
 
-func (s *cosmosStore) container(c cosmosConnection, database, container string) (*azcosmos.ContainerClient, *azcosmos.DatabaseClient, *http.Transport, error) {
+func (s *cosmosStore) container(
+	c cosmosConnection, database, container string,
+) (*azcosmos.ContainerClient, *azcosmos.DatabaseClient, *http.Transport, error) {
 	client, transport, err := c.client()
 	if err != nil {
 		return nil, nil, nil, err

@@ -144,7 +144,8 @@ func TestRetryKeepsTheBatchInMemoryAndCheckpointsWhenExhausted(t *testing.T) {
 		require.Equal(t, float64(i), attempt.metadata(t)["RetryContext"].(map[string]any)["RetryCount"])
 	}
 	require.Equal(t, `["later","later"]`, calls[3].documents(t))
-	require.Equal(t, 0.0, calls[3].metadata(t)["RetryContext"].(map[string]any)["RetryCount"], "a new batch counts from 0")
+	require.Equal(t, 0.0, calls[3].metadata(t)["RetryContext"].(map[string]any)["RetryCount"],
+		"a new batch counts from 0")
 }
 
 func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
@@ -246,7 +247,8 @@ func TestListenerThatCannotStartIsTriedAgain(t *testing.T) {
 
 func TestManualInvocationOfACosmosFunction(t *testing.T) {
 	b := start(t, newRoot(t).function("F", cosmosFn("", "")), newFakeCosmos(1).uses(), with(masterKey))
-	code, _, _ := b.request("POST", "/admin/functions/F", reader2(`{"input":"[{\"at\": \"2025-12-17T10:30:01.100Z\"}]"}`), "x-functions-key", "m")
+	code, _, _ := b.request("POST", "/admin/functions/F",
+		reader2(`{"input":"[{\"at\": \"2025-12-17T10:30:01.100Z\"}]"}`), "x-functions-key", "m")
 	require.Equal(t, 202, code)
 	require.Equal(t, `[{"at":"2025-12-17T10:30:01.1Z"}]`, b.control.wait(t, 1)[0].documents(t))
 	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"no list"}`), "x-functions-key", "m")

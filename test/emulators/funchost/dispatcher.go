@@ -18,7 +18,8 @@ const (
 	errorWindow      = 30 * time.Minute
 )
 
-// ErrHandlerGaveUp is the error of Wait when the handler failed three times, each within thirty minutes of the one before.
+// ErrHandlerGaveUp is the error of Wait when the handler failed three times, each within thirty minutes of the one
+// before.
 var ErrHandlerGaveUp = errors.New("exceeded http worker restart retry count: shutting down the functions host")
 
 // dispatcher keeps the handler process running and hands it invocations.
@@ -46,12 +47,14 @@ func newDispatcher(ctx context.Context, h *Host) (*dispatcher, error) {
 	if h.config.forwarding { // replies pass through, redirects too (DefaultHttpWorkerService.cs CreateHttpClient)
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
-	return &dispatcher{host: h, port: port, base: "http://127.0.0.1:" + port, ready: make(chan struct{}), client: client}, nil
+	return &dispatcher{
+		host: h, port: port, base: "http://127.0.0.1:" + port, ready: make(chan struct{}), client: client,
+	}, nil
 }
 
 // freePort finds an unused port. The host takes one that the system gives (WorkerUtilities.GetUnusedTcpPort);
-// that one may be given to any outgoing connection again while the handler is not listening, at its start or in a restart,
-// so here it comes from below the range that systems hand out.
+// that one may be given to any outgoing connection again while the handler is not listening, at its start or in a
+// restart, so here it comes from below the range that systems hand out.
 func freePort(ctx context.Context) (string, error) {
 	const first, last, tries = 15_000, 32_000, 100
 	var config net.ListenConfig
@@ -144,8 +147,8 @@ func (d *dispatcher) watchExit(ctx context.Context, w *worker) {
 	}
 	switch w.code {
 	case exitSuccess:
-		// Nothing happens, for good: the host stays up, and every invocation meets a closed port. (Before the handler was
-		// ready the probing goes on, and its end is an error: waitReady.)
+		// Nothing happens, for good: the host stays up, and every invocation meets a closed port. (Before the handler
+		// was ready the probing goes on, and its end is an error: waitReady.)
 	case exitRestart:
 		d.restart(ctx, w, "exit code 200 asks for it")
 	default:
@@ -153,7 +156,8 @@ func (d *dispatcher) watchExit(ctx context.Context, w *worker) {
 	}
 }
 
-// failed counts an error of the handler and restarts it, or gives up. Errors more than thirty minutes apart don't add up.
+// failed counts an error of the handler and restarts it, or gives up. Errors more than thirty minutes apart don't add
+// up.
 func (d *dispatcher) failed(ctx context.Context, w *worker, cause error) {
 	now := d.host.clock.Now()
 	d.mu.Lock()
@@ -251,9 +255,9 @@ func (d *dispatcher) current() *worker {
 // exitNews is how long awaitExit waits at most, in wall time.
 const exitNews = 200 * time.Millisecond
 
-// awaitExit lets the news of a dead handler arrive after an invocation met a closed connection. In Azure it is there long
-// before the next delivery of a message; on loopback the deliveries would win, and burn while the host still believes
-// that its handler lives. A handler that lives and only hung up costs the wait.
+// awaitExit lets the news of a dead handler arrive after an invocation met a closed connection. In Azure it is there
+// long before the next delivery of a message; on loopback the deliveries would win, and burn while the host still
+// believes that its handler lives. A handler that lives and only hung up costs the wait.
 func (d *dispatcher) awaitExit(w *worker, failed error) {
 	var invocation *InvocationError
 	if w == nil || !errors.As(failed, &invocation) || invocation.Reason != ReasonConnection {

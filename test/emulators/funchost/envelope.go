@@ -72,10 +72,13 @@ func (r retryContext) appendJSON(dst []byte, functionName, invocation string) []
 		var failed *InvocationError
 		if errors.As(r.err, &failed) && failed.Reason == ReasonStatus {
 			status = strconv.Itoa(failed.Status)
-			text = fmt.Sprintf("Response status code does not indicate success: %d (%s).", failed.Status, http.StatusText(failed.Status))
+			text = fmt.Sprintf("Response status code does not indicate success: %d (%s).", failed.Status,
+				http.StatusText(failed.Status))
 		}
-		dst = fmt.Appendf(dst, strings.TrimSpace(retryException), appendQuoted(nil, invocation), appendQuoted(nil, "Host.Functions."+functionName),
-			appendQuoted(nil, "Exception while executing function: Functions."+functionName), status, appendQuoted(nil, text))
+		dst = fmt.Appendf(dst, strings.TrimSpace(retryException), appendQuoted(nil, invocation),
+			appendQuoted(nil, "Host.Functions."+functionName),
+			appendQuoted(nil, "Exception while executing function: Functions."+functionName), status,
+			appendQuoted(nil, text))
 	}
 	return append(dst, `,"Instance":null,"State":{}}`...)
 }

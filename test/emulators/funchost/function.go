@@ -99,7 +99,8 @@ func (x indexer) index(name string) (*function, error) {
 		f.warnings = append(f.warnings, "retries are not supported by httpTrigger; the policy is applied nevertheless")
 	}
 	if f.retry != nil && f.serviceBus != nil {
-		f.warnings = append(f.warnings, "retries are not supported by serviceBusTrigger; the policy is applied nevertheless, while the message's lock runs")
+		f.warnings = append(f.warnings,
+			"retries are not supported by serviceBusTrigger; the policy is applied nevertheless, while the message's lock runs")
 	}
 	f.forwarded = x.host.forwarding && f.http != nil && f.httpOut != "" && len(file.Bindings) == 2
 	return f, nil
@@ -160,7 +161,8 @@ func (x indexer) bind(f *function, b binding) error {
 	case "":
 		err = errors.New("'type' is missing")
 	default:
-		err = fmt.Errorf("the binding type '%s' is not one this emulator has (cosmosDBTrigger, timerTrigger, serviceBusTrigger, httpTrigger, http)", kind)
+		err = fmt.Errorf(
+			"the binding type '%s' is not one this emulator has (cosmosDBTrigger, timerTrigger, serviceBusTrigger, httpTrigger, http)", kind)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", kind, name, err)
@@ -193,14 +195,15 @@ func httpOutput(f *function, name, direction string) (string, error) {
 	return name, nil
 }
 
-// needsBundle: triggers outside the host's core come with the extension bundle; without it their type is not registered.
-// This emulator imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
+// needsBundle: triggers outside the host's core come with the extension bundle; without it their type is not
+// registered. This emulator imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
 func (x indexer) needsBundle(kind string) error {
 	if x.host.bundleID == "" {
 		return fmt.Errorf("the binding type '%s' is not registered: host.json has no extensionBundle", kind)
 	}
 	if !strings.EqualFold(x.host.bundleID, "Microsoft.Azure.Functions.ExtensionBundle") {
-		return fmt.Errorf("the binding type '%s' is not registered: extensionBundle.id is %q, not Microsoft.Azure.Functions.ExtensionBundle", kind, x.host.bundleID)
+		return fmt.Errorf(
+			"the binding type '%s' is not registered: extensionBundle.id is %q, not Microsoft.Azure.Functions.ExtensionBundle", kind, x.host.bundleID)
 	}
 	if v := x.host.bundleVersion; !strings.HasPrefix(v, "[4.") || !strings.HasSuffix(v, "5.0.0)") {
 		return fmt.Errorf("extensionBundle.version is %q: the extensions imitated here come with \"[4.*, 5.0.0)\"", v)
@@ -210,12 +213,16 @@ func (x indexer) needsBundle(kind string) error {
 
 // needsStorage: AzureWebJobsStorage is mandatory for every trigger but HTTP (docs/facts.md F36).
 func (x indexer) needsStorage(kind string) error {
-	for _, name := range []string{"AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri"} {
+	for _, name := range []string{
+		"AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri",
+	} {
 		if x.settings[name] != "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("missing value for AzureWebJobsStorage: it is required for all triggers other than httpTrigger, so also for %s", kind)
+	return fmt.Errorf(
+		"missing value for AzureWebJobsStorage: it is required for all triggers other than httpTrigger, so also for %s",
+		kind)
 }
 
 // text returns a string property, "" when it is absent.

@@ -35,7 +35,8 @@ func invocationError(t *testing.T, e Event) *InvocationError {
 }
 
 func TestHandlerEnvironment(t *testing.T) {
-	b := start(t, newRoot(t).function("F", httpFunction), with(func(o *Options) { o.Settings["SOME_SETTING"] = "some value" }))
+	b := start(t, newRoot(t).function("F", httpFunction),
+		with(func(o *Options) { o.Settings["SOME_SETTING"] = "some value" }))
 	raw, err := os.ReadFile("/proc/" + itoa(b.HandlerPid()) + "/environ")
 	if err != nil {
 		t.Skip("no /proc here")
@@ -59,7 +60,8 @@ func TestHandlerConsoleLevels(t *testing.T) {
 		o.Settings["HANDLER_STDERR"] = "all is fine|a WARNing of something"
 	}))
 	want := map[string]zerolog.Level{
-		"handler says hello": zerolog.InfoLevel, "all is fine": zerolog.ErrorLevel, "a WARNing of something": zerolog.WarnLevel,
+		"handler says hello": zerolog.InfoLevel, "all is fine": zerolog.ErrorLevel,
+		"a WARNing of something": zerolog.WarnLevel,
 	}
 	require.Eventually(t, func() bool { return len(b.lines("")) >= len(want) }, patience, time.Millisecond)
 	for text, level := range want {
@@ -83,7 +85,9 @@ func (b *bench) lines(text string) []ConsoleLine {
 
 func TestHandlerIsPingedNowAndThen(t *testing.T) {
 	b := start(t, newRoot(t).function("F", httpFunction))
-	require.Eventually(t, func() bool { return len(b.lines("pinged")) > 0 }, patience, time.Millisecond, "until it is ready")
+	require.Eventually(t, func() bool {
+		return len(b.lines("pinged")) > 0
+	}, patience, time.Millisecond, "until it is ready")
 	for range 2 {
 		before := len(b.lines("pinged"))
 		require.Equal(t, []time.Duration{10 * time.Second}, b.clock.wait(t, waitPing, 1))
@@ -150,8 +154,10 @@ func TestHandlerExit0IsNeverRestartedAndEveryInvocationFails(t *testing.T) {
 }
 
 func TestHandlerThatNeverListensIsAnErrorAfterTheInitializationTimeout(t *testing.T) {
-	r := newRoot(t).function("F", manual("")).file("host.json", strings.Replace(hostFile, `"handler"`, `"sleep","arguments":["600"]`, 1))
-	b := prepare(t, r, newControl(t), newFakeClock(), with(func(o *Options) { o.Tune.InitializationTimeout = 50 * time.Millisecond }))
+	r := newRoot(t).function("F", manual("")).file("host.json",
+		strings.Replace(hostFile, `"handler"`, `"sleep","arguments":["600"]`, 1))
+	b := prepare(t, r, newControl(t), newFakeClock(),
+		with(func(o *Options) { o.Tune.InitializationTimeout = 50 * time.Millisecond }))
 	t.Cleanup(func() { _ = b.Stop() })
 	require.NoError(t, b.Start(t.Context()))
 	b.gaveUp()
@@ -274,16 +280,20 @@ func TestReplyRules(t *testing.T) {
 		answer answer
 		reason Reason // "" = success
 	}{
-		"an empty object":              {answer{contentType: json, body: "{}"}, ""},
-		"text/json":                    {answer{contentType: "text/json", body: "{}"}, ""},
-		"a charset":                    {answer{contentType: "application/json; charset=utf-8", body: "{}"}, ""},
-		"201":                          {answer{status: 201, contentType: json, body: "{}"}, ""},
-		"299":                          {answer{status: 299, contentType: json, body: "{}"}, ""},
-		"unknown members":              {answer{contentType: json, body: `{"Whatever":1,"Outputs":null}`}, ""},
-		"text behind the object":       {answer{contentType: json, body: `{} trailing`}, ""},
-		"no content type":              {answer{body: "{}"}, ReasonContentType},
-		"sniffed by Go's server":       {answer{contentType: "text/plain; charset=utf-8", body: "{}"}, ReasonContentType},
-		"problem+json":                 {answer{contentType: "application/problem+json", body: "{}"}, ReasonContentType},
+		"an empty object":        {answer{contentType: json, body: "{}"}, ""},
+		"text/json":              {answer{contentType: "text/json", body: "{}"}, ""},
+		"a charset":              {answer{contentType: "application/json; charset=utf-8", body: "{}"}, ""},
+		"201":                    {answer{status: 201, contentType: json, body: "{}"}, ""},
+		"299":                    {answer{status: 299, contentType: json, body: "{}"}, ""},
+		"unknown members":        {answer{contentType: json, body: `{"Whatever":1,"Outputs":null}`}, ""},
+		"text behind the object": {answer{contentType: json, body: `{} trailing`}, ""},
+		"no content type":        {answer{body: "{}"}, ReasonContentType},
+		"sniffed by Go's server": {
+			answer{contentType: "text/plain; charset=utf-8", body: "{}"}, ReasonContentType,
+		},
+		"problem+json": {
+			answer{contentType: "application/problem+json", body: "{}"}, ReasonContentType,
+		},
 		"a list":                       {answer{contentType: json, body: "[]"}, ReasonReply},
 		"a text":                       {answer{contentType: json, body: `"ok"`}, ReasonReply},
 		"half an object":               {answer{contentType: json, body: `{"Outputs":`}, ReasonReply},

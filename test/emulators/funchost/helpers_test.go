@@ -52,7 +52,10 @@ func runHandler() int {
 		<-asked
 		os.Exit(7) // the host must never ask
 	}()
-	asking := &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	asking := &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	server := &http.Server{
 		Addr: "127.0.0.1:" + os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +149,10 @@ func newControl(t *testing.T) *control {
 	c := &control{answer: func(context.Context, int, call) answer { return ok }}
 	c.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		seen := call{strings.TrimPrefix(r.URL.Path, "/"), r.Method, r.URL.RequestURI(), r.Header, body, r.Header.Get("X-Handler-Pid")}
+		seen := call{
+			strings.TrimPrefix(r.URL.Path, "/"), r.Method, r.URL.RequestURI(), r.Header, body,
+			r.Header.Get("X-Handler-Pid"),
+		}
 		c.mu.Lock()
 		c.calls = append(c.calls, seen)
 		n, say := len(c.calls), c.answer

@@ -64,7 +64,9 @@ func New(options Options) *Host {
 		},
 		openServiceBus: openServiceBus,
 	}
-	h.timerStatus = sync.OnceValues(func() (timerStore, error) { return openTimerStore(options.Settings, options.HostID) })
+	h.timerStatus = sync.OnceValues(func() (timerStore, error) {
+		return openTimerStore(options.Settings, options.HostID)
+	})
 	return h
 }
 
@@ -84,9 +86,9 @@ func Run(ctx context.Context, options Options) error {
 }
 
 // Start reads the script root and starts the handler, the triggers and the HTTP server. It returns as soon as the host
-// listens; Ready is closed when the handler does too. A function that cannot be indexed does not keep the others from running,
-// as in the host: it is an event (FunctionRefused) and a line in the log. Errors: host.json or the executable is not as the
-// host needs it, the address is taken, the process cannot be started.
+// listens; Ready is closed when the handler does too. A function that cannot be indexed does not keep the others from
+// running, as in the host: it is an event (FunctionRefused) and a line in the log. Errors: host.json or the executable
+// is not as the host needs it, the address is taken, the process cannot be started.
 //
 // ctx bounds the start only; the host runs until Stop.
 func (h *Host) Start(ctx context.Context) error {
@@ -158,7 +160,11 @@ func (h *Host) indexFunctions() error {
 		h.functions = append(h.functions, f)
 	}
 	if len(h.functions) == 0 {
-		h.event(Event{Kind: NoFunctions, Text: "0 functions found (Custom): no direct child folder of the script root gives a function"})
+		h.event(
+			Event{
+				Kind: NoFunctions,
+				Text: "0 functions found (Custom): no direct child folder of the script root gives a function",
+			})
 	}
 	return nil
 }
@@ -176,7 +182,8 @@ func (h *Host) listen(f *function) {
 	}
 }
 
-// keepListening runs a listener; one that can't start is tried again after 2 s, doubling to 2 min (FunctionListener.cs).
+// keepListening runs a listener; one that can't start is tried again after 2 s, doubling to 2 min
+// (FunctionListener.cs).
 func (h *Host) keepListening(f *function, listen func(context.Context, *function) error) {
 	pauses := newBackoff(retryPolicy{exponential: true, minimum: 2 * time.Second, maximum: 2 * time.Minute})
 	for {
@@ -237,8 +244,8 @@ func (h *Host) Wait() error {
 	return h.cause
 }
 
-// Stop stops the triggers, waits up to Tune.StopTimeout for what is running, and kills the handler with SIGKILL: there is
-// no gentler way (docs/facts.md F23). A batch that was being worked on is not checkpointed and comes again.
+// Stop stops the triggers, waits up to Tune.StopTimeout for what is running, and kills the handler with SIGKILL: there
+// is no gentler way (docs/facts.md F23). A batch that was being worked on is not checkpointed and comes again.
 func (h *Host) Stop() error {
 	h.shutdown(nil)
 	return h.Wait()
@@ -272,7 +279,8 @@ func (h *Host) teardown() {
 	h.dispatcher.stop()
 	h.endLife()
 	<-quiet
-	// With its life the invocations of HTTP callers end; let their handlers finish before the count of tasks is waited for.
+	// With its life the invocations of HTTP callers end; let their handlers finish before the count of tasks is waited
+	// for.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(h.life), h.options.Tune.StopTimeout)
 	defer cancel()
 	_ = h.server.Shutdown(closing)
@@ -287,7 +295,8 @@ func (h *Host) event(e Event) {
 	h.events.add(e)
 	log := h.options.Log.Info()
 	switch e.Kind {
-	case FunctionRefused, ListenerFailed, InvocationFailed, InvocationTimeout, HandlerGaveUp, NoFunctions, RetriesExhausted:
+	case FunctionRefused, ListenerFailed, InvocationFailed, InvocationTimeout, HandlerGaveUp,
+		NoFunctions, RetriesExhausted:
 		log = h.options.Log.Error()
 	case FeedError:
 		log = h.options.Log.WithLevel(feedErrorLevel(e.Err))
@@ -304,7 +313,13 @@ func (h *Host) event(e Event) {
 		e.Text = ""
 	}
 	log = log.Str("category", category)
-	for _, field := range [][2]string{{"function", e.Function}, {"invocation_id", e.InvocationID}, {"range", e.Range}, {"message_id", e.MessageID}, {"text", e.Text}} {
+	for _, field := range [][2]string{
+		{"function", e.Function},
+		{"invocation_id", e.InvocationID},
+		{"range", e.Range},
+		{"message_id", e.MessageID},
+		{"text", e.Text},
+	} {
 		if field[1] != "" && e.Kind != UserLog { // a user's line has been written where it came in
 			log = log.Str(field[0], field[1])
 		}

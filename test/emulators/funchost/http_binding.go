@@ -63,8 +63,8 @@ func joinRoute(prefix, template string) string {
 	return strings.Trim(prefix+"/"+template, "/")
 }
 
-// accepts says whether the method may reach the function. The method is part of the route: another one finds nothing, so
-// the answer is 404, not 405 (WebScriptHostHttpRoutesManager.cs, HttpMethodRouteConstraint).
+// accepts says whether the method may reach the function. The method is part of the route: another one finds nothing,
+// so the answer is 404, not 405 (WebScriptHostHttpRoutesManager.cs, HttpMethodRouteConstraint).
 func (t *httpTrigger) accepts(method string) bool {
 	return len(t.methods) == 0 || slices.Contains(t.methods, method)
 }
@@ -90,14 +90,20 @@ func parseRoute(template string) (route, error) {
 		}
 		m := routeParameter.FindStringSubmatch(part)
 		if m == nil {
-			return nil, fmt.Errorf("'route' %q: %q is not a parameter this emulator knows ({name}, {name?}, {name:int}, {*name})", template, part)
+			return nil,
+				fmt.Errorf(
+					"'route' %q: %q is not a parameter this emulator knows ({name}, {name?}, {name:int}, {*name})",
+					template, part)
 		}
 		s := segment{name: m[2], catchAll: m[1] == "*", constraint: m[4], optional: m[5] == "?"}
 		if (s.catchAll || s.optional) && i != len(parts)-1 {
 			return nil, fmt.Errorf("'route' %q: %q must be the last segment", template, part)
 		}
 		if s.constraint != "" && constraintPattern(s.constraint) == nil {
-			return nil, fmt.Errorf("'route' %q: constraint %q is not one this emulator knows (int, long, guid, bool, alpha)", template, s.constraint)
+			return nil,
+				fmt.Errorf(
+					"'route' %q: constraint %q is not one this emulator knows (int, long, guid, bool, alpha)", template,
+					s.constraint)
 		}
 		out = append(out, s)
 	}
@@ -180,8 +186,8 @@ func (s segment) rank() int {
 	}
 }
 
-// grant is the level that the request's key gives for a function, and the key's name; functionName "" is the host itself.
-// The header x-functions-key comes before the query's code (AuthenticationLevelHandler.cs).
+// grant is the level that the request's key gives for a function, and the key's name; functionName "" is the host
+// itself. The header x-functions-key comes before the query's code (AuthenticationLevelHandler.cs).
 func (k Keys) grant(request *http.Request, functionName string) (authLevel, string) {
 	key := request.Header.Get("x-functions-key")
 	if key == "" {

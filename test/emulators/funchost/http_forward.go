@@ -7,9 +7,9 @@ import (
 	"net/http"
 )
 
-// forward is enableForwardingHttpRequest (and enableProxyingHttpRequest, which differs in streaming only): the handler gets
-// the request itself, with its method, path, headers and body, and its reply passes through with any status. Retries
-// don't come into it: the reply of the handler is the reply. Source: DefaultHttpWorkerService.cs
+// forward is enableForwardingHttpRequest (and enableProxyingHttpRequest, which differs in streaming only): the handler
+// gets the request itself, with its method, path, headers and body, and its reply passes through with any status.
+// Retries don't come into it: the reply of the handler is the reply. Source: DefaultHttpWorkerService.cs
 // ProcessHttpInAndOutInvocationRequest, HttpRequestExtensions.cs ToHttpRequestMessage.
 func (h *Host) forward(request *http.Request, f *function) (httpReply, error) {
 	id := newGUID()

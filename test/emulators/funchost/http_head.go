@@ -95,8 +95,9 @@ func (f *fields) add(name, value string) {
 	(*f)[i].values = append((*f)[i].values, value)
 }
 
-// serverHeaders are the names that the host's web server (Kestrel) knows, in its spelling. It hands them on first and in
-// this order, the others behind them as they came. The recordings have the order of a few; the rest is that of its source.
+// serverHeaders are the names that the host's web server (Kestrel) knows, in its spelling. It hands them on first and
+// in this order, the others behind them as they came. The recordings have the order of a few; the rest is that of its
+// source.
 var serverHeaders = strings.Fields("Accept Connection Host User-Agent Accept-Charset Accept-Encoding Accept-Language " + //nolint:gochecknoglobals // a table
 	"Authorization baggage Cache-Control Content-Type Cookie Correlation-Context Date Expect From If-Match If-Modified-Since " +
 	"If-None-Match If-Range If-Unmodified-Since Keep-Alive Max-Forwards Origin Pragma Proxy-Authorization Range Referer " +

@@ -26,8 +26,8 @@ const (
 	keyClaims = "http://schemas.microsoft.com/2017/07/functions/claims/"
 )
 
-// identities are those of a request: the platform's sign-in, where it is on, then the key's, else nobody. The error is a
-// header that is not base64; the host answers 500 (docs/facts.md F12).
+// identities are those of a request: the platform's sign-in, where it is on, then the key's, else nobody. The error is
+// a header that is not base64; the host answers 500 (docs/facts.md F12).
 func (h *Host) identities(r *http.Request, functionName string) ([]identity, error) {
 	var out []identity
 	if on, _ := strconv.ParseBool(h.options.Settings["WEBSITE_AUTH_ENABLED"]); on {

@@ -58,7 +58,8 @@ func encodePath(path string) string {
 	for i := range len(path) {
 		c := path[i]
 		_, escaped := escapedByte(path, i)
-		if escaped || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strings.IndexByte("-._~!$&'()*+,;=:@/", c) >= 0 {
+		if escaped || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			strings.IndexByte("-._~!$&'()*+,;=:@/", c) >= 0 {
 			out.WriteByte(c)
 			continue
 		}

@@ -23,7 +23,9 @@ type httpRequest struct {
 }
 
 func readRequest(r *http.Request, path string, params []param, who []identity) (httpRequest, error) {
-	out := httpRequest{Request: r, path: path, params: params, query: queryOf(r.URL.RawQuery), headers: headersOf(r), identities: who}
+	out := httpRequest{
+		Request: r, path: path, params: params, query: queryOf(r.URL.RawQuery), headers: headersOf(r), identities: who,
+	}
 	if r.ContentLength <= 0 { // a chunked upload loses its body
 		return out, nil
 	}
@@ -62,7 +64,9 @@ func (r httpRequest) data() []byte {
 	}
 	out := appendQuoted([]byte(`{"Url":`), address)
 	out = appendQuoted(append(out, `,"Method":`...), r.Method)
-	out = appendObject(append(out, `,"Query":`...), r.query, func(dst []byte, f field) []byte { return appendQuoted(dst, strings.Join(f.values, ",")) })
+	out = appendObject(append(out, `,"Query":`...), r.query, func(dst []byte, f field) []byte {
+		return appendQuoted(dst, strings.Join(f.values, ","))
+	})
 	out = appendObject(append(out, `,"Headers":`...), r.headers, func(dst []byte, f field) []byte {
 		return appendList(dst, f.values, appendQuoted)
 	})
@@ -84,8 +88,8 @@ func (r httpRequest) data() []byte {
 	return append(out, '}')
 }
 
-// metadata is the binding data of an HTTP trigger. Members of a JSON body come first, then the query, then the route; the
-// whole query and the headers follow under names that a caller's member may take (docs/facts.md F13).
+// metadata is the binding data of an HTTP trigger. Members of a JSON body come first, then the query, then the route;
+// the whole query and the headers follow under names that a caller's member may take (docs/facts.md F13).
 func (r httpRequest) metadata(trigger string, zone *time.Location) []member {
 	var d bindingData
 	d.applyBody(string(r.body), zone)
@@ -99,13 +103,18 @@ func (r httpRequest) metadata(trigger string, zone *time.Location) []member {
 		d.text(p.name, p.value)
 	}
 	d.add("Query", appendObject(nil, r.query, last))
-	d.add("Headers", appendObject(nil, r.headers, func(dst []byte, f field) []byte { return appendQuoted(dst, strings.Join(f.values, ",")) }))
+	d.add("Headers",
+		appendObject(nil, r.headers, func(dst []byte, f field) []byte {
+			return appendQuoted(dst, strings.Join(f.values, ","))
+		}))
 	return d.without(trigger) // the host puts the request there, and sends none
 }
 
 func isBinary(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && (strings.EqualFold(media, "application/octet-stream") || strings.HasPrefix(strings.ToLower(media), "multipart/"))
+	return err == nil &&
+		(strings.EqualFold(media, "application/octet-stream") ||
+			strings.HasPrefix(strings.ToLower(media), "multipart/"))
 }
 
 func appendObject(dst []byte, members fields, value func([]byte, field) []byte) []byte {

@@ -68,7 +68,8 @@ func returnReply(value json.RawMessage) httpReply {
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, value) // it has been parsed before
 	return httpReply{
-		status: http.StatusOK, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, body: compact.Bytes(), sized: true,
+		status: http.StatusOK, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}},
+		body: compact.Bytes(), sized: true,
 	}
 }
 
@@ -147,8 +148,8 @@ func outputBody(raw json.RawMessage, zone *time.Location) ([]byte, error) {
 	return []byte(plainText(raw)), nil
 }
 
-// appendScriptNumber prints a number as the host does in a body: what is no 64-bit integer goes through a double and comes
-// out in digits, without a fraction of zeros.
+// appendScriptNumber prints a number as the host does in a body: what is no 64-bit integer goes through a double and
+// comes out in digits, without a fraction of zeros.
 func appendScriptNumber(dst []byte, text string) []byte {
 	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return append(dst, text...)
@@ -160,13 +161,15 @@ func appendScriptNumber(dst []byte, text string) []byte {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
 
-// returnResult is an http output named $return. A text that happens to be base64 is silently decoded (docs/facts.md F18,
-// GetBindingValue).
+// returnResult is an http output named $return. A text that happens to be base64 is silently decoded (docs/facts.md
+// F18, GetBindingValue).
 func returnResult(raw json.RawMessage, zone *time.Location) (httpReply, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			return httpReply{status: http.StatusOK, header: http.Header{"Content-Type": {"application/octet-stream"}}, body: decoded}, nil
+			return httpReply{
+				status: http.StatusOK, header: http.Header{"Content-Type": {"application/octet-stream"}}, body: decoded,
+			}, nil
 		}
 	}
 	if len(raw) > 0 && raw[0] == '{' {
@@ -196,7 +199,8 @@ func plainText(raw json.RawMessage) string {
 func (r httpReply) write(w http.ResponseWriter) {
 	length := r.header.Get("Content-Length")
 	wrong := length != "" && length != strconv.Itoa(len(r.body))
-	if r.status < 100 || r.status > 999 || r.status == http.StatusNotModified || wrong || r.header.Get("Transfer-Encoding") != "" {
+	if r.status < 100 || r.status > 999 || r.status == http.StatusNotModified || wrong ||
+		r.header.Get("Transfer-Encoding") != "" {
 		r.writeRaw(w, wrong)
 		return
 	}

@@ -37,7 +37,8 @@ func (r *router) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case path == "/" && request.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html>\n<head>\n    <title>Your Azure Function App is up and running.</title>\n</head>\n</html>\n")
+		_, _ = io.WriteString(w,
+			"<!DOCTYPE html>\n<html>\n<head>\n    <title>Your Azure Function App is up and running.</title>\n</head>\n</html>\n")
 	case path == "/admin/host/ping":
 		w.WriteHeader(http.StatusOK)
 	case path == "/admin/host/status" && request.Method == http.MethodGet:
@@ -172,7 +173,8 @@ func manualPayload(ctx context.Context, f *function, input string, h *Host) (pay
 	case f.serviceBus != nil:
 		return serviceBusPayload(&azservicebus.ReceivedMessage{Body: []byte(input)}, h.options.Zone)
 	default:
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name, strings.NewReader(input))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name,
+			strings.NewReader(input))
 		if err != nil {
 			return payload{}, err
 		}

@@ -12,7 +12,8 @@ import (
 
 // web is an HTTP function with further properties of its trigger.
 func web(properties string) string {
-	return `{"bindings":[{"type":"httpTrigger","name":"req"` + properties + `},{"type":"http","name":"res","direction":"out"}]}`
+	return `{"bindings":[{"type":"httpTrigger","name":"req"` + properties +
+		`},{"type":"http","name":"res","direction":"out"}]}`
 }
 
 const anyone = `,"authLevel":"anonymous"`
@@ -26,7 +27,8 @@ func requestOf(t *testing.T, c call) map[string]any {
 
 func TestHTTPRequestInNormalMode(t *testing.T) {
 	b := start(t, newRoot(t).function("Ops", web(anyone+`,"route":"ops/{kind:int}/{*path}"`)))
-	b.request("POST", "/api/OPS/12/a/b?x=1&y=2&y=3", reader2(`{"a":1}`), "Content-Type", "application/json", "X-Two", "v")
+	b.request("POST", "/api/OPS/12/a/b?x=1&y=2&y=3", reader2(`{"a":1}`), "Content-Type",
+		"application/json", "X-Two", "v")
 	c := b.control.seen()[0]
 	require.Equal(t, "Ops", c.Function)
 	require.Equal(t, "POST", c.Method)
@@ -86,7 +88,8 @@ func TestHTTPReplies(t *testing.T) {
 // A caller can forge whatever Metadata says (docs/facts.md F13); Data.req is the truth.
 func TestACallerForgesMetadata(t *testing.T) {
 	b := start(t, newRoot(t).function("F", web(anyone)))
-	b.request("POST", "/api/F?Query=q", reader2(`{"RetryContext":{"RetryCount":7},"Headers":"h","sys":{"MethodName":"Mine"},"code":"c","req":"r"}`))
+	b.request("POST", "/api/F?Query=q",
+		reader2(`{"RetryContext":{"RetryCount":7},"Headers":"h","sys":{"MethodName":"Mine"},"code":"c","req":"r"}`))
 	c := b.control.seen()[0]
 	metadata := c.metadata(t)
 	require.Equal(t, map[string]any{"RetryCount": 7.0}, metadata["RetryContext"])
@@ -105,7 +108,8 @@ func TestHeadersKeepTheirSpellingOnOneConnection(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	t.Cleanup(client.CloseIdleConnections)
 	for i, path := range []string{"/api/F", "/api/nothing", "/api/F"} {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+b.Address()+path, reader2(strings.Repeat("x-lower: 9\r\n\r\n", 9000)))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+b.Address()+path,
+			reader2(strings.Repeat("x-lower: 9\r\n\r\n", 9000)))
 		require.NoError(t, err)
 		r.Header["x-lower"] = []string{itoa(i)}
 		response, err := client.Do(r)
@@ -186,8 +190,10 @@ func TestHTTPRoutes(t *testing.T) {
 }
 
 func TestHTTPKeys(t *testing.T) {
-	b := start(t, newRoot(t).function("Open", web(anyone)).function("Fn", web("")).function("Fn2", web(`,"authLevel":"function"`)).
-		function("Adm", web(`,"authLevel":"admin"`)),
+	b := start(t,
+		newRoot(t).function("Open", web(anyone)).function("Fn", web("")).function("Fn2",
+			web(`,"authLevel":"function"`)).
+			function("Adm", web(`,"authLevel":"admin"`)),
 		with(func(o *Options) { o.Keys = Keys{Master: "m", Host: "h", Functions: map[string]string{"Fn": "f"}} }))
 	for _, c := range []struct {
 		name, key string
@@ -248,12 +254,21 @@ func TestHTTPForwarding(t *testing.T) {
 	for _, property := range []string{"enableForwardingHttpRequest", "enableProxyingHttpRequest"} {
 		t.Run(property, func(t *testing.T) {
 			noOutput := `{"bindings":[{"type":"httpTrigger","name":"req","authLevel":"anonymous"}]}`
-			r := newRoot(t).function("Ops", web(anyone+`,"route":"ops/{*path}"`)).function("NoOut", noOutput).function("T", manual("")).
-				file("host.json", strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"`+property+`":true,`, 1))
+			r := newRoot(t).function("Ops", web(anyone+`,"route":"ops/{*path}"`)).function("NoOut",
+				noOutput).function("T", manual("")).
+				file("host.json",
+					strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"`+property+`":true,`, 1))
 			b := start(t, r, with(masterKey))
-			b.control.inOrder(answer{status: 307, contentType: "text/html", header: http.Header{"X-Out": {"1", "2"}, "Location": {"/x"}}, body: "<p>"})
-			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-			request, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+b.Address()+"/api/ops/a%20b?q=1", reader2("body"))
+			b.control.inOrder(
+				answer{
+					status: 307, contentType: "text/html",
+					header: http.Header{"X-Out": {"1", "2"}, "Location": {"/x"}}, body: "<p>",
+				})
+			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			}}
+			request, err := http.NewRequestWithContext(t.Context(), "PUT",
+				"http://"+b.Address()+"/api/ops/a%20b?q=1", reader2("body"))
 			require.NoError(t, err)
 			request.Header.Set("X-In", "v")
 			request.Close = true

@@ -68,7 +68,8 @@ func (h *Host) send(f *function, id string, p payload, retry *retryContext) (rep
 	}
 	out, err := limited(h, f, id, func(ctx context.Context) (reply, error) {
 		body := envelope(f, id, p, retry, h.clock.Now())
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.dispatcher.base+"/"+f.name, chunked{bytes.NewReader(body)})
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.dispatcher.base+"/"+f.name,
+			chunked{bytes.NewReader(body)})
 		if err != nil {
 			return reply{}, &InvocationError{Reason: ReasonConnection, Err: err}
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// lease is a lease document (DocumentServiceLeaseCore.cs; docs/facts.md F44): the owner of a range, and its continuation.
+// lease is a lease document (DocumentServiceLeaseCore.cs; docs/facts.md F44): the owner of a range, and its
+// continuation.
 type lease struct {
 	ID      string `json:"id"`
 	Version int    `json:"version"`
@@ -42,8 +43,8 @@ func newLease(prefix string, r keyRange, continuation *string, now time.Time) le
 	return l
 }
 
-// leaseID names the lease of a range. The prefix is what separates one reader of a container from another: two hosts with
-// the same one share the ranges, with different ones each sees every change (docs/facts.md F39).
+// leaseID names the lease of a range. The prefix is what separates one reader of a container from another: two hosts
+// with the same one share the ranges, with different ones each sees every change (docs/facts.md F39).
 func leaseID(prefix, rangeID string) string { return prefix + ".." + rangeID }
 
 type ownedLease struct {
@@ -172,8 +173,8 @@ func (m *leaseManager) release(ctx context.Context, id string) error {
 }
 
 // leasesToTake decides which leases an owner goes for now: its share is the number of leases divided by the number of
-// owners, rounded up; free and expired ones first, else one is taken from the owner that has the most, when that has more
-// than its share. Source: EqualPartitionsBalancingStrategy.cs.
+// owners, rounded up; free and expired ones first, else one is taken from the owner that has the most, when that has
+// more than its share. Source: EqualPartitionsBalancingStrategy.cs.
 func leasesToTake(all []lease, owner string, now time.Time, expire time.Duration) []lease {
 	owned := map[string]int{owner: 0}
 	order := []string{} // of first appearance: the last of equals is robbed, as in the original

@@ -188,7 +188,10 @@ func TestALostLeaseDoesNotEndARunningRetry(t *testing.T) {
 	store.put(0, time.Time{}, `1`)
 	c := newControl(t)
 	c.inOrder(failure(500), ok)
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, `,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:01:00"}`)),
+	b := prepare(t,
+		newRoot(t).function("F",
+			cosmosFn(fromBeginning,
+				`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:01:00"}`)),
 		c, newFakeClock(), store.uses())
 	b.run()
 	b.clock.wait(t, waitRetry, 1)
@@ -251,17 +254,21 @@ func TestLeasesToTake(t *testing.T) {
 		all  []lease
 		want []string
 	}{
-		"none":                              {nil, nil},
-		"all free: all are mine":            {[]lease{l("1", "", 0), l("2", "", 0)}, []string{"1", "2"}},
-		"one free of two, one other owner":  {[]lease{l("1", "b", 0), l("2", "", 0)}, []string{"2"}},
-		"share reached":                     {[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "", 0)}, []string{"3"}},
-		"share exceeded":                    {[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "me", 0), l("4", "", 0)}, nil},
+		"none":                             {nil, nil},
+		"all free: all are mine":           {[]lease{l("1", "", 0), l("2", "", 0)}, []string{"1", "2"}},
+		"one free of two, one other owner": {[]lease{l("1", "b", 0), l("2", "", 0)}, []string{"2"}},
+		"share reached":                    {[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "", 0)}, []string{"3"}},
+		"share exceeded": {
+			[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "me", 0), l("4", "", 0)}, nil,
+		},
 		"steal one from the rich":           {[]lease{l("1", "b", 0), l("2", "b", 0)}, []string{"1"}},
 		"one lease, one owner: nothing":     {[]lease{l("1", "b", 0)}, nil},
 		"expired":                           {[]lease{l("1", "b", time.Minute+1)}, []string{"1"}},
 		"exactly as old as the limit":       {[]lease{l("1", "b", time.Minute)}, nil},
 		"three of two others, one for each": {[]lease{l("1", "b", 0), l("2", "b", 0), l("3", "c", 0)}, []string{"1"}},
-		"from the richer":                   {[]lease{l("1", "b", 0), l("2", "c", 0), l("3", "c", 0), l("4", "c", 0)}, []string{"2"}},
+		"from the richer": {
+			[]lease{l("1", "b", 0), l("2", "c", 0), l("3", "c", 0), l("4", "c", 0)}, []string{"2"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -278,7 +285,8 @@ func TestAHostWithTheSameInstanceTakesUpItsOldLeasesAtOnce(t *testing.T) {
 	for i, owner := range []string{"local", "somebody else"} {
 		store.lend(i, owner, clock.Now())
 	}
-	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, store.uses(), with(func(o *Options) { o.Instance = "local" }))
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, store.uses(),
+		with(func(o *Options) { o.Instance = "local" }))
 	b.run()
 	require.Equal(t, "0", b.await(LeaseAcquired).Range)
 	clock.wait(t, waitLeaseAcquire, 1)

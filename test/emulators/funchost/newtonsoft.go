@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// newtonsoft re-prints JSON as JArray.ToString(Formatting.None) does after Newtonsoft has parsed it with default settings
-// (docs/facts.md F8): no white space, strings escaped Newtonsoft's way, strings that look like dates parsed and printed
-// again, fractions taken through a double. Whole numbers keep every digit (long or BigInteger). Property names are left
-// alone.
+// newtonsoft re-prints JSON as JArray.ToString(Formatting.None) does after Newtonsoft has parsed it with default
+// settings (docs/facts.md F8): no white space, strings escaped Newtonsoft's way, strings that look like dates parsed
+// and printed again, fractions taken through a double. Whole numbers keep every digit (long or BigInteger). Property
+// names are left alone.
 //
 // Source: extension CosmosDBTriggerValueBinder.cs; Cosmos SDK CosmosJsonDotNetSerializer.cs (default settings);
 // Newtonsoft.Json JsonTextReader.Async/ParseReadNumber.
@@ -82,9 +82,9 @@ func unquote(literal []byte) string {
 	return s
 }
 
-// appendQuoted writes a JSON string literal as Newtonsoft does: quotes, backslashes and control characters escaped (lower
-// case hexadecimal), also U+0085, U+2028 and U+2029, but not <, >, & as Go's encoder would, nor a slash.
-// Source: Newtonsoft.Json Utilities/JavaScriptUtils.cs.
+// appendQuoted writes a JSON string literal as Newtonsoft does: quotes, backslashes and control characters escaped
+// (lower case hexadecimal), also U+0085, U+2028 and U+2029, but not <, >, & as Go's encoder would, nor a slash. Source:
+// Newtonsoft.Json Utilities/JavaScriptUtils.cs.
 func appendQuoted(dst []byte, s string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -153,8 +153,8 @@ func appendNumber(dst []byte, text string) []byte {
 	return append(dst, out...)
 }
 
-// dotnetDouble is double.ToString("R"): the shortest digits that give the same double, scientific when the decimal point
-// would stand more than 17 places to the right or more than three zeros would follow it (docs/facts.md F8).
+// dotnetDouble is double.ToString("R"): the shortest digits that give the same double, scientific when the decimal
+// point would stand more than 17 places to the right or more than three zeros would follow it (docs/facts.md F8).
 func dotnetDouble(f float64) string {
 	digits, exponent, _ := strings.Cut(strconv.FormatFloat(math.Abs(f), 'e', -1, 64), "e")
 	digits = strings.Replace(digits, ".", "", 1)

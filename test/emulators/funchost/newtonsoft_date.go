@@ -7,8 +7,8 @@ import (
 )
 
 // rewriteDate returns what is left of a string after Newtonsoft took it for a date: DateParseHandling.DateTime with
-// DateTimeZoneHandling.RoundtripKind. Only strings of 19 to 40 characters that begin with a digit and have a T at position
-// 10 are looked at (Newtonsoft.Json Utilities/DateTimeUtils.cs TryParseDateTime).
+// DateTimeZoneHandling.RoundtripKind. Only strings of 19 to 40 characters that begin with a digit and have a T at
+// position 10 are looked at (Newtonsoft.Json Utilities/DateTimeUtils.cs TryParseDateTime).
 //
 // A date with Z keeps it, one with an offset is moved to the host's zone, one without stays without; the fraction loses
 // its trailing zeros and vanishes when it is zero.
@@ -39,8 +39,8 @@ func findDate(s string) (time.Time, dateKind, bool) {
 	return parseDate(s)
 }
 
-// findMilliseconds reads the inside of /Date(…)/: milliseconds since 1970, then perhaps an offset, which only says that the
-// date is local (DateTimeUtils.cs TryParseDateTimeMicrosoft).
+// findMilliseconds reads the inside of /Date(…)/: milliseconds since 1970, then perhaps an offset, which only says that
+// the date is local (DateTimeUtils.cs TryParseDateTimeMicrosoft).
 func findMilliseconds(s string) (time.Time, dateKind, bool) {
 	kind := kindUTC
 	if i := strings.LastIndexAny(s, "+-"); i > 0 {
@@ -132,8 +132,8 @@ func (p dateText) fraction(at int) (next, ticks int, ok bool) {
 	return at, ticks, true
 }
 
-// zone reads what follows the time. As in the original, two digits may stand where an offset's minutes would even when no
-// sign came before them (so a ninth digit of a fraction passes as "minutes" of no zone at all).
+// zone reads what follows the time. As in the original, two digits may stand where an offset's minutes would even when
+// no sign came before them (so a ninth digit of a fraction passes as "minutes" of no zone at all).
 func (p dateText) zone(at int) (dateKind, time.Duration, bool) {
 	if at == len(p) {
 		return kindUnspecified, 0, true

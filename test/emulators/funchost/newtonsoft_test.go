@@ -10,19 +10,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Expected values come from docs/facts.md F7, F8 and from Newtonsoft.Json's own tests (DateTimeParserTests are implied by
-// JsonConvertTest.cs, JavaScriptUtilsTests.cs, JsonTextReaderTests).
+// Expected values come from docs/facts.md F7, F8 and from Newtonsoft.Json's own tests (DateTimeParserTests are implied
+// by JsonConvertTest.cs, JavaScriptUtilsTests.cs, JsonTextReaderTests).
 func TestNewtonsoftRewritesDatesOnlyWhereItShould(t *testing.T) {
 	chicago, err := time.LoadLocation("America/Chicago")
 	require.NoError(t, err)
 	for _, c := range []struct{ name, in, utc, chicago string }{
-		{"trailing zeros of the fraction vanish", "2025-12-17T10:30:01.1000000Z", "2025-12-17T10:30:01.1Z", "2025-12-17T10:30:01.1Z"},
+		{
+			"trailing zeros of the fraction vanish", "2025-12-17T10:30:01.1000000Z", "2025-12-17T10:30:01.1Z",
+			"2025-12-17T10:30:01.1Z",
+		},
 		{"a zero fraction vanishes", "2025-12-17T10:30:01.000Z", "2025-12-17T10:30:01Z", "2025-12-17T10:30:01Z"},
-		{"seven digits stay", "2025-12-17T10:30:01.1234567Z", "2025-12-17T10:30:01.1234567Z", "2025-12-17T10:30:01.1234567Z"},
+		{
+			"seven digits stay", "2025-12-17T10:30:01.1234567Z", "2025-12-17T10:30:01.1234567Z",
+			"2025-12-17T10:30:01.1234567Z",
+		},
 		{"a small z becomes a large one", "2025-12-17T10:30:01z", "2025-12-17T10:30:01Z", "2025-12-17T10:30:01Z"},
-		{"an offset is moved to the host's zone", "2025-12-17T10:30:01+02:00", "2025-12-17T08:30:01+00:00", "2025-12-17T02:30:01-06:00"},
-		{"a negative offset too", "2025-12-17T23:30:01.50-06:00", "2025-12-18T05:30:01.5+00:00", "2025-12-17T23:30:01.5-06:00"},
-		{"an offset without a colon", "2025-12-17T10:30:01+0200", "2025-12-17T08:30:01+00:00", "2025-12-17T02:30:01-06:00"},
+		{
+			"an offset is moved to the host's zone", "2025-12-17T10:30:01+02:00", "2025-12-17T08:30:01+00:00",
+			"2025-12-17T02:30:01-06:00",
+		},
+		{
+			"a negative offset too", "2025-12-17T23:30:01.50-06:00", "2025-12-18T05:30:01.5+00:00",
+			"2025-12-17T23:30:01.5-06:00",
+		},
+		{
+			"an offset without a colon", "2025-12-17T10:30:01+0200", "2025-12-17T08:30:01+00:00",
+			"2025-12-17T02:30:01-06:00",
+		},
 		{"an offset of hours only", "2025-12-17T10:30:01+02", "2025-12-17T08:30:01+00:00", "2025-12-17T02:30:01-06:00"},
 		{"no zone stays without", "2025-12-17T10:30:01.10", "2025-12-17T10:30:01.1", "2025-12-17T10:30:01.1"},
 		{"hour 24 is the next day", "2025-12-17T24:00:00Z", "2025-12-18T00:00:00Z", "2025-12-18T00:00:00Z"},
@@ -61,7 +76,8 @@ func TestNewtonsoftEscapes(t *testing.T) {
 	in := `{"a":"\u0001\u001f\t\n\r\f\b\"\\\/<>&'\u007f\u0085\u2028\u2029\u00fc\ud83d\ude00\ud800x"}`
 	got, err := newtonsoft(nil, []byte(in), time.UTC)
 	require.NoError(t, err)
-	require.Equal(t, `{"a":"\u0001\u001f\t\n\r\f\b\"\\/<>&'`+"\u007f"+`\u0085\u2028\u2029ü😀`+"\uFFFD"+`x"}`, string(got))
+	require.Equal(t,
+		`{"a":"\u0001\u001f\t\n\r\f\b\"\\/<>&'`+"\u007f"+`\u0085\u2028\u2029ü😀`+"\uFFFD"+`x"}`, string(got))
 }
 
 func TestNewtonsoftNumbers(t *testing.T) {
@@ -71,7 +87,8 @@ func TestNewtonsoftNumbers(t *testing.T) {
 		"0":                              "0", "-0": "0", "-17": "-17",
 		// Fractions go through a double: JsonConvert.EnsureDecimalPlace and double.ToString("R").
 		"1.10": "1.1", "1421549.0": "1421549.0", "1e2": "100.0", "0.95": "0.95", "-0.0": "-0.0",
-		"1E15": "1000000000000000.0", "1e14": "100000000000000.0", "0.0001": "0.0001", "0.00001": "1E-05", "1.5e-7": "1.5E-07",
+		"1E15": "1000000000000000.0", "1e14": "100000000000000.0", "0.0001": "0.0001",
+		"0.00001": "1E-05", "1.5e-7": "1.5E-07",
 		"12345678901234567.0": "12345678901234568.0", "123456789012345678.0": "1.2345678901234568E+17",
 		"0.1234567890123456789": "0.12345678901234568",
 	} {
@@ -87,8 +104,8 @@ func TestNewtonsoftDropsWhiteSpaceAndRefusesWhatIsNotJSON(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The three layers of a batch, letter by letter (docs/facts.md F5: asserted by GetHttpScriptInvocationContextValueTest_String
-// in ScriptInvocationContextExtensionsTests.cs for the string layer).
+// The three layers of a batch, letter by letter (docs/facts.md F5: asserted by
+// GetHttpScriptInvocationContextValueTest_String in ScriptInvocationContextExtensionsTests.cs for the string layer).
 func TestEnvelopeOfACosmosBatch(t *testing.T) {
 	require.Equal(t, `"\"stringTest\""`, string(stringValue("stringTest")))
 	data, err := cosmosData([]json.RawMessage{
@@ -97,10 +114,13 @@ func TestEnvelopeOfACosmosBatch(t *testing.T) {
 	}, time.UTC)
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
-	body := string(envelope(&function{name: "CommitResults", trigger: "documents"}, "id", payload{data: data}, nil, now))
+	body := string(
+		envelope(&function{name: "CommitResults", trigger: "documents"}, "id", payload{data: data}, nil, now))
 	require.Regexp(t, `^\{"Data":\{"documents":"`, body)
-	require.Contains(t, body, `"documents":"\"[{\\\"id\\\":\\\"a\\\\\\\"b\\\",\\\"n\\\":9007199254740993,\\\"at\\\":\\\"2025-12-17T10:30:01.1Z\\\"},{\\\"id\\\":\\\"ü\\\"}]\""},"Metadata":{"sys":`)
-	require.Regexp(t, `"sys":\{"MethodName":"CommitResults","UtcNow":"2026-01-02T03:04:05\.0000006Z","RandGuid":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}\}\}$`, body)
+	require.Contains(t, body,
+		`"documents":"\"[{\\\"id\\\":\\\"a\\\\\\\"b\\\",\\\"n\\\":9007199254740993,\\\"at\\\":\\\"2025-12-17T10:30:01.1Z\\\"},{\\\"id\\\":\\\"ü\\\"}]\""},"Metadata":{"sys":`)
+	require.Regexp(t,
+		`"sys":\{"MethodName":"CommitResults","UtcNow":"2026-01-02T03:04:05\.0000006Z","RandGuid":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}\}\}$`, body)
 }
 
 func TestEnvelopeOfARetry(t *testing.T) {

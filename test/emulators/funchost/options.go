@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Version is the host version that the handler sees in X-Azure-Functions-HostVersion and User-Agent: that of the release
-// whose posts and replies testdata records.
+// Version is the host version that the handler sees in X-Azure-Functions-HostVersion and User-Agent: that of the
+// release whose posts and replies testdata records.
 const Version = "4.1037.0.0"
 
 // Options say what to host and how. Only ScriptRoot is required.
@@ -25,8 +25,8 @@ type Options struct {
 	Log zerolog.Logger
 	// Clock is the host's time; nil means the wall clock.
 	Clock Clock
-	// Zone is the host's local time zone: offsets in dates of a Cosmos payload are moved to it, and schedules run in it.
-	// Nil means UTC, as in Azure.
+	// Zone is the host's local time zone: offsets in dates of a Cosmos payload are moved to it, and schedules run in
+	// it. Nil means UTC, as in Azure.
 	Zone *time.Location
 	// Keys guard HTTP functions and the host's admin paths.
 	Keys Keys
@@ -41,8 +41,9 @@ type Options struct {
 	OnEvent func(Event)
 	// OnConsole, if set, is called for every line the handler prints.
 	OnConsole func(ConsoleLine)
-	// LeaveHandler leaves the handler's process behind when the host stops or dies, as the real host did once (docs/facts.md
-	// F23). The caller ends it. Without it the host kills the handler, and the kernel does when the host is killed.
+	// LeaveHandler leaves the handler's process behind when the host stops or dies, as the real host did once
+	// (docs/facts.md F23). The caller ends it. Without it the host kills the handler, and the kernel does when the host
+	// is killed.
 	LeaveHandler bool
 	// Tune shortens intervals. It is for tests and local stacks: zero values mean the host's own.
 	Tune Tune
@@ -62,8 +63,8 @@ type Keys struct {
 
 // Tune overrides intervals. Zero keeps the host's own value (for leases and feed: that of function.json).
 type Tune struct {
-	// ReadyPoll is the pause between two readiness probes (host: 25 ms), InitializationTimeout how long they go on (30 s).
-	// Both are wall time: what they wait for is a process.
+	// ReadyPoll is the pause between two readiness probes (host: 25 ms), InitializationTimeout how long they go on (30
+	// s). Both are wall time: what they wait for is a process.
 	ReadyPoll, InitializationTimeout time.Duration
 	// StopTimeout is how long Stop waits for running invocations before the handler is killed (host: 10 s), wall time.
 	StopTimeout time.Duration
@@ -87,8 +88,8 @@ func PlainEnv() []string {
 	return env
 }
 
-// ConsoleLine is one line that the handler printed, as the host logs it (docs/facts.md F26): stdout is Information; stderr
-// is Error, or Warning when the line contains "warn".
+// ConsoleLine is one line that the handler printed, as the host logs it (docs/facts.md F26): stdout is Information;
+// stderr is Error, or Warning when the line contains "warn".
 type ConsoleLine struct {
 	Level zerolog.Level
 	Text  string

@@ -48,7 +48,8 @@ func TestRecordedChangeFeed(t *testing.T) {
 	store := newFakeCosmos(1)
 	b := start(t, newRoot(t).function("CommitResults", string(own)), store.uses(), with(func(o *Options) {
 		for name, value := range map[string]string{
-			"COSMOS_DATABASE": "db", "COSMOS_CONTAINER": "docs", "LEASE_CONTAINER": "leases", "LEASE_PREFIX": "p-", "COSMOS_CONNECTION": o.Settings["COSMOS"],
+			"COSMOS_DATABASE": "db", "COSMOS_CONTAINER": "docs", "LEASE_CONTAINER": "leases", "LEASE_PREFIX": "p-",
+			"COSMOS_CONNECTION": o.Settings["COSMOS"],
 		} {
 			o.Settings[name] = value
 		}
@@ -113,7 +114,8 @@ func TestRecordedTimer(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(c.Body), &body))
 			retry := ""
 			if r := body.Metadata.RetryContext; r != nil {
-				retry = fmt.Sprintf(`,"retry":{"strategy":"fixedDelay","maxRetryCount":%d,"delayInterval":"00:00:10"}`, r.MaxRetryCount)
+				retry = fmt.Sprintf(
+					`,"retry":{"strategy":"fixedDelay","maxRetryCount":%d,"delayInterval":"00:00:10"}`, r.MaxRetryCount)
 			}
 			timers, clock := newMemoryTimers(), newFakeClock()
 			clock.now = body.Metadata.Sys.UtcNow
@@ -122,7 +124,9 @@ func TestRecordedTimer(t *testing.T) {
 			} else {
 				timers.by[c.Function] = body.Data.Timer.ScheduleStatus
 			}
-			r := newRoot(t).function(c.Function, fmt.Sprintf(`{"bindings":[{"type":"timerTrigger","name":"timer","schedule":%q}]%s}`, stood[i].schedule, retry))
+			r := newRoot(t).function(c.Function,
+				fmt.Sprintf(`{"bindings":[{"type":"timerTrigger","name":"timer","schedule":%q}]%s}`,
+					stood[i].schedule, retry))
 			b := prepare(t, r, newControl(t), clock, timers.uses(), with(masterKey))
 			b.run()
 			switch stood[i].how {
@@ -132,7 +136,8 @@ func TestRecordedTimer(t *testing.T) {
 			case byHand:
 				input, err := json.Marshal(map[string]string{"input": strings.Trim(body.Metadata.Timer, `"`)})
 				require.NoError(t, err)
-				code, _, _ := b.request("POST", "/admin/functions/"+c.Function, strings.NewReader(string(input)), "x-functions-key", "m")
+				code, _, _ := b.request("POST", "/admin/functions/"+c.Function,
+					strings.NewReader(string(input)), "x-functions-key", "m")
 				require.Equal(t, 202, code)
 			}
 			postedAs(t, c.post(), b.control.wait(t, 1)[0])

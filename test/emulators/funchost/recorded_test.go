@@ -18,10 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The files of testdata hold what the real host 4.1037.0 posted to a handler and answered to a client (testdata/README.md).
-// The tests of this file and of recorded_feed_test.go send the emulator the same and compare byte for byte. On both sides
-// ids, the handler's port and the time of the call are replaced. The order of a post's HTTP headers is not compared:
-// Go's client sorts them, and it means nothing. Names of headers are compared without case where a client gets them.
+// The files of testdata hold what the real host 4.1037.0 posted to a handler and answered to a client
+// (testdata/README.md). The tests of this file and of recorded_feed_test.go send the emulator the same and compare byte
+// for byte. On both sides ids, the handler's port and the time of the call are replaced. The order of a post's HTTP
+// headers is not compared: Go's client sorts them, and it means nothing. Names of headers are compared without case
+// where a client gets them.
 
 // differs are the cases that are not the same on purpose. What is left of them is compared.
 var differs = map[string]string{
@@ -99,7 +100,9 @@ func sorted(headers [][2]string, name func(string) string) []string {
 func (c call) headers() [][2]string {
 	out := [][2]string{{"Host", c.Header.Get("X-Was-Host")}, {"Transfer-Encoding", c.Header.Get("X-Was-Encoding")}}
 	for name, values := range c.Header {
-		if own := []string{"X-Was-Host", "X-Was-Encoding", "X-Was-Length", "X-Handler-Pid"}; slices.Contains(own, name) {
+		if own := []string{
+			"X-Was-Host", "X-Was-Encoding", "X-Was-Length", "X-Handler-Pid",
+		}; slices.Contains(own, name) {
 			continue
 		}
 		for _, value := range values {
@@ -196,7 +199,9 @@ func recordedHost(t *testing.T, change ...func(*Host, *Options)) *bench {
 		text, err := os.ReadFile("../../../functions/" + name + "/function.json")
 		require.NoError(t, err)
 		// As it was when the real host was recorded.
-		r.function(name, strings.Replace(string(text), `"get", "post", "head", "put", "patch", "delete", "options", "trace"`, `"get", "post"`, 1))
+		r.function(name,
+			strings.Replace(string(text),
+				`"get", "post", "head", "put", "patch", "delete", "options", "trace"`, `"get", "post"`, 1))
 	}
 	return start(t, r, append(change, with(func(o *Options) { o.Keys.Host = "KEY" }))...)
 }
@@ -204,13 +209,17 @@ func recordedHost(t *testing.T, change ...func(*Host, *Options)) *bench {
 // replayed sends one case and compares posts and answer.
 func (b *bench) replayed(t *testing.T, c recordedCase) {
 	t.Helper()
-	say := answer{contentType: "application/json", body: `{"Outputs":{"res":{"statusCode":200,"body":"ok"}},"Logs":[],"ReturnValue":null}`}
+	say := answer{
+		contentType: "application/json",
+		body:        `{"Outputs":{"res":{"statusCode":200,"body":"ok"}},"Logs":[],"ReturnValue":null}`,
+	}
 	if h := c.Handler; h != nil {
 		say = answer{status: h.Status, contentType: h.Headers["Content-Type"], body: h.Body}
 	}
 	b.control.inOrder(say)
 	before := len(b.control.seen())
-	c.Client.Method = cmp.Or(c.Client.Method, http.MethodGet) // http-replies.jsonl: each is the reply to a GET of health
+	// http-replies.jsonl: each is the reply to a GET of health
+	c.Client.Method = cmp.Or(c.Client.Method, http.MethodGet)
 	c.Client.Path = cmp.Or(c.Client.Path, "/api/health")
 	c.Client.Headers = append(c.Client.Headers, c.ClientHeaders...)
 	got := exchange(t, b.Address(), c.Client)

@@ -37,7 +37,8 @@ type InvocationError struct {
 func (e *InvocationError) Error() string {
 	text := string(e.Reason)
 	if e.Status != 0 {
-		text = fmt.Sprintf("%s: response status code does not indicate success: %d (%s)", text, e.Status, http.StatusText(e.Status))
+		text = fmt.Sprintf("%s: response status code does not indicate success: %d (%s)", text, e.Status,
+			http.StatusText(e.Status))
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
@@ -92,7 +93,11 @@ func readReply(response *http.Response) (reply, error) {
 		return reply{}, errNoResult
 	}
 	if contentType := response.Header.Get("Content-Type"); !isJSON(contentType) {
-		return reply{}, &InvocationError{Reason: ReasonContentType, Err: fmt.Errorf("invalid HttpResponseMessage: Content-Type is %q", contentType)}
+		return reply{},
+			&InvocationError{
+				Reason: ReasonContentType,
+				Err:    fmt.Errorf("invalid HttpResponseMessage: Content-Type is %q", contentType),
+			}
 	}
 	// The formatter reads one value and looks at nothing behind it.
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))))

@@ -9,7 +9,9 @@ import (
 )
 
 func TestRetryContextAndFixedDelay(t *testing.T) {
-	b := start(t, newRoot(t).function("F", manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`)), with(masterKey))
+	b := start(t,
+		newRoot(t).function("F",
+			manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`)), with(masterKey))
 	b.control.inOrder(failure(500))
 	b.fire("F")
 	for i := range 2 {
@@ -37,7 +39,10 @@ func TestRetryContextAndFixedDelay(t *testing.T) {
 }
 
 func TestRetryEndsWithTheFirstSuccess(t *testing.T) {
-	b := start(t, newRoot(t).function("F", manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:01"}`)), with(masterKey))
+	b := start(t,
+		newRoot(t).function("F",
+			manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:01"}`)),
+		with(masterKey))
 	b.control.inOrder(failure(500), failure(503), ok)
 	b.fire("F")
 	for range 2 {
@@ -57,12 +62,15 @@ func TestExponentialBackoff(t *testing.T) {
 	}
 	// RandomizedExponentialBackoffStrategy: the minimum, then minimum + 2^n * minimum, then the maximum for good.
 	require.Equal(t, []time.Duration{
-		5 * time.Second, 10 * time.Second, 15 * time.Second, 25 * time.Second, 45 * time.Second, time.Minute, time.Minute,
+		5 * time.Second, 10 * time.Second, 15 * time.Second, 25 * time.Second, 45 * time.Second,
+		time.Minute, time.Minute,
 	}, got)
 }
 
 func TestStopEndsARunningRetryAndAHeldInvocation(t *testing.T) {
-	b := start(t, newRoot(t).function("F", manual("")).function("G", manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:01"}`)),
+	b := start(t,
+		newRoot(t).function("F", manual("")).function("G",
+			manual(`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:01"}`)),
 		with(masterKey), with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
 	b.control.say(func(ctx context.Context, n int, c call) answer {
 		if c.Function == "G" {

@@ -16,8 +16,8 @@ type schedule interface {
 	next(t time.Time) (time.Time, error)
 }
 
-// parseSchedule reads what the host takes: an NCRONTAB expression of six fields, or five (seconds are 0 then), or a time
-// span for a constant interval (TimerSchedule.cs, CronSchedule.cs).
+// parseSchedule reads what the host takes: an NCRONTAB expression of six fields, or five (seconds are 0 then), or a
+// time span for a constant interval (TimerSchedule.cs, CronSchedule.cs).
 func parseSchedule(text string) (schedule, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 5 {
@@ -31,7 +31,9 @@ func parseSchedule(text string) (schedule, error) {
 	if d, err := parseTimeSpan(text); err == nil && d > 0 {
 		return constantSchedule(d), nil
 	}
-	return nil, fmt.Errorf("the schedule expression '%s' was not recognized as a valid cron expression or timespan string", text)
+	return nil,
+		fmt.Errorf(
+			"the schedule expression '%s' was not recognized as a valid cron expression or timespan string", text)
 }
 
 // constantSchedule ticks a fixed time after the last tick.
@@ -46,7 +48,8 @@ type cronSchedule struct {
 	others     []string
 }
 
-// cronField is what NCrontab admits in one part of a field; gronx knows more (L, W, #, ?, @daily), which the host refuses.
+// cronField is what NCrontab admits in one part of a field; gronx knows more (L, W, #, ?, @daily), which the host
+// refuses.
 var cronField = regexp.MustCompile(`^(\*|[0-9]+|[A-Za-z]{3})(-([0-9]+|[A-Za-z]{3}))?(/[0-9]+)?$`) //nolint:gochecknoglobals // a compiled constant
 
 func parseCron(fields []string) (cronSchedule, error) {

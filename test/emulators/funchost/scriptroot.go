@@ -71,7 +71,9 @@ func readHostConfig(root string, settings map[string]string) (hostConfig, error)
 	case "":
 		return hostConfig{}, errors.New("host.json is missing the required 'version' property (\"2.0\")")
 	default:
-		return hostConfig{}, fmt.Errorf("host.json: '%s' is an invalid value for 'version': this is the version of the file's form, always \"2.0\"", file.Version)
+		return hostConfig{},
+			fmt.Errorf(
+				"host.json: '%s' is an invalid value for 'version': this is the version of the file's form, always \"2.0\"", file.Version)
 	}
 	if runtime, set := settings["FUNCTIONS_WORKER_RUNTIME"]; set && !strings.EqualFold(runtime, "custom") {
 		return hostConfig{}, fmt.Errorf("FUNCTIONS_WORKER_RUNTIME is %q: a custom handler needs \"custom\"", runtime)
@@ -116,14 +118,16 @@ func functionTimeout(text *string) (time.Duration, error) {
 	}
 	d, err := parseTimeSpan(*text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("host.json: functionTimeout %q is neither \"-1\" nor a positive time span such as \"00:10:00\"", *text)
+		return 0,
+			fmt.Errorf(
+				"host.json: functionTimeout %q is neither \"-1\" nor a positive time span such as \"00:10:00\"", *text)
 	}
 	return d, nil
 }
 
-// findExecutable joins the path to the root when the file is there and looks in PATH otherwise (HttpWorkerDescription.cs
-// ApplyDefaultsAndValidate). The host would find out that a file can't be executed only when it starts it, and then stay
-// up without a handler; here it is an error at once.
+// findExecutable joins the path to the root when the file is there and looks in PATH otherwise
+// (HttpWorkerDescription.cs ApplyDefaultsAndValidate). The host would find out that a file can't be executed only when
+// it starts it, and then stay up without a handler; here it is an error at once.
 func findExecutable(root, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("host.json: customHandler.description.defaultExecutablePath cannot be empty")
@@ -132,13 +136,18 @@ func findExecutable(root, path string) (string, error) {
 	info, err := os.Stat(candidate)
 	if err == nil && !info.IsDir() {
 		if info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("host.json: defaultExecutablePath %q is not executable (mode %s): the file lost its x bit on the way into the package", path, info.Mode().Perm())
+			return "",
+				fmt.Errorf(
+					"host.json: defaultExecutablePath %q is not executable (mode %s): the file lost its x bit on the way into the package", path, info.Mode().Perm())
 		}
 		return candidate, nil
 	}
 	found, err := exec.LookPath(path)
 	if err != nil {
-		return "", fmt.Errorf("host.json: defaultExecutablePath %q is neither a file in the script root nor a program in PATH: %w", path, err)
+		return "",
+			fmt.Errorf(
+				"host.json: defaultExecutablePath %q is neither a file in the script root nor a program in PATH: %w",
+				path, err)
 	}
 	return found, nil
 }
@@ -184,13 +193,14 @@ func resolve(text string, settings map[string]string) (string, error) {
 		return value
 	})
 	if missing != nil {
-		return "", fmt.Errorf("'%s' does not resolve to a value: set it in the app settings", strings.Join(missing, "', '"))
+		return "",
+			fmt.Errorf("'%s' does not resolve to a value: set it in the app settings", strings.Join(missing, "', '"))
 	}
 	return out, nil
 }
 
-// readFunctionDirs returns the names of the direct child folders that hold a function.json, in order; deeper ones do not
-// count (HostFunctionMetadataProvider.cs ReadFunctionsMetadata).
+// readFunctionDirs returns the names of the direct child folders that hold a function.json, in order; deeper ones do
+// not count (HostFunctionMetadataProvider.cs ReadFunctionsMetadata).
 func readFunctionDirs(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {

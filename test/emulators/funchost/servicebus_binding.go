@@ -66,9 +66,11 @@ func (b binding) checkServiceBusNames() error {
 	for name := range b {
 		switch old := serviceBusOldName(name); {
 		case old != "":
-			problems = append(problems, fmt.Sprintf("'%s' is a name of an older extension, which 5.x ignores in silence: use %s", name, old))
+			problems = append(problems,
+				fmt.Sprintf("'%s' is a name of an older extension, which 5.x ignores in silence: use %s", name, old))
 		case !strings.Contains(serviceBusProperties, " "+name+" "):
-			problems = append(problems, fmt.Sprintf("'%s' is not a property of serviceBusTrigger; the host would ignore it in silence", name))
+			problems = append(problems,
+				fmt.Sprintf("'%s' is not a property of serviceBusTrigger; the host would ignore it in silence", name))
 		}
 	}
 	if problems == nil {
@@ -78,7 +80,8 @@ func (b binding) checkServiceBusNames() error {
 	return errors.New(strings.Join(problems, "; "))
 }
 
-// serviceBusTrigger reads a binding. warning is what the real host would leave unsaid until messages come back for ever.
+// serviceBusTrigger reads a binding. warning is what the real host would leave unsaid until messages come back for
+// ever.
 func (x indexer) serviceBusTrigger(b binding) (t *serviceBusTrigger, warning string, err error) {
 	if err := b.checkServiceBusNames(); err != nil {
 		return nil, "", err
@@ -95,7 +98,9 @@ func (x indexer) serviceBusTrigger(b binding) (t *serviceBusTrigger, warning str
 	switch cardinality := r.plain("cardinality", "one"); strings.ToLower(cardinality) {
 	case "one":
 	case "many":
-		r.fail(errors.New("'cardinality' \"many\": this emulator delivers one message at a time; a custom handler could not settle the messages of a batch one by one either"))
+		r.fail(
+			errors.New(
+				"'cardinality' \"many\": this emulator delivers one message at a time; a custom handler could not settle the messages of a batch one by one either"))
 	default:
 		r.fail(fmt.Errorf("'cardinality' must be \"one\" or \"many\", found %q", cardinality))
 	}
@@ -109,7 +114,8 @@ func (x indexer) serviceBusTrigger(b binding) (t *serviceBusTrigger, warning str
 	if t.autoComplete, err = b.flag("autoCompleteMessages", t.autoCompleteMessages); err != nil {
 		r.fail(err)
 	}
-	if t.connection, err = serviceBusConnection(r.plain("connection", "AzureWebJobsServiceBus"), x.settings); err != nil {
+	if t.connection, err = serviceBusConnection(r.plain("connection", "AzureWebJobsServiceBus"),
+		x.settings); err != nil {
 		r.fail(err)
 	}
 	if !t.autoComplete {
@@ -124,7 +130,9 @@ func serviceBusConnection(name string, settings map[string]string) (string, erro
 	text := settings[name]
 	if text == "" {
 		if settings[name+"__fullyQualifiedNamespace"] != "" {
-			return "", fmt.Errorf("setting '%s__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string in '%s' only", name, name)
+			return "",
+				fmt.Errorf(
+					"setting '%s__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string in '%s' only", name, name)
 		}
 		return "", fmt.Errorf("Service Bus account connection string with name '%s' does not exist in the settings: make sure that it is a defined app setting", name) //nolint:revive,staticcheck // a product's name begins it
 	}
@@ -134,10 +142,14 @@ func serviceBusConnection(name string, settings map[string]string) (string, erro
 		has[strings.ToLower(strings.TrimSpace(key))] = value != ""
 	}
 	if !has["endpoint"] || (!has["sharedaccesssignature"] && (!has["sharedaccesskeyname"] || !has["sharedaccesskey"])) {
-		return "", fmt.Errorf("setting '%s' is not a Service Bus connection string (Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…)", name)
+		return "",
+			fmt.Errorf(
+				"setting '%s' is not a Service Bus connection string (Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…)", name)
 	}
 	if has["entitypath"] {
-		return "", fmt.Errorf("setting '%s' is the connection string of one entity (EntityPath): use that of the namespace", name)
+		return "",
+			fmt.Errorf(
+				"setting '%s' is the connection string of one entity (EntityPath): use that of the namespace", name)
 	}
 	return text, nil
 }
@@ -185,7 +197,8 @@ func parseServiceBusOptions(text json.RawMessage) (serviceBusOptions, error) {
 	}
 	r.span("maxAutoLockRenewalDuration", &o.maxRenewal)
 	if o.maxRenewal < 0 && o.maxRenewal != -time.Millisecond { // Timeout.InfiniteTimeSpan
-		r.fail(errors.New("'maxAutoLockRenewalDuration' must not be negative (\"-00:00:00.0010000\" means without end)"))
+		r.fail(
+			errors.New("'maxAutoLockRenewalDuration' must not be negative (\"-00:00:00.0010000\" means without end)"))
 	}
 	if transport := r.plain("transportType", "amqpTcp"); !strings.EqualFold(transport, "amqpTcp") {
 		r.fail(fmt.Errorf("'transportType' %q: this emulator speaks AMQP over TCP only", transport))
@@ -212,14 +225,18 @@ func (r *reader) clientRetryOptions(o serviceBusRetry) serviceBusRetry {
 	}
 	for name := range inner.binding {
 		if !strings.Contains(" mode trytimeout delay maxdelay maxretries ", " "+name+" ") {
-			inner.fail(fmt.Errorf("'%s' is not a setting of clientRetryOptions; the host would ignore it in silence", name))
+			inner.fail(
+				fmt.Errorf("'%s' is not a setting of clientRetryOptions; the host would ignore it in silence", name))
 		}
 	}
-	if mode := inner.plain("mode", "exponential"); !strings.EqualFold(mode, "exponential") && !strings.EqualFold(mode, "fixed") {
+	if mode := inner.plain("mode", "exponential"); !strings.EqualFold(mode, "exponential") &&
+		!strings.EqualFold(mode, "fixed") {
 		inner.fail(fmt.Errorf("'mode' must be exponential or fixed, found %q", mode))
 	}
 	tryTimeout := time.Minute
-	for name, d := range map[string]*time.Duration{"tryTimeout": &tryTimeout, "delay": &o.delay, "maxDelay": &o.maxDelay} {
+	for name, d := range map[string]*time.Duration{
+		"tryTimeout": &tryTimeout, "delay": &o.delay, "maxDelay": &o.maxDelay,
+	} {
 		inner.span(name, d)
 		if *d < 0 {
 			inner.fail(fmt.Errorf("'%s' must not be negative", name))

@@ -13,7 +13,8 @@ const serviceBusSetting = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=k;Share
 
 // busBinding is a good serviceBusTrigger with some more properties.
 func busBinding(properties string) string {
-	return fmt.Sprintf(`{"bindings":[{"type":"serviceBusTrigger","name":"message","direction":"in","queueName":"batches","connection":"SERVICEBUS"%s}]}`, properties)
+	return fmt.Sprintf(
+		`{"bindings":[{"type":"serviceBusTrigger","name":"message","direction":"in","queueName":"batches","connection":"SERVICEBUS"%s}]}`, properties)
 }
 
 func busSettings(more ...string) map[string]string {
@@ -30,25 +31,69 @@ func TestServiceBusBindingRefusals(t *testing.T) {
 		settings map[string]string
 		want     string
 	}{
-		"no queue":          {strings.Replace(busBinding(""), `"queueName":"batches",`, "", 1), busSettings(), "'queueName' is missing"},
-		"unset queue":       {strings.Replace(busBinding(""), `"batches"`, `"%QUEUE%/$DeadLetterQueue"`, 1), busSettings(), "'queueName': '%QUEUE%' does not resolve to a value"},
-		"a slash":           {strings.Replace(busBinding(""), `"batches"`, `"%QUEUE%/$DeadLetterQueue"`, 1), busSettings("QUEUE", "/q"), "neither begin nor end with a slash"},
-		"topic":             {busBinding(`,"topicName":"t","subscriptionName":"s"`), busSettings(), "queues only"},
-		"many":              {busBinding(`,"cardinality":"many"`), busSettings(), "'cardinality' \"many\": this emulator delivers one message at a time"},
-		"no cardinality":    {busBinding(`,"cardinality":"two"`), busSettings(), `must be "one" or "many", found "two"`},
-		"sessions":          {busBinding(`,"isSessionsEnabled":true`), busSettings(), "'isSessionsEnabled': this emulator has no sessions"},
-		"binary":            {busBinding(`,"dataType":"binary"`), busSettings(), `'dataType' "binary"`},
-		"unknown property":  {busBinding(`,"maxConcurrentCalls":1`), busSettings(), "'maxconcurrentcalls' is not a property of serviceBusTrigger"},
-		"an old name":       {busBinding(`,"accessRights":"manage"`), busSettings(), "'accessrights' is a name of an older extension"},
-		"text for a flag":   {busBinding(`,"autoCompleteMessages":"yes"`), busSettings(), "'autoCompleteMessages' must be true or false"},
-		"no setting":        {busBinding(""), nil, "string with name 'SERVICEBUS' does not exist"},
-		"default setting":   {strings.Replace(busBinding(""), `,"connection":"SERVICEBUS"`, "", 1), busSettings(), "'AzureWebJobsServiceBus' does not exist"},
-		"identity":          {busBinding(""), map[string]string{"SERVICEBUS__fullyQualifiedNamespace": "x.servicebus.windows.net"}, "'SERVICEBUS__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string"},
-		"no string":         {busBinding(""), map[string]string{"SERVICEBUS": "secret"}, "setting 'SERVICEBUS' is not a Service Bus connection string"},
-		"no key":            {busBinding(""), map[string]string{"SERVICEBUS": "Endpoint=sb://secret;SharedAccessKeyName=k"}, "setting 'SERVICEBUS' is not a Service Bus connection string"},
-		"one entity's":      {busBinding(""), busSettings("SERVICEBUS", serviceBusSetting+"EntityPath=q"), "use that of the namespace"},
-		"without storage":   {busBinding(""), busSettings("AzureWebJobsStorage", ""), "missing value for AzureWebJobsStorage"},
-		"a going direction": {strings.Replace(busBinding(""), `"in"`, `"out"`, 1), busSettings(), `direction must be "in"`},
+		"no queue": {
+			strings.Replace(busBinding(""), `"queueName":"batches",`, "", 1), busSettings(), "'queueName' is missing",
+		},
+		"unset queue": {
+			strings.Replace(busBinding(""), `"batches"`, `"%QUEUE%/$DeadLetterQueue"`, 1), busSettings(),
+			"'queueName': '%QUEUE%' does not resolve to a value",
+		},
+		"a slash": {
+			strings.Replace(busBinding(""), `"batches"`, `"%QUEUE%/$DeadLetterQueue"`, 1), busSettings("QUEUE", "/q"),
+			"neither begin nor end with a slash",
+		},
+		"topic": {busBinding(`,"topicName":"t","subscriptionName":"s"`), busSettings(), "queues only"},
+		"many": {
+			busBinding(`,"cardinality":"many"`), busSettings(),
+			"'cardinality' \"many\": this emulator delivers one message at a time",
+		},
+		"no cardinality": {
+			busBinding(`,"cardinality":"two"`), busSettings(), `must be "one" or "many", found "two"`,
+		},
+		"sessions": {
+			busBinding(`,"isSessionsEnabled":true`), busSettings(),
+			"'isSessionsEnabled': this emulator has no sessions",
+		},
+		"binary": {busBinding(`,"dataType":"binary"`), busSettings(), `'dataType' "binary"`},
+		"unknown property": {
+			busBinding(`,"maxConcurrentCalls":1`), busSettings(),
+			"'maxconcurrentcalls' is not a property of serviceBusTrigger",
+		},
+		"an old name": {
+			busBinding(`,"accessRights":"manage"`), busSettings(), "'accessrights' is a name of an older extension",
+		},
+		"text for a flag": {
+			busBinding(`,"autoCompleteMessages":"yes"`), busSettings(), "'autoCompleteMessages' must be true or false",
+		},
+		"no setting": {busBinding(""), nil, "string with name 'SERVICEBUS' does not exist"},
+		"default setting": {
+			strings.Replace(busBinding(""), `,"connection":"SERVICEBUS"`, "", 1), busSettings(),
+			"'AzureWebJobsServiceBus' does not exist",
+		},
+		"identity": {
+			busBinding(""),
+			map[string]string{"SERVICEBUS__fullyQualifiedNamespace": "x.servicebus.windows.net"},
+			"'SERVICEBUS__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string",
+		},
+		"no string": {
+			busBinding(""),
+			map[string]string{"SERVICEBUS": "secret"},
+			"setting 'SERVICEBUS' is not a Service Bus connection string",
+		},
+		"no key": {
+			busBinding(""),
+			map[string]string{"SERVICEBUS": "Endpoint=sb://secret;SharedAccessKeyName=k"},
+			"setting 'SERVICEBUS' is not a Service Bus connection string",
+		},
+		"one entity's": {
+			busBinding(""), busSettings("SERVICEBUS", serviceBusSetting+"EntityPath=q"), "use that of the namespace",
+		},
+		"without storage": {
+			busBinding(""), busSettings("AzureWebJobsStorage", ""), "missing value for AzureWebJobsStorage",
+		},
+		"a going direction": {
+			strings.Replace(busBinding(""), `"in"`, `"out"`, 1), busSettings(), `direction must be "in"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := indexed(t, c.text, c.settings)
@@ -59,7 +104,9 @@ func TestServiceBusBindingRefusals(t *testing.T) {
 }
 
 func TestGoodServiceBusBindings(t *testing.T) {
-	text := strings.Replace(busBinding(`,"cardinality":"one","dataType":"string","isSessionsEnabled":false,"maxMessageBatchSize":10`), `"batches"`, `"%A%-%B%/$DeadLetterQueue"`, 1)
+	text := strings.Replace(
+		busBinding(`,"cardinality":"one","dataType":"string","isSessionsEnabled":false,"maxMessageBatchSize":10`),
+		`"batches"`, `"%A%-%B%/$DeadLetterQueue"`, 1)
 	f, err := indexed(t, text, busSettings("A", "x", "B", "y"))
 	require.NoError(t, err)
 	require.Equal(t, "x-y/$DeadLetterQueue", f.serviceBus.entity)
@@ -68,7 +115,9 @@ func TestGoodServiceBusBindings(t *testing.T) {
 	require.Equal(t, "message", f.trigger)
 	require.Empty(t, f.warnings)
 
-	f, err = indexed(t, strings.Replace(busBinding(`,"autoCompleteMessages":false`), `}]}`, `}],"retry":{"strategy":"fixedDelay","maxRetryCount":1,"delayInterval":"00:00:01"}}`, 1), busSettings())
+	f, err = indexed(t,
+		strings.Replace(busBinding(`,"autoCompleteMessages":false`), `}]}`,
+			`}],"retry":{"strategy":"fixedDelay","maxRetryCount":1,"delayInterval":"00:00:01"}}`, 1), busSettings())
 	require.NoError(t, err)
 	require.False(t, f.serviceBus.autoComplete)
 	require.Len(t, f.warnings, 2)
@@ -77,7 +126,8 @@ func TestGoodServiceBusBindings(t *testing.T) {
 }
 
 func TestServiceBusNeedsTheExtensionBundle(t *testing.T) {
-	r := newRoot(t).function("F", busBinding("")).file("host.json", `{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`)
+	r := newRoot(t).function("F", busBinding("")).file("host.json",
+		`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`)
 	host, err := readHostConfig(r.dir, nil)
 	require.NoError(t, err)
 	_, err = indexer{root: r.dir, settings: busSettings("AzureWebJobsStorage", "x"), host: host}.index("F")
@@ -101,12 +151,15 @@ func TestServiceBusOptionsOfTheHostFile(t *testing.T) {
 	}
 	require.Equal(t, defaults, read(`null`))
 	require.Equal(t, defaults, read(`{}`))
-	require.Equal(t, defaults, read(`{"maxConcurrentSessions":1,"maxConcurrentCallsPerSession":1,"maxMessageBatchSize":1,"minMessageBatchSize":1,
+	require.Equal(t, defaults,
+		read(
+			`{"maxConcurrentSessions":1,"maxConcurrentCallsPerSession":1,"maxMessageBatchSize":1,"minMessageBatchSize":1,
 		"maxBatchWaitTime":"00:00:30","transportType":"amqpTcp","enableCrossEntityTransactions":false}`))
 	require.Equal(t, serviceBusOptions{
 		autoCompleteMessages: false, maxCalls: 4, prefetch: 8, maxRenewal: 10 * time.Minute,
 		retry: serviceBusRetry{delay: 50 * time.Millisecond, maxDelay: time.Second, max: 5},
-	}, read(`{"PrefetchCount":8,"autoCompleteMessages":false,"maxConcurrentCalls":"4","maxAutoLockRenewalDuration":"00:10:00",
+	}, read(
+		`{"PrefetchCount":8,"autoCompleteMessages":false,"maxConcurrentCalls":"4","maxAutoLockRenewalDuration":"00:10:00",
 		"clientRetryOptions":{"mode":"fixed","tryTimeout":"00:00:10","delay":"00:00:00.05","maxDelay":"00:00:01","maxRetries":5}}`))
 	require.Negative(t, read(`{"maxAutoLockRenewalDuration":"-00:00:00.0010000"}`).maxRenewal, "without end")
 	require.Zero(t, read(`{"maxAutoLockRenewalDuration":"00:00:00"}`).maxRenewal)

@@ -48,7 +48,8 @@ func TestServiceBusTriggerOverTheWire(t *testing.T) {
 	sender, err := client.NewSender("batches", nil)
 	require.NoError(t, err)
 	require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{
-		MessageID: to.Ptr("job:1:0"), Subject: to.Ptr("batch"), ContentType: to.Ptr("application/json"), TimeToLive: to.Ptr(time.Hour),
+		MessageID: to.Ptr("job:1:0"), Subject: to.Ptr("batch"), ContentType: to.Ptr("application/json"),
+		TimeToLive:            to.Ptr(time.Hour),
 		ApplicationProperties: map[string]any{"n": int64(1 << 60), "on": true}, Body: []byte(`{"batch_id":7}`),
 	}, nil))
 	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
@@ -58,7 +59,8 @@ func TestServiceBusTriggerOverTheWire(t *testing.T) {
 	got := c.metadata(t)
 	for name, want := range map[string]any{
 		"DeliveryCount": "1", "SequenceNumber": "1", "MessageId": `"job:1:0"`, "Subject": `"batch"`, "Label": `"batch"`,
-		"ContentType": `"application/json"`, "batch_id": `"7"`, "ApplicationProperties": map[string]any{"n": float64(1 << 60), "on": true},
+		"ContentType": `"application/json"`, "batch_id": `"7"`,
+		"ApplicationProperties": map[string]any{"n": float64(1 << 60), "on": true},
 	} {
 		require.Equal(t, want, got[name], name)
 	}
@@ -85,7 +87,9 @@ func TestAPoisonMessageEndsInTheDeadLetterQueue(t *testing.T) {
 		}
 		return ok
 	})
-	b := prepare(t, newRoot(t).function("BatchWorker", busBinding("")).function("BatchDeadLetter", deadLetterFunction()), c, newFakeClock(), onBus(server),
+	b := prepare(t,
+		newRoot(t).function("BatchWorker", busBinding("")).function("BatchDeadLetter", deadLetterFunction()), c,
+		newFakeClock(), onBus(server),
 		with(func(o *Options) { o.Settings["BATCHES_QUEUE"] = "batches" }))
 	b.run()
 	require.Equal(t, "BatchDeadLetter", b.await(MessageCompleted).Function)
@@ -95,7 +99,8 @@ func TestAPoisonMessageEndsInTheDeadLetterQueue(t *testing.T) {
 	last := calls[10]
 	require.Equal(t, "no JSON", last.message(t))
 	require.Equal(t, `"bad"`, last.metadata(t)["MessageId"])
-	require.Equal(t, "MaxDeliveryCountExceeded", last.metadata(t)["ApplicationProperties"].(map[string]any)["DeadLetterReason"])
+	require.Equal(t, "MaxDeliveryCountExceeded",
+		last.metadata(t)["ApplicationProperties"].(map[string]any)["DeadLetterReason"])
 	require.Contains(t, last.metadata(t)["ApplicationProperties"], "DeadLetterErrorDescription")
 	counts := server.Counts("batches")
 	require.Zero(t, counts.Active+counts.DeadLetter)
@@ -129,7 +134,9 @@ func TestALockLostOverTheWire(t *testing.T) {
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxAutoLockRenewalDuration":"00:00:00"`)).function("F", busBinding("")), c, newFakeClock(), onBus(server))
+	b := prepare(t,
+		newRoot(t).file("host.json", quick(`,"maxAutoLockRenewalDuration":"00:00:00"`)).function("F", busBinding("")),
+		c, newFakeClock(), onBus(server))
 	b.run()
 	g.wait(t, 1)
 	server.Advance(time.Minute)
@@ -143,15 +150,16 @@ func TestALockLostOverTheWire(t *testing.T) {
 	require.Zero(t, b.count(SettleFailed)+b.count(MessageAbandoned))
 }
 
-// The message in hand is settled by its lock token over the next connection, without waiting for an answer that the lost
-// one will never give.
+// The message in hand is settled by its lock token over the next connection, without waiting for an answer that the
+// lost one will never give.
 func TestServiceBusGoesAwayWhileAMessageIsProcessed(t *testing.T) {
 	t.Parallel()
 	server := busStart(t, servicebus.Queue{})
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(),
+		onBus(server), onWallTime())
 	b.run()
 	g.wait(t, 1)
 	server.Down()
@@ -199,7 +207,8 @@ func TestServiceBusDiesWhileAMessageIsProcessed(t *testing.T) {
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(),
+		onBus(server), onWallTime())
 	b.run()
 	g.wait(t, 1)
 	server.Restart()
@@ -252,7 +261,8 @@ func TestTheLockOfADeadHostExpires(t *testing.T) {
 	c := newControl(t)
 	c.say(hold)
 	r := newRoot(t).function("F", busBinding(""))
-	b := prepare(t, r, c, newFakeClock(), onBus(server), with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
+	b := prepare(t, r, c, newFakeClock(), onBus(server),
+		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
 	b.run()
 	c.wait(t, 1)
 	require.NoError(t, b.Stop())
@@ -280,7 +290,8 @@ func TestAStoppedHostGivesBackWhatItHad(t *testing.T) {
 	g.release <- ok
 	require.NoError(t, <-stopped)
 	counts := server.Counts("batches")
-	require.Equal(t, []int{1, 0, 1, 0, 0}, []int{counts.Active, counts.Locked, counts.Stats.Abandoned, counts.Stats.Completed, counts.Stats.Released})
+	require.Equal(t, []int{1, 0, 1, 0, 0},
+		[]int{counts.Active, counts.Locked, counts.Stats.Abandoned, counts.Stats.Completed, counts.Stats.Released})
 	next := start(t, r, onBus(server))
 	require.Equal(t, 2, next.await(MessageCompleted).DeliveryCount)
 }
@@ -319,7 +330,8 @@ func TestAConnectionLostUnnoticed(t *testing.T) {
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":1`)).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":1`)).function("F", busBinding("")), c,
+		newFakeClock(), onBus(server), onWallTime())
 	b.run()
 	g.wait(t, 1)
 	server.Disconnect()
@@ -347,7 +359,8 @@ func TestASettlementOutlastsAShortOutage(t *testing.T) {
 // settleInAnOutage completes a message while Service Bus is away, and gives how long that took from when it was back.
 func settleInAnOutage(t *testing.T, server *servicebustest.Server) time.Duration {
 	t.Helper()
-	q := openQueue(t, server, serviceBusRetry{delay: 50 * time.Millisecond, maxDelay: 100 * time.Millisecond, max: 10_000})
+	q := openQueue(t, server,
+		serviceBusRetry{delay: 50 * time.Millisecond, maxDelay: 100 * time.Millisecond, max: 10_000})
 	q.timeout = patience
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	d, err := q.receive(t.Context())
@@ -366,7 +379,11 @@ func settleInAnOutage(t *testing.T, server *servicebustest.Server) time.Duration
 
 func openQueue(t *testing.T, server *servicebustest.Server, retry serviceBusRetry) *queueReceiver {
 	t.Helper()
-	opened, err := openServiceBus(&serviceBusTrigger{connection: server.ConnectionString(), entity: "batches", serviceBusOptions: serviceBusOptions{retry: retry}})
+	opened, err := openServiceBus(
+		&serviceBusTrigger{
+			connection: server.ConnectionString(), entity: "batches",
+			serviceBusOptions: serviceBusOptions{retry: retry},
+		})
 	require.NoError(t, err)
 	q, is := opened.(*queueReceiver)
 	require.True(t, is)

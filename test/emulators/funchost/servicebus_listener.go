@@ -38,8 +38,8 @@ type receiving struct {
 	ended     chan struct{} // closed when no message is taken any more
 }
 
-// listenServiceBus receives until ctx ends and returns when every message it took has been settled or given up. A receiver
-// that fails is replaced after a pause; messages already received are settled by the one they came from.
+// listenServiceBus receives until ctx ends and returns when every message it took has been settled or given up. A
+// receiver that fails is replaced after a pause; messages already received are settled by the one they came from.
 func (h *Host) listenServiceBus(ctx context.Context, f *function) error {
 	t := f.serviceBus
 	l := &serviceBusListener{
@@ -122,8 +122,8 @@ func (l *serviceBusListener) receive(ctx context.Context, r *receiving) (got int
 	}
 }
 
-// process runs the function on one message and settles it. Its lock is kept as long as it runs, which may be longer than
-// the host listens.
+// process runs the function on one message and settles it. Its lock is kept as long as it runs, which may be longer
+// than the host listens.
 func (l *serviceBusListener) process(ctx context.Context, r *receiving, d *delivery) { //nolint:contextcheck // see above
 	select {
 	case l.calls <- struct{}{}:
@@ -157,9 +157,9 @@ func (l *serviceBusListener) invoke(ctx context.Context, d *delivery) error {
 }
 
 // settle completes a message whose invocation succeeded and gives back at once, without a pause, one whose invocation
-// failed. Three cases are neither: with autoCompleteMessages off nothing completes the message; when the host stopped meanwhile a
-// success doesn't count any more; and when the host was gone before the invocation ended nothing can settle it, so
-// that the lock has to expire.
+// failed. Three cases are neither: with autoCompleteMessages off nothing completes the message; when the host stopped
+// meanwhile a success doesn't count any more; and when the host was gone before the invocation ended nothing can settle
+// it, so that the lock has to expire.
 func (l *serviceBusListener) settle(ctx context.Context, r *receiving, d *delivery, failed error) {
 	switch {
 	case failed != nil && l.host.dispatcher.ended():

@@ -27,8 +27,8 @@ func serviceBusPayload(message *azservicebus.ReceivedMessage, zone *time.Locatio
 	return payload{data: stringValue(text), metadata: data}, nil
 }
 
-// messageText is the body as a string: the bytes as UTF-8, what is no UTF-8 replaced by U+FFFD, or the string of an AMQP
-// value body. Source: MessageToStringConverter.cs.
+// messageText is the body as a string: the bytes as UTF-8, what is no UTF-8 replaced by U+FFFD, or the string of an
+// AMQP value body. Source: MessageToStringConverter.cs.
 func messageText(message *azservicebus.ReceivedMessage) (string, error) {
 	raw := message.RawAMQPMessage
 	if raw == nil {
@@ -84,7 +84,9 @@ func (d *bindingData) text(name string, value *string) {
 // empty.
 func serviceBusBindingData(message *azservicebus.ReceivedMessage) bindingData {
 	var d bindingData
-	for _, name := range []string{"MessageReceiver", "MessageSession", "MessageActions", "SessionActions", "ReceiveActions"} {
+	for _, name := range []string{
+		"MessageReceiver", "MessageSession", "MessageActions", "SessionActions", "ReceiveActions",
+	} {
 		d.set(name, []byte(`{}`))
 	}
 	d.set("Client", []byte(`{"IsClosed":false,"TransportType":0}`))
@@ -143,8 +145,8 @@ func (d *bindingData) applyBody(text string, zone *time.Location) {
 	}
 }
 
-// bodyValue is a property of a body on the wire: objects are objects, everything else is turned into a string first, the
-// .NET way: "True", 1.0 as "1", a date in the invariant culture. Nil stands for what is left out.
+// bodyValue is a property of a body on the wire: objects are objects, everything else is turned into a string first,
+// the .NET way: "True", 1.0 as "1", a date in the invariant culture. Nil stands for what is left out.
 func bodyValue(raw json.RawMessage, zone *time.Location) []byte {
 	switch raw[0] {
 	case '[', 'n':
@@ -179,8 +181,8 @@ func invariantDate(s string, zone *time.Location) (string, bool) {
 // plainValue is how a .NET number or truth value goes over the wire: its JSON, as a JSON string.
 func plainValue(text string) []byte { return appendQuoted(nil, text) }
 
-// dotnetDateTime and dotnetDateTimeOffset are dates on the wire: the host takes them through a text of whole seconds, in
-// which a DateTime loses the knowledge that it is UTC.
+// dotnetDateTime and dotnetDateTimeOffset are dates on the wire: the host takes them through a text of whole seconds,
+// in which a DateTime loses the knowledge that it is UTC.
 func dotnetDateTime(t time.Time) []byte {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05"`))
 }

@@ -22,7 +22,8 @@ func batchMessage(body string) *azservicebus.ReceivedMessage {
 		Subject:       to.Ptr("batch"),
 		CorrelationID: to.Ptr(`a"b`),
 		ApplicationProperties: map[string]any{
-			"text": "ü", "whole": int64(1 << 60), "small": int32(-1), "fraction": 1.5, "double": 2.0, "float": float32(0.1),
+			"text": "ü", "whole": int64(1 << 60), "small": int32(-1), "fraction": 1.5,
+			"double": 2.0, "float": float32(0.1),
 			"yes": true, "at": enqueued, "bytes": []byte{1, 2}, "none": nil,
 		},
 	}
@@ -61,10 +62,13 @@ func metadataOf(t *testing.T, message *azservicebus.ReceivedMessage, zone *time.
 func TestAServiceBusMessageOfTheDeadLetterQueue(t *testing.T) {
 	m := batchMessage("x")
 	m.DeadLetterSource = to.Ptr("batches")
-	m.ApplicationProperties = map[string]any{"DeadLetterReason": "MaxDeliveryCountExceeded", "DeadLetterErrorDescription": "ten times"}
+	m.ApplicationProperties = map[string]any{
+		"DeadLetterReason": "MaxDeliveryCountExceeded", "DeadLetterErrorDescription": "ten times",
+	}
 	got := metadataOf(t, m, time.UTC)
 	require.Equal(t, `"\"batches\""`, got["DeadLetterSource"])
-	require.Equal(t, `{"DeadLetterErrorDescription":"ten times","DeadLetterReason":"MaxDeliveryCountExceeded"}`, got["ApplicationProperties"])
+	require.Equal(t, `{"DeadLetterErrorDescription":"ten times","DeadLetterReason":"MaxDeliveryCountExceeded"}`,
+		got["ApplicationProperties"])
 	require.Equal(t, got["ApplicationProperties"], got["UserProperties"])
 }
 
@@ -81,15 +85,19 @@ func TestAServiceBusMessageWithoutATimeToLiveExpiresAtTheEndOfTime(t *testing.T)
 func TestTheBodyOfAServiceBusMessageOverwritesItsMetadata(t *testing.T) {
 	zone := time.FixedZone("", -6*3600)
 	got := metadataOf(t, batchMessage(`{
-		"deliveryCount": 5, "MESSAGEID": "mine", "sequencenumber": 1.50, "Sys": {"at":"2025-12-17T10:30:01.10Z","n":[1.0]},
+		"deliveryCount": 5, "MESSAGEID": "mine", "sequencenumber": 1.50,
+		"Sys": {"at":"2025-12-17T10:30:01.10Z","n":[1.0]},
 		"list": [1], "nothing": null, "yes": true, "no": false, "whole": 2.0, "big": 12345678901234567890, "minus": -0,
 		"utc": "2025-12-17T10:30:01.123Z", "offset": "2025-12-17T10:30:01+00:00", "local": "2025-12-17T10:30:01", "day": "2025-12-17",
 		"lastTrigger": "x", "Subject": null, "Label": [], "twice": 1, "TWICE": 2, "quoted \"": "\u00fc\n"
 	}`), zone)
 	for name, want := range map[string]string{
-		"DeliveryCount": `"\"5\""`, "MessageId": `"\"mine\""`, "SequenceNumber": `"\"1.5\""`, "sys": `{"at":"2025-12-17T10:30:01.1Z","n":[1.0]}`,
-		"yes": `"\"True\""`, "no": `"\"False\""`, "whole": `"\"2\""`, "big": `"\"12345678901234567890\""`, "minus": `"\"0\""`,
-		"utc": `"\"12/17/2025 10:30:01\""`, "offset": `"\"12/17/2025 04:30:01\""`, "local": `"\"12/17/2025 10:30:01\""`, "day": `"\"2025-12-17\""`,
+		"DeliveryCount": `"\"5\""`, "MessageId": `"\"mine\""`, "SequenceNumber": `"\"1.5\""`,
+		"sys": `{"at":"2025-12-17T10:30:01.1Z","n":[1.0]}`,
+		"yes": `"\"True\""`, "no": `"\"False\""`, "whole": `"\"2\""`,
+		"big": `"\"12345678901234567890\""`, "minus": `"\"0\""`,
+		"utc": `"\"12/17/2025 10:30:01\""`, "offset": `"\"12/17/2025 04:30:01\""`, "local": `"\"12/17/2025 10:30:01\""`,
+		"day":     `"\"2025-12-17\""`,
 		"Subject": `"\"batch\""`, "Label": `"\"batch\""`, "twice": `"\"2\""`, `quoted "`: `"\"ü\\n\""`,
 	} {
 		require.Equal(t, want, got[name], name)

@@ -21,12 +21,13 @@ type delivery struct {
 
 // messageReceiver takes messages out of one queue under a lock (peek-lock).
 type messageReceiver interface {
-	// receive waits for one message. Neither a message nor an error means that the link ended: the next call makes a new one.
+	// receive waits for one message. Neither a message nor an error means that the link ended: the next call makes a
+	// new one.
 	receive(ctx context.Context) (*delivery, error)
 	// renew lengthens the lock and updates LockedUntil. errMessageLockLost: it is too late.
 	renew(ctx context.Context, d *delivery) error
-	// complete deletes the message, abandon gives it back with its delivery count raised. Both are safe to call after the
-	// connection the message came over is gone. errMessageLockLost: it is too late.
+	// complete deletes the message, abandon gives it back with its delivery count raised. Both are safe to call after
+	// the connection the message came over is gone. errMessageLockLost: it is too late.
 	complete(ctx context.Context, d *delivery) error
 	abandon(ctx context.Context, d *delivery) error
 	// stop ends the receiving, so that no message is taken any more; those that are out can still be settled.
@@ -58,7 +59,8 @@ func openServiceBus(t *serviceBusTrigger) (messageReceiver, error) {
 	client, err := azservicebus.NewClientFromConnectionString(t.connection, &azservicebus.ClientOptions{
 		RetryOptions: azservicebus.RetryOptions{
 			// Without a single retry a client never recovers from a dropped connection.
-			MaxRetries: int32(max(t.retry.max, 1)), RetryDelay: max(t.retry.delay, time.Millisecond), MaxRetryDelay: t.retry.maxDelay,
+			MaxRetries: int32(max(t.retry.max, 1)), RetryDelay: max(t.retry.delay, time.Millisecond),
+			MaxRetryDelay: t.retry.maxDelay,
 		},
 	})
 	if err != nil {
@@ -93,23 +95,25 @@ func (q *queueReceiver) renew(ctx context.Context, d *delivery) error {
 }
 
 func (q *queueReceiver) complete(ctx context.Context, d *delivery) error {
-	return q.settle(ctx, d, func(ctx context.Context, r *azservicebus.Receiver, message *azservicebus.ReceivedMessage) error {
-		return r.CompleteMessage(ctx, message, nil)
-	})
+	return q.settle(ctx, d,
+		func(ctx context.Context, r *azservicebus.Receiver, message *azservicebus.ReceivedMessage) error {
+			return r.CompleteMessage(ctx, message, nil)
+		})
 }
 
 func (q *queueReceiver) abandon(ctx context.Context, d *delivery) error {
-	return q.settle(ctx, d, func(ctx context.Context, r *azservicebus.Receiver, message *azservicebus.ReceivedMessage) error {
-		return r.AbandonMessage(ctx, message, nil)
-	})
+	return q.settle(ctx, d,
+		func(ctx context.Context, r *azservicebus.Receiver, message *azservicebus.ReceivedMessage) error {
+			return r.AbandonMessage(ctx, message, nil)
+		})
 }
 
 // settlement is one way to settle a message.
 type settlement func(ctx context.Context, r *azservicebus.Receiver, message *azservicebus.ReceivedMessage) error
 
 // settle settles over the link the message came by, or, when that link is gone, by its lock token over the management
-// link, as the .NET client does. A renewal goes before the latter: it brings the connection up again by the client's own
-// retry options, which a settlement does not heed.
+// link, as the .NET client does. A renewal goes before the latter: it brings the connection up again by the client's
+// own retry options, which a settlement does not heed.
 func (q *queueReceiver) settle(ctx context.Context, d *delivery, how settlement) error {
 	if d.link == q.link.Load() {
 		direct, cancel := context.WithTimeout(ctx, q.timeout)

@@ -134,7 +134,9 @@ func TestAtMostMaxConcurrentCallsRun(t *testing.T) {
 	}
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", busHost(`{"maxConcurrentCalls":3,"prefetchCount":2}`)).function("F", busBinding("")), c, newFakeClock(), bus.uses())
+	b := prepare(t,
+		newRoot(t).file("host.json", busHost(`{"maxConcurrentCalls":3,"prefetchCount":2}`)).function("F",
+			busBinding("")), c, newFakeClock(), bus.uses())
 	b.run()
 	g.wait(t, 3)
 	waiting := func() (n int) {
@@ -199,7 +201,9 @@ func TestTheLockIsRenewedNoLongerThanMaxAutoLockRenewalDuration(t *testing.T) {
 		bus.put("a", "x")
 		c := newControl(t)
 		g := c.gate()
-		b := prepare(t, newRoot(t).file("host.json", busHost(`{"maxAutoLockRenewalDuration":"`+limit+`"}`)).function("F", busBinding("")), c, newFakeClock(), bus.uses())
+		b := prepare(t,
+			newRoot(t).file("host.json", busHost(`{"maxAutoLockRenewalDuration":"`+limit+`"}`)).function("F",
+				busBinding("")), c, newFakeClock(), bus.uses())
 		b.run()
 		g.wait(t, 1)
 		for i := range renewals {
@@ -207,7 +211,9 @@ func TestTheLockIsRenewedNoLongerThanMaxAutoLockRenewalDuration(t *testing.T) {
 			b.clock.advance(50 * time.Second)
 			b.awaitN(MessageLockRenewed, i+1)
 		}
-		require.Never(t, func() bool { return len(b.clock.asleep(waitLock)) > 0 }, 30*time.Millisecond, 5*time.Millisecond)
+		require.Never(t, func() bool {
+			return len(b.clock.asleep(waitLock)) > 0
+		}, 30*time.Millisecond, 5*time.Millisecond)
 		g.release <- ok
 		b.await(MessageCompleted)
 	}
@@ -340,7 +346,8 @@ func TestAMessageStillInWorkWhenTheHostEndsIsLeft(t *testing.T) {
 	bus.put("a", "x")
 	c := newControl(t)
 	c.say(hold)
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(), with(func(o *Options) { o.Tune.StopTimeout = 10 * time.Millisecond }))
+	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(),
+		with(func(o *Options) { o.Tune.StopTimeout = 10 * time.Millisecond }))
 	b.run()
 	c.wait(t, 1)
 	require.NoError(t, b.Stop())
@@ -372,7 +379,8 @@ func TestARetryPolicyIsAppliedWhileTheLockIsKept(t *testing.T) {
 	bus.put("a", "x")
 	c := newControl(t)
 	c.inOrder(failure(500), ok)
-	text := strings.Replace(busBinding(""), `}]}`, `}],"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:55"}}`, 1)
+	text := strings.Replace(busBinding(""), `}]}`,
+		`}],"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:55"}}`, 1)
 	b := prepare(t, newRoot(t).function("F", text), c, newFakeClock(), bus.uses())
 	b.run()
 	require.Contains(t, b.await(FunctionWarning).Text, "serviceBusTrigger")
@@ -387,7 +395,8 @@ func TestARetryPolicyIsAppliedWhileTheLockIsKept(t *testing.T) {
 func TestADisabledServiceBusFunctionDoesNotReceive(t *testing.T) {
 	bus := newFakeBus()
 	bus.put("a", "x")
-	b := start(t, newRoot(t).function("F", busBinding("")), bus.uses(), with(func(o *Options) { o.Settings["AzureWebJobs.F.Disabled"] = "true" }))
+	b := start(t, newRoot(t).function("F", busBinding("")), bus.uses(),
+		with(func(o *Options) { o.Settings["AzureWebJobs.F.Disabled"] = "true" }))
 	require.Equal(t, "F", b.await(FunctionDisabled).Function)
 	require.NoError(t, b.Stop())
 	require.Zero(t, bus.opened)
@@ -396,7 +405,8 @@ func TestADisabledServiceBusFunctionDoesNotReceive(t *testing.T) {
 
 func TestManualInvocationOfAServiceBusFunction(t *testing.T) {
 	b := start(t, newRoot(t).function("F", busBinding("")), newFakeBus().uses(), with(masterKey))
-	code, _, _ := b.request("POST", "/admin/functions/F", reader2(`{"input":"{\"batch_id\":1}"}`), "x-functions-key", "m")
+	code, _, _ := b.request("POST", "/admin/functions/F",
+		reader2(`{"input":"{\"batch_id\":1}"}`), "x-functions-key", "m")
 	require.Equal(t, 202, code)
 	c := b.control.wait(t, 1)[0]
 	require.Equal(t, `{"batch_id":1}`, c.message(t))

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Stricter than the host, which puts the empty text in (NameResolverExtensions.cs refuses only what is not set at all): an
-// empty name fails later and with less to go on, and an empty prefix would share another function's leases in silence.
+// Stricter than the host, which puts the empty text in (NameResolverExtensions.cs refuses only what is not set at all):
+// an empty name fails later and with less to go on, and an empty prefix would share another function's leases in
+// silence.
 func TestAnEmptySettingDoesNotResolve(t *testing.T) {
 	for _, property := range []string{"databaseName", "containerName", "leaseContainerName", "leaseContainerPrefix"} {
 		_, err := indexed(t, cosmosBinding(property, `"%EMPTY%"`), map[string]string{"EMPTY": ""})
@@ -73,7 +74,8 @@ func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 			return failure(http.StatusServiceUnavailable)
 		}
 	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(), waitsToStop())
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(),
+		store.uses(), waitsToStop())
 	b.run()
 	c.wait(t, 1)
 	stopped := make(chan error, 1)
@@ -100,7 +102,9 @@ func TestARangeGivenBackIsTakenAgainWhileAnotherIsRead(t *testing.T) {
 func TestADisabledFunctionDoesNotListen(t *testing.T) {
 	store := newFakeCosmos(1)
 	store.put(0, time.Time{}, `1`)
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")).function("T", manual("")).function("H", httpFunction), store.uses(),
+	b := start(t,
+		newRoot(t).function("F", cosmosFn(fromBeginning, "")).function("T", manual("")).function("H", httpFunction),
+		store.uses(),
 		with(func(o *Options) {
 			o.Settings["AzureWebJobs.F.Disabled"] = "true"
 			o.Settings["AzureWebJobs.T.Disabled"] = "true"
@@ -125,7 +129,8 @@ func TestHandlerKeepsItsPortThroughRestarts(t *testing.T) {
 
 // The caller of an HTTP function may hang up: what it started goes on, retries too.
 func TestACallerThatHangsUpEndsNothing(t *testing.T) {
-	text := strings.Replace(web(anyone), `}]}`, `}],"retry":{"strategy":"fixedDelay","maxRetryCount":3,"delayInterval":"00:00:10"}}`, 1)
+	text := strings.Replace(web(anyone), `}]}`,
+		`}],"retry":{"strategy":"fixedDelay","maxRetryCount":3,"delayInterval":"00:00:10"}}`, 1)
 	b := start(t, newRoot(t).function("F", text))
 	b.control.inOrder(failure(500), failure(500), ok)
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -143,7 +148,9 @@ func TestACallerThatHangsUpEndsNothing(t *testing.T) {
 	hangUp()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	for i := range 2 {
-		require.Never(t, func() bool { return len(b.clock.asleep(waitRetry)) == 0 }, 100*time.Millisecond, 5*time.Millisecond)
+		require.Never(t, func() bool {
+			return len(b.clock.asleep(waitRetry)) == 0
+		}, 100*time.Millisecond, 5*time.Millisecond)
 		b.clock.advance(10 * time.Second)
 		b.control.wait(t, i+2)
 		if i == 0 {

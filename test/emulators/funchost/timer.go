@@ -128,7 +128,8 @@ func (h *Host) listenTimer(ctx context.Context, f *function) error {
 
 func (l *timerListener) now() time.Time { return l.host.clock.Now().In(l.host.options.Zone) }
 
-// prepare finds out where the schedule stands and whether a tick was missed. Source: ScheduleMonitor.cs CheckPastDueAsync.
+// prepare finds out where the schedule stands and whether a tick was missed. Source: ScheduleMonitor.cs
+// CheckPastDueAsync.
 func (l *timerListener) prepare(ctx context.Context) (pastDue bool, err error) {
 	now := l.now()
 	next, err := l.timer.schedule.next(now)

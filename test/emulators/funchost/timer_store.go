@@ -36,8 +36,8 @@ type blobTimerStore struct {
 	hostID string
 }
 
-// openTimerStore opens AzureWebJobsStorage: a connection string, the short form of the emulator's, or an account name with
-// an identity. Errors name the setting and never its value.
+// openTimerStore opens AzureWebJobsStorage: a connection string, the short form of the emulator's, or an account name
+// with an identity. Errors name the setting and never its value.
 func openTimerStore(settings map[string]string, hostID string) (timerStore, error) {
 	text := settings["AzureWebJobsStorage"]
 	if text == "" {
@@ -94,7 +94,8 @@ func (s *blobTimerStore) save(ctx context.Context, functionName string, status s
 	if err != nil {
 		return err
 	}
-	if _, err := s.client.CreateContainer(ctx, hostsContainer, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+	if _, err := s.client.CreateContainer(ctx, hostsContainer, nil); err != nil &&
+		!bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		return err
 	}
 	_, err = s.client.UploadBuffer(ctx, hostsContainer, s.blob(functionName), text, nil)

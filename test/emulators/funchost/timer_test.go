@@ -76,15 +76,18 @@ func TestTimerTicksAndItsPayload(t *testing.T) {
 	timers := newMemoryTimers()
 	b := start(t, newRoot(t).function("F", everyFive), timers.uses()) // 05:06:07.8
 	require.Equal(t, []time.Duration{at(5, 10, 0).Sub(b.clock.Now())}, b.clock.wait(t, waitTimer, 1))
-	require.Equal(t, at(5, 10, 0), timers.get("F").Next, "a new timer's next tick is stored at once, so that it can be missed")
+	require.Equal(t, at(5, 10, 0), timers.get("F").Next,
+		"a new timer's next tick is stored at once, so that it can be missed")
 	b.clock.advance(at(5, 10, 0).Sub(b.clock.Now()))
-	require.Equal(t, `{"Schedule":{"AdjustForDST":true},"ScheduleStatus":{"Last":"0001-01-01T00:00:00+00:00","Next":"2026-03-04T05:10:00+00:00","LastUpdated":"0001-01-01T00:00:00+00:00"},"IsPastDue":false}`,
+	require.Equal(t,
+		`{"Schedule":{"AdjustForDST":true},"ScheduleStatus":{"Last":"0001-01-01T00:00:00+00:00","Next":"2026-03-04T05:10:00+00:00","LastUpdated":"0001-01-01T00:00:00+00:00"},"IsPastDue":false}`,
 		timerPayload(t, b.control.wait(t, 1)[0]))
 	require.Equal(t, map[string]struct{}{"sys": {}}, keysOf(b.control.seen()[0].metadata(t)))
 	require.Equal(t, []time.Duration{5 * time.Minute}, b.clock.wait(t, waitTimer, 1))
 	require.Equal(t, scheduleStatus{at(5, 10, 0), at(5, 15, 0), at(5, 10, 0)}, timers.get("F"))
 	b.clock.advance(5 * time.Minute)
-	require.Contains(t, timerPayload(t, b.control.wait(t, 2)[1]), `"Last":"2026-03-04T05:10:00+00:00","Next":"2026-03-04T05:15:00+00:00"`)
+	require.Contains(t, timerPayload(t, b.control.wait(t, 2)[1]),
+		`"Last":"2026-03-04T05:10:00+00:00","Next":"2026-03-04T05:15:00+00:00"`)
 }
 
 func TestTimerMissedWhileDownRunsAtOnceAsPastDue(t *testing.T) {
@@ -119,7 +122,9 @@ func TestTimerDoesNotOverlapAndCatchesUp(t *testing.T) {
 	c := newControl(t)
 	release := make(chan struct{})
 	c.say(func(context.Context, int, call) answer { <-release; return ok })
-	b := prepare(t, newRoot(t).function("F", everyFive).file("host.json", strings.Replace(hostFile, "00:05:00", "-1", 1)), c, newFakeClock(), newMemoryTimers().uses())
+	b := prepare(t,
+		newRoot(t).function("F", everyFive).file("host.json", strings.Replace(hostFile, "00:05:00", "-1", 1)), c,
+		newFakeClock(), newMemoryTimers().uses())
 	b.run()
 	b.clock.wait(t, waitTimer, 1)
 	b.clock.advance(5 * time.Minute) // 05:11:07.8
@@ -149,12 +154,14 @@ func TestTimerGoesOnAfterAFailure(t *testing.T) {
 }
 
 func TestTimerRunOnStartupIsNotPastDue(t *testing.T) {
-	b := start(t, newRoot(t).function("F", strings.Replace(everyFive, `"name"`, `"runOnStartup":true,"name"`, 1)), newMemoryTimers().uses())
+	b := start(t, newRoot(t).function("F", strings.Replace(everyFive, `"name"`, `"runOnStartup":true,"name"`, 1)),
+		newMemoryTimers().uses())
 	require.Contains(t, timerPayload(t, b.control.wait(t, 1)[0]), `"IsPastDue":false`)
 }
 
 func TestTimerWithATunedSchedule(t *testing.T) {
-	b := start(t, newRoot(t).function("F", everyFive), newMemoryTimers().uses(), with(func(o *Options) { o.Tune.Schedules = map[string]string{"F": "*/2 * * * * *", "G": "x"} }))
+	b := start(t, newRoot(t).function("F", everyFive), newMemoryTimers().uses(),
+		with(func(o *Options) { o.Tune.Schedules = map[string]string{"F": "*/2 * * * * *", "G": "x"} }))
 	require.Equal(t, []time.Duration{at(5, 6, 8).Sub(b.clock.Now())}, b.clock.wait(t, waitTimer, 1))
 }
 
@@ -168,7 +175,8 @@ func TestTimerWithoutMonitor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			timers := newMemoryTimers()
-			b := start(t, newRoot(t).function("F", text), timers.uses(), with(func(o *Options) { o.Settings["OFTEN"] = "*/15 * * * * *" }))
+			b := start(t, newRoot(t).function("F", text), timers.uses(),
+				with(func(o *Options) { o.Settings["OFTEN"] = "*/15 * * * * *" }))
 			b.clock.wait(t, waitTimer, 1)
 			b.clock.advance(5 * time.Minute)
 			require.Contains(t, timerPayload(t, b.control.wait(t, 1)[0]), `"ScheduleStatus":null`)
@@ -178,7 +186,8 @@ func TestTimerWithoutMonitor(t *testing.T) {
 }
 
 func TestTimerThatCannotReachItsStorageDoesNotStart(t *testing.T) {
-	b := start(t, newRoot(t).function("F", everyFive), with(func(o *Options) { o.Settings["AzureWebJobsStorage"] = "secret nonsense" }))
+	b := start(t, newRoot(t).function("F", everyFive),
+		with(func(o *Options) { o.Settings["AzureWebJobsStorage"] = "secret nonsense" }))
 	e := b.await(ListenerFailed)
 	require.ErrorContains(t, e.Err, "AzureWebJobsStorage is not a storage connection string")
 	require.NotContains(t, e.Err.Error(), "secret")
@@ -240,15 +249,16 @@ func blobServer(t *testing.T) (connection string, blobs func() map[string]string
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=" + server.URL + "/a;", func() map[string]string {
-		mu.Lock()
-		defer mu.Unlock()
-		out := map[string]string{}
-		for name, text := range stored {
-			out[name] = text
+	return "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=" + server.URL + "/a;",
+		func() map[string]string {
+			mu.Lock()
+			defer mu.Unlock()
+			out := map[string]string{}
+			for name, text := range stored {
+				out[name] = text
+			}
+			return out
 		}
-		return out
-	}
 }
 
 func TestTimerStatusIsABlob(t *testing.T) {
@@ -262,7 +272,8 @@ func TestTimerStatusIsABlob(t *testing.T) {
 	for range 2 { // the second time the container exists
 		require.NoError(t, store.save(t.Context(), "F", want))
 	}
-	require.Equal(t, `{"Last":"2026-03-04T01:02:03+00:00","Next":"2026-03-04T04:05:06+00:00","LastUpdated":"0001-01-01T00:00:00+00:00"}`,
+	require.Equal(t,
+		`{"Last":"2026-03-04T01:02:03+00:00","Next":"2026-03-04T04:05:06+00:00","LastUpdated":"0001-01-01T00:00:00+00:00"}`,
 		blobs()["/a/azure-webjobs-hosts/timers/my-host/Host.Functions.F/status"])
 	status, err = store.load(t.Context(), "F")
 	require.NoError(t, err)

@@ -15,7 +15,8 @@ const first, last = 15_000, 32_000
 // A process owns blocks of so many ports.
 const block = 100
 
-// process has the ports of this process. Processes begin their search apart: what an ended one left behind is seldom met.
+// process has the ports of this process. Processes begin their search apart: what an ended one left behind is seldom
+// met.
 var process = ports{search: os.Getpid()} //nolint:gochecknoglobals // the ports of a process are one for all of its tests
 
 // Address gives HOST:PORT of the loopback address where nobody listens. It is given once, to one of all test processes:
@@ -35,8 +36,8 @@ func Port(t testing.TB) int {
 	return port
 }
 
-// ports are the ports of one process. It owns a block while it listens at the block's first port, which is until it ends:
-// a port that was only tried could be taken by another process before the test listens there.
+// ports are the ports of one process. It owns a block while it listens at the block's first port, which is until it
+// ends: a port that was only tried could be taken by another process before the test listens there.
 type ports struct {
 	mu     sync.Mutex
 	owned  []net.Listener

@@ -55,8 +55,8 @@ const (
 	// Hang never answers. Not for links.
 	Hang Then = "hang"
 	// Detach ends the link with Condition, instead of an answer. Sends and settlements. Beware: with the conditions
-	// amqp:resource-limit-exceeded, com.microsoft:server-busy and com.microsoft:entity-disabled an azservicebus Sender never
-	// recovers from it.
+	// amqp:resource-limit-exceeded, com.microsoft:server-busy and com.microsoft:entity-disabled an azservicebus Sender
+	// never recovers from it.
 	Detach Then = "detach"
 	// LockLost takes the lock away and says so. Settlements.
 	LockLost Then = "lock-lost"
@@ -78,10 +78,11 @@ type Fault struct {
 	Condition string `json:"condition,omitempty"`
 	// Status is an HTTP status, 300 to 599.
 	Status int `json:"status,omitempty"`
-	// Apply: what was asked for is done all the same, and only the answer is spoiled. An ambiguous send is Drop with Apply.
+	// Apply: what was asked for is done all the same, and only the answer is spoiled. An ambiguous send is Drop with
+	// Apply.
 	Apply bool `json:"apply,omitempty"`
-	// Skip is how many pass first; Every strikes only every n-th of the rest (0 and 1: each); Times is how often it strikes
-	// (0: for ever).
+	// Skip is how many pass first; Every strikes only every n-th of the rest (0 and 1: each); Times is how often it
+	// strikes (0: for ever).
 	Skip  int `json:"skip,omitempty"`
 	Every int `json:"every,omitempty"`
 	Times int `json:"times,omitempty"`
@@ -99,8 +100,8 @@ type FaultState struct {
 // Counts says what is in a queue.
 type Counts struct {
 	Name string `json:"name"`
-	// Active messages are there to be received or are locked, as the service counts them; Locked are those of them that are
-	// locked. Scheduled ones wait for their time.
+	// Active messages are there to be received or are locked, as the service counts them; Locked are those of them that
+	// are locked. Scheduled ones wait for their time.
 	Active    int `json:"active"`
 	Locked    int `json:"locked"`
 	Scheduled int `json:"scheduled"`
@@ -114,7 +115,8 @@ type Counts struct {
 
 // Stats counts what happened to a queue since the start of the process.
 type Stats struct {
-	// Sent were accepted and stored, scheduled ones too; Duplicates were accepted and dropped; Refused were not accepted.
+	// Sent were accepted and stored, scheduled ones too; Duplicates were accepted and dropped; Refused were not
+	// accepted.
 	Sent       int `json:"sent"`
 	Duplicates int `json:"duplicates"`
 	Refused    int `json:"refused"`
@@ -123,8 +125,8 @@ type Stats struct {
 	Cancelled int `json:"cancelled"`
 	// Delivered counts deliveries, not messages.
 	Delivered int `json:"delivered"`
-	// Completed were completed, or received and deleted; Abandoned and Released were given back, with and without counting
-	// the delivery; Expired are locks that ended or were taken away.
+	// Completed were completed, or received and deleted; Abandoned and Released were given back, with and without
+	// counting the delivery; Expired are locks that ended or were taken away.
 	Completed int `json:"completed"`
 	Abandoned int `json:"abandoned"`
 	Released  int `json:"released"`

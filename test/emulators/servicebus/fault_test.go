@@ -41,28 +41,50 @@ func TestFaultsOnSend(t *testing.T) {
 			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:resource-limit-exceeded", Times: forEver},
 			condition("amqp:resource-limit-exceeded"), 0, 1,
 		},
-		"busy once":   {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy", Times: once}, works, 1, 1},
-		"always busy": {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy"}, condition("com.microsoft:server-busy"), 0, 3},
-		"timeout":     {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout"}, code(azservicebus.CodeTimeout), 0, 3},
+		"busy once": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy", Times: once}, works, 1, 1,
+		},
+		"always busy": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy"},
+			condition("com.microsoft:server-busy"), 0, 3,
+		},
+		"timeout": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout"},
+			code(azservicebus.CodeTimeout), 0, 3,
+		},
 		"internal error": {
-			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:internal-error"}, code(azservicebus.CodeConnectionLost), 0, 3,
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:internal-error"},
+			code(azservicebus.CodeConnectionLost), 0, 3,
 		},
 		"unauthorized": {
-			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:unauthorized-access"}, code(azservicebus.CodeUnauthorizedAccess), 0, 1,
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:unauthorized-access"},
+			code(azservicebus.CodeUnauthorizedAccess), 0, 1,
 		},
 		"disabled": {
-			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:entity-disabled"}, condition("com.microsoft:entity-disabled"), 0, 1,
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:entity-disabled"},
+			condition("com.microsoft:entity-disabled"), 0, 1,
 		},
-		"too large":           {servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:link:message-size-exceeded"}, tooLarge, 0, 1},
-		"stored yet timeout":  {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout", Apply: true}, code(azservicebus.CodeTimeout), 3, 3},
-		"stored, cut once":    {servicebus.Fault{Then: servicebus.Drop, Apply: true, Times: once}, works, 2, 1},
-		"stored, always cut":  {servicebus.Fault{Then: servicebus.Drop, Apply: true}, code(azservicebus.CodeConnectionLost), 3, 3},
-		"cut once":            {servicebus.Fault{Then: servicebus.Drop, Times: once}, works, 1, 1},
-		"always cut":          {servicebus.Fault{Then: servicebus.Drop}, code(azservicebus.CodeConnectionLost), 0, 3},
-		"link ended once":     {servicebus.Fault{Then: servicebus.Detach, Condition: "amqp:link:detach-forced", Times: once}, works, 1, 1},
-		"only after two":      {servicebus.Fault{Then: servicebus.Drop, Skip: 2}, works, 1, 0},
-		"for another queue":   {servicebus.Fault{Queue: "other", Then: servicebus.Drop}, works, 1, 0},
-		"for its dead letter": {servicebus.Fault{Queue: servicebus.DeadLetterPath(jobs), Then: servicebus.Drop}, works, 1, 0},
+		"too large": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:link:message-size-exceeded"}, tooLarge, 0, 1,
+		},
+		"stored yet timeout": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout", Apply: true},
+			code(azservicebus.CodeTimeout), 3, 3,
+		},
+		"stored, cut once": {servicebus.Fault{Then: servicebus.Drop, Apply: true, Times: once}, works, 2, 1},
+		"stored, always cut": {
+			servicebus.Fault{Then: servicebus.Drop, Apply: true}, code(azservicebus.CodeConnectionLost), 3, 3,
+		},
+		"cut once":   {servicebus.Fault{Then: servicebus.Drop, Times: once}, works, 1, 1},
+		"always cut": {servicebus.Fault{Then: servicebus.Drop}, code(azservicebus.CodeConnectionLost), 0, 3},
+		"link ended once": {
+			servicebus.Fault{Then: servicebus.Detach, Condition: "amqp:link:detach-forced", Times: once}, works, 1, 1,
+		},
+		"only after two":    {servicebus.Fault{Then: servicebus.Drop, Skip: 2}, works, 1, 0},
+		"for another queue": {servicebus.Fault{Queue: "other", Then: servicebus.Drop}, works, 1, 0},
+		"for its dead letter": {
+			servicebus.Fault{Queue: servicebus.DeadLetterPath(jobs), Then: servicebus.Drop}, works, 1, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +148,9 @@ func TestASendThatIsNeverAnswered(t *testing.T) {
 // A detach with one of these conditions leaves the Sender useless for ever; a new one of the same Client works.
 func TestAWedgedSender(t *testing.T) {
 	t.Parallel()
-	for _, condition := range []string{"com.microsoft:server-busy", "amqp:resource-limit-exceeded", "com.microsoft:entity-disabled"} {
+	for _, condition := range []string{
+		"com.microsoft:server-busy", "amqp:resource-limit-exceeded", "com.microsoft:entity-disabled",
+	} {
 		t.Run(condition, func(t *testing.T) {
 			t.Parallel()
 			s, client := start(t)
@@ -147,7 +171,10 @@ func TestEverySenderGetsItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
 	const senders, each = 32, 50
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: "amqp:resource-limit-exceeded", Every: 2})
+	s.Fail(
+		servicebus.Fault{
+			On: servicebus.OnSend, Then: servicebus.Reject, Condition: "amqp:resource-limit-exceeded", Every: 2,
+		})
 	sender := newSender(t, client)
 	var wg sync.WaitGroup
 	var stored, refused atomic.Int64
@@ -204,9 +231,12 @@ func TestFaultsOnManagement(t *testing.T) {
 	s, client := start(t)
 	sender := newSender(t, client)
 	schedule := func(id string) error {
-		return second(sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message(id)}, s.Now().Add(time.Hour), nil))
+		return second(
+			sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message(id)}, s.Now().Add(time.Hour), nil))
 	}
-	fault := servicebus.Fault{On: servicebus.OnManage, Operation: "com.microsoft:schedule-message", Then: servicebus.Status}
+	fault := servicebus.Fault{
+		On: servicebus.OnManage, Operation: "com.microsoft:schedule-message", Then: servicebus.Status,
+	}
 	fault.Status = 401
 	s.Fail(fault)
 	requireCode(t, azservicebus.CodeUnauthorizedAccess, schedule("a"))
@@ -226,7 +256,9 @@ func TestFaultsOnManagement(t *testing.T) {
 func TestALinkIsRefusedSoThatItsClientRecovers(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
-	for _, condition := range []string{"amqp:unauthorized-access", "com.microsoft:entity-disabled", "amqp:resource-limit-exceeded"} {
+	for _, condition := range []string{
+		"amqp:unauthorized-access", "com.microsoft:entity-disabled", "amqp:resource-limit-exceeded",
+	} {
 		s.Fail(servicebus.Fault{On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: condition})
 		sender := newSender(t, client)
 		require.ErrorContains(t, sender.SendMessage(deadline(t), message("a"), nil), condition)

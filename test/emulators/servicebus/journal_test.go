@@ -18,7 +18,8 @@ func startWithJournal(t *testing.T) (*servicebustest.Server, string) {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "messages.jsonl")
 	return servicebustest.StartWith(t, servicebus.Options{
-		Journal: journal, Queues: []servicebus.Queue{{Name: jobs, RequiresDuplicateDetection: true, MaxDeliveryCount: 3}},
+		Journal: journal,
+		Queues:  []servicebus.Queue{{Name: jobs, RequiresDuplicateDetection: true, MaxDeliveryCount: 3}},
 	}), journal
 }
 
@@ -28,13 +29,18 @@ func TestAKilledEmulatorComesBackWithItsMessages(t *testing.T) {
 	client := s.Client()
 	sender, receiver := newSender(t, client), newReceiver(t, client)
 	send(t, sender, "done", "dead-lettered", "tried", "locked")
-	got := map[string]*azservicebus.ReceivedMessage{} // a busy machine makes two deliveries of them, and their order is not the senders'
+	// a busy machine makes two deliveries of them, and their order is not the senders'
+	got := map[string]*azservicebus.ReceivedMessage{}
 	for _, m := range receive(t, receiver, 4) {
 		got[m.MessageID] = m
 	}
 	require.NoError(t, receiver.CompleteMessage(deadline(t), got["done"], nil))
-	require.NoError(t, receiver.DeadLetterMessage(deadline(t), got["dead-lettered"], &azservicebus.DeadLetterOptions{Reason: to.Ptr("r")}))
-	require.NoError(t, receiver.AbandonMessage(deadline(t), got["tried"], &azservicebus.AbandonMessageOptions{PropertiesToModify: map[string]any{"k": "v"}}))
+	require.NoError(t,
+		receiver.DeadLetterMessage(deadline(t), got["dead-lettered"],
+			&azservicebus.DeadLetterOptions{Reason: to.Ptr("r")}))
+	require.NoError(t,
+		receiver.AbandonMessage(deadline(t), got["tried"],
+			&azservicebus.AbandonMessageOptions{PropertiesToModify: map[string]any{"k": "v"}}))
 	send(t, sender, "free")
 	s.Advance(time.Second)
 	at := s.Now().Add(time.Hour)

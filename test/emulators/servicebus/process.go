@@ -22,8 +22,8 @@ type Queue struct {
 	LockDuration time.Duration
 	// MaxDeliveryCount is 1 to 2000; default 10.
 	MaxDeliveryCount int
-	// RequiresDuplicateDetection drops a message whose id was seen within DuplicateDetectionWindow (20 s to 7 d; default
-	// 10 min).
+	// RequiresDuplicateDetection drops a message whose id was seen within DuplicateDetectionWindow (20 s to 7 d;
+	// default 10 min).
 	RequiresDuplicateDetection bool
 	DuplicateDetectionWindow   time.Duration
 	// MaxMessageSize is in bytes, for a message and for a batch; default 256 KiB.
@@ -61,7 +61,8 @@ type Options struct {
 }
 
 // ErrNotInstalled means that the program cannot run yet.
-var ErrNotInstalled = errors.New("the Service Bus emulator is not installed: `make test` installs it (it needs Node.js and npm)")
+var ErrNotInstalled = errors.New(
+	"the Service Bus emulator is not installed: `make test` installs it (it needs Node.js and npm)")
 
 // Command gives the program and its arguments, for a caller that runs the process itself. It holds its end of the
 // program's standard input open for as long as the program is to run. Error: ErrNotInstalled.
@@ -78,7 +79,9 @@ func (o Options) Command() (path string, args []string, err error) {
 		return "", nil, fmt.Errorf("servicebus: queues: %w", err)
 	}
 	args = []string{filepath.Join(o.Dir, "server.mjs"), "--queues", string(queues)}
-	for _, option := range []struct{ name, value string }{{"--amqp", o.AMQP}, {"--control", o.Control}, {"--journal", o.Journal}} {
+	for _, option := range []struct {
+		name, value string
+	}{{"--amqp", o.AMQP}, {"--control", o.Control}, {"--journal", o.Journal}} {
 		if option.value != "" {
 			args = append(args, option.name, option.value)
 		}
@@ -102,10 +105,11 @@ type Process struct {
 // ConnectionString is for an azservicebus client of the emulator.
 func (p *Process) ConnectionString() string { return ConnectionString(p.AMQP) }
 
-// ConnectionString is for an azservicebus client of an emulator that listens at HOST:PORT. Its key is no secret: it is what
-// the vendor's emulator takes, and any other would do.
+// ConnectionString is for an azservicebus client of an emulator that listens at HOST:PORT. Its key is no secret: it is
+// what the vendor's emulator takes, and any other would do.
 func ConnectionString(address string) string {
-	return "Endpoint=sb://" + address + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+	return "Endpoint=sb://" + address +
+		";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
 }
 
 // startTimeout is how long Node may take to load it.

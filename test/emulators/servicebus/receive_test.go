@@ -32,7 +32,8 @@ func TestMessagesComeInOrderAndGoWhenCompleted(t *testing.T) {
 	require.Zero(t, counts.Active)
 	require.Equal(t, 10, counts.Stats.Completed)
 	require.Equal(t, 1, counts.Stats.MaxDeliveries)
-	requireCode(t, azservicebus.CodeLockLost, receiver.CompleteMessage(deadline(t), &azservicebus.ReceivedMessage{LockToken: got[0].LockToken}, nil))
+	requireCode(t, azservicebus.CodeLockLost,
+		receiver.CompleteMessage(deadline(t), &azservicebus.ReceivedMessage{LockToken: got[0].LockToken}, nil))
 }
 
 func TestAnAbandonedMessageIsDeadLetteredAfterItsLastDelivery(t *testing.T) {
@@ -73,7 +74,8 @@ func TestAMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	receiver := newReceiver(t, client)
 	require.NoError(t, receiver.AbandonMessage(deadline(t), receiveOne(t, receiver), nil))
 	require.NoError(t, receiver.DeadLetterMessage(deadline(t), receiveOne(t, receiver), &azservicebus.DeadLetterOptions{
-		Reason: to.Ptr("Malformed"), ErrorDescription: to.Ptr("no JSON"), PropertiesToModify: map[string]any{"by": "worker"},
+		Reason: to.Ptr("Malformed"), ErrorDescription: to.Ptr("no JSON"),
+		PropertiesToModify: map[string]any{"by": "worker"},
 	}))
 	peeked := s.Peek(servicebus.DeadLetterPath(jobs))
 	require.Len(t, peeked, 1)
@@ -93,7 +95,8 @@ func TestAMessageIsDeadLetteredWithItsReason(t *testing.T) {
 			continue
 		}
 		requireCondition(t, "amqp:not-allowed", dead.DeadLetterMessage(deadline(t), got, nil))
-		require.NoError(t, dead.CompleteMessage(deadline(t), &azservicebus.ReceivedMessage{LockToken: got.LockToken}, nil))
+		require.NoError(t,
+			dead.CompleteMessage(deadline(t), &azservicebus.ReceivedMessage{LockToken: got.LockToken}, nil))
 	}
 	require.Zero(t, s.Counts(jobs).DeadLetter)
 }
@@ -163,7 +166,8 @@ func TestReceiveAndDelete(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
 	send(t, newSender(t, client), "a", "b")
-	receiver, err := client.NewReceiverForQueue(jobs, &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	receiver, err := client.NewReceiverForQueue(jobs,
+		&azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(t, err)
 	got := receive(t, receiver, 2)
 	require.Equal(t, "b", got[1].MessageID)
@@ -181,7 +185,8 @@ func TestPeekSeesAllAndLocksNothing(t *testing.T) {
 	require.Empty(t, none)
 	send(t, sender, "locked", "free")
 	receiveOne(t, receiver)
-	_, err = sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message("later")}, s.Now().Add(time.Hour), nil)
+	_, err = sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message("later")},
+		s.Now().Add(time.Hour), nil)
 	require.NoError(t, err)
 	seen, err := receiver.PeekMessages(deadline(t), 2, nil)
 	require.NoError(t, err)
@@ -208,7 +213,8 @@ func TestAMessageIsSettledOverAnotherConnection(t *testing.T) {
 	require.NoError(t, receiver.RenewMessageLock(deadline(t), got[0], nil))
 	require.NoError(t, receiver.CompleteMessage(deadline(t), token(0), nil))
 	require.NoError(t, receiver.AbandonMessage(deadline(t), token(1), nil))
-	require.NoError(t, receiver.DeadLetterMessage(deadline(t), token(2), &azservicebus.DeadLetterOptions{Reason: to.Ptr("r")}))
+	require.NoError(t,
+		receiver.DeadLetterMessage(deadline(t), token(2), &azservicebus.DeadLetterOptions{Reason: to.Ptr("r")}))
 	requireCode(t, azservicebus.CodeLockLost, receiver.CompleteMessage(deadline(t), token(0), nil))
 	counts := s.Counts(jobs)
 	require.Equal(t, 1, counts.Active)

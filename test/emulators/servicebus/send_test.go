@@ -198,7 +198,8 @@ func TestScheduledMessagesCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
 	sender := newSender(t, client)
-	numbers, err := sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message("a"), message("b")}, s.Now().Add(time.Hour), nil)
+	numbers, err := sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message("a"), message("b")},
+		s.Now().Add(time.Hour), nil)
 	require.NoError(t, err)
 	require.Len(t, numbers, 2)
 	require.NoError(t, sender.CancelScheduledMessages(deadline(t), numbers[:1], nil))
@@ -236,7 +237,8 @@ func TestControlSends(t *testing.T) {
 	s, client := start(t)
 	at := s.Now().Add(time.Hour)
 	s.Send(jobs, servicebus.Outgoing{
-		MessageID: "raw", ContentType: "text/plain", Body: []byte{0xff, 0}, ApplicationProperties: map[string]any{"k": "v"},
+		MessageID: "raw", ContentType: "text/plain", Body: []byte{0xff, 0},
+		ApplicationProperties: map[string]any{"k": "v"},
 	})
 	s.Send(jobs, servicebus.Outgoing{MessageID: "text", Body: []byte(`"quoted"`), BodyType: "value"})
 	s.Send(jobs, servicebus.Outgoing{MessageID: "later", ScheduledEnqueueTime: &at})

@@ -90,16 +90,22 @@ func TestControlRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
 	for want, err := range map[string]error{
-		"no queue nowhere":    s.Control.Fail(t.Context(), servicebus.Fault{Queue: "nowhere", On: servicebus.OnSend, Then: servicebus.Drop}),
-		"on is one of":        s.Control.Fail(t.Context(), servicebus.Fault{Then: servicebus.Drop}),
-		"then is one of":      s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSend, Then: servicebus.LockLost}),
-		"needs a condition":   s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject}),
-		"needs a status":      s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnManage, Then: servicebus.Status}),
-		"cannot apply":        s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Apply: true}),
+		"no queue nowhere": s.Control.Fail(t.Context(),
+			servicebus.Fault{Queue: "nowhere", On: servicebus.OnSend, Then: servicebus.Drop}),
+		"on is one of": s.Control.Fail(t.Context(), servicebus.Fault{Then: servicebus.Drop}),
+		"then is one of": s.Control.Fail(t.Context(),
+			servicebus.Fault{On: servicebus.OnSend, Then: servicebus.LockLost}),
+		"needs a condition": s.Control.Fail(t.Context(),
+			servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject}),
+		"needs a status": s.Control.Fail(t.Context(),
+			servicebus.Fault{On: servicebus.OnManage, Then: servicebus.Status}),
+		"cannot apply": s.Control.Fail(t.Context(),
+			servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Apply: true}),
 		"not below 0":         s.Control.Advance(t.Context(), -1e9),
 		"there is no queue x": second(s.Control.Counts(t.Context(), "x")),
 		"no queue y":          second(s.Control.Peek(t.Context(), "y", 1)),
-		"dead-letter queue":   second(s.Control.Send(t.Context(), servicebus.DeadLetterPath(jobs), servicebus.Outgoing{})),
+		"dead-letter queue": second(
+			s.Control.Send(t.Context(), servicebus.DeadLetterPath(jobs), servicebus.Outgoing{})),
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -134,10 +140,15 @@ func TestAReplyLinkWithoutATargetIsMeantByItsName(t *testing.T) {
 		status    int32
 		condition string
 	}{
-		"com.microsoft:cancel-scheduled-message": {map[string]any{"sequence-numbers": []int64{77}}, 404, "com.microsoft:message-not-found"},
-		"com.microsoft:renew-lock":               {map[string]any{"lock-tokens": []amqp.UUID{{1}}}, 410, "com.microsoft:message-lock-lost"},
+		"com.microsoft:cancel-scheduled-message": {
+			map[string]any{"sequence-numbers": []int64{77}}, 404, "com.microsoft:message-not-found",
+		},
+		"com.microsoft:renew-lock": {
+			map[string]any{"lock-tokens": []amqp.UUID{{1}}}, 410, "com.microsoft:message-lock-lost",
+		},
 		"com.microsoft:update-disposition": {
-			map[string]any{"lock-tokens": []amqp.UUID{{1}}, "disposition-status": "defered"}, 501, "amqp:not-implemented",
+			map[string]any{"lock-tokens": []amqp.UUID{{1}}, "disposition-status": "defered"},
+			501, "amqp:not-implemented",
 		},
 		"com.microsoft:no-such-thing": {map[string]any{}, 501, "amqp:not-implemented"},
 	} {
@@ -152,6 +163,7 @@ func TestAReplyLinkWithoutATargetIsMeantByItsName(t *testing.T) {
 		require.NoError(t, answers.AcceptMessage(deadline(t), answer))
 		require.Equal(t, operation, answer.Properties.CorrelationID)
 		require.Equal(t, want.status, answer.ApplicationProperties["status-code"], operation)
-		require.Equal(t, want.condition, answer.ApplicationProperties["error-condition"], operation) // go-amqp reads a symbol as a text
+		// go-amqp reads a symbol as a text
+		require.Equal(t, want.condition, answer.ApplicationProperties["error-condition"], operation)
 	}
 }

@@ -1,5 +1,5 @@
-// Package kusto_test reads the alerts with Microsoft's language service of KQL: nothing here can run them. `make sdkchecks`
-// installs it and runs this.
+// Package kusto_test reads the alerts with Microsoft's language service of KQL: nothing here can run them. `make
+// sdkchecks` installs it and runs this.
 package kusto_test
 
 import (
@@ -48,13 +48,17 @@ func read(t *testing.T, columns string, files ...string) map[string][]string {
 func eventColumns() string {
 	columns := ", e_event: string, e_message: string"
 	for f := range reflect.TypeFor[events.Fields]().Fields() {
-		kind := map[reflect.Kind]string{reflect.String: "string", reflect.Int: "long", reflect.Int64: "long", reflect.Bool: "bool", reflect.Struct: "datetime"}[f.Type.Kind()]
+		kind := map[reflect.Kind]string{
+			reflect.String: "string", reflect.Int: "long", reflect.Int64: "long", reflect.Bool: "bool",
+			reflect.Struct: "datetime",
+		}[f.Type.Kind()]
 		columns += fmt.Sprintf(", e_%s: %s", f.Tag.Get("log"), cmp.Or(kind, "dynamic"))
 	}
 	return columns
 }
 
-// bound gives a file in which each member that a query reads is a column, so that the language service knows those that exist.
+// bound gives a file in which each member that a query reads is a column, so that the language service knows those that
+// exist.
 func bound(t *testing.T, file string) string {
 	t.Helper()
 	query, err := os.ReadFile(file)

@@ -38,7 +38,9 @@ func TestTheVendorsSDK(t *testing.T) {
 	}
 	var queues []servicebus.Queue
 	for i := range checks {
-		q := servicebus.Queue{Name: "q-" + strconv.Itoa(i), LockDuration: 30 * time.Second, RequiresDuplicateDetection: i == detection}
+		q := servicebus.Queue{
+			Name: "q-" + strconv.Itoa(i), LockDuration: 30 * time.Second, RequiresDuplicateDetection: i == detection,
+		}
 		if i == lostLock {
 			q.LockDuration = shortLock
 		}

@@ -1,10 +1,10 @@
-// Package proc runs the servers of the local stack. Each is a process with its output in a log file, and none outlives the
-// runner.
+// Package proc runs the servers of the local stack. Each is a process with its output in a log file, and none outlives
+// the runner.
 //
-// The standard input of every process is a pipe from the runner. When the runner ends in any way, the pipe closes, and a
-// process that watches it ends, too (WatchParent, test/emulators/azurite/stop-with-parent.cjs). That works on every system
-// and needs no list of processes to kill. On Unix each process has its own process group, so that Ctrl-C reaches only the
-// runner, which stops the processes in the right order.
+// The standard input of every process is a pipe from the runner. When the runner ends in any way, the pipe closes, and
+// a process that watches it ends, too (WatchParent, test/emulators/azurite/stop-with-parent.cjs). That works on every
+// system and needs no list of processes to kill. On Unix each process has its own process group, so that Ctrl-C reaches
+// only the runner, which stops the processes in the right order.
 package proc
 
 import (
@@ -68,8 +68,8 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the process to end by closing its standard input, and kills it after grace. It returns an error only if it had to
-// kill the process.
+// Stop asks the process to end by closing its standard input, and kills it after grace. It returns an error only if it
+// had to kill the process.
 func (p *Process) Stop(grace time.Duration) error {
 	_ = p.stdin.Close() // fails only if it is closed already
 	t := time.NewTimer(grace)
@@ -156,8 +156,8 @@ func (g *Group) Failed() <-chan *Failure {
 	return g.failures()
 }
 
-// Stop stops all processes, the last started first, so that a server ends after its clients. Together they have the given
-// time, and each has at least a second. Stop then kills the others and returns an error.
+// Stop stops all processes, the last started first, so that a server ends after its clients. Together they have the
+// given time, and each has at least a second. Stop then kills the others and returns an error.
 func (g *Group) Stop(within time.Duration) error {
 	g.mu.Lock()
 	g.stopping = true

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 		fmt.Println("cannot listen on port 1")
 		os.Exit(3)
 	case "runner": // starts one polite process and waits to be killed
-		p, err := proc.Start(context.Background(), proc.Spec{Name: "polite", Path: os.Args[0], Args: []string{"polite"}, Log: os.Args[2]})
+		p, err := proc.Start(context.Background(),
+			proc.Spec{Name: "polite", Path: os.Args[0], Args: []string{"polite"}, Log: os.Args[2]})
 		if err != nil {
 			panic(err)
 		}
@@ -50,7 +51,9 @@ func TestMain(m *testing.M) {
 
 func spec(t *testing.T, as string, args ...string) proc.Spec {
 	t.Helper()
-	return proc.Spec{Name: as, Path: os.Args[0], Args: append([]string{as}, args...), Log: filepath.Join(t.TempDir(), as+".log")}
+	return proc.Spec{
+		Name: as, Path: os.Args[0], Args: append([]string{as}, args...), Log: filepath.Join(t.TempDir(), as+".log"),
+	}
 }
 
 // waitFor waits until a line of the log contains text, and returns that line.

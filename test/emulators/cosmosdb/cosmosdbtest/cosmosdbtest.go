@@ -1,5 +1,5 @@
-// Package cosmosdbtest starts the Cosmos DB emulator for a test, with a real azcosmos client connected to it. Call Start; the
-// end of the test stops the emulator.
+// Package cosmosdbtest starts the Cosmos DB emulator for a test, with a real azcosmos client connected to it. Call
+// Start; the end of the test stops the emulator.
 package cosmosdbtest
 
 import (
@@ -100,12 +100,16 @@ func (r *Running) NewClient(t testing.TB, opts *azcosmos.ClientOptions) *azcosmo
 // Leases makes a container of leases: partition key /id, time to live switched on.
 func (r *Running) Leases(t testing.TB, database, id string) *azcosmos.ContainerClient {
 	t.Helper()
-	return r.Container(t, database, id, "/id", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr[int32](-1) })
+	return r.Container(t, database, id, "/id", func(p *azcosmos.ContainerProperties) {
+		p.DefaultTimeToLive = to.Ptr[int32](-1)
+	})
 }
 
 // Container makes a container with the given partition key path, and its database when there is none, and
 // gives a client for it. change may alter its properties.
-func (r *Running) Container(t testing.TB, database, id, partitionKey string, change ...func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
+func (r *Running) Container(
+	t testing.TB, database, id, partitionKey string, change ...func(*azcosmos.ContainerProperties),
+) *azcosmos.ContainerClient {
 	t.Helper()
 	ctx := context.Background()
 	if _, err := r.Client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: database}, nil); err != nil {

@@ -23,7 +23,10 @@ func parse(t testing.TB, text string) jsonval.Value {
 }
 
 func params(t testing.TB) map[string]jsonval.Value {
-	return map[string]jsonval.Value{"@n": parse(t, "5"), "@s": parse(t, `"Done"`), "@list": parse(t, `[1,5]`), "@nil": parse(t, "null"), "@none": {}}
+	return map[string]jsonval.Value{
+		"@n": parse(t, "5"), "@s": parse(t, `"Done"`), "@list": parse(t, `[1,5]`),
+		"@nil": parse(t, "null"), "@none": {},
+	}
 }
 
 // TestWhere is the truth table: want is true, false or undefined; both of the last two drop the document,
@@ -31,44 +34,81 @@ func params(t testing.TB) map[string]jsonval.Value {
 func TestWhere(t *testing.T) {
 	for condition, want := range map[string]string{
 		// comparisons
-		"c.n = 5": "true", "c.n = 5.0": "true", "c.n != 5": "false", "c.n <> 6": "true", "c.n < 6": "true", "c.n <= 5": "true",
-		"c.n > 5": "false", "c.n >= 5": "true", "5 = c.n": "true", "c.t = 'Done'": "true", `c.t = "Done"`: "true", "c.t = 'done'": "false",
-		"c.t > 'Doe'": "true", "c.yes = true": "true", "c.no < c.yes": "true", "c.nil = null": "true", "c.nil != null": "false",
+		"c.n = 5": "true", "c.n = 5.0": "true", "c.n != 5": "false", "c.n <> 6": "true",
+		"c.n < 6": "true", "c.n <= 5": "true",
+		"c.n > 5": "false", "c.n >= 5": "true", "5 = c.n": "true", "c.t = 'Done'": "true", `c.t = "Done"`: "true",
+		"c.t = 'done'": "false",
+		"c.t > 'Doe'":  "true", "c.yes = true": "true", "c.no < c.yes": "true", "c.nil = null": "true",
+		"c.nil != null":                "false",
 		"c.list = [1,2,'x',{m:2,k:1}]": "true", "c.obj.a = {b:7}": "true", "c.obj.a != {'b':8}": "true",
-		"c.n = '5'": "undefined", "c.n != '5'": "undefined", "c.t = null": "undefined", "c.nil < 1": "undefined", "c.list < c.list": "undefined",
-		"c.nope = 1": "undefined", "c.nope != 1": "undefined", "c.nope = c.nope": "undefined", "c.nope = undefined": "undefined", "c.n = undefined": "undefined",
+		"c.n = '5'": "undefined", "c.n != '5'": "undefined", "c.t = null": "undefined", "c.nil < 1": "undefined",
+		"c.list < c.list": "undefined",
+		"c.nope = 1":      "undefined", "c.nope != 1": "undefined", "c.nope = c.nope": "undefined",
+		"c.nope = undefined": "undefined", "c.n = undefined": "undefined",
 		// parameters
-		"c.n = @n": "true", "c.t = @s": "true", "c.nil = @nil": "true", "IS_DEFINED(@none)": "false", "ARRAY_CONTAINS(@list, c.n)": "true",
+		"c.n = @n": "true", "c.t = @s": "true", "c.nil = @nil": "true", "IS_DEFINED(@none)": "false",
+		"ARRAY_CONTAINS(@list, c.n)": "true",
 		// members
-		`c["obj"]["x-y"] = 8`: "true", "c['post-processing'].duplicate_detail_uids[1] = 11": "true", "c.list[3].k = 1": "true", "c.list[9] = 1": "undefined",
-		"c[@s] = 1": "undefined", "c.value = 'v'": "true", "c.t.x = 1": "undefined", "c.list.x = 1": "undefined", "c.list[-1] = 1": "undefined", "c._ts >= 1766000000": "true",
+		`c["obj"]["x-y"] = 8`: "true", "c['post-processing'].duplicate_detail_uids[1] = 11": "true",
+		"c.list[3].k = 1": "true", "c.list[9] = 1": "undefined",
+		"c[@s] = 1": "undefined", "c.value = 'v'": "true", "c.t.x = 1": "undefined", "c.list.x = 1": "undefined",
+		"c.list[-1] = 1": "undefined", "c._ts >= 1766000000": "true",
 		// logic with undefined
-		"c.n = 5 AND c.t = 'Done'": "true", "c.n = 5 AND c.nope = 1": "undefined", "c.n = 6 AND c.nope = 1": "false", "c.nope = 1 AND c.n = 6": "false",
-		"c.n = 5 OR c.nope = 1": "true", "c.nope = 1 OR c.n = 5": "true", "c.n = 6 OR c.nope = 1": "undefined", "c.n = 6 OR c.n = 7": "false",
-		"NOT (c.n = 5)": "false", "NOT (c.nope = 1)": "undefined", "NOT (c.n = 6)": "true", "NOT IS_DEFINED(c.nope)": "true", "not not c.yes": "true",
-		"NOT IS_NUMBER(c.nope)": "true", "NOT IS_NUMBER(c.t) OR c.t <= 5": "true", "c.t <= 5": "undefined", "NOT (IS_STRING(c.nope) AND c.nope IN ('x'))": "true", "NOT (c.nope IN ('x'))": "undefined",
-		"NOT (IS_BOOL(c.n) AND c.n = true)": "true", "NOT (IS_BOOL(c.yes) AND c.yes = true)": "false", "IS_BOOL(c.nope) AND c.nope = true": "false",
-		"c.n": "undefined", "c.n AND c.yes": "undefined", "NOT c.n": "undefined", "c.n = 5 or c.n = 6 and c.nope = 1": "true", "(c.n = 5 OR c.n = 6) AND c.nope = 1": "undefined",
+		"c.n = 5 AND c.t = 'Done'": "true", "c.n = 5 AND c.nope = 1": "undefined", "c.n = 6 AND c.nope = 1": "false",
+		"c.nope = 1 AND c.n = 6": "false",
+		"c.n = 5 OR c.nope = 1":  "true", "c.nope = 1 OR c.n = 5": "true", "c.n = 6 OR c.nope = 1": "undefined",
+		"c.n = 6 OR c.n = 7": "false",
+		"NOT (c.n = 5)":      "false", "NOT (c.nope = 1)": "undefined", "NOT (c.n = 6)": "true",
+		"NOT IS_DEFINED(c.nope)": "true", "not not c.yes": "true",
+		"NOT IS_NUMBER(c.nope)": "true", "NOT IS_NUMBER(c.t) OR c.t <= 5": "true", "c.t <= 5": "undefined",
+		"NOT (IS_STRING(c.nope) AND c.nope IN ('x'))": "true", "NOT (c.nope IN ('x'))": "undefined",
+		"NOT (IS_BOOL(c.n) AND c.n = true)": "true", "NOT (IS_BOOL(c.yes) AND c.yes = true)": "false",
+		"IS_BOOL(c.nope) AND c.nope = true": "false",
+		"c.n":                               "undefined", "c.n AND c.yes": "undefined", "NOT c.n": "undefined",
+		"c.n = 5 or c.n = 6 and c.nope = 1": "true", "(c.n = 5 OR c.n = 6) AND c.nope = 1": "undefined",
 		// IN, BETWEEN, LIKE
-		"c.n IN (1, 5)": "true", "c.n IN (1, 2)": "false", "c.n NOT IN (1, 2)": "true", "c.n NOT IN (1, 5)": "false", "c.nope IN (1)": "undefined", "c.nope NOT IN (1)": "undefined",
-		"c.t IN ('a', @s)": "true", "c.t IN (1, 'Done')": "true", "c.nil IN (null)": "true", "c.n IN (c.list[0], c.n)": "true", "c.list IN ([1])": "false",
-		"c.n BETWEEN 5 AND 6": "true", "c.n BETWEEN 6 AND 7": "false", "c.n NOT BETWEEN 6 AND 7": "true", "c.nope BETWEEN 1 AND 2": "undefined", "c.t BETWEEN 'A' AND 'E'": "true", "c.n BETWEEN 'a' AND 'b'": "undefined",
-		"c.t LIKE 'Do%'": "true", "c.t LIKE 'do%'": "false", "c.t LIKE '%n_'": "true", "c.t LIKE '_one'": "true", "c.t LIKE 'D[a-z]ne'": "true", "c.t LIKE 'D[^o]ne'": "false",
-		"c.t NOT LIKE '%x%'": "true", "c.n LIKE '5'": "undefined", "c.nope LIKE '%'": "undefined", "c.empty LIKE '%'": "true", "c.empty LIKE '_'": "false",
-		"'50%' LIKE '50!%' ESCAPE '!'": "true", "'50x' LIKE '50!%' ESCAPE '!'": "false", "c.t LIKE 'D%n%'": "true", "c.t LIKE c.t": "true", "'a[b' LIKE 'a[b'": "true",
+		"c.n IN (1, 5)": "true", "c.n IN (1, 2)": "false", "c.n NOT IN (1, 2)": "true", "c.n NOT IN (1, 5)": "false",
+		"c.nope IN (1)": "undefined", "c.nope NOT IN (1)": "undefined",
+		"c.t IN ('a', @s)": "true", "c.t IN (1, 'Done')": "true", "c.nil IN (null)": "true",
+		"c.n IN (c.list[0], c.n)": "true", "c.list IN ([1])": "false",
+		"c.n BETWEEN 5 AND 6": "true", "c.n BETWEEN 6 AND 7": "false", "c.n NOT BETWEEN 6 AND 7": "true",
+		"c.nope BETWEEN 1 AND 2": "undefined", "c.t BETWEEN 'A' AND 'E'": "true",
+		"c.n BETWEEN 'a' AND 'b'": "undefined",
+		"c.t LIKE 'Do%'":          "true", "c.t LIKE 'do%'": "false", "c.t LIKE '%n_'": "true",
+		"c.t LIKE '_one'":     "true",
+		"c.t LIKE 'D[a-z]ne'": "true", "c.t LIKE 'D[^o]ne'": "false",
+		"c.t NOT LIKE '%x%'": "true", "c.n LIKE '5'": "undefined", "c.nope LIKE '%'": "undefined",
+		"c.empty LIKE '%'": "true", "c.empty LIKE '_'": "false",
+		"'50%' LIKE '50!%' ESCAPE '!'": "true", "'50x' LIKE '50!%' ESCAPE '!'": "false", "c.t LIKE 'D%n%'": "true",
+		"c.t LIKE c.t": "true", "'a[b' LIKE 'a[b'": "true",
 		// functions
-		"IS_DEFINED(c.nil)": "true", "IS_DEFINED(c.nope.x.y)": "false", "IS_NULL(c.nil)": "true", "IS_NULL(c.nope)": "false", "IS_STRING(c.t)": "true", "IS_NUMBER(c.t)": "false",
-		"IS_BOOL(c.no)": "true", "IS_ARRAY(c.list)": "true", "IS_OBJECT(c.obj)": "true", "IS_PRIMITIVE(c.nil)": "true", "IS_PRIMITIVE(c.list)": "false", "is_primitive(c.nope)": "false",
-		"STARTSWITH(c.t, 'Do')": "true", "STARTSWITH(c.t, 'do')": "false", "STARTSWITH(c.t, 'do', true)": "true", "STARTSWITH(c.t, 'do', false)": "false", "STARTSWITH(c.n, 'd')": "undefined",
-		"ENDSWITH(c.t, 'ne')": "true", "CONTAINS(c.t, 'ON', true)": "true", "CONTAINS(c.nope, 'x')": "undefined", "StringEquals(c.t, 'DONE', true)": "true",
-		"LOWER(c.t) = 'done'": "true", "UPPER(c.t) = 'DONE'": "true", "TRIM(' a ') = 'a'": "true", "LENGTH(c.t) = 4": "true", "LENGTH('é') = 1": "true", "CONCAT(c.t, '-', 'x') = 'Done-x'": "true", "CONCAT(c.t, c.n) = 'x'": "undefined",
-		"ToString(c.n) = '5'": "true", "ABS(c.neg) = 3": "true", "ABS(c.t) = 3": "undefined", "FLOOR(c.f) = 2": "true", "CEILING(c.f) = 3": "true",
-		"ARRAY_CONTAINS(c.list, 'x')": "true", "ARRAY_CONTAINS(c.list, 9)": "false", "ARRAY_CONTAINS(c.n, 9)": "undefined", "ARRAY_CONTAINS(c.list, {k:1})": "false", "ARRAY_CONTAINS(c.list, {k:1}, true)": "true", "ARRAY_CONTAINS(c.nope, 1)": "undefined",
-		"ARRAY_CONTAINS(c['post-processing'].duplicate_detail_uids, 11)": "true", "ARRAY_LENGTH(c.list) = 4": "true", "GetCurrentTimestamp() = 1766000000123": "true",
+		"IS_DEFINED(c.nil)": "true", "IS_DEFINED(c.nope.x.y)": "false", "IS_NULL(c.nil)": "true",
+		"IS_NULL(c.nope)": "false", "IS_STRING(c.t)": "true", "IS_NUMBER(c.t)": "false",
+		"IS_BOOL(c.no)": "true", "IS_ARRAY(c.list)": "true", "IS_OBJECT(c.obj)": "true", "IS_PRIMITIVE(c.nil)": "true",
+		"IS_PRIMITIVE(c.list)": "false", "is_primitive(c.nope)": "false",
+		"STARTSWITH(c.t, 'Do')": "true", "STARTSWITH(c.t, 'do')": "false", "STARTSWITH(c.t, 'do', true)": "true",
+		"STARTSWITH(c.t, 'do', false)": "false", "STARTSWITH(c.n, 'd')": "undefined",
+		"ENDSWITH(c.t, 'ne')": "true", "CONTAINS(c.t, 'ON', true)": "true", "CONTAINS(c.nope, 'x')": "undefined",
+		"StringEquals(c.t, 'DONE', true)": "true",
+		"LOWER(c.t) = 'done'":             "true", "UPPER(c.t) = 'DONE'": "true", "TRIM(' a ') = 'a'": "true",
+		"LENGTH(c.t) = 4": "true", "LENGTH('é') = 1": "true", "CONCAT(c.t, '-', 'x') = 'Done-x'": "true",
+		"CONCAT(c.t, c.n) = 'x'": "undefined",
+		"ToString(c.n) = '5'":    "true", "ABS(c.neg) = 3": "true", "ABS(c.t) = 3": "undefined",
+		"FLOOR(c.f) = 2":              "true",
+		"CEILING(c.f) = 3":            "true",
+		"ARRAY_CONTAINS(c.list, 'x')": "true", "ARRAY_CONTAINS(c.list, 9)": "false",
+		"ARRAY_CONTAINS(c.n, 9)": "undefined", "ARRAY_CONTAINS(c.list, {k:1})": "false",
+		"ARRAY_CONTAINS(c.list, {k:1}, true)": "true", "ARRAY_CONTAINS(c.nope, 1)": "undefined",
+		"ARRAY_CONTAINS(c['post-processing'].duplicate_detail_uids, 11)": "true", "ARRAY_LENGTH(c.list) = 4": "true",
+		"GetCurrentTimestamp() = 1766000000123": "true",
 		// arithmetic and the rest
-		"c.n + 1 = 6": "true", "c.n - 1 * 2 = 3": "true", "(c.n - 1) * 2 = 8": "true", "c.n / 2 = 2.5": "true", "c.n % 2 = 1": "true", "-c.n = -5": "true", "+c.n = 5": "true", "c.n + c.t = 1": "undefined", "c.n / 0 = 1": "undefined",
-		"c.t || '!' = 'Done!'": "true", "c.nope ?? 'x' = 'x'": "true", "(c.nope ?? 'x') = 'x'": "true", "(c.nil ?? 'x') = null": "true", "c.yes ? c.yes : c.no": "true", "c.nope ? c.yes : c.no": "false",
-		"c.n = 5 -- a comment": "true", "c.t = 'it\\'s' OR c.t = \"a\\u0041\"": "false", "1e2 = 100": "true", ".5 = 0.5": "true", "true": "true", "undefined": "undefined",
+		"c.n + 1 = 6": "true", "c.n - 1 * 2 = 3": "true", "(c.n - 1) * 2 = 8": "true", "c.n / 2 = 2.5": "true",
+		"c.n % 2 = 1": "true", "-c.n = -5": "true", "+c.n = 5": "true", "c.n + c.t = 1": "undefined",
+		"c.n / 0 = 1":          "undefined",
+		"c.t || '!' = 'Done!'": "true", "c.nope ?? 'x' = 'x'": "true", "(c.nope ?? 'x') = 'x'": "true",
+		"(c.nil ?? 'x') = null": "true", "c.yes ? c.yes : c.no": "true", "c.nope ? c.yes : c.no": "false",
+		"c.n = 5 -- a comment": "true", "c.t = 'it\\'s' OR c.t = \"a\\u0041\"": "false", "1e2 = 100": "true",
+		".5 = 0.5": "true", "true": "true", "undefined": "undefined",
 	} {
 		q, err := cosmossql.Parse("SELECT * FROM c WHERE " + condition)
 		require.NoError(t, err, condition)
@@ -116,16 +156,29 @@ func TestProject(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for query, code := range map[string]string{
-		"": "SC1002", "SELECT": "SC1002", "SELECT * FROM": "SC1002", "SELECT * FROM c WHERE": "SC1002", "SELECT *, c.n FROM c": "SC1001", "SELECT * FROM c WHERE c.n = ": "SC1002",
-		"SELECT * FROM c WHERE c.n == 1": "SC1001", "SELECT * FROM c WHERE (c.n = 1": "SC1002", "SELECT * FROM c WHERE c.n IN ()": "SC1001", "SELECT * FROM c WHERE c.n IN 1": "SC1001",
-		"SELECT * FROM c WHERE c.t = 'open": "SC1012", "SELECT * FROM c;": "SC1010", "SELECT * FROM c WHERE c.n = 1 c.n": "SC1001", "SELECT * FROM c WHERE c. = 1": "SC1001",
-		"SELECT * FROM c WHERE d.n = 1": "SC2001", "SELECT d.n FROM c": "SC2001", "SELECT * FROM c WHERE FOO(c.n)": "SC2005", "SELECT * FROM c WHERE LOWER()": "SC2050", "SELECT * FROM c WHERE c.t LIKE 'x' ESCAPE 'ab'": "SC1001",
-		"SELECT * FROM c WHERE c.n = 12x": "SC1007", "SELECT * FROM c WHERE c.t = '\\q'": "SC1004", "SELECT c.n, c.n FROM c": "SC2022", "SELECT * FROM c ORDER c.n": "SC1001", "SELECT * FROM c OFFSET 1": "SC1002",
-		"SELECT * FROM c WHERE c.n NOT 5": "SC1001", "SELECT * FROM c WHERE c.n BETWEEN 1": "SC1002", "SELECT * FROM c WHERE c.select = 1": "SC1001", "SELECT * FROM select": "SC1001",
-		"SELECT * FROM c WHERE " + strings.Repeat("(", 500) + "1": "SC3002", "SELECT * FROM c WHERE " + strings.Repeat("NOT ", 500) + "true": "SC3002",
-		"SELECT * FROM c JOIN x IN c.list": "EMULATOR", "SELECT * FROM (SELECT * FROM c)": "EMULATOR", "SELECT * FROM x IN c.list": "EMULATOR", "SELECT * FROM c.list": "EMULATOR",
-		"SELECT * FROM c WHERE EXISTS(SELECT 1)": "EMULATOR", "SELECT * FROM c WHERE c.n IN (SELECT 1)": "EMULATOR", "SELECT * FROM c WHERE ~c.n = 1": "EMULATOR", "SELECT * FROM c WHERE c.n & 1": "EMULATOR", "SELECT * FROM c WHERE NOT c.n = 1": "EMULATOR",
-		"SELECT ARRAY(SELECT 1) FROM c": "EMULATOR", "SELECT * FROM c ORDER BY RANK x": "EMULATOR", "SELECT 1": "EMULATOR",
+		"": "SC1002", "SELECT": "SC1002", "SELECT * FROM": "SC1002", "SELECT * FROM c WHERE": "SC1002",
+		"SELECT *, c.n FROM c": "SC1001", "SELECT * FROM c WHERE c.n = ": "SC1002",
+		"SELECT * FROM c WHERE c.n == 1": "SC1001", "SELECT * FROM c WHERE (c.n = 1": "SC1002",
+		"SELECT * FROM c WHERE c.n IN ()": "SC1001", "SELECT * FROM c WHERE c.n IN 1": "SC1001",
+		"SELECT * FROM c WHERE c.t = 'open": "SC1012", "SELECT * FROM c;": "SC1010",
+		"SELECT * FROM c WHERE c.n = 1 c.n": "SC1001", "SELECT * FROM c WHERE c. = 1": "SC1001",
+		"SELECT * FROM c WHERE d.n = 1": "SC2001", "SELECT d.n FROM c": "SC2001",
+		"SELECT * FROM c WHERE FOO(c.n)": "SC2005", "SELECT * FROM c WHERE LOWER()": "SC2050",
+		"SELECT * FROM c WHERE c.t LIKE 'x' ESCAPE 'ab'": "SC1001",
+		"SELECT * FROM c WHERE c.n = 12x":                "SC1007", "SELECT * FROM c WHERE c.t = '\\q'": "SC1004",
+		"SELECT c.n, c.n FROM c": "SC2022", "SELECT * FROM c ORDER c.n": "SC1001", "SELECT * FROM c OFFSET 1": "SC1002",
+		"SELECT * FROM c WHERE c.n NOT 5": "SC1001", "SELECT * FROM c WHERE c.n BETWEEN 1": "SC1002",
+		"SELECT * FROM c WHERE c.select = 1": "SC1001", "SELECT * FROM select": "SC1001",
+		"SELECT * FROM c WHERE " + strings.Repeat("(", 500) + "1":       "SC3002",
+		"SELECT * FROM c WHERE " + strings.Repeat("NOT ", 500) + "true": "SC3002",
+		"SELECT * FROM c JOIN x IN c.list":                              "EMULATOR",
+		"SELECT * FROM (SELECT * FROM c)":                               "EMULATOR",
+		"SELECT * FROM x IN c.list":                                     "EMULATOR", "SELECT * FROM c.list": "EMULATOR",
+		"SELECT * FROM c WHERE EXISTS(SELECT 1)": "EMULATOR", "SELECT * FROM c WHERE c.n IN (SELECT 1)": "EMULATOR",
+		"SELECT * FROM c WHERE ~c.n = 1": "EMULATOR", "SELECT * FROM c WHERE c.n & 1": "EMULATOR",
+		"SELECT * FROM c WHERE NOT c.n = 1": "EMULATOR",
+		"SELECT ARRAY(SELECT 1) FROM c":     "EMULATOR",
+		"SELECT * FROM c ORDER BY RANK x":   "EMULATOR", "SELECT 1": "EMULATOR",
 	} {
 		_, err := cosmossql.Parse(query)
 		var e *cosmossql.Error
@@ -145,8 +198,10 @@ func TestBindRefusesAnUnboundParameter(t *testing.T) {
 
 func TestConstants(t *testing.T) {
 	for condition, want := range map[string]int{
-		"c.id = 'a'": 1, "'a' = c.id": 1, "c.id IN ('a', @s)": 2, "c.n = 1 AND c.id = 'a'": 1, "(c.id = 'a' AND c.n = 1) AND c.t = 'x'": 1,
-		"c.id = 'a' OR c.n = 1": -1, "c.id != 'a'": -1, "c.id = c.n": -1, "c.id NOT IN ('a')": -1, "c.id IN ('a', c.n)": -1, "c.x.id = 'a'": -1, "NOT (c.id = 'a')": -1, "c.id > 'a'": -1,
+		"c.id = 'a'": 1, "'a' = c.id": 1, "c.id IN ('a', @s)": 2, "c.n = 1 AND c.id = 'a'": 1,
+		"(c.id = 'a' AND c.n = 1) AND c.t = 'x'": 1,
+		"c.id = 'a' OR c.n = 1":                  -1, "c.id != 'a'": -1, "c.id = c.n": -1, "c.id NOT IN ('a')": -1,
+		"c.id IN ('a', c.n)": -1, "c.x.id = 'a'": -1, "NOT (c.id = 'a')": -1, "c.id > 'a'": -1,
 	} {
 		q, err := cosmossql.Parse("SELECT * FROM c WHERE " + condition)
 		require.NoError(t, err)
@@ -172,7 +227,8 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"SELECT * FROM c WHERE c.n = 5 AND c['x'].y IN (1, @n) OR NOT (c.t LIKE 'D%' ESCAPE '!')",
 		"SELECT TOP 2 c.a AS b, [1, {x: c.n}] FROM c ORDER BY c.n DESC OFFSET 1 LIMIT 2",
-		"SELECT VALUE COUNT(1) FROM c GROUP BY c.x", "SELECT c.n ?? 1, c.n ? 1 : 2 FROM c -- x", "from c where 'a\\u0041'",
+		"SELECT VALUE COUNT(1) FROM c GROUP BY c.x", "SELECT c.n ?? 1, c.n ? 1 : 2 FROM c -- x",
+		"from c where 'a\\u0041'",
 	} {
 		f.Add(s)
 	}

@@ -1,6 +1,7 @@
-// Package cosmossql parses and evaluates the part of Cosmos DB's query language that the Cosmos DB emulator serves. Parse
-// gives a Query, which the emulator then evaluates document by document. Missing values follow the service's rule: an
-// expression over an absent member, or over two different types, is undefined. A filter selects a document only when it is true.
+// Package cosmossql parses and evaluates the part of Cosmos DB's query language that the Cosmos DB emulator serves.
+// Parse gives a Query, which the emulator then evaluates document by document. Missing values follow the service's
+// rule: an expression over an absent member, or over two different types, is undefined. A filter selects a document
+// only when it is true.
 //
 // Served: SELECT * | VALUE expression | list with AS, FROM with an alias, WHERE with = != <> < <= > >=,
 // AND OR NOT, IN, BETWEEN, LIKE (with ESCAPE), + - * / %, ||, ??, ?:, object and array literals, parameters,

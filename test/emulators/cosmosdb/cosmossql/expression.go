@@ -23,7 +23,8 @@ func (p *parser) expression() (expr, error) {
 	p.depth++
 	defer func() { p.depth-- }()
 	if p.depth > maxNesting {
-		return nil, &Error{Code: "SC3002", Start: p.peek().start, End: p.peek().end, Message: "The query is nested too deeply."}
+		return nil,
+			&Error{Code: "SC3002", Start: p.peek().start, End: p.peek().end, Message: "The query is nested too deeply."}
 	}
 	left, err := p.coalesced()
 	if err != nil || !p.accept("?") {
@@ -41,7 +42,9 @@ func (p *parser) expression() (expr, error) {
 }
 
 // leftAssociative parses operand (op operand)*.
-func (p *parser) leftAssociative(operand func() (expr, error), ops []string, build func(op string, l, r expr) expr) (expr, error) {
+func (p *parser) leftAssociative(
+	operand func() (expr, error), ops []string, build func(op string, l, r expr) expr,
+) (expr, error) {
 	left, err := operand()
 	for err == nil {
 		i := slices.IndexFunc(ops, p.peek().is)
@@ -66,7 +69,9 @@ func (p *parser) or() (expr, error) {
 }
 
 func (p *parser) and() (expr, error) {
-	return p.leftAssociative(p.comparison, []string{"AND"}, func(_ string, l, r expr) expr { return &logical{false, l, r} })
+	return p.leftAssociative(p.comparison, []string{"AND"}, func(_ string, l, r expr) expr {
+		return &logical{false, l, r}
+	})
 }
 
 func (p *parser) comparison() (expr, error) {
@@ -207,7 +212,8 @@ func (p *parser) unary() (expr, error) {
 	p.depth++
 	defer func() { p.depth-- }()
 	if p.depth > maxNesting {
-		return nil, &Error{Code: "SC3002", Start: p.peek().start, End: p.peek().end, Message: "The query is nested too deeply."}
+		return nil,
+			&Error{Code: "SC3002", Start: p.peek().start, End: p.peek().end, Message: "The query is nested too deeply."}
 	}
 	switch t := p.peek(); {
 	case t.is("NOT"):
@@ -242,7 +248,8 @@ func (p *parser) postfix() (expr, error) {
 			if isReserved(t.text) {
 				return nil, &Error{
 					Code: "SC1001", Start: t.start, End: t.end,
-					Message: fmt.Sprintf("Syntax error, incorrect syntax near '%s': a keyword, write [\"%s\"].", t.text, t.text),
+					Message: fmt.Sprintf(
+						"Syntax error, incorrect syntax near '%s': a keyword, write [\"%s\"].", t.text, t.text),
 				}
 			}
 			e = member(e, p.take().text)
@@ -358,7 +365,11 @@ func (p *parser) function(name token) (expr, error) {
 	}
 	if slices.Contains([]string{"COUNT", "SUM", "MIN", "MAX", "AVG"}, upper) {
 		if !direct || len(args) != 1 {
-			return nil, &Error{Code: "SC2101", Start: name.start, End: name.end, Message: upper + " takes one argument and stands in the select list."}
+			return nil,
+				&Error{
+					Code: "SC2101", Start: name.start, End: name.end,
+					Message: upper + " takes one argument and stands in the select list.",
+				}
 		}
 		p.query.aggregate = upper
 		return &aggregate{upper, args[0]}, nil
@@ -371,7 +382,11 @@ func (p *parser) function(name token) (expr, error) {
 		}
 	}
 	if len(args) < fn.min || len(args) > fn.max {
-		return nil, &Error{Code: "SC2050", Start: name.start, End: name.end, Message: fmt.Sprintf("The %s function requires %d to %d argument(s).", upper, fn.min, fn.max)}
+		return nil,
+			&Error{
+				Code: "SC2050", Start: name.start, End: name.end,
+				Message: fmt.Sprintf("The %s function requires %d to %d argument(s).", upper, fn.min, fn.max),
+			}
 	}
 	return &call{fn, args}, nil
 }

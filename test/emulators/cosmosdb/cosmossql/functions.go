@@ -28,12 +28,15 @@ func functions() map[string]function {
 		}}
 	}
 	return map[string]function{
-		"IS_DEFINED": {1, 1, func(_ *env, a []jsonval.Value) jsonval.Value { return jsonval.OfBool(!a[0].IsUndefined()) }},
-		"IS_NULL":    kind(jsonval.Null), "IS_BOOL": kind(jsonval.Bool), "IS_NUMBER": kind(jsonval.Number),
+		"IS_DEFINED": {1, 1, func(_ *env, a []jsonval.Value) jsonval.Value {
+			return jsonval.OfBool(!a[0].IsUndefined())
+		}},
+		"IS_NULL": kind(jsonval.Null), "IS_BOOL": kind(jsonval.Bool), "IS_NUMBER": kind(jsonval.Number),
 		"IS_STRING": kind(jsonval.String), "IS_ARRAY": kind(jsonval.Array), "IS_OBJECT": kind(jsonval.Object),
 		"IS_PRIMITIVE": kind(jsonval.Null, jsonval.Bool, jsonval.Number, jsonval.String),
 
-		"STARTSWITH": textTest(strings.HasPrefix), "ENDSWITH": textTest(strings.HasSuffix), "CONTAINS": textTest(strings.Contains),
+		"STARTSWITH": textTest(strings.HasPrefix), "ENDSWITH": textTest(strings.HasSuffix),
+		"CONTAINS":     textTest(strings.Contains),
 		"STRINGEQUALS": textTest(func(a, b string) bool { return a == b }),
 		"LOWER":        textMap(strings.ToLower), "UPPER": textMap(strings.ToUpper), "TRIM": textMap(strings.TrimSpace),
 		"LENGTH": {1, 1, func(_ *env, a []jsonval.Value) jsonval.Value {
@@ -55,7 +58,9 @@ func functions() map[string]function {
 			return jsonval.OfInt(int64(a[0].Len()))
 		}},
 
-		"GETCURRENTTIMESTAMP": {0, 0, func(e *env, _ []jsonval.Value) jsonval.Value { return jsonval.OfInt(e.now.UnixMilli()) }},
+		"GETCURRENTTIMESTAMP": {0, 0, func(e *env, _ []jsonval.Value) jsonval.Value {
+			return jsonval.OfInt(e.now.UnixMilli())
+		}},
 	}
 }
 

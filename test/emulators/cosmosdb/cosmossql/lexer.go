@@ -131,7 +131,10 @@ func next(text string, pos int) (token, error) {
 		}
 	}
 	r, size := utf8.DecodeRuneInString(text[pos:])
-	return token{}, &Error{Code: "SC1010", Start: pos, End: pos + size, Message: fmt.Sprintf("Syntax error, invalid token '%c'.", r)}
+	return token{},
+		&Error{
+			Code: "SC1010", Start: pos, End: pos + size, Message: fmt.Sprintf("Syntax error, invalid token '%c'.", r),
+		}
 }
 
 func lexNumber(text string, pos int) (token, error) {
@@ -159,7 +162,10 @@ func lexNumber(text string, pos int) (token, error) {
 	}
 	literal = strings.TrimSuffix(literal, ".")
 	if v, err := jsonval.Parse(literal); err != nil || v.Kind() != jsonval.Number || wordEnd(text, end) > end {
-		return token{}, &Error{Code: "SC1007", Start: pos, End: end, Message: "Syntax error, invalid number '" + text[pos:end] + "'."}
+		return token{},
+			&Error{
+				Code: "SC1007", Start: pos, End: end, Message: "Syntax error, invalid number '" + text[pos:end] + "'.",
+			}
 	}
 	return token{tokNumber, literal, pos, end}, nil
 }
@@ -174,12 +180,14 @@ func lexString(text string, pos int) (token, error) {
 		case quote:
 			content, err := unescape(text[pos+1 : end])
 			if err != nil {
-				return token{}, &Error{Code: "SC1004", Start: pos, End: end + 1, Message: "Syntax error, invalid string literal."}
+				return token{},
+					&Error{Code: "SC1004", Start: pos, End: end + 1, Message: "Syntax error, invalid string literal."}
 			}
 			return token{tokString, content, pos, end + 1}, nil
 		}
 	}
-	return token{}, &Error{Code: "SC1012", Start: pos, End: len(text), Message: "Syntax error, a string literal without end."}
+	return token{},
+		&Error{Code: "SC1012", Start: pos, End: len(text), Message: "Syntax error, a string literal without end."}
 }
 
 func unescape(body string) (string, error) {

@@ -102,7 +102,10 @@ func (p *parser) unexpected() error {
 	if t.kind == tokEnd {
 		return &Error{Code: "SC1002", Start: t.start, End: t.end, Message: "Syntax error, unexpected end-of-file."}
 	}
-	return &Error{Code: "SC1001", Start: t.start, End: t.end, Message: fmt.Sprintf("Syntax error, incorrect syntax near '%s'.", t.text)}
+	return &Error{
+		Code: "SC1001", Start: t.start, End: t.end,
+		Message: fmt.Sprintf("Syntax error, incorrect syntax near '%s'.", t.text),
+	}
 }
 
 func (p *parser) refuse(what string) error {
@@ -159,7 +162,10 @@ func (p *parser) end() error {
 	}
 	for _, t := range p.names {
 		if t.text != p.query.alias {
-			return &Error{Code: "SC2001", Start: t.start, End: t.end, Message: fmt.Sprintf("Identifier '%s' could not be resolved.", t.text)}
+			return &Error{
+				Code: "SC2001", Start: t.start, End: t.end,
+				Message: fmt.Sprintf("Identifier '%s' could not be resolved.", t.text),
+			}
 		}
 	}
 	for i, it := range p.query.items {
@@ -234,7 +240,10 @@ func (p *parser) selectItem() error {
 		}
 	}
 	if slices.ContainsFunc(p.query.items, func(it item) bool { return it.name == name }) {
-		return &Error{Code: "SC2022", Start: start.start, End: start.end, Message: fmt.Sprintf("The property name '%s' is given twice.", name)}
+		return &Error{
+			Code: "SC2022", Start: start.start, End: start.end,
+			Message: fmt.Sprintf("The property name '%s' is given twice.", name),
+		}
 	}
 	p.query.items = append(p.query.items, item{name: name, expr: e})
 	return nil

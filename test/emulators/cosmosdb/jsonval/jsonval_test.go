@@ -24,7 +24,8 @@ func TestParseKeepsOrderAndNumberText(t *testing.T) {
 
 func TestParseStrings(t *testing.T) {
 	for in, want := range map[string]string{
-		`"plain"`: "plain", `"\u0041\n\/\"\\"`: "A\n/\"\\", `"\ud83d\ude00"`: "😀", `"\ud800"`: "\uFFFD", `"\ud800\u0041"`: "\uFFFDA", `"\u0000"`: "\x00",
+		`"plain"`: "plain", `"\u0041\n\/\"\\"`: "A\n/\"\\", `"\ud83d\ude00"`: "😀", `"\ud800"`: "\uFFFD",
+		`"\ud800\u0041"`: "\uFFFDA", `"\u0000"`: "\x00",
 	} {
 		v, err := jsonval.Parse(in)
 		require.NoError(t, err, in)
@@ -47,7 +48,8 @@ func TestParseLastOfTwinsWins(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, bad := range []string{
-		``, ` `, `{`, `[1,]`, `{"a":}`, `{"a" 1}`, `{a:1}`, `01`, `-`, `1.`, `.5`, `1e`, `+1`, `1e999`, `NaN`, `tru`, `"a`, "\"\n\"", `"\x"`, `"\u12"`, `"\u12g4"`, `1 2`, `{"a":1}}`, "\"\xff\"",
+		``, ` `, `{`, `[1,]`, `{"a":}`, `{"a" 1}`, `{a:1}`, `01`, `-`, `1.`, `.5`, `1e`, `+1`, `1e999`, `NaN`, `tru`,
+		`"a`, "\"\n\"", `"\x"`, `"\u12"`, `"\u12g4"`, `1 2`, `{"a":1}}`, "\"\xff\"",
 		strings.Repeat("[", 200) + strings.Repeat("]", 200),
 	} {
 		_, err := jsonval.Parse(bad)

@@ -13,7 +13,8 @@ import (
 // ResultsKey is the partition key of a container of results.
 const ResultsKey = "/request_details/id"
 
-// Documents are those of a container of results, as the programs beside the app use them. Its partition key is ResultsKey.
+// Documents are those of a container of results, as the programs beside the app use them. Its partition key is
+// ResultsKey.
 type Documents struct{ *azcosmos.ContainerClient }
 
 // Put writes a whole document, new or over an old one.
@@ -86,7 +87,8 @@ func (d Documents) Patch(ctx context.Context, id string, patch azcosmos.PatchOpe
 	return err
 }
 
-// find gives the context of a request for the document with an id. Without a document the request will be answered with 404.
+// find gives the context of a request for the document with an id. Without a document the request will be answered with
+// 404.
 func (d Documents) find(ctx context.Context, id string) (context.Context, error) {
 	pager := d.NewQueryItemsPager("SELECT c.request_details.id FROM c WHERE c.id = @id", azcosmos.NewPartitionKey(),
 		&azcosmos.QueryOptions{QueryParameters: []azcosmos.QueryParameter{{Name: "@id", Value: id}}})

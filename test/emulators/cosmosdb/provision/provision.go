@@ -1,5 +1,5 @@
-// Package provision makes databases and containers in a Cosmos DB account, for the local stack and for tests. In Azure the
-// deployment makes them, with throughput and index policy.
+// Package provision makes databases and containers in a Cosmos DB account, for the local stack and for tests. In Azure
+// the deployment makes them, with throughput and index policy.
 package provision
 
 import (
@@ -40,7 +40,8 @@ func Make(ctx context.Context, connection, database string, containers ...Contai
 		return fmt.Errorf("cosmos: %w", err)
 	}
 	defer client.Close()
-	if _, err := client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: database}, nil); err != nil && !exists(err) {
+	if _, err := client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: database}, nil); err != nil &&
+		!exists(err) {
 		return fmt.Errorf("cosmos: make database %s: %w", database, err)
 	}
 	db, err := client.NewDatabase(database)
@@ -57,8 +58,10 @@ func Make(ctx context.Context, connection, database string, containers ...Contai
 
 func (c Container) properties() azcosmos.ContainerProperties {
 	p := azcosmos.ContainerProperties{
-		ID:                     c.Name,
-		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: c.Key, Kind: azcosmos.PartitionKeyKindHash, Version: 2},
+		ID: c.Name,
+		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
+			Paths: c.Key, Kind: azcosmos.PartitionKeyKindHash, Version: 2,
+		},
 	}
 	switch {
 	case len(c.Key) == 0:

@@ -1,5 +1,5 @@
-// Package servicebustest starts the Service Bus emulator for a test. Call Start with the queues; the end of the test stops the
-// emulator. Server.Client gives an azservicebus client. Install the emulator once with `make servicebus`.
+// Package servicebustest starts the Service Bus emulator for a test. Call Start with the queues; the end of the test
+// stops the emulator. Server.Client gives an azservicebus client. Install the emulator once with `make servicebus`.
 package servicebustest
 
 import (
@@ -65,13 +65,17 @@ func (s *Server) Restart() {
 func (s *Server) Client() *azservicebus.Client {
 	s.t.Helper()
 	// Not fewer: without a retry a client never recovers from a dropped connection.
-	return s.ClientWith(azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond})
+	return s.ClientWith(
+		azservicebus.RetryOptions{
+			MaxRetries: 2, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond,
+		})
 }
 
 // ClientWith gives a client with retries of your choice.
 func (s *Server) ClientWith(retry azservicebus.RetryOptions) *azservicebus.Client {
 	s.t.Helper()
-	client, err := azservicebus.NewClientFromConnectionString(s.ConnectionString(), &azservicebus.ClientOptions{RetryOptions: retry})
+	client, err := azservicebus.NewClientFromConnectionString(s.ConnectionString(),
+		&azservicebus.ClientOptions{RetryOptions: retry})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
