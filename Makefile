@@ -15,6 +15,9 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
 TOOLS := $(CURDIR)/.tools
 GOLANGCI := $(TOOLS)/golangci-lint
 GOVULNCHECK := $(TOOLS)/govulncheck
+# Random histories of `make e2e` are new ones each time.
+SEED := $(or $(SEED),$(shell date +%s))
+e2e: export SQLWRITER_TEST_SEED := $(SEED)
 FUZZTIME ?= 30s
 FAULTTIME ?= 10m
 PYTHON ?= python3
@@ -57,7 +60,8 @@ check: sqllint lint race e2e pages sdkchecks mutants vuln ## What `make test` le
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for one that runs one goroutine at a time). Needs a C compiler.
 	$(GO) test -short $(RACE) $(WAITING) -skip '^TestWhoIsGivenUp$$' -timeout 15m $(TESTFLAGS) $(RACED)
 
-e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size.
+e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size. SEED=n: random histories from there.
+	@echo "random histories begin at seed $(SEED): SEED=$(SEED) make e2e repeats them"
 	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
 	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTFLAGS) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
 

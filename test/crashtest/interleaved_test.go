@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/seeds"
 )
 
 var (
@@ -179,17 +180,17 @@ func TestInterleaved(t *testing.T) {
 		require.Empty(t, w.report())
 		return
 	}
-	var seeds []int64
-	first := int64(1)
+	var drawn []int64
+	first := seeds.First(t)
 	if *durationFlag > 0 {
 		first = time.Now().UnixNano()
 	}
 	for n := range cmp.Or(*seedsFlag, size().histories) {
-		seeds = append(seeds, first+int64(n))
+		drawn = append(drawn, first+int64(n))
 	}
 	steps, faults, runs := 0, 0, 0
 	for begin := time.Now(); ; {
-		for _, h := range eachSeed(seeds, historyOf) {
+		for _, h := range eachSeed(drawn, historyOf) {
 			runs++
 			steps += h.steps
 			faults += h.faults
@@ -200,8 +201,8 @@ func TestInterleaved(t *testing.T) {
 		if time.Since(begin) >= *durationFlag {
 			break
 		}
-		for n := range seeds {
-			seeds[n] += int64(len(seeds))
+		for n := range drawn {
+			drawn[n] += int64(len(drawn))
 		}
 		parses.Clear() // the next histories have documents of their own
 	}

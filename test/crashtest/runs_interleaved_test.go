@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
+	"sqlwriter/test/seeds"
 )
 
 var (
@@ -184,14 +185,14 @@ func TestInterleavedRuns(t *testing.T) {
 		require.Empty(t, w.report())
 		return
 	}
-	seeds := make([]int64, cmp.Or(*runSeedsFlag, size().runHistories))
-	for n := range seeds {
-		seeds[n] = int64(n + 1)
+	drawn := make([]int64, cmp.Or(*runSeedsFlag, size().runHistories))
+	for n := range drawn {
+		drawn[n] = seeds.First(t) + int64(n)
 	}
 	steps, faults := 0, 0
 	var seen counted
 	var reports []string
-	for _, h := range eachSeed(seeds, runHistoryOf) {
+	for _, h := range eachSeed(drawn, runHistoryOf) {
 		steps += h.steps
 		faults += h.faults
 		if h.report != "" {
@@ -204,11 +205,11 @@ func TestInterleavedRuns(t *testing.T) {
 	}
 	slices.SortFunc(reports, func(a, b string) int { return len(a) - len(b) })
 	if len(reports) > 0 {
-		t.Fatalf("%d of %d histories: %s", len(reports), len(seeds), reports[0])
+		t.Fatalf("%d of %d histories: %s", len(reports), len(drawn), reports[0])
 	}
 	t.Logf(
 		"%d histories: %d steps, %d faults, %d claims of runs, %d locks lost, %d redeliveries (at most %d of one message), 0 violations",
-		len(seeds), steps, faults, seen.runClaims, seen.lost, seen.redelivered, seen.most)
+		len(drawn), steps, faults, seen.runClaims, seen.lost, seen.redelivered, seen.most)
 	require.Positive(t, faults)
 	require.Positive(t, seen.lost)
 }
