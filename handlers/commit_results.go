@@ -45,7 +45,7 @@ func summary(r commit.Report) string {
 // batchFields are a report as fields of an event.
 func batchFields(r commit.Report, retryCount int) events.Fields {
 	f := events.Fields{
-		Documents: r.Documents, Outcomes: r.Outcomes, Kinds: r.Kinds, RetryCount: retryCount,
+		Documents: r.Documents, Outcomes: byName(r.Outcomes), Kinds: r.Kinds, RetryCount: retryCount,
 		LagMS:       r.Lag.Milliseconds(),
 		SQLRequests: r.SQLRequests, SQLMS: r.SQL.Milliseconds(),
 		CosmosReads: r.Reads, CosmosWrites: r.Writes, CosmosMS: r.Cosmos.Milliseconds(), Columns: r.Columns,
@@ -54,4 +54,13 @@ func batchFields(r commit.Report, retryCount int) events.Fields {
 		f.Mode = "shadow"
 	}
 	return f
+}
+
+// byName gives counts by words as counts by texts.
+func byName[K ~string](counts map[K]int) map[string]int {
+	texts := make(map[string]int, len(counts))
+	for word, n := range counts {
+		texts[string(word)] = n
+	}
+	return texts
 }

@@ -21,6 +21,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/logcheck"
 )
@@ -63,7 +64,8 @@ func (r *recorder) Run(_ context.Context, b commit.Delivery) (commit.Report, err
 		fmt.Fprintf(&r.seen, "%s\n", d)
 	}
 	return commit.Report{
-		Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{},
+		Documents: len(b.Documents), Outcomes: map[invoice.Outcome]int{"applied": len(b.Documents)},
+		Kinds: map[string]int{},
 	}, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/test/logcheck"
 )
 
@@ -82,7 +83,7 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Delivery) (commit.Report, error) {
-				return commit.Report{Documents: 1, Outcomes: map[string]int{"waiting": 1}}, c.err
+				return commit.Report{Documents: 1, Outcomes: map[invoice.Outcome]int{"waiting": 1}}, c.err
 			})), Options{}, batch())
 			require.Equal(t, c.commit, w.Code)
 			require.Contains(t, log, `"level":"`+c.level+`"`)
@@ -181,7 +182,7 @@ func (failing) Read([]byte) (int, error) { return 0, syscall.ECONNRESET }
 
 func TestTheLogLineCountsTheBatch(t *testing.T) {
 	report := commit.Report{
-		Documents: 3, Outcomes: map[string]int{"applied": 2, "retry_scheduled": 1},
+		Documents: 3, Outcomes: map[invoice.Outcome]int{"applied": 2, "retry_scheduled": 1},
 		Kinds:       map[string]int{"document": 1},
 		SQLRequests: 4, SQL: 5 * time.Millisecond, Reads: 6, Writes: 7, Cosmos: 8 * time.Millisecond,
 		Lag: 9 * time.Millisecond,

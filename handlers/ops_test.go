@@ -231,7 +231,7 @@ func TestOpsServesEachCall(t *testing.T) {
 	id := started["run"].(string)
 	require.Equal(t, "running", run(opsCall{method: "GET", path: "v1/runs/progress?run=" + id})["status"])
 	require.Equal(t, []any{},
-		run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,deferred&run=" + id})["items"],
+		run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,retry_scheduled&run=" + id})["items"],
 		"a list is never null")
 	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/batches"})["batches"])
 	run(opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`})

@@ -93,12 +93,9 @@ func tickFields(
 	r commit.RecoveredDocuments, runs run.RecoveredRuns, carried run.Carried, purged, compared int,
 ) events.Fields {
 	f := batchFields(r.Report, 0)
-	f.Found, f.Missed, f.OldestS = map[string]int{}, r.Missed, int64(r.Oldest.Seconds())
+	f.Found, f.Missed, f.OldestS = byName(r.Found), r.Missed, int64(r.Oldest.Seconds())
 	f.Purged, f.Compared = purged, compared
 	f.Off, f.Flow, f.State, f.RunsOff = r.Off, r.Flow, string(r.State), runs.Off
-	for w, count := range r.Found {
-		f.Found[string(w)] = count
-	}
 	for _, w := range r.More {
 		f.More = append(f.More, string(w))
 	}

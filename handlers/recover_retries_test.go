@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -68,7 +69,7 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.RecoveredDocuments, error) {
 		return commit.RecoveredDocuments{
-			Report: commit.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
+			Report: commit.Report{Documents: 3, Outcomes: map[invoice.Outcome]int{"applied": 3}}, Oldest: time.Hour,
 			Found: map[commit.Window]int{commit.Blamed: 2, commit.Orphans: 1}, More: []commit.Window{commit.Blamed},
 			Missed: 1, Flow: "stopped since then",
 		}, nil

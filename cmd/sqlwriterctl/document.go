@@ -9,11 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
-	"sqlwriter/internal/run"
 )
 
 type documentCommands struct {
@@ -296,7 +294,8 @@ func untried(s ops.Started) error {
 	if s.Progress == nil {
 		return nil
 	}
-	gone, skipped := s.Progress.Stats.Outcomes[run.DocGone], s.Progress.Stats.Outcomes[run.DocSkipped]
+	stats := s.Progress.Stats.Outcomes
+	gone, skipped := stats[invoice.OutcomeGone], stats[invoice.OutcomeSkipped]+stats[invoice.OutcomeNotOffered]
 	if gone+skipped == 0 {
 		return nil
 	}
@@ -304,7 +303,7 @@ func untried(s ops.Started) error {
 		fmt.Errorf(
 			"not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)", gone, ops.Plural(gone, "does", "do"), skipped),
 		fmt.Sprintf(
-			"`sqlwriterctl run items %s --outcome gone,skipped` lists them, `sqlwriterctl document why ID` explains one", s.Run),
+			"`sqlwriterctl run items %s --outcome gone,skipped,not_offered` lists them, `sqlwriterctl document why ID` explains one", s.Run),
 	}
 }
 
@@ -322,7 +321,7 @@ func (c *documentMarkCommand) Run(ctx context.Context, a *app) error {
 		}
 		return a.emit(res, []string{res.ID}, func() error {
 			a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID,
-				res.From, commit.Manual)
+				res.From, invoice.OutcomeManual)
 			return nil
 		})
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 )
 
@@ -43,7 +43,7 @@ func TestADocumentIsComparedBeforeItIsTriedAgain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &d))
 	require.Equal(t,
 		[]ops.LineDiff{
-			{Line: 7, Verdict: commit.Unchanged, Says: "it has this content", Columns: []ops.ColumnDiff{}},
+			{Line: 7, Verdict: invoice.OutcomeUnchanged, Says: "it has this content", Columns: []ops.ColumnDiff{}},
 		}, d.Documents[0].Lines)
 
 	require.Equal(t, exitUsage, r.run(t, "document", "diff"))

@@ -63,7 +63,7 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 	require.Contains(t, r.out, next[1], "it is said until it is done")
 	require.Equal(t, "OLD", r.maker(t, store, 2))
 	require.Equal(t, exitOK, r.run(t, append(strings.Fields(next[1]), "--yes", "--why", "INC-4715")...), r.errors)
-	require.Regexp(t, `1 committed, 1 unchanged`, r.out)
+	require.Regexp(t, `1 applied, 1 unchanged`, r.out)
 	require.Equal(t, "M", r.maker(t, store, 2))
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 	require.Equal(t, exitOK, r.run(t, "audit", "list"), r.errors)
@@ -81,7 +81,7 @@ func TestANewDatabaseIsAdoptedAndFilled(t *testing.T) {
 		outcomes       string
 	}{
 		"with its rows": {[]string{"ledger", "adopt"}, "M", "M", "1 unchanged"},
-		"without":       {[]string{"ledger", "adopt", "--empty", "--yes"}, "OLD", "M", "1 committed"},
+		"without":       {[]string{"ledger", "adopt", "--empty", "--yes"}, "OLD", "M", "1 applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := operated(t)
@@ -152,7 +152,7 @@ func TestTwoEnvironmentsInARestoredDatabase(t *testing.T) {
 		require.Contains(t, r.out, "FORCED.")
 		require.Equal(t, others, heartbeat(c.other), "the other environment's row is not touched")
 		require.Equal(t, exitOK, r.run(t, "run", "start", "reapply", "--since", "10m", "--yes", "--why", "x"), r.errors)
-		require.Regexp(t, `1 committed, 1 unchanged`, r.out)
+		require.Regexp(t, `1 applied, 1 unchanged`, r.out)
 		require.Equal(t, "M", r.maker(t, store, c.line))
 	}
 }

@@ -51,7 +51,8 @@ func examples() map[string][]string {
 		"run list": {"sqlwriterctl run list --limit 5"},
 		"run show": {"sqlwriterctl run show RUN --watch"},
 		"run items": {
-			"sqlwriterctl run items RUN --outcome failed,deferred", "sqlwriterctl run items RUN -o json > receipt.json",
+			"sqlwriterctl run items RUN --outcome failed,retry_scheduled,left",
+			"sqlwriterctl run items RUN -o json > receipt.json",
 		},
 		"run cancel": {`sqlwriterctl run cancel RUN --why "wrong filter"`},
 		"run resume": {`sqlwriterctl run resume RUN --why "it was killed"`},

@@ -117,7 +117,7 @@ func TestOperating(t *testing.T) {
 	require.Equal(t, exitOK,
 		r.run(t, "document", "retry", "--yes", "--code", "2628", "--why", "column widened"), r.errors)
 	require.Regexp(t,
-		`run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
+		`run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 applied\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed},
 		[]any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
@@ -323,7 +323,7 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "flow", "pause", "--why", "x", app), b.errors)
 	require.Equal(t, exitOK, b.run(t, "flow", "resume", "--why", "x", app), b.errors)
 	require.Equal(t, exitOK, b.run(t, "document", "retry", "--yes", "--status", "failed", "--why", "x", app), b.errors)
-	require.Regexp(t, `outcomes\s+1 committed`, b.out)
+	require.Regexp(t, `outcomes\s+1 applied`, b.out)
 	require.Equal(t, exitFailed, b.run(t, "document", "mark-committed", id, "--why", "x", app))
 	require.Contains(t, b.errors, "the document is committed")
 	require.Equal(t, exitFailed, b.run(t, "run", "cancel", "r", "--why", "x", app))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -86,9 +87,9 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 }
 
 type runItemsCommand struct {
-	Limit   int           `help:"At most N documents; all without it." placeholder:"N"`
-	Outcome []run.Outcome `help:"Only documents with one of these outcomes, separated by commas: failed,deferred." placeholder:"OUTCOMES"`
-	ID      string        `arg:"" name:"run" help:"The run's id."`
+	Limit   int               `help:"At most N documents; all without it." placeholder:"N"`
+	Outcome []invoice.Outcome `help:"Only documents with one of these outcomes, separated by commas: failed,retry_scheduled,left." placeholder:"OUTCOMES"`
+	ID      string            `arg:"" name:"run" help:"The run's id."`
 }
 
 // Run lists the documents.

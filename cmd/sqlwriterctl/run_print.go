@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -79,12 +80,11 @@ func executed(p ops.RunProgress) error {
 
 // failing is the error of a run with failures, with the commands that list and retry them.
 func failing(p ops.RunProgress, is string) error {
-	var parts, advice []string
-	documents := map[string]int{}
-	for _, o := range []run.Outcome{run.DocFailed, run.DocDeferred} {
-		if n := p.Stats.Outcomes[o]; n > 0 {
-			documents[string(o)] = n
-		}
+	var parts, advice, left []string
+	documents := maps.Clone(p.Stats.Outcomes)
+	maps.DeleteFunc(documents, func(o invoice.Outcome, _ int) bool { return o.Success() })
+	for _, o := range slices.Sorted(maps.Keys(documents)) {
+		left = append(left, string(o))
 	}
 	again, _ := run.Kinds().Find(p.Kind)
 	tries := fmt.Sprintf(
@@ -98,7 +98,8 @@ func failing(p ops.RunProgress, is string) error {
 	if len(documents) > 0 {
 		parts = append(parts, "documents: "+counted(documents))
 		advice = append(advice,
-			fmt.Sprintf("`sqlwriterctl run items %s --outcome failed,deferred` lists them, %s", p.ID, tries))
+			fmt.Sprintf("`sqlwriterctl run items %s --outcome %s` lists them, %s", p.ID,
+				strings.Join(left, ","), tries))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, batches(n)+" failed")
@@ -109,25 +110,11 @@ func failing(p ops.RunProgress, is string) error {
 	return &advisedError{fmt.Errorf("run %s %s: %s", p.ID, is, strings.Join(parts, "; ")), strings.Join(advice, "; ")}
 }
 
-// counted formats counts by name.
-func counted(counts map[string]int) string {
+// counted formats counts by outcome.
+func counted(counts map[invoice.Outcome]int) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// outcomesOf formats the documents of a run by outcome, in the order of its kind.
-func outcomesOf(p ops.RunProgress) string {
-	var parts []string
-	counts := maps.Clone(p.Stats.Outcomes)
-	kind, _ := run.Kinds().Find(p.Kind)
-	for _, o := range slices.Concat(kind.Outcomes, slices.Sorted(maps.Keys(counts))) {
-		if counts[o] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[o], outcomeName(o)))
-		}
-		delete(counts, o)
+	for _, o := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[o], outcomeName(o)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -171,7 +158,7 @@ func printRun(a *app, p ops.RunProgress) error {
 	rows = append(rows,
 		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)},
 		[]string{"batches", orDash(batchCounts(p.Stats.Batches))},
-		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", a.time(p.EndedAt)},
+		[]string{"outcomes", orDash(counted(p.Stats.Outcomes))}, []string{"ended", a.time(p.EndedAt)},
 	)
 	return a.table(rows)
 }
@@ -282,7 +269,7 @@ func batchCounts(counts map[run.BatchStatus]int) string {
 }
 
 // outcomeName is the name of an outcome; "none" of a document that is not processed yet.
-func outcomeName(o run.Outcome) string {
+func outcomeName(o invoice.Outcome) string {
 	if o == "" {
 		return "none"
 	}

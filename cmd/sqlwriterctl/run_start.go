@@ -27,7 +27,7 @@ type runStartCommand struct {
 	Since   string   `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
-	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay, reapply)." placeholder:"RUN"`
+	Of      string   `name:"run" help:"Only documents that this run left undone (replay, reapply)." placeholder:"RUN"`
 	All     bool     `help:"All documents; without it a run without a filter is refused, unless it is a drain."`
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
@@ -123,9 +124,9 @@ func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 	}
 	var outcomes []run.ItemOutcome
 	for i, document := range claimed.Open {
-		o := run.ItemOutcome{Document: document, Outcome: run.DocCommitted}
+		o := run.ItemOutcome{Document: document, Outcome: invoice.OutcomeApplied}
 		if i == 0 {
-			o.Outcome, o.Code = run.DocDeferred, "2628"
+			o.Outcome, o.Code = invoice.OutcomeRetryScheduled, "2628"
 		}
 		outcomes = append(outcomes, o)
 	}
@@ -147,13 +148,13 @@ func complete(t *testing.T, store run.Store, id string) {
 }
 
 // receipt returns the outcomes of a run as `run items` gives them, and their sums.
-func (b *bench) receipt(t *testing.T, id string) (counts map[run.Outcome]int, all map[string]run.ItemOutcome) {
+func (b *bench) receipt(t *testing.T, id string) (counts map[invoice.Outcome]int, all map[string]run.ItemOutcome) {
 	t.Helper()
 	require.Equal(t, exitOK, b.run(t, "run", "items", id, "-o", "json"), b.errors)
 	var page ops.ItemPage
 	require.NoError(t, json.Unmarshal([]byte(b.out), &page))
 	require.Empty(t, page.Next)
-	counts, all = map[run.Outcome]int{}, map[string]run.ItemOutcome{}
+	counts, all = map[invoice.Outcome]int{}, map[string]run.ItemOutcome{}
 	for _, i := range page.Items {
 		counts[i.Outcome]++
 		all[i.Document] = i
@@ -170,9 +171,9 @@ func TestARunIsExecutedInTheApp(t *testing.T) {
 		w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "its message could not be sent")
-	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 deferred")
+	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 retry_scheduled")
 	counts, _ := w.receipt(t, id)
-	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 120}, counts)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeRetryScheduled: 120}, counts)
 
 	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
@@ -193,7 +194,7 @@ func TestARunningRunIsResumed(t *testing.T) {
 	require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: id, Owner: "manager-00000001", Epoch: 1}))
 	w.queue.Always(inmem.QueueDown())
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"), w.errors)
-	require.Regexp(t, `outcomes\s+3 deferred\n`, w.out)
+	require.Regexp(t, `outcomes\s+3 retry_scheduled\n`, w.out)
 }
 
 func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
@@ -229,18 +230,20 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Regexp(t,
 		`\S+ \S+  running, 10 of 30 \(33%\), \d+ a second on average.*; batches: 2 queued, 1 completed\n`, w.errors)
 	require.Contains(t, w.errors,
-		"run "+id+" completed with failures: documents: 3 deferred\nhint: `sqlwriterctl run items "+id)
+		"run "+id+" completed with failures: documents: 3 retry_scheduled\nhint: `sqlwriterctl run items "+id)
 	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `hand-off\s+done .*, 600 documents a minute\n`, w.out)
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
 	require.Regexp(t, `batches\s+3 completed\n`, w.out)
-	require.Regexp(t, `outcomes\s+27 committed, 3 deferred\n`, w.out)
+	require.Regexp(t, `outcomes\s+27 applied, 3 retry_scheduled\n`, w.out)
 	require.Regexp(t, `requested by\s+function key default at \S+ \S+: column widened\n`, w.out)
 	counts, all := w.receipt(t, id)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 27, run.DocDeferred: 3}, counts)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 27, invoice.OutcomeRetryScheduled: 3}, counts)
 	require.Equal(t,
-		run.ItemOutcome{Document: "doc-2-0", Outcome: run.DocDeferred, Code: "2628", Number: 2}, all["doc-2-0"])
-	require.Equal(t, run.ItemOutcome{Document: "doc-3-9", Outcome: run.DocCommitted, Number: 3}, all["doc-3-9"])
+		run.ItemOutcome{
+			Document: "doc-2-0", Outcome: invoice.OutcomeRetryScheduled, Code: "2628", Number: 2,
+		}, all["doc-2-0"])
+	require.Equal(t, run.ItemOutcome{Document: "doc-3-9", Outcome: invoice.OutcomeApplied, Number: 3}, all["doc-3-9"])
 
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "-o", "json"), w.errors)
 	var p ops.RunProgress
@@ -261,9 +264,10 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 		work(t, w.store, id, n+1, false)
 	}
 	complete(t, w.store, id)
-	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,deferred"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,retry_scheduled"), w.errors)
 	for _, line := range []string{
-		`doc-1-0\s+deferred\s+2628\s+1\n`, `doc-2-0\s+deferred\s+2628\s+2\n`, `doc-3-0\s+deferred\s+2628\s+3\n`,
+		`doc-1-0\s+retry_scheduled\s+2628\s+1\n`, `doc-2-0\s+retry_scheduled\s+2628\s+2\n`,
+		`doc-3-0\s+retry_scheduled\s+2628\s+3\n`,
 	} {
 		require.Regexp(t, line, w.out)
 	}
@@ -275,7 +279,7 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	require.Len(t, page.Items, 2)
 	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
 	require.Contains(t, w.errors,
-		`--outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
+		`--outcome: expected some of applied, unchanged, superseded, edited, not_comparable, manual, retry_scheduled, left, waiting, failed, missing, gone, skipped, not_offered, unreadable, found "bogus"`)
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")
@@ -301,7 +305,7 @@ func TestAReceiptHasMorePages(t *testing.T) {
 		work(t, w.store, id, n+1, false)
 	}
 	counts, _ := w.receipt(t, id)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2475, run.DocDeferred: 25}, counts)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 2475, invoice.OutcomeRetryScheduled: 25}, counts)
 	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "1001", "-q"), w.errors)
 	require.Equal(t, 1001, strings.Count(w.out, "\n"))
 }
@@ -318,8 +322,9 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), "a question is answered")
 	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
 	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
-	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
-	require.Contains(t, w.errors, "run "+id+" is running with failures: documents: 29 deferred; 1 batch failed\nhint: ")
+	require.Regexp(t, `outcomes\s+2 none, 29 applied, 29 retry_scheduled\n`, w.out)
+	require.Contains(t, w.errors,
+		"run "+id+" is running with failures: documents: 29 retry_scheduled; 1 batch failed\nhint: ")
 	require.Contains(t, w.errors, "`sqlwriterctl batch list "+id)
 	complete(t, w.store, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))

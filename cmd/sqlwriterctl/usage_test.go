@@ -45,7 +45,7 @@ func TestManyDocumentsAreConfirmed(t *testing.T) {
 	}
 	r.stdin = "y\n"
 	require.Equal(t, exitOK, r.run(t, retry...), r.errors)
-	require.Regexp(t, `outcomes\s+2 committed\n`, r.out)
+	require.Regexp(t, `outcomes\s+2 applied\n`, r.out)
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 	require.Equal(t, exitOK, r.run(t, retry...), "there is nothing to ask about")
 	require.Contains(t, r.out, "0 documents match")

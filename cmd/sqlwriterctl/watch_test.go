@@ -46,14 +46,14 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"), "one was deferred")
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"), "a retry of one is scheduled")
 	require.Equal(t, 2, strings.Count(w.errors, "no answer, trying again: the app answers 502"), w.errors)
 	require.Equal(t, 1, strings.Count(w.errors, "running, 0 of 2 (0%)"), w.errors)
 	require.Equal(t, 1, strings.Count(w.errors, "completed with failures, 2 of 2 (100%)"), w.errors)
 	require.NotContains(t, w.errors, "\x1b")
 	require.Contains(t, w.errors,
-		"run "+id+" completed with failures: documents: 1 deferred\nhint: `sqlwriterctl run items "+id+
-			" --outcome failed,deferred` lists them")
+		"run "+id+" completed with failures: documents: 1 retry_scheduled\nhint: `sqlwriterctl run items "+id+
+			" --outcome retry_scheduled` lists them")
 }
 
 func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/explain"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
@@ -305,7 +306,9 @@ func (a *App) tryOpening(ctx context.Context, d dependency) error {
 // "settings" or "starting"; those of the commit.
 func (a *App) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
+		return commit.Report{
+			Documents: len(b.Documents), Outcomes: map[invoice.Outcome]int{invoice.OutcomeWaiting: len(b.Documents)},
+		}, err
 	}
 	return a.commit.Run(ctx, b)
 }

@@ -109,7 +109,7 @@ func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
 	report, err := a.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{nil, nil}})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, "starting", fault.CodeOf(err))
-	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 2}, report.Outcomes)
 	require.Equal(t, 2, report.Documents)
 
 	a.wait = time.Hour

@@ -62,7 +62,7 @@ func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.Equal(t, fault.Contention, fault.KindOf(err))
-	require.Equal(t, map[string]int{"applied": 2, "waiting": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "waiting": 1}, report.Outcomes)
 }
 
 // A rewrite patches nothing, so its failures like an outage are not counted. After many offers of the batch they are
@@ -72,7 +72,7 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), ids[0])})
-	results := map[string]string{}
+	results := map[string]invoice.Outcome{}
 	batch := commit.Delivery{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun,
 		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
@@ -84,7 +84,7 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	batch.RetryCount++
 	_, err = w.commit.Run(t.Context(), batch)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, results)
+	require.Equal(t, map[string]invoice.Outcome{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, results)
 	require.Equal(t, "committed", w.state(ids[0])["status"])
 }
 
@@ -135,7 +135,7 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: before, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes,
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 2}, report.Outcomes,
 		"an instance that reaches SQL finds the first one written")
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
@@ -149,7 +149,7 @@ func TestATickSaysWhatFailed(t *testing.T) {
 	}
 	w.faulty.onRead = onlyFirst(down("cosmos: read many"))
 	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
-	require.Equal(t, map[string]int{"waiting": 1, "applied": 3}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 1, "applied": 3}, found.Outcomes)
 	require.True(t, fault.IsDependency(err))
 }
 

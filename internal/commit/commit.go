@@ -132,14 +132,14 @@ func (c *Commit) Run(ctx context.Context, in Delivery) (Report, error) {
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	switch {
 	case err == nil:
-		s.tally.rest("waiting") // documents that lost a race or were not sent
+		s.tally.rest(invoice.OutcomeWaiting) // documents that lost a race or were not sent
 		return report, s.tally.offerAgain
 	case s.escapes(err):
-		s.tally.rest("left")
+		s.tally.rest(invoice.OutcomeLeft)
 		s.tally.log.Write(events.BatchLeft, events.Fields{RetryCount: in.RetryCount}.Of(err))
 		return report, nil
 	}
-	s.tally.rest("waiting")
+	s.tally.rest(invoice.OutcomeWaiting)
 	return report, err
 }
 

@@ -63,7 +63,7 @@ func TestADocumentsOwnErrorSpendsOneRetryAndNobodyElsePays(t *testing.T) {
 	bad, good, missing := result(1, 1, tooLong(), ""), result(2, 2, "ACME", ""), result(3, 99, "ACME", "")
 	report := w.run(w.put(bad, good, missing)...)
 
-	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "retry_scheduled": 2}, report.Outcomes)
 	require.Equal(t, map[string]int{"document": 2}, report.Kinds)
 	s := w.state(idOf(t, bad))
 	require.Equal(t, "retry_scheduled", s["status"])
@@ -87,14 +87,14 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 		[]any{w.state("x")["status"], w.state("x")["retry_count"], w.state("x")["retry_after"]})
 
 	w.clock = w.clock.Add(10 * time.Minute)
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry("x").Outcomes,
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry("x").Outcomes,
 		"it may be our parser: nothing else was written")
 	require.Equal(t, []any{2.0, nil}, []any{w.state("x")["retry_count"], w.state("x")["postponed"]})
 	require.Empty(t, w.evidence.Files())
 
 	w.othersApply()
 	w.clock = w.clock.Add(time.Hour)
-	require.Equal(t, map[string]int{"failed": 1}, w.retry("x").Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry("x").Outcomes)
 	s := w.state("x")
 	require.Equal(t, invoice.Stamp(w.clock, chicago(t)), s["failed_at"])
 	require.Contains(t, s["error"], "IVCE_DTL_UID")
@@ -115,9 +115,9 @@ func TestTheRetryScheduleEndsInOneTryAnHour(t *testing.T) {
 		require.Equal(t, n > 4, s["postponed"] == true, "failure %d", n+1)
 		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"], "failure %d", n+1)
 		w.clock = w.clock.Add(time.Duration(wait+wait/10-1) * time.Second)
-		require.Equal(t, map[string]int{"skipped": 1}, w.retry(id).Outcomes, "a retry is never early")
+		require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.retry(id).Outcomes, "a retry is never early")
 		w.clock = w.clock.Add(time.Second)
-		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestTheRetryScheduleEndsInOneTryAnHour(t *testing.T) {
 func TestRetriesAreTheTimers(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "ACME", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
-	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.put(doc)...).Outcomes)
-	require.Equal(t, map[string]int{"applied": 1}, w.retry(idOf(t, doc)).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(w.put(doc)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.retry(idOf(t, doc)).Outcomes)
 }
 
 func TestOnlyOurOwnPendingDocumentsAreTaken(t *testing.T) {
@@ -144,7 +144,7 @@ func TestOnlyOurOwnPendingDocumentsAreTaken(t *testing.T) {
 	}
 	before := w.put(docs...)
 	report := w.run(before...)
-	require.Equal(t, map[string]int{"applied": 1, "skipped": 5, "not_offered": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "skipped": 5, "not_offered": 2}, report.Outcomes)
 	require.NotContains(t, w.log.String(), idOf(t, docs[6]), "a document that was never offered is not an error")
 	for i, d := range docs[:7] {
 		require.JSONEq(t, string(before[i]), string(w.snapshots(idOf(t, d))[0]), "unchanged")
@@ -175,7 +175,7 @@ func TestAnOutageOfSQLChangesNoDocument(t *testing.T) {
 	w.away(true)
 	report, err := w.offer(0, before...)
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 2}, report.Outcomes)
 	require.Equal(t, 0, w.faulty.records)
 	for i, d := range docs {
 		require.JSONEq(t, string(before[i]), string(w.snapshots(idOf(t, d))[0]))
@@ -195,12 +195,12 @@ func TestACutAfterHalfOfThePatchesNeitherLosesNorCountsAnything(t *testing.T) {
 	}
 	report, err := w.offer(0, batch...)
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"applied": 2, "waiting": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "waiting": 2}, report.Outcomes)
 
 	w.faulty.onRecord = nil
 	report, err = w.offer(1, batch...) // the host offers the same snapshots
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"skipped": 2, "unchanged": 1, "retry_scheduled": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 2, "unchanged": 1, "retry_scheduled": 1}, report.Outcomes)
 	for i, d := range docs[:3] {
 		require.Equal(t, "committed", w.state(idOf(t, d))["status"])
 		require.Equal(t, 0.0, w.state(idOf(t, d))["retry_count"])
@@ -238,7 +238,7 @@ func TestALostAcknowledgementOfSQLAnswersUnchanged(t *testing.T) {
 		return nil
 	}
 	docs := []string{result(1, 1, "ACME", ""), result(2, 2, "ACME", "")}
-	require.Equal(t, map[string]int{"unchanged": 2}, w.run(w.put(docs...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"unchanged": 2}, w.run(w.put(docs...)...).Outcomes)
 	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"),
 		"a second try overwrites no correction")
 }
@@ -264,7 +264,7 @@ func TestNewestWinsAndTheOlderOneSaysWho(t *testing.T) {
 	older, newer := result(1, 1, "OLD", ""), result(2, 1, "NEW", "")
 	batch := w.put(older, newer)
 	report := w.run(batch[1], batch[0])
-	require.Equal(t, map[string]int{"applied": 1, "superseded": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "superseded": 1}, report.Outcomes)
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "superseded", w.state(idOf(t, older))["outcome"])
 	require.Equal(t, idOf(t, newer), w.state(idOf(t, older))["superseded_by"])
@@ -278,7 +278,7 @@ func TestAnAgedBatchIsReadAgainAndWorkedOnAsItIsNow(t *testing.T) {
 
 	report, err := w.offer(1, batch...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 2, "skipped": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "skipped": 1}, report.Outcomes)
 	require.Equal(t, 1, w.faulty.reads, "one ReadMany")
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
@@ -289,7 +289,7 @@ func TestAnIdThatTheHostReprintedIsNeverWritten(t *testing.T) {
 	const real, reprinted = "2025-12-17T10:30:00.1000000Z", "2025-12-17T10:30:00.1Z"
 	batch := w.put(document(real, 1, "ACME", ""))
 	report := w.run(json.RawMessage(strings.Replace(string(batch[0]), real, reprinted, 1)))
-	require.Equal(t, map[string]int{"left": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, report.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
 	require.Contains(t, w.log.String(), "id_looks_like_time")
 	require.Equal(t, 1, w.run(batch...).Outcomes["applied"], "the stored id is an ordinary id")
@@ -300,7 +300,7 @@ func TestADocumentThatIsGoneIsDone(t *testing.T) {
 	deleted := json.RawMessage(strings.Replace(result(1, 1, "ACME", ""), "{", `{"_etag":"\"1\"","_ts":1766000000,`, 1))
 	report, err := w.offer(1, deleted)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"gone": 1}, report.Outcomes)
 	require.Equal(t, 0, w.faulty.writes, "a deleted document is not written")
 }
 
@@ -366,7 +366,7 @@ func TestWhatHasNoIdBlocksNobody(t *testing.T) {
 	batch := append([]json.RawMessage{json.RawMessage(`"text"`), json.RawMessage(`{"no":"id"}`)},
 		w.put(result(1, 1, "ACME", ""))...)
 	report := w.run(batch...)
-	require.Equal(t, map[string]int{"applied": 1, "unreadable": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "unreadable": 2}, report.Outcomes)
 	require.Contains(t, w.log.String(), `"index":1`)
 }
 
@@ -376,7 +376,7 @@ func TestADocumentTwiceInABatchIsTakenOnceByItsNewestSnapshot(t *testing.T) {
 	w.clock = w.clock.Add(time.Second)
 	now := w.put(result(1, 1, "NEW", ""))
 	report := w.run(now[0], old[0])
-	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "skipped": 1}, report.Outcomes)
 	require.Equal(t, 0, report.Reads, "the newest snapshot's etag still holds")
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }

@@ -27,7 +27,7 @@ type Delivery struct {
 	// Rewrite writes lines again that have their document's content already. Only ForRun uses it.
 	Rewrite bool
 	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those
-	// of a Manual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be
+	// of a OutcomeManual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be
 	// compared.
 	Overwrite     []int64
 	NotComparable bool
@@ -44,9 +44,8 @@ type Delivery struct {
 type DocumentResult struct {
 	ID string
 	// Line is the main line's id; 0 when the document names none.
-	Line int64
-	// Outcome is a key of Report.Outcomes.
-	Outcome string
+	Line    int64
+	Outcome invoice.Outcome
 	// Kind, Code and Reason describe the failure, if there is one. Reason never contains text of a driver.
 	Kind   fault.Kind
 	Code   string
@@ -74,11 +73,8 @@ const (
 type Report struct {
 	// Documents is the size of the batch.
 	Documents int
-	// Outcomes counts documents by result: applied, unchanged, superseded, retry_scheduled, failed; skipped (another
-	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable
-	// (no id); edited, not_comparable, manual (lines were left alone); waiting (a dependency failed or the breaker is
-	// open, nothing was changed). Shadow has outcomes of its own.
-	Outcomes map[string]int
+	// Outcomes counts documents by outcome. Shadow has outcomes of its own.
+	Outcomes map[invoice.Outcome]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
 	// SQLRequests and SQL are the requests to SQL and their time. Reads and Writes are the operations on Cosmos DB, and
@@ -98,12 +94,10 @@ func (in Delivery) takesOver(status invoice.Status) bool {
 	return in.Purpose == ForRun && slices.Contains(in.TakeOver, status)
 }
 
-// Manual is the outcome of a document that a person marked as committed after a repair of its lines by hand.
-const Manual = "manual"
-
 // LeavesAlone reports whether the batch leaves a document to the person who repaired its lines.
 func (in Delivery) LeavesAlone(d invoice.Document) bool {
-	return in.takesOver(invoice.Committed) && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
+	return in.takesOver(invoice.Committed) && d.State.Status == invoice.Committed &&
+		d.State.Outcome == invoice.OutcomeManual &&
 		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool {
 			return !slices.Contains(in.Overwrite, line)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // Each batch of bad documents behind the first that ran out of time gets 20 s, so that a good document behind them does
@@ -111,11 +112,11 @@ func TestWhileSQLIsAwayNobodyIsToldOfErrors(t *testing.T) {
 	w.away(true)
 	report, err := w.offer(0, docs...)
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 2}, report.Outcomes)
 	require.Zero(t, w.faulty.records)
 	w.away(false)
 	w.clock = w.clock.Add(2 * time.Minute)
-	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 1}, w.run(docs...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "retry_scheduled": 1}, w.run(docs...).Outcomes)
 }
 
 // After a failover a pool of connections is dead. No document is blamed: the request gets one more try.
@@ -129,10 +130,10 @@ func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 		}
 		return nil
 	}})
-	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(ids[0])...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(w.snapshots(ids[0])...).Outcomes)
 	require.NotContains(t, w.state(ids[0]), "attempts", "no document is blamed")
 	broken = 2
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
 }
 
 // Each part of a request that timed out has ten seconds, so that good documents do not wait half a minute at each
@@ -151,7 +152,8 @@ func TestThePartsOfARequestThatTimedOutHaveTenSeconds(t *testing.T) {
 		}
 		return err
 	}})
-	require.Equal(t, map[string]int{"applied": 15, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 15, "retry_scheduled": 1},
+		w.run(w.snapshots(ids...)...).Outcomes)
 	require.InDelta(t, 30, left[0].Seconds(), 1)
 	for _, d := range left[1:] {
 		require.InDelta(t, 10, d.Seconds(), 1)

@@ -44,16 +44,16 @@ func TestARunTakesOnlyWhatItMayTakeOver(t *testing.T) {
 	docs := w.put(pending, waits, failed, committed)
 
 	results, _ := w.runFor(false, []invoice.Status{invoice.Failed}, docs...)
-	require.Equal(t, "applied", results[idOf(t, pending)].Outcome)
-	require.Equal(t, "skipped", results[idOf(t, waits)].Outcome, "it is not due")
-	require.Equal(t, "applied", results[idOf(t, failed)].Outcome)
-	require.Equal(t, "skipped", results[idOf(t, committed)].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, results[idOf(t, pending)].Outcome)
+	require.Equal(t, invoice.OutcomeSkipped, results[idOf(t, waits)].Outcome, "it is not due")
+	require.Equal(t, invoice.OutcomeApplied, results[idOf(t, failed)].Outcome)
+	require.Equal(t, invoice.OutcomeSkipped, results[idOf(t, committed)].Outcome)
 	s := w.state(idOf(t, failed))
 	require.Equal(t, "committed", s["status"])
 	require.Equal(t, 1.0, s["reprocess_count"])
 
 	results, _ = w.runFor(false, []invoice.Status{invoice.RetryScheduled}, w.snapshots(idOf(t, waits))...)
-	require.Equal(t, "applied", results[idOf(t, waits)].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, results[idOf(t, waits)].Outcome)
 }
 
 func TestARunIsToldWhyADocumentFailed(t *testing.T) {
@@ -61,7 +61,7 @@ func TestARunIsToldWhyADocumentFailed(t *testing.T) {
 	missing := result(2, 99, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x"}`)
 	results, _ := w.runFor(false, []invoice.Status{invoice.Failed}, w.put(result(1, 1, "ACME", ""), missing)...)
 	got := results[idOf(t, missing)]
-	require.Equal(t, "retry_scheduled", got.Outcome, "its budget starts anew")
+	require.Equal(t, invoice.OutcomeRetryScheduled, got.Outcome, "its budget starts anew")
 	require.Equal(t, 1, got.RetryCount)
 	require.True(t, got.Again)
 	require.Equal(t, "missing_detail_row", got.Code)
@@ -107,11 +107,11 @@ func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
 	before := w.snapshots(ids...)
 
 	results := w.reindex(nil, ids...)
-	outcomes := map[string]int{}
+	outcomes := map[invoice.Outcome]int{}
 	for _, r := range results {
 		outcomes[r.Outcome]++
 	}
-	require.Equal(t, map[string]int{"applied": 92, "edited": 5, "manual": 3}, outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 92, "edited": 5, "manual": 3}, outcomes)
 	for i, value := range edits {
 		require.Equal(t, value, w.value(int64(i+1), invoice.Detail, "CLN_MFR_AI_NM"))
 		require.Contains(t, results[ids[i]].Reason, fmt.Sprint("lines ", i+1), "the line is named")
@@ -123,12 +123,12 @@ func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
 	require.Equal(t, before, w.snapshots(ids...), "no document changes")
 
 	results = w.reindex([]int64{2, 6}, ids[:7]...)
-	require.Equal(t, "applied", results[ids[1]].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, results[ids[1]].Outcome)
 	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, "applied", results[ids[5]].Outcome, "all lines of this document are named")
+	require.Equal(t, invoice.OutcomeApplied, results[ids[5]].Outcome, "all lines of this document are named")
 	require.Equal(t, "WRONG", w.value(6, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, []string{"edited", "manual"},
-		[]string{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
+	require.Equal(t, []invoice.Outcome{"edited", "manual"},
+		[]invoice.Outcome{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
 }
 
 // A document that a person repaired is left alone as long as one of its lines is not named.
@@ -136,8 +136,8 @@ func TestAManualDocumentIsRewrittenWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	doc := result(1, 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`, 2)
 	w.put(doc)
-	require.Equal(t, "manual", w.reindex([]int64{1}, idOf(t, doc))[idOf(t, doc)].Outcome)
-	require.Equal(t, "applied", w.reindex([]int64{1, 2}, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, invoice.OutcomeManual, w.reindex([]int64{1}, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, w.reindex([]int64{1, 2}, idOf(t, doc))[idOf(t, doc)].Outcome)
 }
 
 // What a run writes again was committed before, so it is not counted as committed once more.
@@ -145,7 +145,7 @@ func TestADocumentBecomesCommittedOnce(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	doc := result(1, 1, "ACME", "")
 	w.run(w.put(doc)...)
-	require.Equal(t, "applied", w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
 	w.run(w.put(doc, result(2, 2, "ACME", ""))...)
 	w.breaker.Tell(t.Context())
 	require.EqualValues(t, 3, w.breaker.Seen().Instances[0].Committed, "offered twice, and another one")
@@ -163,7 +163,7 @@ func TestADocumentMarkedSinceItsSnapshotIsLeftAlone(t *testing.T) {
 		TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"manual": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"manual": 1}, report.Outcomes)
 	require.Equal(t, "by hand", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
@@ -175,7 +175,7 @@ func TestAnEditedLineCommitsNoDocument(t *testing.T) {
 	w.run(w.put(doc)...)
 	w.edit(1, "CLN_MFR_AI_NM", "somebody's")
 	w.put(doc)
-	require.Equal(t, "edited", w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, invoice.OutcomeEdited, w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
 	require.Equal(t, "pending", w.status(idOf(t, doc)))
 }
 
@@ -186,7 +186,7 @@ func TestADocumentThatIsMarkedBeforeItsVersionIsLeftAlone(t *testing.T) {
 	w.faulty.onRecord = once(func() {
 		w.put(document("no-time", 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
 	})
-	require.Equal(t, "manual", w.reindex(nil, "no-time")["no-time"].Outcome)
+	require.Equal(t, invoice.OutcomeManual, w.reindex(nil, "no-time")["no-time"].Outcome)
 	require.Zero(t, w.faulty.writes)
 }
 
@@ -199,7 +199,7 @@ func TestARewriteOfADocumentThatWentBackEnds(t *testing.T) {
 	doc := result(1, 1, "earlier", `{"status":"committed","outcome":"applied","retry_count":0}`)
 	w.put(doc)
 	got := w.reindex(nil, idOf(t, doc))[idOf(t, doc)]
-	require.Equal(t, []string{"failed", "clock_went_back"}, []string{got.Outcome, got.Code})
+	require.Equal(t, []any{invoice.OutcomeFailed, "clock_went_back"}, []any{got.Outcome, got.Code})
 	require.Equal(t, "later", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "committed", w.status(idOf(t, doc)))
 }
@@ -214,15 +214,16 @@ func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	before := w.snapshots(idOf(t, good), idOf(t, bad))
 
 	results, report := w.runFor(true, []invoice.Status{invoice.Committed}, before...)
-	require.Equal(t, "applied", results[idOf(t, good)].Outcome)
+	require.Equal(t, invoice.OutcomeApplied, results[idOf(t, good)].Outcome)
 	require.Equal(t, "ACME", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, "failed", results[idOf(t, bad)].Outcome)
+	require.Equal(t, invoice.OutcomeFailed, results[idOf(t, bad)].Outcome)
 	require.False(t, results[idOf(t, bad)].Again)
 	require.Zero(t, report.Writes, "a committed document stays true")
 	require.Equal(t, before, w.snapshots(idOf(t, good), idOf(t, bad)))
 
 	results, _ = w.runFor(false, []invoice.Status{invoice.Committed}, before[0])
-	require.Equal(t, "unchanged", results[idOf(t, good)].Outcome, "without rewrite nothing is written again")
+	require.Equal(t, invoice.OutcomeUnchanged, results[idOf(t, good)].Outcome,
+		"without rewrite nothing is written again")
 }
 
 // The database lost a line's content, and another document's mark. A third document was repaired by hand.
@@ -242,7 +243,7 @@ func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
 
 	results, report := w.runFor(false, []invoice.Status{invoice.Committed, invoice.Failed},
 		w.snapshots(append(slices.Clone(stays), idOf(t, failed), idOf(t, again))...)...)
-	for doc, want := range map[string]string{
+	for doc, want := range map[string]invoice.Outcome{
 		there: "unchanged", lost: "applied", failed: "applied", again: "retry_scheduled",
 		byHand: "manual", worse: "failed",
 	} {

@@ -31,7 +31,7 @@ func TestAHealingThatLosesARaceIsSaid(t *testing.T) {
 	rep, err := w.offer(0, old...)
 	w.faulty.onApply = nil
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"left": 1}, rep.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, rep.Outcomes)
 	require.Contains(t, w.log.String(), "left to the recovery timer")
 }
 
@@ -48,7 +48,7 @@ func TestAHealingOfferedAgainThatLosesARaceIsSaid(t *testing.T) {
 	rep, err := w.offer(1, old...)
 	w.faulty.onApply = nil
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"left": 1}, rep.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, rep.Outcomes)
 }
 
 // A is written. Before the patch another instance writes and commits B, and then A is stored again.

@@ -70,7 +70,7 @@ func (w *inflight) needsResult() bool { return !w.done && w.step == undecided }
 // either its snapshot is old, or the container's clock went back.
 func supersededByItself(r result) bool {
 	for _, row := range r.outcome.Rows {
-		if row.Verdict == Superseded && row.By == r.outcome.DocumentID {
+		if row.Verdict == invoice.OutcomeSuperseded && row.By == r.outcome.DocumentID {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ func sameContent(a, b invoice.Snapshot) bool {
 func guard(t *tally, w *inflight) {
 	if r := recover(); r != nil {
 		w.step = finished
-		t.add(resultOf(w.doc, "left", t.log.Panic("commit: record", events.Fields{Document: w.doc.ID}, r)))
+		t.add(resultOf(w.doc, invoice.OutcomeLeft, t.log.Panic("commit: record", events.Fields{Document: w.doc.ID}, r)))
 	}
 }
 

@@ -33,8 +33,9 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 		return nil
 	}
 	w.step = finished
-	if v := res.outcome.Verdict; v == Edited || v == NotComparable { // its state stays, whatever it is
-		j.tally.countLeftAlone(cur, string(v), res.outcome.whyLeftAlone())
+	// its state stays, whatever it is
+	if v := res.outcome.Verdict; v == invoice.OutcomeEdited || v == invoice.OutcomeNotComparable {
+		j.tally.countLeftAlone(cur, v, res.outcome.whyLeftAlone())
 		return nil
 	}
 	if cur.State.Status == invoice.Committed && j.delivery.takesOver(invoice.Committed) &&
@@ -56,10 +57,10 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 	case healing && res.failed():
 		j.tally.leave(cur, w.cause)
 	default:
-		if healing && res.outcome.Verdict == Applied {
+		if healing && res.outcome.Verdict == invoice.OutcomeApplied {
 			j.tally.log.Write(events.DocumentHealed, events.Fields{Document: cur.ID})
 		}
-		j.tally.count(cur.ID, "skipped", "")
+		j.tally.count(cur.ID, invoice.OutcomeSkipped, "")
 	}
 	return nil
 }
@@ -70,13 +71,13 @@ func (j judge) decide(ctx context.Context, w *inflight) error {
 func (j judge) rewritten(cur invoice.Snapshot, res result) {
 	switch {
 	case !res.failed():
-		j.tally.count(cur.ID, string(res.outcome.Verdict), "")
+		j.tally.count(cur.ID, res.outcome.Verdict, "")
 		return
 	case !j.final(res.err):
 		j.tally.notFinal(res.err)
 		return
 	}
-	result := resultOf(cur, string(invoice.Failed), res.err)
+	result := resultOf(cur, invoice.OutcomeFailed, res.err)
 	result.RetryCount = cur.State.RetryCount
 	j.tally.add(result)
 	j.tally.log.Write(events.RewriteFailed, events.Fields{Document: cur.ID}.Of(res.err))
@@ -124,7 +125,8 @@ func (j judge) next(w *inflight) (invoice.State, bool) {
 	case was.Status == invoice.Committed:
 		return was, false // another writer recorded the same content
 	}
-	evident := w.result.outcome.Verdict == Applied || w.result.outcome.Verdict == Unchanged
+	evident := w.result.outcome.Verdict == invoice.OutcomeApplied ||
+		w.result.outcome.Verdict == invoice.OutcomeUnchanged
 	mayChange := was.Status == invoice.RetryScheduled || j.takes(w.doc)
 	return j.transitions.committed(was, w.result.outcome), mayChange || (evident && sameContent(w.written, w.doc))
 }

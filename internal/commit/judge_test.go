@@ -27,7 +27,7 @@ func TestAfterA412OtherContentIsWrittenInItsTurn(t *testing.T) {
 	batch := w.put(doc)
 	w.faulty.onRecord = once(func() { w.clock = w.clock.Add(time.Second); w.put(result(1, 1, "NEW", "")) })
 	report := w.run(batch...)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
 	require.Equal(t, 0.0, w.state(idOf(t, doc))["retry_count"], "a lost race is never counted")
@@ -69,7 +69,7 @@ func TestAfterA412NothingIsRecordedTwice(t *testing.T) {
 	w.faulty.onRecord = once(func() {
 		w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"then"}`))
 	})
-	require.Equal(t, map[string]int{"skipped": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(batch...).Outcomes)
 	require.Equal(t, "then", w.state(idOf(t, doc))["committed_at"], "every needless patch would come back on the feed")
 	require.Equal(t, 1, w.faulty.records)
 }
@@ -88,7 +88,7 @@ func TestAfterA412AFailureChangesOnlyAStatusThatIsOurs(t *testing.T) {
 		var after map[string]any
 		w.faulty.onRecord = once(func() { w.put(result(1, 7, "ACME", state)); after = w.state(idOf(t, doc)) })
 		report := w.run(batch...)
-		require.Equal(t, map[string]int{"skipped": 1}, report.Outcomes, state)
+		require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, report.Outcomes, state)
 		require.Equal(t, after, w.state(idOf(t, doc)))
 	}
 }
@@ -126,7 +126,7 @@ func TestAfterA412ContentThatCannotBeWrittenIsJudgedAsItIsNow(t *testing.T) {
 			strings.Replace(result(1, 1, "BAD", ""), `"part_number":"425"`,
 				`"part_number":"425","unspsc_confidence":1.2`, 1))
 	})
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.run(batch...).Outcomes)
 	require.Equal(t, "GOOD", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "nothing of the bad content was written")
 	require.Contains(t, w.state(idOf(t, doc))["last_error"], "unspsc_confidence")
 }
@@ -146,7 +146,7 @@ func TestADocumentThatNeverRestsIsLeftToTheTimer(t *testing.T) {
 	batch := w.put(doc)
 	w.faulty.onRecord = func(int) error { w.put(doc); return nil }
 	report := w.run(batch...)
-	require.Equal(t, map[string]int{"left": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, report.Outcomes)
 	require.Contains(t, w.log.String(), "left to the recovery timer")
 }
 
@@ -158,18 +158,18 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 	gone, tooLarge, other := refused(fault.Gone, "404"), refused(fault.TooLarge, "413"), refused("", "400")
 	for name, c := range map[string]struct {
 		err     func(n int) error
-		want    map[string]int
+		want    map[invoice.Outcome]int
 		logged  string
 		records int
 	}{
-		"gone is done": {func(int) error { return gone }, map[string]int{"gone": 1}, "", 1},
+		"gone is done": {func(int) error { return gone }, map[invoice.Outcome]int{"gone": 1}, "", 1},
 		"anything else is left": {func(int) error {
 			return other
-		}, map[string]int{"left": 1}, "left to the recovery timer", 1},
+		}, map[invoice.Outcome]int{"left": 1}, "left to the recovery timer", 1},
 		"too large even when short": {func(int) error {
 			return tooLarge
-		}, map[string]int{"left": 1}, "MANUAL REVIEW", 2},
-		"too large, short form fits": {onlyFirst(tooLarge), map[string]int{"applied": 1}, "", 2},
+		}, map[invoice.Outcome]int{"left": 1}, "MANUAL REVIEW", 2},
+		"too large, short form fits": {onlyFirst(tooLarge), map[invoice.Outcome]int{"applied": 1}, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
@@ -199,7 +199,7 @@ func TestARereadThatFindsCosmosDownWaits(t *testing.T) {
 	w.faulty.onRead = func(int) error { return down("cosmos: read") }
 	report, err := w.offer(0, batch...)
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 1}, report.Outcomes)
 }
 
 func TestVersionRaces(t *testing.T) {
@@ -209,7 +209,7 @@ func TestVersionRaces(t *testing.T) {
 		w.put(document("a", 1, "NEW", ""), document("b", 2, "B", `{"status":"committed"}`))
 	})
 	report := w.run(batch...)
-	require.Equal(t, map[string]int{"applied": 2, "skipped": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "skipped": 1}, report.Outcomes)
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "NULL", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 

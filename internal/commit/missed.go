@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/events"
@@ -37,12 +38,10 @@ func (t *tick) look(raws []json.RawMessage, late map[string]bool) {
 
 // broughtLate reports whether an outcome shows that nobody wrote the document before the timer. What is unchanged was
 // written before: the feed brought it, and its outcome was not recorded.
-func broughtLate(outcome string) bool {
-	switch outcome {
-	case string(Applied), string(Superseded), string(invoice.RetryScheduled), string(invoice.Failed):
-		return true
-	}
-	return false
+func broughtLate(o invoice.Outcome) bool {
+	return slices.Contains([]invoice.Outcome{
+		invoice.OutcomeApplied, invoice.OutcomeSuperseded, invoice.OutcomeRetryScheduled, invoice.OutcomeFailed,
+	}, o)
 }
 
 // tellMissed notes what a tick found, and logs it once it is no coincidence. A tick that failed and found nothing knows

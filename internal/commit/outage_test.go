@@ -35,7 +35,7 @@ func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), bad)})
 	report, err := w.offer(0, w.snapshots(ids...)...)
 	require.NoError(t, err, "the feed goes on")
-	require.Equal(t, map[string]int{"applied": 19, "retry_scheduled": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 19, "retry_scheduled": 1}, report.Outcomes)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 	for n, wait := range []time.Duration{132 * time.Second, 264 * time.Second} {
 		s := w.state(bad)
@@ -43,7 +43,7 @@ func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 			[]any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
 		require.Len(t, s["attempts"], n+1)
 		w.clock = w.clock.Add(wait)
-		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(bad).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(bad).Outcomes)
 		require.False(t, w.opened())
 	}
 	s := w.state(bad)
@@ -80,7 +80,7 @@ func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	require.True(t, fault.IsDependency(err))
 	report, err := w.offer(21, before...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"left": 3}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 3}, report.Outcomes)
 	require.Contains(t, w.log.String(), "left to the recovery timer")
 	require.Equal(t, before, w.snapshots(ids...))
 
@@ -95,17 +95,17 @@ func TestBadDocumentsStopNoGoodOne(t *testing.T) {
 	w := newWorld(t)
 	bad := w.many(1, 100, "")
 	good := w.many(500, 3, "")
-	w.use(
-		sinkHook{
-			w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...),
-		})
-	require.Equal(t, map[string]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
+	w.use(sinkHook{
+		w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...),
+	})
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
 	require.False(t, w.opened())
 	require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`)
-	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(good[0])...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(w.snapshots(good[0])...).Outcomes)
 	mixed := append(w.many(600, 99, ""), good[1])
 	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "x"), mixed[:99]...)})
-	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 99}, w.run(w.snapshots(mixed...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "retry_scheduled": 99},
+		w.run(w.snapshots(mixed...)...).Outcomes)
 }
 
 // Documents that a person reset count as new failures.
@@ -119,15 +119,13 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	} {
 		w := newWorld(t)
 		ids := w.many(1, 100, c.state)
-		w.use(
-			sinkHook{
-				w.faulty,
-				failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...),
-			})
+		w.use(sinkHook{
+			w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...),
+		})
 		report, err := w.batch(
 			commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 100}, report.Outcomes, name)
 		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)
 	}
 }
@@ -141,7 +139,7 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	ids := w.many(1, 30, "")
 	sink := &refusing{Sink: w.faulty, on: true}
 	w.use(sink)
-	require.Equal(t, map[string]int{"retry_scheduled": 30}, w.run(w.snapshots(ids...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 30}, w.run(w.snapshots(ids...)...).Outcomes)
 	r := commit.NewRecover(w.commit, w.docs)
 	for range 8 * 12 {
 		w.clock = w.clock.Add(5 * time.Minute)
@@ -157,7 +155,7 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	w.clock = w.clock.Add(5 * time.Minute)
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 30}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 30}, found.Outcomes)
 }
 
 // A lost race of a rewrite is never final, and the batch is offered again.
@@ -166,7 +164,7 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 		kind    fault.Kind
 		cause   error
 		rewrite bool
-		written string
+		written invoice.Outcome
 	}{
 		"a rewrite that loses a race":         {fault.Contention, lost(), true, "applied"},
 		"a rewrite that fails like an outage": {fault.Infrastructure, down("sql: apply"), true, "applied"},
@@ -178,7 +176,7 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			ids := w.many(1, 3, "")
 			w.run(w.snapshots(ids...)...)
 			before := w.snapshots(ids...)
-			results := map[string]string{}
+			results := map[string]invoice.Outcome{}
 			batch := commit.Delivery{
 				Documents: before, Received: w.clock, Purpose: commit.ForRun,
 				TakeOver: []invoice.Status{invoice.Committed}, Rewrite: c.rewrite,
@@ -187,7 +185,7 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			w.use(sinkHook{w.faulty, failFor(c.cause, ids[0])})
 			_, err := w.commit.Run(t.Context(), batch)
 			require.Equal(t, c.kind, fault.KindOf(err))
-			require.Equal(t, map[string]string{ids[1]: c.written, ids[2]: c.written}, results,
+			require.Equal(t, map[string]invoice.Outcome{ids[1]: c.written, ids[2]: c.written}, results,
 				"those that wait get no result")
 			require.Equal(t, before, w.snapshots(ids...))
 
@@ -204,7 +202,8 @@ func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 5, "")
 	w.use(sinkHook{w.faulty, failFor(lost(), ids[2])})
-	require.Equal(t, map[string]int{"applied": 4, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 4, "retry_scheduled": 1},
+		w.run(w.snapshots(ids...)...).Outcomes)
 	for n := range 12 {
 		s := w.state(ids[2])
 		require.Equal(t, []any{0.0, "contention", float64(w.clock.Unix() + 132)},
@@ -212,7 +211,7 @@ func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
 		require.Len(t, s["attempts"], min(n+1, invoice.MaxAttempts))
 		w.othersApply()
 		w.clock = w.clock.Add(72 * time.Second)
-		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(ids[2]).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(ids[2]).Outcomes)
 	}
 }
 

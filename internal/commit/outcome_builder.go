@@ -53,7 +53,7 @@ func CheckRequest(items []Item, mode Mode) error {
 type LineVerdict struct {
 	// Item is the index in the request, and Position the line's position in the item.
 	Item, Position int
-	Verdict        Verdict
+	Verdict        invoice.Outcome
 	// Winner is true when this item has the line's newest content.
 	Winner bool
 	// By and Version name the document whose content a superseded line has; By is empty otherwise.
@@ -86,7 +86,7 @@ func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
 // Add adds one verdict. The lines of an item must come in their order.
 func (b *OutcomeBuilder) Add(v LineVerdict) {
 	o, line := &b.outcomes[v.Item], b.items[v.Item].Line(v.Position)
-	if v.Winner && v.Verdict == Applied {
+	if v.Winner && v.Verdict == invoice.OutcomeApplied {
 		b.wins[line] = v.Item
 	}
 	o.Rows = append(o.Rows, RowOutcome{DetailID: line, Verdict: v.Verdict, By: v.By})
@@ -99,7 +99,7 @@ func (b *OutcomeBuilder) Add(v LineVerdict) {
 func (b *OutcomeBuilder) AllApplied() {
 	for i, it := range b.items {
 		for position := range it.Rows() {
-			b.Add(LineVerdict{Item: i, Position: position, Verdict: Applied, Winner: true})
+			b.Add(LineVerdict{Item: i, Position: position, Verdict: invoice.OutcomeApplied, Winner: true})
 		}
 	}
 }
@@ -161,24 +161,24 @@ func (i Item) leaves(line int64, before []invoice.Value, stored func([]invoice.V
 
 // draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines
 // are.
-func draw(it Item, rows []RowOutcome) Verdict {
-	n := map[Verdict]int{}
+func draw(it Item, rows []RowOutcome) invoice.Outcome {
+	n := map[invoice.Outcome]int{}
 	for _, r := range rows {
 		n[r.Verdict]++
 	}
 	switch {
-	case n[Missing] > 0 && (!it.FailureMark || n[Missing] == len(rows)):
-		return Missing
-	case n[Edited] > 0:
-		return Edited
-	case n[NotComparable] > 0:
-		return NotComparable
-	case n[Applied] > 0:
-		return Applied
-	case n[Unchanged] > 0:
-		return Unchanged
+	case n[invoice.OutcomeMissing] > 0 && (!it.FailureMark || n[invoice.OutcomeMissing] == len(rows)):
+		return invoice.OutcomeMissing
+	case n[invoice.OutcomeEdited] > 0:
+		return invoice.OutcomeEdited
+	case n[invoice.OutcomeNotComparable] > 0:
+		return invoice.OutcomeNotComparable
+	case n[invoice.OutcomeApplied] > 0:
+		return invoice.OutcomeApplied
+	case n[invoice.OutcomeUnchanged] > 0:
+		return invoice.OutcomeUnchanged
 	default:
-		return Superseded
+		return invoice.OutcomeSuperseded
 	}
 }
 

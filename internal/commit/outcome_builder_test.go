@@ -55,22 +55,23 @@ func TestCheckRequest(t *testing.T) {
 }
 
 func TestTallyDrawsADocumentsVerdict(t *testing.T) {
-	const applied, unchanged, superseded, missing = commit.Applied, commit.Unchanged, commit.Superseded, commit.Missing
+	const applied, unchanged, superseded, missing = invoice.OutcomeApplied, invoice.OutcomeUnchanged,
+		invoice.OutcomeSuperseded, invoice.OutcomeMissing
 	for _, c := range []struct {
 		mark  bool
-		lines []commit.Verdict
-		want  commit.Verdict
+		lines []invoice.Outcome
+		want  invoice.Outcome
 	}{
-		{false, []commit.Verdict{applied, unchanged, superseded}, applied},
-		{false, []commit.Verdict{superseded, unchanged, superseded}, unchanged},
-		{false, []commit.Verdict{superseded, superseded, superseded}, superseded},
-		{false, []commit.Verdict{applied, missing, applied}, missing},
-		{false, []commit.Verdict{applied, commit.NotComparable, commit.Edited}, commit.Edited},
-		{false, []commit.Verdict{unchanged, commit.NotComparable, applied}, commit.NotComparable},
-		{false, []commit.Verdict{commit.Edited, "", missing}, missing},
-		{true, []commit.Verdict{applied, missing, unchanged}, applied},
-		{true, []commit.Verdict{missing, missing, superseded}, superseded},
-		{true, []commit.Verdict{missing, missing, missing}, missing},
+		{false, []invoice.Outcome{applied, unchanged, superseded}, applied},
+		{false, []invoice.Outcome{superseded, unchanged, superseded}, unchanged},
+		{false, []invoice.Outcome{superseded, superseded, superseded}, superseded},
+		{false, []invoice.Outcome{applied, missing, applied}, missing},
+		{false, []invoice.Outcome{applied, invoice.OutcomeNotComparable, invoice.OutcomeEdited}, invoice.OutcomeEdited},
+		{false, []invoice.Outcome{unchanged, invoice.OutcomeNotComparable, applied}, invoice.OutcomeNotComparable},
+		{false, []invoice.Outcome{invoice.OutcomeEdited, "", missing}, missing},
+		{true, []invoice.Outcome{applied, missing, unchanged}, applied},
+		{true, []invoice.Outcome{missing, missing, superseded}, superseded},
+		{true, []invoice.Outcome{missing, missing, missing}, missing},
 	} {
 		builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", c.mark, 1, 2, 3)})
 		for position, v := range c.lines {
@@ -94,7 +95,7 @@ func TestTallyNamesTheNewestHolder(t *testing.T) {
 	}{{"older", 5}, {"newest", 9}, {"newer", 7}} {
 		builder.Add(
 			commit.LineVerdict{
-				Position: position, Verdict: commit.Superseded, By: holder.by,
+				Position: position, Verdict: invoice.OutcomeSuperseded, By: holder.by,
 				Version: invoice.Version{US: holder.us, Key: "k"},
 			})
 	}
@@ -106,7 +107,7 @@ func TestTallyNamesTheNewestHolder(t *testing.T) {
 
 func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
 	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2)})
-	builder.Add(commit.LineVerdict{Verdict: commit.Applied, Winner: true})
+	builder.Add(commit.LineVerdict{Verdict: invoice.OutcomeApplied, Winner: true})
 	_, err := builder.Outcomes()
 	require.Equal(t, fault.Internal, fault.KindOf(err))
 	require.Equal(t, fault.CodeBug, fault.CodeOf(err))
@@ -116,11 +117,11 @@ func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
 func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	content, mark, older := itemWith("content", false, 1, 2), itemWith("mark", true, 3), itemWith("older", false, 2, 4)
 	builder := commit.NewOutcomeBuilder([]commit.Item{content, mark, older})
-	builder.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: commit.Applied, Winner: true})
-	builder.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: commit.Applied, Winner: true})
-	builder.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: commit.Applied, Winner: true})
-	builder.Add(commit.LineVerdict{Item: 2, Position: 0, Verdict: commit.Applied})
-	builder.Add(commit.LineVerdict{Item: 2, Position: 1, Verdict: commit.Unchanged, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: invoice.OutcomeApplied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: invoice.OutcomeApplied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: invoice.OutcomeApplied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 2, Position: 0, Verdict: invoice.OutcomeApplied})
+	builder.Add(commit.LineVerdict{Item: 2, Position: 1, Verdict: invoice.OutcomeUnchanged, Winner: true})
 	wanted, marks := builder.Written()
 	require.Equal(t, []int64{2, 1}, []int64{wanted, marks})
 
@@ -179,7 +180,8 @@ func TestAllAppliedIsEveryLine(t *testing.T) {
 	builder.AllApplied()
 	out, err := builder.Outcomes()
 	require.NoError(t, err)
-	require.Equal(t, []commit.Verdict{commit.Applied, commit.Applied}, []commit.Verdict{out[0].Verdict, out[1].Verdict})
+	require.Equal(t, []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeApplied},
+		[]invoice.Outcome{out[0].Verdict, out[1].Verdict})
 	content, marks := builder.Written()
 	require.Equal(t, []int64{2, 1}, []int64{content, marks})
 }

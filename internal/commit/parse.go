@@ -24,7 +24,7 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, oldest i
 	for i, raw := range raws {
 		d, err := p.read(raw)
 		if err != nil {
-			p.tally.count("", "unreadable", fault.KindOf(err))
+			p.tally.count("", invoice.OutcomeUnreadable, fault.KindOf(err))
 			p.tally.log.Write(events.DocumentUnreadable, events.Fields{Index: i + 1}.Of(err))
 			continue
 		}
@@ -32,7 +32,7 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, oldest i
 			oldest = d.TS
 		}
 		if j, twice := at[d.Identity()]; twice {
-			p.tally.count("", "skipped", "") // OnResult is called for the snapshot that is taken
+			p.tally.count("", invoice.OutcomeSkipped, "") // OnResult is called for the snapshot that is taken
 			if d.TS >= docs[j].TS {
 				docs[j] = d
 			}

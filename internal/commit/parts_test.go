@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // A request took so long on the T-SQL engine at a distance of 2 ms (docs/figures.md).
@@ -80,7 +81,7 @@ func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Hear
 		case s.bad[it.DocumentID]:
 			return nil, fault.New(fault.Document, "sql: apply", "2628", "a value does not fit its column")
 		}
-		out[i] = Outcome{DocumentID: it.DocumentID, Verdict: Applied}
+		out[i] = Outcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied}
 	}
 	return out, nil
 }

@@ -33,11 +33,11 @@ func (p patcher) refused(d invoice.Snapshot, s invoice.State, err error) (step, 
 	case fault.IsDependency(err):
 		return finished, err
 	case fault.Has(err, fault.Gone):
-		p.tally.count(d.ID, "gone", "")
+		p.tally.count(d.ID, invoice.OutcomeGone, "")
 	case fault.Has(err, fault.TooLarge):
-		p.tally.add(resultOf(d, "left", err))
+		p.tally.add(resultOf(d, invoice.OutcomeLeft, err))
 		p.tally.log.Write(events.DocumentTooLarge,
-			events.Fields{Document: d.ID, Status: string(s.Status), Outcome: s.Outcome}.Of(err))
+			events.Fields{Document: d.ID, Status: string(s.Status), Outcome: string(s.Outcome)}.Of(err))
 	default:
 		p.tally.leave(d, err)
 	}

@@ -117,7 +117,7 @@ func (p *poisoner) original(ctx context.Context, w *inflight) (json.RawMessage, 
 	case fault.IsDependency(err):
 		return nil, err
 	case fault.Has(err, fault.Gone):
-		p.tally.count(w.doc.ID, "gone", "")
+		p.tally.count(w.doc.ID, invoice.OutcomeGone, "")
 	default:
 		p.tally.leave(w.doc, err)
 	}
@@ -276,7 +276,7 @@ func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 			finalError = fmt.Sprintf("MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s",
 				lines(cur), sentence(err))
 		default:
-			if out := outcomes[0]; out.Verdict == Unchanged || out.Verdict == Superseded {
+			if out := outcomes[0]; out.Verdict == invoice.OutcomeUnchanged || out.Verdict == invoice.OutcomeSuperseded {
 				p.notPoison(w, result{outcome: out})
 				return nil
 			} else if missing := out.Missing(); len(missing) > 0 {

@@ -61,7 +61,7 @@ func TestSeedExample4PoisonMessage(t *testing.T) {
 		w.othersApply()
 		w.clock = due
 		if retry < 5 {
-			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
 		}
 	}
 	var order []string
@@ -78,7 +78,7 @@ func TestSeedExample4PoisonMessage(t *testing.T) {
 		order = append(order, "status")
 		return nil
 	}
-	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(id).Outcomes)
 	require.Equal(t, []string{"mark", "status"}, order)
 
 	s := w.state(id)
@@ -111,7 +111,7 @@ func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 	etag := invoiceOf(t, batch[0]).ETag
 	report, err := w.batch(commit.Delivery{Documents: batch, Purpose: commit.FromTimer, RunID: "run-7"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, report.Outcomes)
 
 	d := invoiceOf(t, batch[0])
 	folder := "failed/1/2025-12-17%2010%3A30%3A00.000000-06%3A00-0001-1/0-" + d.Hash + "/"
@@ -167,7 +167,7 @@ func markIsRefused(t *testing.T, use func(*world) commit.Sink) {
 	w.use(use(w))
 	doc := result(30, 1, tooLong(), spent(), 2)
 	w.othersApply()
-	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, "failed", s["status"])
 	require.Contains(t, s["final_error"], "MANUAL REVIEW: AI-ERROR could not be set for lines 1, 2")
@@ -194,7 +194,7 @@ func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	before := w.put(doc)
 	report, err := w.batch(commit.Delivery{Documents: before, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 1}, report.Outcomes)
 	require.Equal(t, before, w.snapshots(id), "the document is unchanged")
 	first := w.evidence.Files()
 	w.away(false)
@@ -214,7 +214,7 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	}})
 	doc := result(30, 1, tooLong(), spent())
 	w.othersApply()
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, []any{5.0, true, float64(w.clock.Unix() + 132), "document"},
 		[]any{s["retry_count"], s["postponed"], s["retry_after"], s["last_error_kind"]})
@@ -244,7 +244,7 @@ func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 	report, err := committer.Run(t.Context(),
 		commit.Delivery{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each gets one more try")
+	require.Equal(t, map[invoice.Outcome]int{"failed": 16}, report.Outcomes, "each gets one more try")
 }
 
 func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
@@ -253,7 +253,7 @@ func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
 	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) { o.Evidence = evidence })
 	docs := []string{result(30, 1, tooLong(), spent()), result(31, 2, tooLong(), spent())}
 	w.othersApply()
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, w.again(docs...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 2}, w.again(docs...).Outcomes)
 	require.Equal(t, 1, evidence.asked, "a store that is down is not asked for every document of a batch")
 	for i, doc := range docs {
 		s := w.state(idOf(t, doc))
@@ -265,7 +265,7 @@ func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
 	evidence.down = false
 	w.othersApply()
 	w.clock = w.clock.Add(3 * time.Minute)
-	require.Equal(t, map[string]int{"failed": 2}, w.retry(idOf(t, docs[0]), idOf(t, docs[1])).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 2}, w.retry(idOf(t, docs[0]), idOf(t, docs[1])).Outcomes)
 }
 
 func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonMessage(t *testing.T) {
@@ -282,7 +282,7 @@ func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonMessage(t *testing.T) {
 	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1),
 		strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))
 	report := w.retry(idOf(t, held), idOf(t, older))
-	require.Equal(t, map[string]int{"unchanged": 1, "superseded": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"unchanged": 1, "superseded": 1}, report.Outcomes)
 	require.Equal(t, "committed", w.state(idOf(t, held))["status"])
 	require.Equal(t, []any{"committed", "superseded", idOf(t, newer)},
 		[]any{
@@ -296,13 +296,13 @@ func TestAMissingLineDropsOutOfTheMarkAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(30, 1, "ACME", spent(), 77)
 	w.othersApply()
-	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Contains(t, s["final_error"], "no row in IVCE_DTL: lines 77")
 	require.Equal(t, "AI-ERROR", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
 
 	gone := result(31, 78, "ACME", spent())
-	require.Equal(t, map[string]int{"failed": 1}, w.again(gone).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(gone).Outcomes)
 	require.Contains(t, w.state(idOf(t, gone))["final_error"], "78")
 }
 
@@ -310,7 +310,7 @@ func TestADocumentOfTheFutureIsNeverMarked(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := document("2031-01-01 10:00:00.000000-06:00-0001-1", 1, "ACME", spent())
 	w.othersApply()
-	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 	require.Contains(t, w.state(idOf(t, doc))["final_error"], "future")
 	_, there := w.sink.Entry(1)
 	require.False(t, there, "its version never enters the ledger")
@@ -333,10 +333,10 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 		require.NoError(t, err)
 		return report
 	}
-	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "no other job takes it")
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "no other job takes it")
 
 	// The document is still bad: its retries begin anew, and the second poison message has evidence of its own.
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, reprocess().Outcomes)
 	require.Equal(t, []any{1.0, 1.0}, []any{w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.NotContains(t, w.state(id), "failed_at")
 	for range 6 {
@@ -352,7 +352,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 		`{"status":"failed","retry_count":5,"reprocess_count":1,"failed_at":"x","error":"e"}`, 2)
 	w.clock = w.clock.Add(time.Minute)
 	w.put(fixed)
-	require.Equal(t, map[string]int{"applied": 1}, reprocess().Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, reprocess().Outcomes)
 	require.Equal(t, []any{"committed", 0.0, 2.0},
 		[]any{w.state(id)["status"], w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.Equal(t, "RC-AI", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
@@ -368,7 +368,7 @@ func TestAPoisonMessageThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
 	w.put(result(30, 1, "CORRECTED", spent()))
 	report, err := w.batch(commit.Delivery{Documents: batch, Purpose: commit.FromTimer})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	require.Empty(t, w.evidence.Files())
 	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
@@ -380,12 +380,12 @@ func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 		"ends with a dot.", "ünï %2F ..", strings.Repeat("ü", 250), strings.Repeat("ü", 249) + "x",
 	} {
 		doc := document(id, int64(i+1), tooLong(), spent())
-		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes, id)
+		require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes, id)
 	}
 	for _, end := range []string{"a", "b"} { // only the ends of the ids differ
 		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`,
 			strings.Repeat("ü", 249)+end, spent())
-		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 	}
 	require.Len(t, w.evidence.Files(), 6*3)
 }
@@ -395,7 +395,7 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 	w := newWorld(t)
 	doc := result(30, 1421549, "THOMAS & BETTS", "")
 	id := idOf(t, doc)
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
 	s := w.state(id)
 	require.Equal(t, []any{"retry_scheduled", 1.0, float64(start().Unix() + 132), "2025-12-18 10:00:00.000000-06:00"},
 		[]any{s["status"], s["retry_count"], s["retry_after"], s["last_error_at"]})
@@ -403,7 +403,7 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 
 	w.sink.AddLines(1421549) // the row exists now
 	w.clock = w.clock.Add(132 * time.Second)
-	require.Equal(t, map[string]int{"applied": 1}, w.retry(id).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.retry(id).Outcomes)
 	s = w.state(id)
 	require.Equal(t, []any{"committed", 1.0, "2025-12-18 10:02:12.000000-06:00"},
 		[]any{s["status"], s["retry_count"], s["committed_at"]})
@@ -438,7 +438,7 @@ func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 	w.away(false)
 	// the rest of the minute, its jitter, and the extra wait of the instance that opened the breaker
 	w.clock = w.clock.Add(30 * time.Second)
-	require.Equal(t, map[string]int{"applied": 6}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 6}, w.run(batch...).Outcomes)
 	require.False(t, w.opened())
 }
 
@@ -457,7 +457,7 @@ func TestAStateIsRestoredFromItsEvidence(t *testing.T) {
 		strings.Replace(spent(), `{"status"`, `{"version":7,"reprocess_count":2,"status"`, 1))
 	report, err := w.batch(commit.Delivery{Documents: w.put(doc), Purpose: commit.FromTimer})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, report.Outcomes)
 	raw, err := w.docs.Read(t.Context(), idOf(t, doc))
 	require.NoError(t, err)
 	recorded := invoiceOf(t, raw).State

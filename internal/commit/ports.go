@@ -88,34 +88,12 @@ type Mode string
 const (
 	// Write is the default: lines with the same content stay untouched.
 	Write Mode = "write"
-	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (Edited, NotComparable). It
-	// keeps the status of a line that has the content already, because a steward may have set it. An older result still
-	// never replaces a newer one.
+	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (invoice.OutcomeEdited,
+	// OutcomeNotComparable). It keeps the status of a line that has the content already, because a steward may have set
+	// it. An older result still never replaces a newer one.
 	Rewrite Mode = "rewrite"
 	// Preview writes nothing. Its outcomes are those of a Write, with the values before and after.
 	Preview Mode = "preview"
-)
-
-// Verdict is the result for a line or a document.
-type Verdict string
-
-// The verdicts.
-const (
-	// Applied: this call wrote it. Items of one call with the same content are all applied.
-	Applied Verdict = "applied"
-	// Unchanged: an earlier call wrote the same content.
-	Unchanged Verdict = "unchanged"
-	// Superseded: the line has provably newer content.
-	Superseded Verdict = "superseded"
-	// Missing: the user's detail row does not exist. Of a document with a missing row nothing is written. A failure
-	// mark omits only that row, and is missing when all its rows are.
-	Missing Verdict = "missing"
-	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was
-	// written. A missing tracking row is no edit.
-	Edited Verdict = "edited"
-	// NotComparable: a Rewrite left the line alone, because the ledger does not say what was written. The line was
-	// adopted or marked, or another HashVersion wrote it.
-	NotComparable Verdict = "not_comparable"
 )
 
 // Item is one document for the sink.
@@ -157,7 +135,7 @@ func ItemOf(d invoice.Document) Item {
 type RowOutcome struct {
 	DetailID int64
 	// Verdict is empty for a line that exists but whose document was left out because another line is missing.
-	Verdict Verdict
+	Verdict invoice.Outcome
 	// By is the id of the document whose content the line has, for Superseded.
 	By string
 	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Want are those of this
@@ -171,7 +149,7 @@ type RowOutcome struct {
 // superseded.
 type Outcome struct {
 	DocumentID string
-	Verdict    Verdict
+	Verdict    invoice.Outcome
 	// Refused is the document's own error (kind document) when the sink refused it before sending. Verdict and Rows are
 	// then empty.
 	Refused error
@@ -182,9 +160,9 @@ type Outcome struct {
 }
 
 // Missing lists the lines that do not exist.
-func (o Outcome) Missing() []int64 { return o.lines(Missing) }
+func (o Outcome) Missing() []int64 { return o.lines(invoice.OutcomeMissing) }
 
-func (o Outcome) lines(v Verdict) []int64 {
+func (o Outcome) lines(v invoice.Outcome) []int64 {
 	var ids []int64
 	for _, r := range o.Rows {
 		if r.Verdict == v {
@@ -197,10 +175,10 @@ func (o Outcome) lines(v Verdict) []int64 {
 // whyLeftAlone names the lines that a rewrite left alone, for people.
 func (o Outcome) whyLeftAlone() string {
 	var parts []string
-	if edited := o.lines(Edited); len(edited) > 0 {
+	if edited := o.lines(invoice.OutcomeEdited); len(edited) > 0 {
 		parts = append(parts, "edited since they were written: lines "+idList(edited))
 	}
-	if unknown := o.lines(NotComparable); len(unknown) > 0 {
+	if unknown := o.lines(invoice.OutcomeNotComparable); len(unknown) > 0 {
 		parts = append(parts, "not comparable with what was written: lines "+idList(unknown))
 	}
 	return strings.Join(parts, "; ")

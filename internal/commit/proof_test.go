@@ -20,7 +20,7 @@ func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
 	docs := []string{result(1, 1, "a", ""), result(2, 2, "b", ""), result(3, 3, "c", "")}
 	bad := idOf(t, docs[1])
 	w.use(sinkHook{w.faulty, panicking(bad)})
-	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.run(w.put(docs...)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "retry_scheduled": 1}, w.run(w.put(docs...)...).Outcomes)
 	s := w.state(bad)
 	require.Equal(t, []any{"retry_scheduled", 1.0, "internal", "panic"},
 		[]any{s["status"], s["retry_count"], s["last_error_kind"], s["last_error_code"]})
@@ -40,7 +40,7 @@ func TestTheTimerGoesOnAfterAPanic(t *testing.T) {
 	}
 	w.clock = w.clock.Add(time.Hour)
 	w.use(sinkHook{w.faulty, panicking(ids[0])})
-	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.tick().Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "retry_scheduled": 1}, w.tick().Outcomes)
 	require.Equal(t, "panic", w.state(ids[0])["last_error_code"])
 }
 
@@ -57,14 +57,14 @@ func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
 	_, w.commit = w.instance("b", "v2", w.faulty, nil)
 	w.othersApply()
 	w.commit = v1
-	require.Equal(t, map[string]int{"retry_scheduled": 5}, w.retry(ids...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 5}, w.retry(ids...).Outcomes)
 	require.Empty(t, w.evidence.Files())
 
 	_, w.commit = w.instance("c", "v1", w.faulty, nil) // another instance of this build writes
 	w.othersApply()
 	w.commit = v1
 	w.clock = w.clock.Add(3 * time.Hour)
-	require.Equal(t, map[string]int{"failed": 5}, w.retry(ids...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 5}, w.retry(ids...).Outcomes)
 }
 
 // A document without a time in its id gets its version in a patch of its own, which keeps its earlier failures.
@@ -94,7 +94,7 @@ func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T)
 	w.clock = w.clock.Add(2 * time.Minute)
 	report, err := reprocess()
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	s = w.state(id)
 	require.Equal(t, []any{"committed", 0.0, 1.0}, []any{s["status"], s["retry_count"], s["reprocess_count"]})
 	require.NotContains(t, s, "failed_at")
@@ -125,7 +125,7 @@ func TestAPoisonMessageIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	}
 	require.Equal(t, breaker.PoisonCount{Hour: start().Truncate(time.Hour), Count: 1}, poison(), "all within the hour")
 	refuse = false
-	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(id).Outcomes)
 	require.Equal(t, 1, poison().Count)
 }
 
@@ -149,7 +149,7 @@ func TestNoMorePoisonMessagesAnHourThanMayBe(t *testing.T) {
 		ids = append(ids, idOf(t, docs[i]))
 	}
 	w.othersApply()
-	require.Equal(t, map[string]int{"failed": most, "retry_scheduled": 2}, w.again(docs...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": most, "retry_scheduled": 2}, w.again(docs...).Outcomes)
 	s := w.state(ids[4])
 	require.Equal(t, []any{5.0, float64(w.clock.Unix() + 3960), true},
 		[]any{s["retry_count"], s["retry_after"], s["postponed"]}, "an hour plus half of 20 %")
@@ -157,22 +157,22 @@ func TestNoMorePoisonMessagesAnHourThanMayBe(t *testing.T) {
 	require.Len(t, w.evidence.Files(), 3*most, "each poison message has its evidence")
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)
-	require.Equal(t, map[string]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)
 }
 
 // Only new content is proof. Unchanged content, a mark, a rewrite or a preview is not.
 func TestOnlyWrittenContentIsProof(t *testing.T) {
 	for name, other := range map[string]func(w *world, committed string){
 		"unchanged": func(w *world, committed string) {
-			require.Equal(w.t, map[string]int{"unchanged": 1}, w.run(w.put(committed)...).Outcomes)
+			require.Equal(w.t, map[invoice.Outcome]int{"unchanged": 1}, w.run(w.put(committed)...).Outcomes)
 		},
 		"a rewrite": func(w *world, committed string) {
 			_, report := w.runFor(true, []invoice.Status{invoice.Committed}, w.snapshots(idOf(w.t, committed))...)
-			require.Equal(w.t, map[string]int{"applied": 1}, report.Outcomes)
+			require.Equal(w.t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 		},
 		"a mark": func(w *world, _ string) { // a document applied in between proves this one
 			doc := result(3, 2, tooLong(), spentFor(3*time.Hour, 3*time.Hour))
-			require.Equal(w.t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+			require.Equal(w.t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 			_, marked := w.sink.Entry(2)
 			require.True(w.t, marked)
 		},
@@ -181,18 +181,18 @@ func TestOnlyWrittenContentIsProof(t *testing.T) {
 			w := newWorld(t, 1, 2, 3)
 			w.clock = start().Add(-90 * time.Minute)
 			committed := result(1, 1, "ACME", "")
-			require.Equal(t, map[string]int{"applied": 1}, w.run(w.put(committed)...).Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(w.put(committed)...).Outcomes)
 			w.clock = start()
 			other(w, committed)
 			w.clock = w.clock.Add(time.Minute)
 			doc := result(4, 3, tooLong(), spent()) // failed an hour ago
-			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
 			require.Equal(t, []any{5.0, true},
 				[]any{w.state(idOf(t, doc))["retry_count"], w.state(idOf(t, doc))["postponed"]})
 
 			w.othersApply()
 			w.clock = w.clock.Add(2 * time.Hour)
-			require.Equal(t, map[string]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestMetadataIsTheLastOfTheEvidence(t *testing.T) {
 	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) { o.Evidence = evidence })
 	doc := result(1, 1, tooLong(), spent())
 	w.othersApply()
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
 	files := func() (names []string) {
 		for name := range w.evidence.Files() {
 			names = append(names, path.Base(name))
@@ -218,7 +218,7 @@ func TestMetadataIsTheLastOfTheEvidence(t *testing.T) {
 
 	w.othersApply()
 	w.clock = w.clock.Add(3 * time.Minute)
-	require.Equal(t, map[string]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
 	require.ElementsMatch(t, []string{"original.json", "error.json", "metadata.json"}, files())
 }
 
@@ -235,7 +235,7 @@ func TestAMarkThatLosesEveryRaceIsPutOff(t *testing.T) {
 	doc := result(1, 1, tooLong(), spent())
 	id := idOf(t, doc)
 	w.othersApply()
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
 	s := w.state(id)
 	require.Equal(t, []any{"retry_scheduled", 5.0, true, float64(w.clock.Unix() + 132)},
 		[]any{s["status"], s["retry_count"], s["postponed"], s["retry_after"]}, "2 minutes plus half of 20 %")
@@ -246,7 +246,7 @@ func TestAMarkThatLosesEveryRaceIsPutOff(t *testing.T) {
 	locked = false
 	w.othersApply()
 	w.clock = w.clock.Add(132 * time.Second)
-	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(id).Outcomes)
 	require.NotContains(t, w.state(id), "final_error")
 }
 
@@ -256,21 +256,21 @@ func TestAReprocessedDocumentNeedsProofAnew(t *testing.T) {
 	doc := result(1, 1, tooLong(), spent())
 	id := idOf(t, doc)
 	w.othersApply()
-	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(doc).Outcomes)
 
 	w.clock = w.clock.Add(time.Hour)
 	report, err := w.batch(commit.Delivery{Documents: w.snapshots(id), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, report.Outcomes)
 	require.Equal(t, 1.0, w.state(id)["retry_count"])
 	for range 8 {
 		w.clock = w.clock.Add(2 * time.Hour)
-		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
 	}
 	require.Equal(t, []any{5.0, true}, []any{w.state(id)["retry_count"], w.state(id)["postponed"]})
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)
-	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(id).Outcomes)
 }
 
 func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
@@ -283,10 +283,10 @@ func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, map[string]int{"left": 1, "applied": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1, "applied": 1}, w.run(batch...).Outcomes)
 	require.Contains(t, w.log.String(), `"event":"panic"`)
 	w.faulty.onRecord = func(int) error { panic("again") }
-	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
 }
 
 // The control document may be unreadable once and readable later. Each such answer gives a whole state: the document

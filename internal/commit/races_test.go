@@ -143,7 +143,7 @@ func TestContentThatIsSupersededByItselfIsNeverCommitted(t *testing.T) {
 	w.run(w.put(result(0, 1, "one", ""))...)
 	w.clock = w.clock.Add(-2 * time.Second)
 	doc := result(0, 1, "two", "")
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, 0.0, s["retry_count"], "not the document's fault")
 	require.Equal(t, "contention", s["last_error_kind"])
@@ -166,7 +166,7 @@ func TestARefusedRecordOfAnUnchangedDocumentIsTriedAgain(t *testing.T) {
 			}
 			return nil
 		}
-		require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(batch...).Outcomes)
 		require.Equal(t, "committed", w.status(id))
 	}
 }
@@ -227,7 +227,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		w := newWorld(t, 1)
 		batch := w.put(result(0, 1, "one", ""))
 		docs := lagging{faulty: w.faulty, read: gone}
-		want := "gone"
+		want := invoice.Outcome("gone")
 		if before != "absent" {
 			w.clock = w.clock.Add(-2 * time.Second)
 			docs.many = w.put(result(0, 1, "two", ""))
@@ -240,7 +240,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		require.True(t, fault.IsDependency(err))
 		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 7})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{want: 1}, report.Outcomes, before)
+		require.Equal(t, map[invoice.Outcome]int{want: 1}, report.Outcomes, before)
 	}
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "two", ""))
@@ -250,7 +250,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	})
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes,
+	require.Equal(t, map[invoice.Outcome]int{"gone": 1}, report.Outcomes,
 		"a document that no read shows after ten seconds is gone")
 }
 
@@ -264,7 +264,7 @@ func TestTheShortestOutcomeThatMeetsA412IsNoEnd(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(batch...).Outcomes)
 	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
@@ -272,7 +272,7 @@ func TestAVersionThatDoesNotFitIsForAPerson(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(document("no-time", 1, "ACME", ""))
 	w.faulty.onRecord = func(int) error { return refused(fault.TooLarge, "413") }
-	require.Equal(t, map[string]int{"left": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 1}, w.run(batch...).Outcomes)
 	require.Contains(t, w.log.String(), "MANUAL REVIEW")
 	require.Equal(t, 0, w.faulty.writes)
 }
@@ -281,7 +281,7 @@ func TestADocumentDeletedWhileItWasWrittenIsSaid(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "one", ""))
 	w.faulty.onRecord = func(int) error { return refused(fault.Gone, "404") }
-	require.Equal(t, map[string]int{"gone": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"gone": 1}, w.run(batch...).Outcomes)
 	require.Contains(t, w.log.String(), "deleted while it was written")
 }
 
@@ -289,7 +289,7 @@ func TestADocumentDeletedWhileItWasWrittenIsSaid(t *testing.T) {
 func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	before := w.put(result(0, 1, "one", `["somebody's", "data"]`))
-	require.Equal(t, map[string]int{"not_offered": 1}, w.run(before...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"not_offered": 1}, w.run(before...).Outcomes)
 	require.Equal(t, before, w.snapshots(idOf(t, result(0, 1, "", ""))))
 }
 

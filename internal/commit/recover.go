@@ -78,7 +78,7 @@ func (r *Recover) RunAs(ctx context.Context, invocationID string) (RecoveredDocu
 	t := &tick{r: r, invocationID: invocationID, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.missed.At = t.now.UTC()
 	t.found = RecoveredDocuments{
-		Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{},
+		Report: Report{Outcomes: map[invoice.Outcome]int{}, Kinds: map[string]int{}}, Found: map[Window]int{},
 	}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
@@ -237,7 +237,7 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 	t.found.Documents += len(ids)
 	raws, err := t.r.commit.docs.ReadMany(ctx, ids)
 	if err != nil {
-		t.found.Outcomes["waiting"] += len(ids)
+		t.found.Outcomes[invoice.OutcomeWaiting] += len(ids)
 		return asDependency(err)
 	}
 	var mu sync.Mutex
@@ -258,9 +258,11 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 	t.found.add(report)
 	t.found.Reads++
 	if gone := len(ids) - len(raws); gone > 0 {
-		t.found.Outcomes["gone"] += gone
+		t.found.Outcomes[invoice.OutcomeGone] += gone
 	}
-	for _, outcome := range []string{string(invoice.RetryScheduled), string(invoice.Failed), "left"} {
+	for _, outcome := range []invoice.Outcome{
+		invoice.OutcomeRetryScheduled, invoice.OutcomeFailed, invoice.OutcomeLeft,
+	} {
 		t.failing += report.Outcomes[outcome]
 	}
 	return err

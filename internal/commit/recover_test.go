@@ -51,7 +51,7 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	w.clock = start()
 
 	found := w.tick()
-	require.Equal(t, map[string]int{"applied": 6}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 6}, found.Outcomes)
 	require.Equal(t, map[commit.Window]int{commit.PutOff: 1, commit.Orphans: 2, commit.Blamed: 3}, found.Found)
 	require.Equal(t, 10*time.Minute+time.Second, found.Oldest)
 	require.Empty(t, found.More)
@@ -63,7 +63,7 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	}
 	require.Empty(t, w.state(idOf(t, old[8])), "unchanged")
 	require.Equal(t, "pending", w.status(idOf(t, young)))
-	require.Equal(t, map[string]int{}, w.tick().Outcomes, "then there is nothing to do")
+	require.Equal(t, map[invoice.Outcome]int{}, w.tick().Outcomes, "then there is nothing to do")
 }
 
 func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
 	w.put(result(1, 1, tooLong(), spent()))
 	found, err := commit.NewRecover(w.commit, w.docs).RunAs(t.Context(), "invocation-7")
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 1}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, found.Outcomes)
 	require.Equal(t, "invocation-7", w.evidenceFile("error.json")["invocation_id"])
 }
 
@@ -81,12 +81,12 @@ func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
 func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 	for name, c := range map[string]struct {
 		applied time.Duration // after its last patch
-		want    map[string]int
+		want    map[invoice.Outcome]int
 	}{
-		"before":                                 {-time.Minute, map[string]int{}},
-		"so shortly after that clocks may err":   {time.Minute, map[string]int{}},
-		"after":                                  {61 * time.Second, map[string]int{"applied": 1}},
-		"never, as far as the build of it knows": {0, map[string]int{}},
+		"before":                                 {-time.Minute, map[invoice.Outcome]int{}},
+		"so shortly after that clocks may err":   {time.Minute, map[invoice.Outcome]int{}},
+		"after":                                  {61 * time.Second, map[invoice.Outcome]int{"applied": 1}},
+		"never, as far as the build of it knows": {0, map[invoice.Outcome]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
@@ -107,7 +107,7 @@ func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 				put()
 			}
 			w.clock = start().Add(15 * time.Minute)
-			require.Equal(t, map[string]int{"skipped": 1}, w.retry(idOf(t, counted)).Outcomes,
+			require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.retry(idOf(t, counted)).Outcomes,
 				"one that is not postponed keeps its time")
 			require.Equal(t, c.want, w.tick().Outcomes)
 		})
@@ -157,7 +157,7 @@ func TestTheTimerNeverRegressesWhatATriggerWrote(t *testing.T) {
 	}
 	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"skipped": 1}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, found.Outcomes)
 	require.Equal(t, "second", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "committed", w.status(idOf(t, doc)))
 }
@@ -180,7 +180,7 @@ func TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheBreaker(t *testing.T) 
 	require.Equal(t, []int{0, beats}, []int{w.faulty.writes, w.faulty.beats}, "SQL is not even asked")
 
 	require.NoError(t, w.breaker.Resume(t.Context(), "ann", "done"))
-	require.Equal(t, map[string]int{"applied": 1}, w.tick().Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.tick().Outcomes)
 	require.Equal(t, beats+2, w.faulty.beats, "a heartbeat comes first, and another before the success is recorded")
 }
 
@@ -210,7 +210,7 @@ func TestAWindowThatCannotBeReadLosesNothingOfTheOthers(t *testing.T) {
 		}
 		found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
 		require.True(t, fault.IsDependency(err))
-		require.Equal(t, map[string]int{"applied": 2}, found.Outcomes, bad)
+		require.Equal(t, map[invoice.Outcome]int{"applied": 2}, found.Outcomes, bad)
 	}
 }
 
@@ -218,12 +218,12 @@ func TestAWindowThatCannotBeReadLosesNothingOfTheOthers(t *testing.T) {
 func TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad  []int // the reads that fail, from 1
-		want map[string]int
+		want map[invoice.Outcome]int
 	}{
-		"one":          {[]int{1}, map[string]int{"waiting": 1, "applied": 3}},
-		"two in a row": {[]int{1, 2}, map[string]int{"waiting": 2}},
-		"two apart":    {[]int{1, 3}, map[string]int{"waiting": 2, "applied": 2}},
-		"the last":     {[]int{4}, map[string]int{"applied": 3, "waiting": 1}},
+		"one":          {[]int{1}, map[invoice.Outcome]int{"waiting": 1, "applied": 3}},
+		"two in a row": {[]int{1, 2}, map[invoice.Outcome]int{"waiting": 2}},
+		"two apart":    {[]int{1, 3}, map[invoice.Outcome]int{"waiting": 2, "applied": 2}},
+		"the last":     {[]int{4}, map[invoice.Outcome]int{"applied": 3, "waiting": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1, 2, 3, 4)

@@ -107,12 +107,12 @@ func (f refresher) replace(ctx context.Context, w *inflight, now invoice.Snapsho
 	}
 	switch {
 	case !found && d.IDLooksLikeTime:
-		f.tally.count(d.ID, "left", fault.Document)
+		f.tally.count(d.ID, invoice.OutcomeLeft, fault.Document)
 		f.tally.log.Write(events.DocumentNotFound,
 			events.Fields{Document: d.ID, Kind: fault.Document, Code: "id_looks_like_time"})
 		return false, nil
 	case !found:
-		f.tally.count(d.ID, "gone", "")
+		f.tally.count(d.ID, invoice.OutcomeGone, "")
 		return false, nil
 	}
 	if f.passesOver(now, f.tally) { // marked since the snapshot
@@ -146,7 +146,7 @@ func (f refresher) afterChange(
 			f.tally.leave(w.doc, err)
 			return false, nil
 		case !found:
-			f.tally.count(w.doc.ID, "gone", "")
+			f.tally.count(w.doc.ID, invoice.OutcomeGone, "")
 			return false, nil
 		}
 	}
@@ -160,7 +160,7 @@ func (f refresher) afterChange(
 		return false, nil
 	}
 	if setAside || (!w.done && !w.heal && eligibility != invoice.Eligible) {
-		f.tally.count(now.ID, "skipped", "")
+		f.tally.count(now.ID, invoice.OutcomeSkipped, "")
 		return false, nil
 	}
 	w.step = undecided

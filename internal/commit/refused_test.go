@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // refusingSink refuses single documents, as a sink does whose column cannot store a character.
@@ -45,6 +46,6 @@ func TestARefusedDocumentNeedsNoBisect(t *testing.T) {
 			continue
 		}
 		require.NoError(t, results[i].err)
-		require.Equal(t, Applied, results[i].outcome.Verdict)
+		require.Equal(t, invoice.OutcomeApplied, results[i].outcome.Verdict)
 	}
 }

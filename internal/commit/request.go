@@ -9,6 +9,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // contentionTries is the number of tries of an undivided request that loses races. Its parts get one try: a held lock
@@ -87,7 +88,8 @@ func (r *requester) send(ctx context.Context, items []Item) (outcomes []Outcome,
 	if err != nil {
 		return nil, err
 	}
-	if r.mode == Write && slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied }) &&
+	if r.mode == Write &&
+		slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == invoice.OutcomeApplied }) &&
 		!items[0].FailureMark {
 		r.breaker.Applied(begin)
 	}

@@ -40,7 +40,7 @@ func (s selection) passesOver(d invoice.Snapshot, t *tally) bool {
 	if !s.delivery.LeavesAlone(d.Document) {
 		return false
 	}
-	t.countLeftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")
+	t.countLeftAlone(d, invoice.OutcomeManual, "a person repaired its lines by hand and marked it as committed")
 	return true
 }
 

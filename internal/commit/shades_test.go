@@ -51,7 +51,7 @@ func TestAnOldSnapshotIsAnsweredByWhatTheDocumentHoldsNow(t *testing.T) {
 	w.run(w.put(result(0, 1, "B", ""))...)
 	w.clock = w.clock.Add(time.Second)
 	w.put(result(0, 1, "A", "")) // A again, pending
-	require.Equal(t, map[string]int{"applied": 1}, w.run(stale...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(stale...).Outcomes)
 	require.Equal(t, "A", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
@@ -63,7 +63,7 @@ func TestAnOldSnapshotFindsLaterContentInPlace(t *testing.T) {
 	_, err := w.sink.Apply(t.Context(), []commit.Item{commit.ItemOf(must(invoice.Read(now[0], w.clock)))},
 		commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"unchanged": 1}, w.run(stale...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"unchanged": 1}, w.run(stale...).Outcomes)
 }
 
 func must(d invoice.Document, err error) invoice.Document {
@@ -97,7 +97,7 @@ func TestAfterA412ASupersededVerdictIsNotRecordedOverCommitted(t *testing.T) {
 	batch := w.put(doc)
 	w.faulty.records = 0
 	w.faulty.onRecord = once(func() { w.put(result(1, 1, "OLD", `{"status":"committed","committed_at":"then"}`)) })
-	require.Equal(t, map[string]int{"skipped": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(batch...).Outcomes)
 	require.Equal(t, 1, w.faulty.records)
 }
 
@@ -115,7 +115,7 @@ func TestOtherContentOfAnIdWithoutATimeGetsItsVersionFirst(t *testing.T) {
 		return nil
 	}
 	// The second Apply must find a version.
-	require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(batch...).Outcomes)
 }
 
 func TestHealingIsForCommittedDocumentsThatCanBeWritten(t *testing.T) {
@@ -127,7 +127,7 @@ func TestHealingIsForCommittedDocumentsThatCanBeWritten(t *testing.T) {
 		w.put(d)
 		rep, err := w.offer(1, old...)
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"skipped": 1}, rep.Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, rep.Outcomes)
 		require.Equal(t, 0, w.faulty.writes)
 		require.Empty(t, rep.Kinds)
 		require.Equal(t, "NULL", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
@@ -174,11 +174,12 @@ func TestASecondReadThatFailsDropsNobody(t *testing.T) {
 			commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		if fault.IsDependency(e) {
 			require.True(t, fault.IsDependency(err), "%v", err)
-			require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{"waiting": 1}, rep.Outcomes)
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"left": 1}, rep.Outcomes, "its error is logged and stops no other document")
+		require.Equal(t, map[invoice.Outcome]int{"left": 1}, rep.Outcomes,
+			"its error is logged and stops no other document")
 	}
 }
 
@@ -193,7 +194,7 @@ func TestWhatTheSecondReadShowsIsWorkedOn(t *testing.T) {
 	rep, err := w.with(docs, w.faulty, nil).Run(t.Context(),
 		commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"skipped": 1}, rep.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
 }
 
@@ -205,7 +206,7 @@ func TestAWaitThatIsCutShortBlamesNobody(t *testing.T) {
 		return context.Canceled
 	}).Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, map[string]int{"waiting": 1}, rep.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 1}, rep.Outcomes)
 	require.Equal(t, 0, w.faulty.records)
 }
 

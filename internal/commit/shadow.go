@@ -13,16 +13,22 @@ import (
 // Shadow compares the work of Commit with that of the old writer, and writes nothing: no row, no ledger, no patch. It
 // is for the time before the switch, and needs no adopted ledger.
 //
-// Its Report has these outcomes, and those of Commit that need no work:
-//
-//	would_be_applied, _unchanged, _superseded   a pending document would be committed with this verdict
-//	would_be_retry_scheduled, _failed           it has an error of its own
-//	matches                                     the old writer committed it, and its lines have its content
-//	differs                                     its lines have other content; log and Report.Columns say which
-//	holds_newer                                 its lines have a newer result, so there is nothing to compare
-//	missing                                     the old writer committed it, and a line has no row
-//	refused                                     the old writer committed it, and this product's rules refuse it
+// Its Report has the outcomes below, and those of Commit that need no work.
 type Shadow struct{ c *Commit }
+
+// The outcomes of a shadow. invoice.OutcomeMissing: the old writer committed it, and a line has no row.
+const (
+	// wouldBe precedes the outcome that a pending document would get: applied, unchanged, superseded, or, with an error
+	// of its own, retry_scheduled or failed.
+	wouldBe invoice.Outcome = "would_be_"
+	// matches: the old writer committed it, and its lines have its content. differs: they have other content; the log
+	// and Report.Columns name the columns. newer: they have a newer result, so there is nothing to compare.
+	matches invoice.Outcome = "matches"
+	differs invoice.Outcome = "differs"
+	newer   invoice.Outcome = "holds_newer"
+	// refused: the old writer committed it, and this product's rules refuse it.
+	refused invoice.Outcome = "refused"
+)
 
 // NewShadow makes a Shadow over the two ports. It uses the sink only with Preview, and never Documents.Record.
 func NewShadow(docs Documents, sink Sink, o Options) *Shadow {
@@ -43,7 +49,7 @@ func (s *Shadow) Run(ctx context.Context, in Delivery) (Report, error) {
 		err = p.previewAll(ctx, docs)
 	}
 	if err != nil {
-		t.tally.rest("waiting")
+		t.tally.rest(invoice.OutcomeWaiting)
 	}
 	return t.tally.done(oldest, s.c.o.Now()), err
 }
@@ -79,7 +85,7 @@ func (p *shadowRun) reread(ctx context.Context, docs []invoice.Snapshot) ([]invo
 		if needed(d) {
 			now, found := fresh[d.Identity()]
 			if !found {
-				p.tally.count(d.ID, "gone", "")
+				p.tally.count(d.ID, invoice.OutcomeGone, "")
 				continue
 			}
 			d = now
@@ -100,7 +106,7 @@ func (p *shadowRun) previewAll(ctx context.Context, docs []invoice.Snapshot) err
 		case eligibility == invoice.Eligible:
 			pending = append(pending, d)
 		default:
-			p.tally.count(d.ID, "skipped", "")
+			p.tally.count(d.ID, invoice.OutcomeSkipped, "")
 		}
 	}
 	for _, all := range [][]invoice.Snapshot{committed, pending} {
@@ -142,22 +148,22 @@ func (p *shadowRun) countPreview(d invoice.Snapshot, r result) {
 		return
 	}
 	if !r.failed() {
-		p.tally.count(d.ID, "would_be_"+string(r.outcome.Verdict), "")
+		p.tally.count(d.ID, wouldBe+r.outcome.Verdict, "")
 		return
 	}
-	next := invoice.RetryScheduled
+	next := invoice.OutcomeRetryScheduled
 	if isOwn(r.err) && usedUp(p.judge.transitions.begin(d.State), r.err) {
-		next = invoice.Failed
+		next = invoice.OutcomeFailed
 	}
-	p.tally.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))
+	p.tally.count(d.ID, wouldBe+next, fault.KindOf(r.err))
 }
 
 // compare compares the lines of a committed document with its content.
 func (p *shadowRun) compare(d invoice.Snapshot, r result) {
 	if r.failed() {
-		outcome := "refused"
+		outcome := refused
 		if fault.Has(r.err, fault.MissingRow) {
-			outcome = "missing"
+			outcome = invoice.OutcomeMissing
 		}
 		p.tally.count(d.ID, outcome, fault.KindOf(r.err))
 		p.show(d, outcome, nil, r.err)
@@ -166,24 +172,25 @@ func (p *shadowRun) compare(d invoice.Snapshot, r result) {
 	columns, held := difference(r.outcome)
 	switch {
 	case len(columns) > 0:
-		p.tally.count(d.ID, "differs", "")
+		p.tally.count(d.ID, differs, "")
 		for _, name := range columns {
 			p.report.Columns[name]++
 		}
-		p.show(d, "differs", columns, nil)
+		p.show(d, differs, columns, nil)
 	case held == 0:
-		p.tally.count(d.ID, "holds_newer", "")
+		p.tally.count(d.ID, newer, "")
 	default:
-		p.tally.count(d.ID, "matches", "")
+		p.tally.count(d.ID, matches, "")
 	}
 }
 
 // show logs a document with columns and codes, never with a value.
-func (p *shadowRun) show(d invoice.Snapshot, outcome string, columns []string, err error) {
+func (p *shadowRun) show(d invoice.Snapshot, outcome invoice.Outcome, columns []string, err error) {
 	if p.shown++; p.shown > mostShown {
 		return
 	}
-	p.tally.log.Write(events.ShadowDiffers, events.Fields{Document: d.ID, Outcome: outcome, DiffersIn: columns}.Of(err))
+	p.tally.log.Write(events.ShadowDiffers,
+		events.Fields{Document: d.ID, Outcome: string(outcome), DiffersIn: columns}.Of(err))
 }
 
 // difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a
@@ -193,7 +200,7 @@ func difference(o Outcome) (columns []string, held int) {
 	found := map[string]bool{}
 	for _, row := range o.Rows {
 		says := row.Want
-		if row.Verdict == Superseded || holdsNewer(all, says, row.Before) {
+		if row.Verdict == invoice.OutcomeSuperseded || holdsNewer(all, says, row.Before) {
 			continue
 		}
 		held++

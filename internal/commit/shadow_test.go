@@ -99,7 +99,7 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	)
 	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{
+	require.Equal(t, map[invoice.Outcome]int{
 		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 3,
 		"would_be_failed": 1, "skipped": 3,
 	}, report.Outcomes)
@@ -131,7 +131,9 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t,
-		map[string]int{"matches": 3, "differs": 2, "holds_newer": 1, "missing": 1, "refused": 1}, report.Outcomes)
+		map[invoice.Outcome]int{
+			"matches": 3, "differs": 2, "holds_newer": 1, "missing": 1, "refused": 1,
+		}, report.Outcomes)
 	require.Equal(t, 2, report.Columns["IVCE_DTL.DATA_VRFN_IND"], "counted by document")
 	require.Equal(t, 2, report.Columns["IVCE_TRKG_MSTR.UNSPSC_CD"])
 	require.Equal(t, 1, report.Columns["IVCE_TRKG_MSTR.RQST_TS"])
@@ -153,18 +155,19 @@ func TestShadowLooksAtWhatWaitsApart(t *testing.T) {
 	w.oldWriter(done)
 	report, err := w.runShadow(0, w.put(done, result(2, 1, "waits", ""), result(3, 1, "waits too", ""))...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"matches": 1, "would_be_superseded": 1, "would_be_applied": 1}, report.Outcomes)
+	require.Equal(t,
+		map[invoice.Outcome]int{"matches": 1, "would_be_superseded": 1, "would_be_applied": 1}, report.Outcomes)
 	require.Equal(t, 2, report.SQLRequests)
 }
 
 // Without a ledger the row's own request time tells that it is newer. An older row is an error of the old writer.
 func TestShadowKnowsANewerRowByItsRequestTime(t *testing.T) {
-	for held, want := range map[int]string{9: "holds_newer", 5: "matches", 1: "differs"} {
+	for held, want := range map[int]invoice.Outcome{9: "holds_newer", 5: "matches", 1: "differs"} {
 		w := newWorld(t, 1)
 		w.oldWriter(result(held, 1, fmt.Sprint("of minute ", held), ""))
 		report, err := w.runShadow(0, w.put(result(5, 1, "of minute 5", byOldWriter))...)
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{want: 1}, report.Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{want: 1}, report.Outcomes)
 	}
 }
 
@@ -182,7 +185,7 @@ func TestShadowBelievesTheLedger(t *testing.T) {
 	w.sink.SetLine(1, l)
 	report, err := w.runShadow(0, w.put(result(5, 1, "older", byOldWriter))...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"holds_newer": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"holds_newer": 1}, report.Outcomes)
 }
 
 func TestShadowNamesAFewAndCountsAll(t *testing.T) {
@@ -193,7 +196,7 @@ func TestShadowNamesAFewAndCountsAll(t *testing.T) {
 	}
 	report, err := w.runShadow(0, w.put(docs...)...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"missing": 50}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"missing": 50}, report.Outcomes)
 	require.Equal(t, 20, strings.Count(w.log.String(), "\n"))
 }
 
@@ -208,7 +211,7 @@ func TestShadowWaitsForADependencyAsCommitDoes(t *testing.T) {
 	w.faulty.onRead = func(int) error { return down("cosmos") }
 	report, err = w.runShadow(1, snapshots...)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
-	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 2}, report.Outcomes)
 	w.faulty.onRead = nil
 	report, err = w.runShadow(1, snapshots...)
 	require.NoError(t, err)
@@ -225,7 +228,7 @@ func TestShadowAsksByAPreview(t *testing.T) {
 	w.faulty.onApply = onlyFirst(down("sql"))
 	report, err := w.runShadow(0, w.put(docs...)...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"matches": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"matches": 2}, report.Outcomes)
 	require.Equal(t, 3, w.faulty.writes, "the request, the preview without items, the request again")
 	require.Zero(t, w.faulty.beats)
 }
@@ -245,7 +248,7 @@ func TestShadowDividesARefusedRequest(t *testing.T) {
 	}
 	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"refused": 1, "matches": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"refused": 1, "matches": 2}, report.Outcomes)
 }
 
 func TestShadowReadsAgainWhatTheHostMayHaveReprinted(t *testing.T) {
@@ -256,6 +259,6 @@ func TestShadowReadsAgainWhatTheHostMayHaveReprinted(t *testing.T) {
 	gone := result(2, 2, "2025-12-17T10:30:15Z", byOldWriter)
 	report, err := w.runShadow(0, json.RawMessage(reprinted), json.RawMessage(gone))
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"matches": 1, "gone": 1}, report.Outcomes, fmt.Sprint(report.Columns))
+	require.Equal(t, map[invoice.Outcome]int{"matches": 1, "gone": 1}, report.Outcomes, fmt.Sprint(report.Columns))
 	require.Equal(t, 1, report.Reads)
 }

@@ -43,7 +43,7 @@ func (t transitions) withVersion(s invoice.State, us int64) invoice.State {
 func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Committed
-	s.Outcome = string(o.Verdict)
+	s.Outcome = o.Verdict
 	s.SupersededBy = o.SupersededBy
 	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
 	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""

@@ -39,12 +39,12 @@ func newTally(in Delivery, log events.Log, adoptedAt time.Time) *tally {
 	return &tally{
 		log: log, onResult: in.OnResult, adoptedAt: adoptedAt,
 		firstOffer: in.Purpose == FromFeed && in.RetryCount == 0, foreign: map[string]breaker.Skipped{},
-		report: Report{Documents: len(in.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+		report: Report{Documents: len(in.Documents), Outcomes: map[invoice.Outcome]int{}, Kinds: map[string]int{}},
 	}
 }
 
 // count counts one document. OnResult is not called without an id.
-func (t *tally) count(id, outcome string, kind fault.Kind) {
+func (t *tally) count(id string, outcome invoice.Outcome, kind fault.Kind) {
 	t.add(DocumentResult{ID: id, Outcome: outcome, Kind: kind})
 }
 
@@ -65,10 +65,10 @@ func (t *tally) add(r DocumentResult) {
 // skip counts a document that the batch does not take. One of another sys_name counts as foreign when it is pending, as
 // its writer offers it, and not when a batch is offered again or its own environment has patched it.
 func (t *tally) skip(d invoice.Snapshot, why invoice.Eligibility) {
-	outcome := "skipped"
+	outcome := invoice.OutcomeSkipped
 	switch why { //nolint:exhaustive // the others need no more
 	case invoice.NotOffered:
-		outcome = string(invoice.NotOffered)
+		outcome = invoice.OutcomeNotOffered
 	case invoice.Done:
 		if t.firstOffer && t.byAnother(d.State) {
 			t.mu.Lock()
@@ -103,14 +103,14 @@ func (t *tally) byAnother(s invoice.State) bool {
 }
 
 // countLeftAlone counts a document that a rewrite leaves alone, wholly or in part.
-func (t *tally) countLeftAlone(d invoice.Snapshot, outcome, why string) {
-	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: outcome, Reason: why})
-	t.log.Write(events.RewriteLeftAlone, events.Fields{Document: d.ID, Outcome: outcome, Reason: why})
+func (t *tally) countLeftAlone(d invoice.Snapshot, outcome invoice.Outcome, why string) {
+	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: string(outcome), Reason: why})
+	t.log.Write(events.RewriteLeftAlone, events.Fields{Document: d.ID, Outcome: string(outcome), Reason: why})
 }
 
 // leave counts and logs a document that is left to the recovery timer.
 func (t *tally) leave(d invoice.Snapshot, err error) {
-	t.add(resultOf(d, "left", err))
+	t.add(resultOf(d, invoice.OutcomeLeft, err))
 	t.log.Write(events.DocumentLeft, events.Fields{Document: d.ID}.Of(err))
 }
 
@@ -123,10 +123,10 @@ func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 			t.mu.Unlock()
 		}
 		t.count(d.ID, s.Outcome, "")
-		t.log.Write(events.DocumentCommitted, events.Fields{Document: d.ID, Line: d.Main, Outcome: s.Outcome})
+		t.log.Write(events.DocumentCommitted, events.Fields{Document: d.ID, Line: d.Main, Outcome: string(s.Outcome)})
 		return
 	}
-	result := resultOf(d, string(s.Status), cause)
+	result := resultOf(d, invoice.Outcome(s.Status), cause)
 	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
 	t.add(result)
 	f := events.Fields{
@@ -167,7 +167,7 @@ func (t *tally) notFinal(err error) {
 }
 
 // rest counts the documents that have no result.
-func (t *tally) rest(outcome string) {
+func (t *tally) rest(outcome invoice.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if rest := t.report.Documents - t.counted; rest > 0 {
@@ -184,7 +184,7 @@ func (t *tally) requested(took time.Duration) {
 }
 
 // resultOf is the result of a failed document.
-func resultOf(d invoice.Snapshot, outcome string, err error) DocumentResult {
+func resultOf(d invoice.Snapshot, outcome invoice.Outcome, err error) DocumentResult {
 	r := DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
 	if e := fault.As(err); e != nil {
 		r.Reason = e.Reason // a driver's own text may hold content

@@ -74,7 +74,7 @@ func TestATwinThatIsTouchedBeforeItsRecordIsNotWritten(t *testing.T) {
 	}
 	report, err := w.batch(commit.Delivery{Documents: w.both()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 2}, report.Outcomes)
 	_, written := w.sink.Entry(1)
 	require.False(t, written)
 }
@@ -94,7 +94,7 @@ func TestATwinThatTheBatchDoesNotTakeDoesNotCount(t *testing.T) {
 		w.docs.Put(json.RawMessage(twin("R1", 1, "web", `{"status":"committed","outcome":"unchanged"}`))))
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
 	report := w.run(w.both()...)
-	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "skipped": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed", "committed"}, w.states())
 }
 
@@ -106,7 +106,7 @@ func TestATwinIsNotReadInPlaceOfADocument(t *testing.T) {
 	require.NoError(t, w.docs.Put(json.RawMessage(twin("R2", 2, "web", ""))))
 	report, err := w.batch(commit.Delivery{Documents: first, RetryCount: 1}) // old snapshots are read again
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed", "pending"}, w.states())
 	_, written := w.sink.Entry(2)
 	require.False(t, written)
@@ -161,6 +161,6 @@ func TestTwoSnapshotsOfOneDocumentAreNoTwins(t *testing.T) {
 	w.clock = w.clock.Add(time.Second)
 	now := w.put(strings.Replace(twin("R1", 1, "web", ""), "ACME", "NEW", 1))
 	report := w.run(old[0], now[0])
-	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "skipped": 1}, report.Outcomes)
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }

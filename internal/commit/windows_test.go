@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // backlogOf fills windows with pages of 20 documents whose lines do not exist, from line 1000 on.
@@ -110,7 +111,7 @@ func TestATickBoundsOnlyWhatFails(t *testing.T) {
 	}
 	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1000}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1000}, found.Outcomes)
 }
 
 // Time is shared like failures: a window with slow documents leaves the others their share.
@@ -152,7 +153,7 @@ func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 	}})
 	begin := w.clock
 	found := w.tick()
-	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 100}, found.Outcomes)
 	require.Positive(t, found.Kinds["contention"], "those that were undecided")
 	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s, as they are orphans")
 }
@@ -175,7 +176,7 @@ func TestWhatCanNeverBePatchedDoesNotHoldItsWindow(t *testing.T) {
 		return nil
 	}
 	found := w.tick()
-	require.Equal(t, map[string]int{"left": 100, "applied": 50}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"left": 100, "applied": 50}, found.Outcomes)
 	require.Equal(t, "committed", w.status(ids[149]))
 }
 
@@ -186,7 +187,7 @@ func TestThePutOffWindowIsSentOneByOne(t *testing.T) {
 		w.put(result(int(line), line+1, "ACME", retryState(start(), `,"last_error_kind":"contention"`)))
 	}
 	found := w.tick()
-	require.Equal(t, map[string]int{"applied": 3}, found.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 3}, found.Outcomes)
 	require.Equal(t, 3, found.SQLRequests)
 }
 
@@ -208,7 +209,7 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
 	report, err := alone.Run(t.Context(), commit.Delivery{Documents: w.put(docs...), Received: w.clock})
 	require.NoError(t, err, "its feed continues")
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 2}, report.Outcomes)
 	require.False(t, w.opened(), "the others continue")
 	for _, d := range docs {
 		s := w.state(idOf(t, d))
@@ -217,7 +218,7 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 		require.LessOrEqual(t, s["retry_after"], float64(w.clock.Unix()))
 		require.NotContains(t, s, "attempts")
 	}
-	require.Equal(t, map[string]int{"applied": 2}, w.tick().Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 2}, w.tick().Outcomes)
 	// While it is cut off, its timer changes nothing.
 	_, err = commit.NewRecover(alone, w.docs).Run(t.Context())
 	require.True(t, fault.IsDependency(err))
@@ -234,7 +235,7 @@ func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.
 		report, err := alone.Run(t.Context(),
 			commit.Delivery{Documents: []json.RawMessage{reprinted}, Received: w.clock})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, report.Outcomes)
 		require.Equal(t, note, w.state(idOf(t, doc))["note"])
 	}
 }
@@ -248,7 +249,7 @@ func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
 	for retry := range 2 {
 		report, err := alone.Run(t.Context(), commit.Delivery{Documents: old, Received: w.clock, RetryCount: retry + 1})
 		require.True(t, fault.IsDependency(err), "%v", report.Outcomes)
-		require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"waiting": 1}, report.Outcomes)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // divided is the number of parts of a refused range. Four parts need as many requests as two (4*log4(n) = 2*log2(n)),
@@ -334,7 +335,7 @@ func (a *applying) note(i int, r result) { a.results[i], a.done[i] = r, true }
 
 // missingError is the document's own error: the sink refused it, or one of its lines does not exist.
 func missingError(o Outcome) error {
-	if o.Refused != nil || o.Verdict != Missing {
+	if o.Refused != nil || o.Verdict != invoice.OutcomeMissing {
 		return o.Refused
 	}
 	err := fault.New(fault.Document, "commit: apply", "missing_detail_row",

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // scriptedSink answers requests by rules: which documents it refuses, and how it fails.
@@ -43,7 +44,8 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.
 	out := make([]Outcome, len(items))
 	for i, it := range items {
 		out[i] = Outcome{
-			DocumentID: it.DocumentID, Verdict: Applied, Rows: []RowOutcome{{DetailID: it.Main, Verdict: Applied}},
+			DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied,
+			Rows: []RowOutcome{{DetailID: it.Main, Verdict: invoice.OutcomeApplied}},
 		}
 	}
 	return out, nil

@@ -209,7 +209,7 @@ func keyOfTheFeed(t *testing.T) {
 	server.Server.ResetStats()
 	report, err := app.Run(t.Context(), commit.Delivery{Documents: batch, Received: time.Now()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 9}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 9}, report.Outcomes)
 	stats := server.Server.Stats()
 	require.Len(t, stats, 1, "patches and nothing else: %+v", stats)
 	require.Equal(t, 9, server.Server.Count(cosmosdb.OpPatch, container))
@@ -353,7 +353,7 @@ func keyTwinsApart(t *testing.T) {
 	for _, doc := range twins(t, server, c) {
 		report, err := app.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{doc}, Received: time.Now()})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+		require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	}
 	require.Equal(t, []string{"committed ", "committed "}, statesOf(t, c, "a"), "each under its own key")
 	for line := int64(1); line <= 2; line++ {
@@ -375,7 +375,7 @@ func keyMoved(t *testing.T) {
 	report, err := app.Run(t.Context(),
 		commit.Delivery{Documents: []json.RawMessage{before.JSON()}, Received: time.Now()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed "}, statesOf(t, c, "a"))
 }
 
@@ -512,7 +512,7 @@ func keyUnknownAtFirst(t *testing.T) {
 	server.Server.ClearFaults()
 	report, err := app.Run(t.Context(), commit.Delivery{Documents: []json.RawMessage{doc.JSON()}, Received: time.Now()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
 	require.Equal(t, []string{"committed "}, statesOf(t, c, "a"), "nothing was counted against it")
 }
 

@@ -35,7 +35,7 @@ type State struct {
 	StatusFound string
 	// Outcome is the result of a committed document: applied, unchanged, superseded, or manual after an operator's
 	// command. SupersededBy names the newer document.
-	Outcome      string
+	Outcome      Outcome
 	SupersededBy string
 	// RetryCount is the number of retries that the document's own errors have used, at most five.
 	RetryCount int
@@ -103,7 +103,7 @@ func (s State) Afresh() State {
 type wireState struct {
 	Status         Status    `json:"status,omitempty"`
 	RetryCount     int       `json:"retry_count"`
-	Outcome        string    `json:"outcome,omitempty"`
+	Outcome        Outcome   `json:"outcome,omitempty"`
 	SupersededBy   string    `json:"superseded_by,omitempty"`
 	RetryAfter     int64     `json:"retry_after,omitempty"`
 	Postponed      bool      `json:"postponed,omitempty"`
@@ -200,7 +200,7 @@ func (s *State) set(name string, value []byte) bool {
 	case "retry_count":
 		s.RetryCount = count(value)
 	case "outcome":
-		s.Outcome = lenientText(value)
+		s.Outcome = Outcome(lenientText(value))
 	case "superseded_by":
 		s.SupersededBy = lenientText(value)
 	case "retry_after":

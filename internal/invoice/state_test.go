@@ -38,7 +38,7 @@ func states() *rapid.Generator[invoice.State] {
 		}).Draw(t, "status")
 		text := func(name string) string { return rapid.String().Draw(t, name) }
 		s := invoice.State{
-			Present: true, Status: status, StatusFound: string(status), Outcome: text("outcome"),
+			Present: true, Status: status, StatusFound: string(status), Outcome: invoice.Outcome(text("outcome")),
 			SupersededBy: text("superseded by"), RetryCount: rapid.IntRange(0, 9).Draw(t, "retry count"),
 			RetryAfter: rapid.Int64Range(0, 1<<60).Draw(t, "retry after"), Postponed: rapid.Bool().Draw(t, "postponed"),
 			LastError:   text("last error"),

@@ -43,7 +43,8 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err 
 	case q.Run != "" && !run.IsRunID(q.Run):
 		return page, notARun(q.Run)
 	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
-		return page, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
+		return page,
+			refuse(Usage, "status: expected one of %s, found %q", joined(run.BatchStatuses()), string(q.Status))
 	}
 	position, err := q.position()
 	if err != nil {
@@ -141,14 +142,6 @@ func (o *Ops) localBatch(batch run.Batch) run.Batch {
 		o.in(batch.QueuedAt), o.in(batch.StartedAt)
 	batch.EndedAt, batch.HeartbeatAt = o.in(batch.EndedAt), o.in(batch.HeartbeatAt)
 	return batch
-}
-
-func statuses() string {
-	var all []string
-	for _, s := range run.BatchStatuses() {
-		all = append(all, string(s))
-	}
-	return strings.Join(all, ", ")
 }
 
 // batchID accepts the id of a batch, or its run and number as RUN/12.

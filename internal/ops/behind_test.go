@@ -26,7 +26,7 @@ func (r *runs) commitAll(docs ...string) {
 }
 
 // execute executes a run that was started, and returns its outcomes.
-func (r *runs) execute(started ops.Started) map[run.Outcome]int {
+func (r *runs) execute(started ops.Started) map[invoice.Outcome]int {
 	r.t.Helper()
 	_, err := r.executor().Execute(r.t.Context(), started.Run)
 	require.NoError(r.t, err)
@@ -158,7 +158,7 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 			require.Equal(t, []string{"newer", "b", "c"}, []string{r.makerOf(1), r.makerOf(2), r.makerOf(3)})
 			require.Equal(t, states, r.snapshot()["states"], "a committed document is not patched")
 			require.Empty(t, r.behind(), "it is done")
-			require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2},
+			require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeUnchanged: 2},
 				r.execute(r.start(request)), "it may be repeated")
 			require.Empty(t, r.behind())
 		})
@@ -196,7 +196,7 @@ func TestANewDatabaseIsFilled(t *testing.T) {
 	r.execute(r.start(some))
 	require.True(t, r.next().All, "a time is not enough")
 	started := r.start(r.next())
-	require.Equal(t, map[run.Outcome]int{run.DocUnchanged: 2}, r.execute(started))
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeUnchanged: 2}, r.execute(started))
 	require.Equal(t, []string{"a", ""}, []string{r.makerOf(1), r.makerOf(2)}, "what was adopted is not written")
 	require.Empty(t, r.behind())
 }
@@ -265,7 +265,7 @@ func TestAFailureSinceTheCopyIsTriedAgain(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1)
 	r.put(result(1, tooLong(), failed(1, fault.Document, "2628")))
-	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1},
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeRetryScheduled: 1},
 		r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", Since: r.clock.Add(-time.Hour)})))
 	require.Equal(t, []any{invoice.RetryScheduled, 1}, []any{r.state(1).Status, r.state(1).RetryCount})
 }

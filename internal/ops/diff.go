@@ -25,7 +25,7 @@ type DocumentDiff struct {
 	// would do.
 	Taken bool `json:"taken,omitempty"`
 	// Verdict is the outcome that the document would get.
-	Verdict commit.Verdict `json:"verdict,omitempty"`
+	Verdict invoice.Outcome `json:"verdict,omitempty"`
 	// Problem says why the document would not be committed; empty otherwise.
 	Problem string `json:"problem,omitempty"`
 	// Warning names what a diff does not know of this document, and what in it stops the change feed.
@@ -42,8 +42,8 @@ type LineDiff struct {
 	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited; empty
 	// where another line's absence keeps the document back. By is the id of the document whose newer content the line
 	// has or gets.
-	Verdict commit.Verdict `json:"verdict,omitempty"`
-	By      string         `json:"by,omitempty"`
+	Verdict invoice.Outcome `json:"verdict,omitempty"`
+	By      string          `json:"by,omitempty"`
 	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
 	Writes bool   `json:"writes"`
 	Says   string `json:"says"`
@@ -113,12 +113,12 @@ func (s Stores) documentDiff(mode commit.Mode, it commit.Item, o commit.Outcome,
 		}
 		if row.Before != nil {
 			after := row.Want
-			if mode == commit.Rewrite && row.Verdict == commit.Unchanged {
+			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeUnchanged {
 				line.Verdict, after = rewritten(it, row, after)
 			}
 			line.Columns = columnDiffs(s.Layout.OrDefault(), row.Before, after)
 		}
-		line.Writes, line.Says = line.Verdict == commit.Applied, line.says(mode)
+		line.Writes, line.Says = line.Verdict == invoice.OutcomeApplied, line.says(mode)
 		d.Lines = append(d.Lines, line)
 	}
 	return d
@@ -132,30 +132,30 @@ func (l LineDiff) says(mode commit.Mode) string {
 	n := len(l.Columns)
 	columns := fmt.Sprintf("%d %s", n, Plural(n, "column", "columns"))
 	switch l.Verdict {
-	case commit.Applied:
+	case invoice.OutcomeApplied:
 		return fmt.Sprintf("a %s changes %s", mode, columns)
-	case commit.Unchanged:
+	case invoice.OutcomeUnchanged:
 		if n == 0 {
 			return "it has this content"
 		}
 		return fmt.Sprintf(
 			"this content was written before, and %s changed since: a %s leaves the line alone", columns, mode)
-	case commit.Superseded:
+	case invoice.OutcomeSuperseded:
 		return fmt.Sprintf("it belongs to newer content, of %s: a %s leaves it alone", l.By, mode)
-	case commit.Missing:
+	case invoice.OutcomeMissing:
 		return "IVCE_DTL has no row for it"
-	case commit.Edited:
+	case invoice.OutcomeEdited:
 		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
-	case commit.NotComparable: // no preview gives it
+	case invoice.OutcomeNotComparable: // no preview gives it
 	}
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }
 
 // rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values
 // after it.
-func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (commit.Verdict, []invoice.Value) {
+func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (invoice.Outcome, []invoice.Value) {
 	if it.Overwrites(row.DetailID) {
-		return commit.Applied, values
+		return invoice.OutcomeApplied, values
 	}
 	tracked := false
 	for i, c := range invoice.Columns() {
@@ -164,7 +164,7 @@ func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (c
 	detail, tracking := invoice.RowHashes(row.Before)
 	if wantDetail, wantTracking := invoice.RowHashes(values); detail != wantDetail ||
 		(tracked && tracking != wantTracking) {
-		return commit.Edited, values
+		return invoice.OutcomeEdited, values
 	}
 	values = slices.Clone(values)
 	for i, c := range invoice.Columns() {
@@ -172,7 +172,7 @@ func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (c
 			values[i] = row.Before[i] // a rewrite keeps the status
 		}
 	}
-	return commit.Applied, values
+	return invoice.OutcomeApplied, values
 }
 
 func columnDiffs(layout invoice.Layout, before, after []invoice.Value) []ColumnDiff {

@@ -161,13 +161,14 @@ func (d *differ) warnings(diff DocumentDiff) string {
 	waits := doc.Eligibility(d.now, d.o.o.SysName) == invoice.NotDue || diff.Taken
 	warnings := []string{diff.Warning}
 	switch {
-	case diff.Problem == "" && diff.Verdict == commit.Applied && notANumber == nil &&
+	case diff.Problem == "" && diff.Verdict == invoice.OutcomeApplied && notANumber == nil &&
 		doc.State.LastErrorKind == string(fault.Document):
 		warnings = append(warnings,
 			fmt.Sprintf(
 				"SQL refused its last write (%s): a diff asks no constraint and no trigger of the tables, so the next write may be refused too",
 				doc.State.LastErrorCode))
-	case diff.Problem != "" && diff.Verdict != commit.Superseded && waits && commit.Spent(doc.State, doc.Problem):
+	case diff.Problem != "" && diff.Verdict != invoice.OutcomeSuperseded && waits &&
+		commit.Spent(doc.State, doc.Problem):
 		warnings = append(warnings,
 			fmt.Sprintf(
 				"its retries are spent: the next failure may make it a poison message, which writes %s to %s of its lines",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -43,11 +42,11 @@ func TestADiffExplainsEachDocument(t *testing.T) {
 	foreign := d.Documents[1]
 	require.Equal(t,
 		`nothing of it is written: it belongs to the environment "dev", this app is "web"`, foreign.Problem)
-	require.Equal(t, []any{"pending", false, commit.Verdict(""), 0},
+	require.Equal(t, []any{"pending", false, invoice.Outcome(""), 0},
 		[]any{foreign.Status, foreign.Taken, foreign.Verdict, len(foreign.Lines)})
 
 	written := d.Documents[2]
-	require.Equal(t, []any{id(1), "pending", true, commit.Applied, ""},
+	require.Equal(t, []any{id(1), "pending", true, invoice.OutcomeApplied, ""},
 		[]any{written.ID, written.Status, written.Taken, written.Verdict, written.Problem})
 	require.Equal(t, "pending; waiting for 0 s", written.Why)
 	require.Equal(t,
@@ -61,7 +60,7 @@ func TestADiffExplainsEachDocument(t *testing.T) {
 		line.Columns[0], "an empty text is not NULL")
 
 	held := d.Documents[3]
-	require.Equal(t, []any{commit.Missing, "nothing of it is written: IVCE_DTL has no row for line 4"},
+	require.Equal(t, []any{invoice.OutcomeMissing, "nothing of it is written: IVCE_DTL has no row for line 4"},
 		[]any{held.Verdict, held.Problem})
 	require.Equal(t, []any{false, "another line of the document keeps it back: IVCE_DTL has no row for that one"},
 		[]any{held.Lines[0].Writes, held.Lines[0].Says})
@@ -119,7 +118,7 @@ func TestADiffNeedsSQLAndNoFlow(t *testing.T) {
 	w.clock = start().Add(6 * time.Second)
 	d := w.diff(id(1))
 	require.Equal(t, "paused by kim since 2025-12-18T09:57:00-06:00: maintenance", d.Flow)
-	require.Equal(t, commit.Applied, d.Documents[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, d.Documents[0].Verdict)
 	require.Contains(t, d.Documents[0].Next, "the flow is paused by kim")
 
 	w.open(fault.Infrastructure, "refused")

@@ -125,7 +125,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	require.ErrorContains(t, err, "exists: `document retry` tries it again", "twice changes nothing")
 	retried, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{IDs: []string{id(1)}, Why: "mended"})
 	require.NoError(t, err)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1}, retried.Progress.Stats.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 1}, retried.Progress.Stats.Outcomes)
 	require.Equal(t, "newest", r.makerOf(1))
 }
 

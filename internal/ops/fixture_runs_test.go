@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
@@ -219,7 +220,7 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 		}
 		var outcomes []run.ItemOutcome
 		for _, document := range claimed.Open {
-			outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
+			outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: invoice.OutcomeApplied})
 		}
 		require.NoError(r.t, r.runStore.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
 		_, err = r.runStore.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })

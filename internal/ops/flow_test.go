@@ -188,7 +188,7 @@ func TestMarkCommitted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, ops.Marked{ID: id(line), From: from}, res)
 		s := w.state(line)
-		require.Equal(t, []any{invoice.Committed, "manual", "2025-12-18 10:00:00.000000-06:00"},
+		require.Equal(t, []any{invoice.Committed, invoice.OutcomeManual, "2025-12-18 10:00:00.000000-06:00"},
 			[]any{s.Status, s.Outcome, s.CommittedAt})
 		require.Equal(t, []any{"", "", "", "", "", int64(0), false},
 			[]any{s.FailedAt, s.Error, s.FinalError, s.LastError, s.LastErrorKind, s.RetryAfter, s.Postponed})
@@ -251,7 +251,7 @@ func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 	}
 	_, err = w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 	require.Equal(t, ops.Conflict, refusal(err))
-	require.Equal(t, "applied", w.state(1).Outcome)
+	require.Equal(t, invoice.OutcomeApplied, w.state(1).Outcome)
 
 	w.docs.before = func(string) error { return down() }
 	w.put(result(1, "ok", failed(2, fault.Document, "547")))

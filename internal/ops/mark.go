@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
@@ -119,7 +118,7 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why strin
 func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
 	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
-	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, commit.Manual, "", at
+	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, invoice.OutcomeManual, "", at
 	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""

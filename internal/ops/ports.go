@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -100,7 +101,7 @@ type RunStore interface {
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error)
 	ListBatches(ctx context.Context, runID string, status run.BatchStatus, after string, limit int) ([]run.Batch, error)
-	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string,
+	Items(ctx context.Context, runID string, outcomes []invoice.Outcome, afterKey string,
 		limit int) ([]run.ItemOutcome, error)
 	RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error)
 }

@@ -49,7 +49,8 @@ func TestARunIsExecutedHereWhileTheQueueIsAway(t *testing.T) {
 	require.Equal(t,
 		"its message could not be sent: inmem: send: infrastructure down: the queue cannot be reached", res.Note)
 	require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 2, invoice.OutcomeRetryScheduled: 1},
+		res.Progress.Stats.Outcomes)
 
 	for _, matched := range []int{1, 101} { // and a retry, whatever its size
 		status := invoice.RetryScheduled

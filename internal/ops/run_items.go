@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -12,7 +13,7 @@ import (
 type ItemQuery struct {
 	Run string `json:"run"`
 	// Outcomes selects by outcome; empty means all documents, also those without one.
-	Outcomes []run.Outcome `json:"outcome,omitempty"`
+	Outcomes []invoice.Outcome `json:"outcome,omitempty"`
 	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
 	Page  string `json:"page,omitempty"`
@@ -34,8 +35,9 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (page ItemPage, err err
 		return page, notARun(q.Run)
 	}
 	for _, outcome := range q.Outcomes {
-		if !slices.Contains(run.Outcomes(), outcome) {
-			return page, refuse(Usage, "outcome: expected some of %s, found %q", outcomes(), string(outcome))
+		if !slices.Contains(invoice.Outcomes(), outcome) {
+			return page,
+				refuse(Usage, "outcome: expected some of %s, found %q", joined(invoice.Outcomes()), string(outcome))
 		}
 	}
 	after := ""
@@ -54,14 +56,6 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (page ItemPage, err err
 		page.Next = page.Items[n-1].Document
 	}
 	return page, err
-}
-
-func outcomes() string {
-	var all []string
-	for _, o := range run.Outcomes() {
-		all = append(all, string(o))
-	}
-	return strings.Join(all, ", ")
 }
 
 // Report runs a monitoring query. Without a name it lists them with what they answer, and asks nothing. Errors as

@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -31,7 +32,7 @@ func TestRunItemsComeInPages(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 10)
-	require.Equal(t, run.ItemOutcome{Document: "doc-1-0", Outcome: run.DocCommitted, Number: 1}, seen["doc-1-0"])
+	require.Equal(t, run.ItemOutcome{Document: "doc-1-0", Outcome: invoice.OutcomeApplied, Number: 1}, seen["doc-1-0"])
 	require.Equal(t, run.ItemOutcome{Document: "doc-2-0", Number: 2}, seen["doc-2-0"])
 	_, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: "nobody"})
 	require.Equal(t, ops.NotFound, refusal(err))

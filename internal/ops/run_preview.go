@@ -176,7 +176,7 @@ func (o *Ops) previewNamed(ctx context.Context, of runPlan, p runPreview) error 
 	return err
 }
 
-// previewLeft counts the failed and deferred documents of another run.
+// previewLeft counts the documents that another run left undone.
 func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p runPreview) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, r.Run)
@@ -187,7 +187,7 @@ func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p runPreview) error
 			return refuse(Conflict, "run %q is deleted by retention: what it left is not known any more", r.Run)
 		}
 		// A run of a million documents may leave many: its receipt has their number.
-		first, err := s.Runs.Items(ctx, r.Run, []run.Outcome{run.DocFailed, run.DocDeferred}, "", shown)
+		first, err := s.Runs.Items(ctx, r.Run, invoice.Unfinished(), "", shown)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (o *Ops) previewLeft(ctx context.Context, r run.Filter, p runPreview) error
 		for _, item := range first {
 			p.First = append(p.First, Match{ID: item.Document})
 		}
-		p.Matched = stats.Outcomes[run.DocFailed] + stats.Outcomes[run.DocDeferred]
+		p.Matched = stats.Left()
 		return nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -25,7 +26,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{8, 12, 0.5, int64(8)}, []any{p.Done, p.Documents, p.PerSecond, p.LeftSeconds})
 	require.Equal(t, map[run.BatchStatus]int{run.Failed: 1, run.Completed: 2}, p.Stats.Batches)
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 8, "": 4}, p.Stats.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 8, "": 4}, p.Stats.Outcomes)
 	require.Equal(t, "2025-12-18T10:00:00-06:00", p.StartedAt.Format(time.RFC3339), "in the deployment's zone")
 
 	r.complete(begun)
@@ -97,7 +98,7 @@ func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
 	for _, document := range claimed.Open {
-		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
+		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: invoice.OutcomeApplied})
 	}
 	require.NoError(r.t, r.runStore.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
 	_, err = r.runStore.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })

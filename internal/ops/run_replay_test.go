@@ -36,11 +36,11 @@ func TestAReplayAfterAFixRewritesTheMark(t *testing.T) {
 	r.put(result(1, "mended", string(state)))
 	r.docs.states = nil
 	p := r.replayHere()
-	require.Equal(t, []any{run.RunCompleted, map[run.Outcome]int{run.DocCommitted: 1}},
+	require.Equal(t, []any{run.RunCompleted, map[invoice.Outcome]int{invoice.OutcomeApplied: 1}},
 		[]any{p.Status, p.Stats.Outcomes})
 	require.Equal(t, "RC-AI", r.status(1))
 	after := r.state(1)
-	require.Equal(t, []any{invoice.Committed, "applied", 0, 1},
+	require.Equal(t, []any{invoice.Committed, invoice.OutcomeApplied, 0, 1},
 		[]any{after.Status, after.Outcome, after.RetryCount, after.ReprocessCount})
 	require.Len(t, r.docs.states, 1, "failed becomes committed in one patch")
 }
@@ -58,7 +58,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 
 	r.docs.states = nil
 	p := r.replayHere() // the cause is not fixed
-	require.Equal(t, []any{run.RunCompletedWithFailures, map[run.Outcome]int{run.DocDeferred: 1}},
+	require.Equal(t, []any{run.RunCompletedWithFailures, map[invoice.Outcome]int{invoice.OutcomeRetryScheduled: 1}},
 		[]any{p.Status, p.Stats.Outcomes})
 	require.Equal(t, []any{invoice.RetryScheduled, 1, 1},
 		[]any{r.state(1).Status, r.state(1).RetryCount, r.state(1).ReprocessCount}, "its budget starts anew")
@@ -85,11 +85,11 @@ func TestTheEvidenceOfAnUnreadableDocumentNamesTheRun(t *testing.T) {
 		strings.Replace(result(1, "x", failed(1, fault.Document, "validation.required")), `"IVCE_DTL_UID":1`,
 			`"IVCE_DTL_UID":"none"`, 1))
 	p := r.replayHere()
-	require.Equal(t, map[run.Outcome]int{run.DocDeferred: 1}, p.Stats.Outcomes)
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeRetryScheduled: 1}, p.Stats.Outcomes)
 	r.clock = r.clock.Add(2 * time.Minute)
 	r.applyOther()
 	p = r.replayHere(id(1))
-	require.Equal(t, map[run.Outcome]int{run.DocFailed: 1}, p.Stats.Outcomes,
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeFailed: 1}, p.Stats.Outcomes,
 		"others got through after the first failure")
 	named := false
 	for name, content := range r.evidence.Files() {

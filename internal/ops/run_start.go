@@ -50,7 +50,7 @@ type StartRequest struct {
 	IDs []string `json:"ids,omitempty"`
 	// Since is the earliest last change.
 	Since time.Time `json:"since,omitzero"`
-	// Run names another run: the documents that failed or were deferred in it.
+	// Run names another run: the documents that it left undone.
 	Run string `json:"run,omitempty"`
 	// Findings are classes of reconcile.FindingClasses: their documents and lines, for a kind that writes lines again.
 	Findings []reconcile.Class `json:"findings,omitempty"`

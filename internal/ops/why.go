@@ -20,9 +20,9 @@ type Explanation struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
 	// Status is the document's; an unknown one as it stands, and "not offered" without one.
-	Status       string `json:"status"`
-	Outcome      string `json:"outcome,omitempty"`
-	SupersededBy string `json:"superseded_by,omitempty"`
+	Status       string          `json:"status"`
+	Outcome      invoice.Outcome `json:"outcome,omitempty"`
+	SupersededBy string          `json:"superseded_by,omitempty"`
 	// Summary is the answer in one line; Next says what happens next and when.
 	Summary string `json:"summary"`
 	Next    string `json:"next"`
@@ -204,16 +204,16 @@ func (w why) committed(e *Explanation) {
 	}
 	e.Next = "nothing: it is done"
 	switch e.Outcome {
-	case string(commit.Applied):
+	case invoice.OutcomeApplied:
 		e.Summary = "committed" + at + ": its lines were written"
-	case string(commit.Unchanged):
+	case invoice.OutcomeUnchanged:
 		e.Summary = "committed" + at + ": its lines held this very content already"
-	case string(commit.Superseded):
+	case invoice.OutcomeSuperseded:
 		e.Summary = "committed" + at + ": a newer result holds its lines"
 		if e.SupersededBy != "" {
 			e.Summary += ": " + e.SupersededBy
 		}
-	case commit.Manual:
+	case invoice.OutcomeManual:
 		e.Summary = "committed by hand" + at
 		if e.Marked != nil {
 			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, short(e.Marked.Why))
@@ -420,7 +420,7 @@ func ago(d time.Duration) string {
 
 // markOf reads the record of MarkCommitted; nil without one, or when the document was committed otherwise since.
 func markOf(s invoice.State) *Mark {
-	if s.Outcome != commit.Manual {
+	if s.Outcome != invoice.OutcomeManual {
 		return nil
 	}
 	text := func(name string) (v string) {

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
@@ -149,8 +150,8 @@ func enum(t reflect.Type) (values []string) {
 		for _, s := range run.BatchStatuses() {
 			values = append(values, string(s))
 		}
-	case reflect.TypeFor[run.Outcome]():
-		for _, o := range run.Outcomes() {
+	case reflect.TypeFor[invoice.Outcome]():
+		for _, o := range invoice.Outcomes() {
 			values = append(values, string(o))
 		}
 	case reflect.TypeFor[fault.Kind]():

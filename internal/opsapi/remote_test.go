@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -127,7 +128,7 @@ func TestARequestArrivesAsItWasWritten(t *testing.T) {
 		caller, err := opsapi.Remote(server.URL, c.credential, nil)
 		require.NoError(t, err)
 		items := ops.ItemQuery{
-			Run: "r/1 ä&?", Outcomes: []run.Outcome{run.DocFailed, run.DocDeferred}, Limit: 7,
+			Run: "r/1 ä&?", Outcomes: []invoice.Outcome{invoice.OutcomeFailed, invoice.OutcomeRetryScheduled}, Limit: 7,
 			Page: "2025-12-17 10:30:00-06:00 %+",
 		}
 		_, err = opsapi.Do(t.Context(), caller, opsapi.RunItems, items)

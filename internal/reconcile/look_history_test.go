@@ -358,7 +358,7 @@ func (h *history) act() {
 		}
 	case 4:
 		if s := d.State; s.Status == invoice.Failed || s.Status == invoice.RetryScheduled {
-			s.Status, s.Outcome, s.CommittedAt = invoice.Committed, commit.Manual, stamp(0)
+			s.Status, s.Outcome, s.CommittedAt = invoice.Committed, invoice.OutcomeManual, stamp(0)
 			h.offer(n, was, s)
 		}
 	case 5, 8:

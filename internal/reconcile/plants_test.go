@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
 )
@@ -37,7 +36,7 @@ func (h *history) own() (all []own) {
 			continue
 		}
 		d := h.read(raw)
-		if e, ok := h.sink.Entry(d.Main); ok && e.DocumentID == d.ID && d.State.Outcome != commit.Manual {
+		if e, ok := h.sink.Entry(d.Main); ok && e.DocumentID == d.ID && d.State.Outcome != invoice.OutcomeManual {
 			all = append(all, own{n, d.ID, d.Main, d.State, d.Values[0].Text, e.Hash == d.Hash})
 		}
 	}

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 )
 
@@ -74,7 +73,7 @@ func (c Circumstances) DocState(d invoice.Document) DocState {
 	switch {
 	case d.SysName != c.SysName || d.State.Status != invoice.Committed:
 		return DocOther
-	case d.State.Outcome == commit.Manual:
+	case d.State.Outcome == invoice.OutcomeManual:
 		return DocManual
 	case d.NeedsVersion || d.Version.US <= 0 || d.Version.Future(c.Now):
 		return DocUnordered

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -334,7 +335,7 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 			w.notify("run-1")
 			w.instance("m").manage().work()
 			w.waitForEnd("run-1", time.Minute)
-			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+			w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		})
 	}
 }

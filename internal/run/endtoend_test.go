@@ -24,7 +24,7 @@ func TestADrainGoesEndToEnd(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 250})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 250})
 		for k, id := range ids {
 			require.Equal(t, invoice.Committed, w.state(id).Status)
 			require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
@@ -82,7 +82,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 				w.instance("w").work()
 				w.start(run.Run{Kind: run.Replay}, c.filter)
 				w.waitForEnd("run-1", time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: len(c.want)})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: len(c.want)})
 				for line := range 5 {
 					want := invoice.Failed
 					if line == 4 {
@@ -104,22 +104,22 @@ func TestAReplayTakesScheduledRetriesOnlyWhenNamed(t *testing.T) {
 	failed := failedState("2628", "document", "1999-12-31 19:00:00.000000+00:00")
 	for name, c := range map[string]struct {
 		filter run.Filter
-		want   map[run.Outcome]int
+		want   map[invoice.Outcome]int
 		states map[int]invoice.Status
 	}{
 		"named": {
 			run.Filter{IDs: []string{docID(1), docID(2), docID(3)}},
-			map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 1},
+			map[invoice.Outcome]int{invoice.OutcomeApplied: 2, invoice.OutcomeSkipped: 1},
 			map[int]invoice.Status{1: invoice.Committed, 2: invoice.Committed, 3: invoice.Committed},
 		},
 		"found by that status": {
 			run.Filter{Statuses: []invoice.Status{invoice.RetryScheduled}},
-			map[run.Outcome]int{run.DocCommitted: 1},
+			map[invoice.Outcome]int{invoice.OutcomeApplied: 1},
 			map[int]invoice.Status{1: invoice.Committed, 2: invoice.Failed, 3: invoice.Committed},
 		},
 		"found": {
 			run.Filter{Code: "2628"},
-			map[run.Outcome]int{run.DocCommitted: 1, run.DocSkipped: 1},
+			map[invoice.Outcome]int{invoice.OutcomeApplied: 1, invoice.OutcomeSkipped: 1},
 			map[int]invoice.Status{1: invoice.RetryScheduled, 2: invoice.Committed, 4: invoice.RetryScheduled},
 		},
 	} {
@@ -153,7 +153,7 @@ func TestARunOfNeverOfferedDocumentsCompletes(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{IDs: []string{docID(1)}})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocSkipped: 1})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeNotOffered: 1})
 	})
 }
 
@@ -170,7 +170,7 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 
 		w.start(run.Run{ID: "run-2", Kind: run.Reindex}, run.Filter{})
 		w.waitForEnd("run-2", time.Minute)
-		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 3})
+		w.addsUp("run-2", map[invoice.Outcome]int{invoice.OutcomeApplied: 3})
 		require.Equal(t, "maker 2", w.maker(2))
 		again, _ := w.sink.Entry(2)
 		require.Greater(t, again.Write, written.Write)
@@ -197,16 +197,20 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 			run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
 		w.waitForEnd("run-2", time.Minute)
 		w.addsUp("run-2",
-			map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
+			map[invoice.Outcome]int{
+				invoice.OutcomeApplied: 2, invoice.OutcomeSkipped: 2,
+				invoice.OutcomeRetryScheduled: 1, invoice.OutcomeGone: 1,
+			})
 		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
-		outcomes := map[string]run.Outcome{}
+		outcomes := map[string]invoice.Outcome{}
 		for _, it := range items {
 			outcomes[it.Document] = it.Outcome
 		}
-		require.Equal(t, map[string]run.Outcome{
-			docID(1): run.DocSkipped, docID(2): run.DocCommitted, docID(3): run.DocSkipped, docID(4): run.DocDeferred,
-			docID(5): run.DocCommitted, gone: run.DocGone,
+		require.Equal(t, map[string]invoice.Outcome{
+			docID(1): invoice.OutcomeSkipped, docID(2): invoice.OutcomeApplied, docID(3): invoice.OutcomeSkipped,
+			docID(4): invoice.OutcomeRetryScheduled,
+			docID(5): invoice.OutcomeApplied, gone: invoice.OutcomeGone,
 		}, outcomes)
 		_, details, _, err := w.store.Batch(t.Context(), run.BatchID(sysName, "run-2", 1))
 		require.NoError(t, err)
@@ -227,7 +231,7 @@ func TestAListMayBeLongAndNameDocumentsTwice(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{IDs: append(slices.Clone(ids), ids...)})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1500})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1500})
 	})
 }
 
@@ -240,7 +244,7 @@ func TestALimitIsKept(t *testing.T) {
 			w.instance("w").work()
 			w.start(run.Run{Limit: limit}, run.Filter{})
 			w.waitForEnd("run-1", time.Minute)
-			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: limit})
+			w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: limit})
 		})
 	}
 }
@@ -251,7 +255,7 @@ func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
 		w.instance("m").manage()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{})
+		w.addsUp("run-1", map[invoice.Outcome]int{})
 	})
 }
 
@@ -267,7 +271,7 @@ func TestARateIsKeptWithoutBursts(t *testing.T) {
 				w.instance("timer").tick()
 				w.start(run.Run{Rate: c.rate}, run.Filter{})
 				delay := w.waitForEnd("run-1", 2*time.Hour)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: c.documents})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: c.documents})
 				ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
 				require.InDelta(t, ideal.Minutes(), delay.Minutes(), 1.2+0.1*ideal.Minutes())
 				sizes := map[string]int{}
@@ -305,7 +309,7 @@ func TestOutstandingBatchesAreBounded(t *testing.T) {
 		w.instance("w").work().work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 20*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 430})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 430})
 		require.Equal(t, 7, w.maxOnTheWay())
 		require.GreaterOrEqual(t, w.did("BatchManager")["deferred"]+w.did("BatchManager")["handed_off"], 1)
 	})
@@ -321,7 +325,7 @@ func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Hour)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 2000})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 2000})
 		calls := w.ended("BatchManager")
 		require.Greater(t, len(calls), 3)
 		for _, c := range calls {
@@ -382,7 +386,7 @@ func TestARefusedContinuationRestartsTheSearch(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, 1, refused)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 3500})
 	})
 }
 
@@ -415,7 +419,7 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		require.True(t, ok)
 		w.instance("w").work()
 		w.waitForEnd("run-1", 20*time.Minute) // the timer sends the first message
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 3500})
 	})
 }
 
@@ -500,9 +504,9 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{Code: "2628"})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 26})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 26})
 		w.start(run.Run{ID: "run-2"}, run.Filter{})
 		w.waitForEnd("run-2", time.Minute)
-		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2})
+		w.addsUp("run-2", map[invoice.Outcome]int{invoice.OutcomeApplied: 2})
 	})
 }

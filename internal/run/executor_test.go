@@ -74,13 +74,13 @@ func (w *world) receipt(id string) receipt {
 // afterCrash is the receipt as far as a crash leaves it alone: what was written before the crash is unchanged after it,
 // and the code and the detail of a failure before it are in its document only.
 func (r receipt) afterCrash() receipt {
-	moved := r.stats.Outcomes[run.DocUnchanged]
-	delete(r.stats.Outcomes, run.DocUnchanged)
-	r.stats.Outcomes[run.DocCommitted] += moved
+	moved := r.stats.Outcomes[invoice.OutcomeUnchanged]
+	delete(r.stats.Outcomes, invoice.OutcomeUnchanged)
+	r.stats.Outcomes[invoice.OutcomeApplied] += moved
 	r.items, r.details = append([]run.ItemOutcome{}, r.items...), nil
 	for i := range r.items {
-		if r.items[i].Code = ""; r.items[i].Outcome == run.DocUnchanged {
-			r.items[i].Outcome = run.DocCommitted
+		if r.items[i].Code = ""; r.items[i].Outcome == invoice.OutcomeUnchanged {
+			r.items[i].Outcome = invoice.OutcomeApplied
 		}
 	}
 	return r
@@ -92,7 +92,7 @@ type executed struct {
 	kind   run.Kind
 	filter func(ids []string) run.Filter
 	state  string
-	want   map[run.Outcome]int
+	want   map[invoice.Outcome]int
 }
 
 func executions() []executed {
@@ -103,21 +103,27 @@ func executions() []executed {
 	return []executed{
 		{
 			"replay", run.Replay, all, failed,
-			map[run.Outcome]int{run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2},
+			map[invoice.Outcome]int{
+				invoice.OutcomeApplied: 6, invoice.OutcomeUnchanged: 1, invoice.OutcomeSuperseded: 1,
+				invoice.OutcomeRetryScheduled: 2,
+			},
 		},
-		{"replay of named documents", run.Replay, named, failed, map[run.Outcome]int{
-			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocDeferred: 2,
-			run.DocGone: 1, run.DocSkipped: 2,
+		{"replay of named documents", run.Replay, named, failed, map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 6, invoice.OutcomeUnchanged: 1, invoice.OutcomeSuperseded: 1,
+			invoice.OutcomeRetryScheduled: 2, invoice.OutcomeGone: 1, invoice.OutcomeSkipped: 1,
+			invoice.OutcomeNotOffered: 1,
 		}},
-		{"reindex of named documents", run.Reindex, named, committed, map[run.Outcome]int{
-			run.DocCommitted: 7, run.DocSuperseded: 1, run.DocFailed: 2, run.DocGone: 1, run.DocSkipped: 2,
+		{"reindex of named documents", run.Reindex, named, committed, map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 7, invoice.OutcomeSuperseded: 1, invoice.OutcomeFailed: 2, invoice.OutcomeGone: 1,
+			invoice.OutcomeSkipped: 1, invoice.OutcomeNotOffered: 1,
 		}},
-		{"reapply of committed documents", run.Reapply, named, committed, map[run.Outcome]int{
-			run.DocCommitted: 6, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocFailed: 2,
-			run.DocGone: 1, run.DocSkipped: 2,
+		{"reapply of committed documents", run.Reapply, named, committed, map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 6, invoice.OutcomeUnchanged: 1, invoice.OutcomeSuperseded: 1,
+			invoice.OutcomeFailed: 2, invoice.OutcomeGone: 1, invoice.OutcomeSkipped: 1, invoice.OutcomeNotOffered: 1,
 		}},
-		{"reapply of failed documents", run.Reapply, all, failed, map[run.Outcome]int{
-			run.DocCommitted: 6, run.DocUnchanged: 3, run.DocSuperseded: 1, run.DocDeferred: 2,
+		{"reapply of failed documents", run.Reapply, all, failed, map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 6, invoice.OutcomeUnchanged: 3, invoice.OutcomeSuperseded: 1,
+			invoice.OutcomeRetryScheduled: 2,
 		}},
 	}
 }
@@ -261,7 +267,7 @@ func TestManagersAndWorkersGoOnWithAnExecutedRun(t *testing.T) {
 			w.instance("w").work()
 			w.waitForEnd("run-1", 80*time.Minute)
 			outcomes := w.stats("run-1").Outcomes
-			require.Equal(t, 30, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged])
+			require.Equal(t, 30, outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeUnchanged])
 			w.addsUp("run-1", outcomes)
 		})
 	}
@@ -279,7 +285,7 @@ func TestAHandedOffRunIsExecutedWithoutItsMessages(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		w.executeAgain(w.instance("x"), "run-1")
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 30})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 30})
 		w.instance("w").work()
 		w.until(time.Minute, "the messages came", func() bool { return w.did("BatchWorker")["skipped"] == 6 })
 		for id, n := range w.fake.writes() {
@@ -307,7 +313,7 @@ func TestAnExecutorLeavesARunToItsLiveOwner(t *testing.T) {
 		w.instance("m").manage()
 		w.notify("run-1")
 		w.waitForEnd("run-1", 20*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 30})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 30})
 		require.Equal(t, 1, w.run("run-1").Epoch, "nobody else had it")
 	})
 }
@@ -338,7 +344,7 @@ func TestAnExecutorWaitsWhileSQLIsAway(t *testing.T) {
 		require.Empty(t, done.Left)
 		require.Greater(t, time.Since(begin), 20*time.Minute)
 		require.Less(t, time.Since(begin), 40*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 40})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 40})
 		require.Zero(t, w.lostWorkers())
 		require.Zero(t, w.run("run-1").LostManagers)
 	})
@@ -381,7 +387,7 @@ func TestAStoppedExecutorReleasesItsRun(t *testing.T) {
 					require.True(t, batch.Owner == "" || !batch.Status.Open(), "%+v", batch)
 				}
 				w.executeAgain(w.instance("y"), "run-1")
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 				require.Zero(t, w.lostWorkers())
 			})
 		})
@@ -525,7 +531,9 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			r := w.receipt("run-1")
 			require.Equal(t, run.RunCompleted, r.status, "nothing is left to do")
 			require.Equal(t,
-				map[run.Outcome]int{run.DocCommitted: 92, run.DocEdited: 5, run.DocManual: 3}, r.stats.Outcomes)
+				map[invoice.Outcome]int{
+					invoice.OutcomeApplied: 92, invoice.OutcomeEdited: 5, invoice.OutcomeManual: 3,
+				}, r.stats.Outcomes)
 			require.Len(t, r.details, 8)
 			for _, d := range r.details {
 				line := slices.Index(ids, d.Document) + 1
@@ -540,18 +548,19 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			w.execute(executor,
 				w.startHere(run.Run{ID: "run-2", Kind: run.Reindex, Named: 2},
 					run.Filter{IDs: ids[:2], OverwriteEdits: []int64{2}}).ID)
-			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1, run.DocEdited: 1}, w.stats("run-2").Outcomes)
+			require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 1, invoice.OutcomeEdited: 1},
+				w.stats("run-2").Outcomes)
 			require.Equal(t, []string{"maker 1 ", "maker 2"}, []string{w.maker(1), w.maker(2)}, "the named line alone")
 
 			entry, _ := w.sink.Entry(9)
 			entry.HashVersion-- // nobody knows whether line 9 was edited, and line 3 was
 			w.sink.SetEntry(9, entry)
-			for n, want := range []run.Outcome{run.DocNotComparable, run.DocCommitted} {
+			for n, want := range []invoice.Outcome{invoice.OutcomeNotComparable, invoice.OutcomeApplied} {
 				id := fmt.Sprint("run-", 3+n)
 				w.execute(executor,
 					w.startHere(run.Run{ID: id, Kind: run.Reindex, Named: 2},
 						run.Filter{IDs: []string{ids[8], ids[2]}, NotComparable: n == 1}).ID)
-				require.Equal(t, map[run.Outcome]int{want: 1, run.DocEdited: 1}, w.stats(id).Outcomes)
+				require.Equal(t, map[invoice.Outcome]int{want: 1, invoice.OutcomeEdited: 1}, w.stats(id).Outcomes)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func (b base) completeRun(ctx context.Context, id string) bool {
 			}
 			switch s { //nolint:exhaustive // the others do not end a run
 			case RunCompletedWithFailures:
-				a.Level, a.Why = LevelWarn, "all its batches ended, and something failed or was deferred"
+				a.Level, a.Why = LevelWarn, "all its batches ended, and something is left to do"
 			case RunCancelled:
 				a.Action, a.Why = CodeRunCancelled, "an operator cancelled it"
 			}

@@ -9,17 +9,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/conformance"
 )
 
 // addsUp checks a completed run: each document has one outcome, batches agree with their documents, and no worker is
 // running. Every change of a batch is in the table of transitions.
-func (w *world) addsUp(id string, want map[run.Outcome]int) {
+func (w *world) addsUp(id string, want map[invoice.Outcome]int) {
 	w.t.Helper()
 	r, stats := w.run(id), w.stats(id)
 	status := run.RunCompleted
-	if want[run.DocFailed]+want[run.DocDeferred] > 0 {
+	if want[invoice.OutcomeFailed]+want[invoice.OutcomeRetryScheduled] > 0 {
 		status = run.RunCompletedWithFailures
 	}
 	require.Equal(w.t, status, r.Status)

@@ -107,9 +107,9 @@ func (d spyFakeWrites) Run(ctx context.Context, b commit.Delivery) (report commi
 			}
 			l.mu.Lock()
 			l.written[doc.ID]++
-			outcome, unreported := string(commit.Applied), l.unreported[doc.ID]
+			outcome, unreported := invoice.OutcomeApplied, l.unreported[doc.ID]
 			if l.written[doc.ID] > 1 {
-				outcome = string(commit.Unchanged)
+				outcome = invoice.OutcomeUnchanged
 			}
 			l.mu.Unlock()
 			if result, ok := l.results[doc.ID]; ok {

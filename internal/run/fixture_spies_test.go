@@ -319,7 +319,7 @@ func (d spyStore) ListBatches(
 }
 
 func (d spyStore) Items(
-	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+	ctx context.Context, id string, outcomes []invoice.Outcome, afterKey string, limit int,
 ) (r0 []run.ItemOutcome, err error) {
 	err = d.withStore(ctx, "Items", func(ctx context.Context) error {
 		r0, err = d.i.w.store.Items(ctx, id, outcomes, afterKey, limit)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -41,7 +42,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 				w.runs.Mend()
 				w.batches.Mend()
 				w.waitForEnd("run-1", 20*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
 				w.nothingCounted()
 				if !both {
 					return
@@ -75,7 +76,7 @@ func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 				w.batches.Plan(f)
 				w.start(run.Run{}, run.Filter{})
 				w.waitForEnd("run-1", 20*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 400})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 400})
 				for id, n := range w.fake.writes() {
 					require.Equal(t, 1, n, id)
 				}
@@ -95,7 +96,7 @@ func TestAManagerResendsUnsentMessages(t *testing.T) {
 		w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 3*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
 		w.nothingCounted()
 	})
 }
@@ -208,7 +209,7 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 		require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
 		w.instance("w").work()
 		w.waitForEnd("run-1", 11*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 
@@ -228,7 +229,7 @@ func TestALateQueuedStatusDoesNotRegress(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 5*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
 		queued := 0
 		for _, batch := range w.store.AllBatches() {
 			if !batch.QueuedAt.IsZero() {
@@ -260,7 +261,7 @@ func TestAManagerMayDieAtEveryStep(t *testing.T) {
 			})
 			w.start(run.Run{}, run.Filter{})
 			w.waitForEnd("run-1", 80*time.Minute)
-			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: documents})
+			w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: documents})
 			writes := w.fake.writes()
 			require.Len(t, writes, documents)
 			for id, n := range writes {
@@ -292,7 +293,7 @@ func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 		w.until(time.Minute, "killed", m.isDead)
 		next := w.instance("n").manage()
 		w.waitForEnd("run-1", 6*time.Minute) // its message comes again when its lock is over: no timer is needed
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 4500})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 4500})
 		next.mu.Lock()
 		defer next.mu.Unlock()
 		pages := 0
@@ -325,7 +326,7 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 			require.NoError(t, w.runs.Send(t.Context(), []run.Outgoing{p.Outgoing(0)})[0])
 		}
 		w.waitForEnd("run-1", 20*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 900})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 900})
 		require.Equal(t, 1, w.maxOnTheWay())
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, w.runs.Messages())
@@ -346,7 +347,7 @@ func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
 		delay := w.waitForEnd("run-1", 2*time.Hour)
 		require.Greater(t, delay, 29*time.Minute)
 		require.Less(t, delay, 71*time.Minute, "one is sent again to see, and then the others")
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
 		w.nothingCounted()
 	})
 }

@@ -44,8 +44,6 @@ type KindRow struct { //nolint:revive // Kind is its name
 	// run that names documents or these statuses. Rewrite says that it writes lines that have the content already.
 	TakeOver, TakeOverNamed []invoice.Status
 	Rewrite                 bool
-	// Outcomes are the columns of the receipt, in order.
-	Outcomes []Outcome
 }
 
 // KindTable is a list of kinds.
@@ -60,24 +58,20 @@ func Kinds() KindTable {
 			Accepts: func(doc commit.PendingDoc, now time.Time) bool {
 				return doc.Status != invoice.RetryScheduled || invoice.Due(doc.RetryAfter, now)
 			},
-			Outcomes: written(),
 		},
 		{
 			Kind: Replay, Meaning: "failed documents", OfRun: true,
 			Statuses: []invoice.Status{invoice.Failed},
 			TakeOver: []invoice.Status{invoice.Failed}, TakeOverNamed: []invoice.Status{invoice.RetryScheduled},
-			Outcomes: written(),
 		},
 		{
 			Kind: Reindex, Meaning: "writes committed documents again", Rewrite: true,
 			Statuses: []invoice.Status{invoice.Committed}, TakeOver: []invoice.Status{invoice.Committed},
-			Outcomes: Outcomes(),
 		},
 		{
 			Kind: Reapply, Meaning: "committed and failed documents whose content the database lacks", OfRun: true,
 			Statuses: []invoice.Status{invoice.Committed, invoice.Failed},
 			TakeOver: []invoice.Status{invoice.Committed, invoice.Failed},
-			Outcomes: append(written(), DocManual),
 		},
 	}
 }

@@ -16,9 +16,7 @@ const hurry run.Kind = "hurry"
 func withHurry() run.KindTable {
 	waiting := []invoice.Status{invoice.RetryScheduled}
 	return append(run.Kinds(),
-		run.KindRow{
-			Kind: hurry, Meaning: "scheduled retries", Statuses: waiting, TakeOver: waiting, Outcomes: run.Outcomes(),
-		})
+		run.KindRow{Kind: hurry, Meaning: "scheduled retries", Statuses: waiting, TakeOver: waiting})
 }
 
 // A new kind is one row of the table.
@@ -33,7 +31,7 @@ func TestAKindIsARowOfTheTable(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{Kind: hurry}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1})
 		require.Equal(t, invoice.Committed, w.state(docID(1)).Status)
 		require.Equal(t, invoice.Pending, w.state(docID(2)).Status)
 	})

@@ -21,9 +21,9 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 		for k, id := range ids {
 			switch {
 			case k%50 == 0:
-				w.fake.results[id] = commit.DocumentResult{Outcome: string(invoice.Failed), Code: "547"}
+				w.fake.results[id] = commit.DocumentResult{Outcome: invoice.OutcomeFailed, Code: "547"}
 			case k%25 == 0:
-				w.fake.results[id] = commit.DocumentResult{Outcome: string(invoice.RetryScheduled), Code: "2628"}
+				w.fake.results[id] = commit.DocumentResult{Outcome: invoice.OutcomeRetryScheduled, Code: "2628"}
 			}
 		}
 		w.chunkSize = 3
@@ -39,7 +39,7 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 
 		w.start(run.Run{ID: "run-2", Kind: run.Replay}, run.Filter{Run: "run-1"})
 		w.waitForEnd("run-2", time.Minute)
-		w.addsUp("run-2", map[run.Outcome]int{run.DocUnchanged: 10})
+		w.addsUp("run-2", map[invoice.Outcome]int{invoice.OutcomeUnchanged: 10})
 		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
 		for _, it := range items {

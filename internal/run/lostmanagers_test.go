@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -75,7 +76,7 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 		w.notify("run-1")
 		w.instance("w").work()
 		w.waitForEnd("run-1", 10*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 
@@ -100,7 +101,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 		w.instance("timer").tick()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 24*time.Hour)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 200})
 		require.EqualValues(t, 9, most.Load(), "the tenth hands off")
 		require.GreaterOrEqual(t, died.Load(), int32(10+9*9),
 			"ten chunks; a manager that died after one is the first before the next")
@@ -152,6 +153,6 @@ func TestAManagerThatCouldNotReleaseIsNotLost(t *testing.T) {
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
 		w.instance("w").work()
 		w.waitForEnd("run-1", 2*time.Hour)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 3000})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -80,7 +81,7 @@ func TestTwoHoursWithoutSQLCostNothing(t *testing.T) {
 				w.outage(gone, ids)
 				delay := w.waitForEnd("run-1", 20*time.Minute)
 				t.Logf("after the return it took %s", delay)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 200})
 				require.Equal(t, 20, w.run("run-1").Batches)
 				w.checkNothingSpent(ids)
 				for k := range ids {
@@ -134,7 +135,7 @@ func TestAnOutageInMidBatchLeavesTheRest(t *testing.T) {
 		w.sql(true)
 		w.waitForEnd("run-1", 15*time.Minute)
 		outcomes := w.stats("run-1").Outcomes
-		require.Equal(t, 100, outcomes[run.DocCommitted]+outcomes[run.DocSkipped])
+		require.Equal(t, 100, outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeSkipped])
 		w.checkTransitions()
 		w.nothingCounted()
 	})
@@ -158,7 +159,7 @@ func TestAnOperatorsPauseCostsNothing(t *testing.T) {
 		w.checkNothingSpent(ids)
 		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "done"))
 		w.waitForEnd("run-1", 15*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		w.checkNothingSpent(ids)
 	})
 }
@@ -189,7 +190,7 @@ func TestAMessageThatCannotBeDeferredIsHeld(t *testing.T) {
 		w.batches.Mend() // well before ten deliveries: 38 minutes
 		w.sql(true)
 		w.waitForEnd("run-1", 10*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 
@@ -210,7 +211,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 2*time.Hour)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		require.Equal(t, 12, w.did("BatchWorker")["deferred"])
 		require.Equal(t, 1, w.batches.mostDeliveries())
 	})
@@ -266,7 +267,7 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		require.Equal(t, 3, done.Sent)
 		w.waitForEnd("run-1", time.Minute)
 		outcomes := w.stats("run-1").Outcomes
-		require.Equal(t, 300, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged])
+		require.Equal(t, 300, outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeUnchanged])
 		var codes []string
 		for _, a := range w.store.Audits() {
 			if a.Action == run.CodeBatchRecovered {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 )
 
 // Outgoing is a message to send.
@@ -126,7 +127,8 @@ type Batches interface {
 	ListBatches(ctx context.Context, run string, status BatchStatus, after string, limit int) ([]Batch, error)
 	// Items returns documents of a run with their outcomes, in the order of their keys, after afterKey ("" starts).
 	// Without outcomes it returns all.
-	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
+	Items(ctx context.Context, run string, outcomes []invoice.Outcome, afterKey string,
+		limit int) ([]ItemOutcome, error)
 	// RequeueBatch makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error,
 	// lost_workers 0. A run that had completed runs again and is not handed off any more, so that a manager sends the
 	// message. False when the batch is not failed, or its run was cancelled or failed.

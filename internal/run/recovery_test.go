@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -50,7 +51,7 @@ func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 		require.NoError(t, err)
 		w.instance("m").manage().work()
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 
@@ -85,7 +86,7 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		require.Equal(t, 1, done.Resumed)
 		w.instance("w").work()
 		w.waitForEnd("run-1", 5*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 30})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 30})
 	})
 }
 
@@ -273,7 +274,7 @@ func TestTheTimerExecutesRunsWhileTheQueueIsAway(t *testing.T) {
 				carried, err := timer.carryOn()
 				require.NoError(t, err)
 				require.Equal(t, run.Carried{Runs: 1, Ended: 1}, carried)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 			})
 		})
 	}

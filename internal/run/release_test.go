@@ -68,7 +68,7 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 				delay := w.waitForEnd("run-1", 4*time.Hour)
 				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", delay, requests.Load(),
 					len(w.store.Audits()), len(w.store.Workers()))
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 3000})
 				require.Zero(t, w.lostWorkers())
 				require.LessOrEqual(t, delay, 3*time.Hour+15*time.Minute)
 				require.LessOrEqual(t, len(w.store.Audits()), 3+4*30, "bounded: each batch is audited once as released")
@@ -100,7 +100,7 @@ func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 		w.fake.mu.Unlock()
 		w.sql(true)
 		w.waitForEnd("run-1", 90*time.Second) // well before its heartbeat is old
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		require.Zero(t, w.lostWorkers())
 	})
 }
@@ -177,7 +177,7 @@ func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 		require.LessOrEqual(t, attempts, 1)
 		w.instance("w").work().work()
 		w.waitForEnd("run-1", time.Hour)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 500})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 500})
 		w.nothingCounted()
 		require.LessOrEqual(t, len(w.batches.sendings()), 100+13)
 	})
@@ -223,7 +223,7 @@ func TestAReindexRetriesLostRaces(t *testing.T) {
 		w.instance("timer").tick()
 		w.start(run.Run{Kind: run.Reindex}, run.Filter{})
 		w.waitForEnd("run-1", 65*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
 		require.Zero(t, w.lostWorkers())
 		w.nothingCounted()
 	})
@@ -247,7 +247,7 @@ func TestADocumentThatAlwaysFailsLikeAnOutageEndsItsRun(t *testing.T) {
 			require.Equal(t, run.RunRunning, w.run("run-2").Status, "it is tried again")
 			require.Equal(t, 4, w.stats("run-2").Done())
 			w.waitForEnd("run-2", time.Hour)
-			require.Equal(t, 1, w.stats("run-2").Outcomes[run.DocFailed])
+			require.Equal(t, 1, w.stats("run-2").Outcomes[invoice.OutcomeFailed])
 			require.Equal(t, invoice.Committed, w.state(docID(3)).Status)
 			require.Zero(t, w.lostWorkers())
 		})
@@ -288,7 +288,7 @@ func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 		before := len(w.batches.sendings())
 		w.notify("run-1")
 		w.waitForEnd("run-1", 10*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 10_000})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 10_000})
 		require.Equal(t, 100, len(w.batches.sendings())-before)
 		require.EqualValues(t, 16, most.Load())
 	})
@@ -308,7 +308,7 @@ func TestStartedWorkIsFinishedWhileTheBreakerIsOpen(t *testing.T) {
 		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 

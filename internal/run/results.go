@@ -34,7 +34,7 @@ func (r *results) add(o ItemOutcome) {
 
 // record adds Commit's result for a document.
 func (r *results) record(t commit.DocumentResult) {
-	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
+	o := ItemOutcome{Document: t.ID, Outcome: t.Outcome, Code: t.Code}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes[t.ID] = o
@@ -44,7 +44,7 @@ func (r *results) record(t commit.DocumentResult) {
 	r.details = append(r.details, ErrorDetail{
 		Document: t.ID, EntityID: t.Line, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code),
 		RetryCount: t.RetryCount,
-		Retryable:  o.Outcome == DocDeferred,
+		Retryable:  !o.Outcome.Success() && o.Outcome != invoice.OutcomeFailed,
 	})
 }
 
@@ -59,23 +59,20 @@ func (r *results) recordAfterCrash(raws []json.RawMessage, sysName string, now t
 		}
 	}
 	return func(t commit.DocumentResult) {
-		if t.Outcome == outcomeSkipped {
+		if t.Outcome == invoice.OutcomeSkipped {
 			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the other statuses are not final
 			case invoice.Committed:
-				t.Outcome = string(commit.Applied)
-				if o := commit.Verdict(state.Outcome); o == commit.Unchanged || o == commit.Superseded {
-					t.Outcome = state.Outcome
+				t.Outcome = invoice.OutcomeApplied
+				if o := state.Outcome; o == invoice.OutcomeUnchanged || o == invoice.OutcomeSuperseded {
+					t.Outcome = o
 				}
 			case invoice.RetryScheduled, invoice.Failed:
-				t.Outcome = string(state.Status)
+				t.Outcome = invoice.Outcome(state.Status)
 			}
 		}
 		r.record(t)
 	}
 }
-
-// outcomeSkipped is Commit's word for a document that it left alone.
-const outcomeSkipped = "skipped"
 
 func (r *results) counts() map[string]int {
 	r.mu.Lock()
@@ -87,28 +84,6 @@ func (r *results) counts() map[string]int {
 		counts[string(o.Outcome)]++
 	}
 	return counts
-}
-
-// OutcomeOf maps Commit's word for an outcome.
-func OutcomeOf(word string) Outcome {
-	switch word {
-	case string(commit.Applied):
-		return DocCommitted
-	case string(commit.Unchanged):
-		return DocUnchanged
-	case string(commit.Superseded):
-		return DocSuperseded
-	case string(invoice.Failed):
-		return DocFailed
-	case "gone":
-		return DocGone
-	case outcomeSkipped, string(invoice.NotOffered):
-		return DocSkipped
-	case string(commit.Edited), string(commit.NotComparable), commit.Manual:
-		return Outcome(word)
-	default: // retry_scheduled; left to the recovery timer
-		return DocDeferred
-	}
 }
 
 // typeOf is the type of an error (docs/requirements.md R81): a server's number belongs to the database, our codes of a

@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // watermark is the position of the search for a run's documents, stored in Run.Watermark.
@@ -76,14 +77,13 @@ func (r Run) filter() (Filter, error) {
 	return f, nil
 }
 
-// left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with;
-// "" at the end.
+// left returns documents that the filter's run left undone, after a key, and the key to continue with; "" at the end.
 //
 // Retention leaves a run alone that a running run names. It may have begun before this one did, so the status is read
 // after the documents.
 func (s *source) left(ctx context.Context, afterKey string, limit int) (found []string, next string, err error) {
 	of := s.filter.Run
-	items, err := s.p.Store.Items(ctx, of, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
+	items, err := s.p.Store.Items(ctx, of, invoice.Unfinished(), afterKey, limit)
 	if err != nil {
 		return nil, "", err
 	}

@@ -102,39 +102,3 @@ const (
 func (s RunStatus) Requeueable() bool {
 	return s == RunRunning || s == RunCompleted || s == RunCompletedWithFailures
 }
-
-// Outcome is the result of one document of a batch.
-type Outcome string
-
-// The outcomes.
-const (
-	// DocCommitted, DocUnchanged, DocSuperseded: SQL has the document's content or a newer one.
-	DocCommitted  Outcome = "committed"
-	DocUnchanged  Outcome = "unchanged"
-	DocSuperseded Outcome = "superseded"
-	// DocDeferred: a retry of the document is scheduled, or the recovery timer will take it.
-	DocDeferred Outcome = "deferred"
-	// DocFailed: it is a poison message, or it is committed and could not be written again.
-	DocFailed Outcome = "failed"
-	// DocGone: it was deleted. DocSkipped: its status is not one that the run takes.
-	DocGone    Outcome = "gone"
-	DocSkipped Outcome = "skipped"
-	// DocEdited, DocNotComparable, DocManual: a run left lines alone. A person edited them; the ledger does not say
-	// what was written; or a person repaired them and marked the document.
-	DocEdited        Outcome = "edited"
-	DocNotComparable Outcome = "not_comparable"
-	DocManual        Outcome = "manual"
-)
-
-// Outcomes returns all outcomes.
-func Outcomes() []Outcome {
-	return append(written(), DocEdited, DocNotComparable, DocManual)
-}
-
-// written are the outcomes of the kinds that do not rewrite.
-func written() []Outcome {
-	return []Outcome{DocCommitted, DocUnchanged, DocSuperseded, DocDeferred, DocFailed, DocGone, DocSkipped}
-}
-
-// Success reports whether nothing is left to do for the document. success_count and failure_count divide by it.
-func (o Outcome) Success() bool { return o != DocDeferred && o != DocFailed }

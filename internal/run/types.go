@@ -90,7 +90,8 @@ type Filter struct {
 	Statuses []invoice.Status `json:"statuses,omitempty"`
 	// IDs names documents; nothing else is then searched.
 	IDs []string `json:"ids,omitempty"`
-	// Run names another run: its failed and deferred documents. Nothing else is then searched.
+	// Run names another run: what it left undone: documents with one of invoice.Unfinished. Nothing else is then
+	// searched.
 	Run string `json:"run,omitempty"`
 	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines
 	// that cannot be compared with what was written. Neither selects documents.
@@ -265,8 +266,8 @@ const (
 
 // ItemOutcome is the result of one document.
 type ItemOutcome struct {
-	Document string  `json:"document"`
-	Outcome  Outcome `json:"outcome"`
+	Document string          `json:"document"`
+	Outcome  invoice.Outcome `json:"outcome"`
 	// Code is the last error's; empty without an error.
 	Code string `json:"code,omitempty"`
 	// Number is the batch's. Only Store.Items sets it.
@@ -300,10 +301,10 @@ const (
 
 // BatchStats counts the outcomes of a batch in the database.
 type BatchStats struct {
-	Total    int             `json:"total"`
-	Success  int             `json:"success"`
-	Failure  int             `json:"failure"`
-	Outcomes map[Outcome]int `json:"outcomes"`
+	Total    int                     `json:"total"`
+	Success  int                     `json:"success"`
+	Failure  int                     `json:"failure"`
+	Outcomes map[invoice.Outcome]int `json:"outcomes"`
 	// AddsUp says that every document has an outcome.
 	AddsUp bool `json:"adds_up"`
 }
@@ -311,18 +312,22 @@ type BatchStats struct {
 // Stats counts a run's rows in the database.
 type Stats struct {
 	// Batches counts batches by status, Outcomes documents by outcome ("" for those without one).
-	Batches  map[BatchStatus]int `json:"batches"`
-	Outcomes map[Outcome]int     `json:"documents"`
+	Batches  map[BatchStatus]int     `json:"batches"`
+	Outcomes map[invoice.Outcome]int `json:"documents"`
 }
 
-// Failed reports whether something is left to do: a failed batch, or a failed or deferred document.
+// Failed reports whether something is left to do: a failed batch, or a document with one of
+// invoice.Unfinished.
 func (s Stats) Failed() bool {
-	for o, n := range s.Outcomes {
-		if o != "" && !o.Success() && n > 0 {
-			return true
-		}
+	return s.Left() > 0 || s.Batches[Failed] > 0
+}
+
+// Left counts the documents for which something is left to do.
+func (s Stats) Left() (n int) {
+	for _, o := range invoice.Unfinished() {
+		n += s.Outcomes[o]
 	}
-	return s.Batches[Failed] > 0
+	return n
 }
 
 // Done counts the documents that have an outcome.

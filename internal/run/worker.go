@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // Workers commits batches: the function BatchWorker. It is safe for concurrent use.
@@ -175,7 +176,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			return res, leaseError(ctx, err)
 		}
 		for _, id := range absent(ids, raws) {
-			res.add(ItemOutcome{Document: id, Outcome: DocGone})
+			res.add(ItemOutcome{Document: id, Outcome: invoice.OutcomeGone})
 		}
 		if len(raws) == 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 )
 
 // A worker died between finishing documents and storing their outcomes. The next worker finds them finished, and stores
@@ -26,12 +27,13 @@ func TestDocumentsThatADeadWorkerFinishedAreNotSkipped(t *testing.T) {
 		reported(commit.DocumentResult{ID: id, Outcome: "skipped"})
 	}
 	reported(commit.DocumentResult{ID: "new", Outcome: "applied"})
-	found := map[string]Outcome{}
+	found := map[string]invoice.Outcome{}
 	for id, o := range res.outcomes {
 		found[id] = o.Outcome
 	}
-	require.Equal(t, map[string]Outcome{
-		"done": DocCommitted, "again": DocDeferred, "poison": DocFailed, "odd": DocSkipped, "new": DocCommitted,
+	require.Equal(t, map[string]invoice.Outcome{
+		"done": invoice.OutcomeApplied, "again": invoice.OutcomeRetryScheduled, "poison": invoice.OutcomeFailed,
+		"odd": invoice.OutcomeSkipped, "new": invoice.OutcomeApplied,
 	}, found)
 }
 

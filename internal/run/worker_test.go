@@ -16,6 +16,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -59,7 +60,7 @@ func TestAMessageLockLostDuringTheWork(t *testing.T) {
 		w.batches.PutBack(w.batchMessage(1, run.FirstAttempt))
 		w.batches.signal()
 		w.waitForEnd("run-1", 10*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		time.Sleep(5 * time.Minute)
 		var did []string
 		for _, c := range w.ended("BatchWorker") {
@@ -199,7 +200,7 @@ func TestALateManagerChangesNothing(t *testing.T) {
 				w.runs.signal()
 				w.instance("b").manage().work()
 				w.waitForEnd("run-1", 4*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
 				before, audits := w.run("run-1"), len(w.store.Audits())
 				w.until(10*time.Minute, "it is back", func() bool { return len(w.callsOf(a)) == 1 })
 				require.NoError(t, w.callsOf(a)[0].err)
@@ -209,7 +210,7 @@ func TestALateManagerChangesNothing(t *testing.T) {
 				after.Silent = before.Silent
 				require.Equal(t, before, after)
 				require.Len(t, w.store.Audits(), audits)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
 				require.Empty(t, w.runs.Messages())
 				for id, n := range w.fake.writes() {
 					require.Equal(t, 1, n, id)
@@ -235,7 +236,7 @@ func TestOneOfTwentyWorkersGetsTheBatch(t *testing.T) {
 		require.Equal(t, map[string]int{"committed": 1, "deferred": 19}, w.did("BatchWorker"))
 		require.Equal(t, 1, w.batchOf(1).Epoch)
 		require.Len(t, w.batches.Messages(), 1, "the nineteen are one: their ids are the same")
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 	})
 }
 
@@ -262,7 +263,7 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				require.Less(t, w.waitForEnd("run-1", 10*time.Minute), 6*time.Minute)
 				r, stats := w.run("run-1"), w.stats("run-1")
 				require.Equal(t, run.RunCancelled, r.Status)
-				require.Equal(t, 200, stats.Outcomes[run.DocCommitted],
+				require.Equal(t, 200, stats.Outcomes[invoice.OutcomeApplied],
 					"one was done, and the one that was running ends")
 				require.Equal(t,
 					map[run.BatchStatus]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Batches))
@@ -282,7 +283,7 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, ok)
 				w.waitForEnd("run-1", 40*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1000})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1000})
 				for id, n := range w.fake.writes() {
 					require.Equal(t, 1, n, id)
 				}
@@ -376,7 +377,7 @@ func TestUnsavedOutcomesAreFoundAgain(t *testing.T) {
 		require.Equal(t, run.Processing, w.batchOf(1).Status)
 		i.work()
 		w.waitForEnd("run-1", 2*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocUnchanged: 100})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeUnchanged: 100})
 		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone},
 			w.codes("run-1", w.batchOf(1).ID))
 	})
@@ -431,9 +432,10 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{
-			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1,
-			run.DocDeferred: 2, run.DocFailed: 2,
+		w.addsUp("run-1", map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 1, invoice.OutcomeUnchanged: 1, invoice.OutcomeSuperseded: 1,
+			invoice.OutcomeGone: 1, invoice.OutcomeSkipped: 1, invoice.OutcomeRetryScheduled: 1, invoice.OutcomeLeft: 1,
+			invoice.OutcomeFailed: 2,
 		})
 		require.Equal(t, 9, w.stats("run-1").Done())
 		_, details, _, err := w.store.Batch(t.Context(), w.batchOf(1).ID)
@@ -479,7 +481,7 @@ func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
 		// A worker ends its batch first, and the invocation later, because ending has lost races of its own.
 		w.until(time.Minute, "the invocations are over", func() bool { return len(w.ended("BatchWorker")) == 3 })
 		require.Equal(t, map[string]int{"committed": 3}, w.did("BatchWorker"))
@@ -508,7 +510,7 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 		down = false
 		w.mu.Unlock()
 		w.waitForEnd("run-1", 12*time.Minute)
-		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 150})
 		w.checkNothingSpent(ids)
 		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and released all the time")
 		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone},
@@ -540,7 +542,8 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 			w.waitForEnd("run-1", 40*time.Minute)
 			outcomes := w.stats("run-1").Outcomes
 			require.Equal(t, 6,
-				outcomes[run.DocCommitted]+outcomes[run.DocUnchanged]+outcomes[run.DocSkipped], "%v", outcomes)
+				outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeUnchanged]+
+					outcomes[invoice.OutcomeSkipped], "%v", outcomes)
 			w.addsUp("run-1", outcomes)
 			for k, id := range ids {
 				require.Equal(t, "committed", string(w.state(id).Status))
@@ -620,7 +623,8 @@ func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 				_, err = w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
 				require.NoError(t, err)
 				require.Equal(t, 2, w.batchOf(1).Epoch)
-				require.Equal(t, map[run.Outcome]int{run.DocSkipped: 1, run.DocCommitted: 1}, w.stats("run-1").Outcomes)
+				require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeSkipped: 1, invoice.OutcomeApplied: 1},
+					w.stats("run-1").Outcomes)
 			})
 		})
 	}
@@ -655,7 +659,7 @@ func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
 				w.instance("w").work()
 				w.start(run.Run{}, run.Filter{})
 				w.waitForEnd("run-1", 5*time.Minute)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 				require.EqualValues(t, 2, panics.Load())
 				require.EqualValues(t, 3, beats.Load(), "the next one comes all the same")
 				require.Equal(t, 2, strings.Count(log.String(), `"event":"panic"`), "%s", &log)

@@ -1,11 +1,11 @@
 package ui
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -46,10 +46,10 @@ type runPage struct {
 	// Known is how many documents it has as far as known; More says that there may be more.
 	Known int
 	More  bool
-	// Outcomes are counts of documents in the order of the kind's receipt, then unknown ones.
+	// Outcomes are counts of documents.
 	Outcomes []outcomeCount
-	// Left are documents that failed or were deferred, ItemsProblem why they could not be read. LeftNext is the address
-	// of their next page.
+	// Left are documents for which something is left to do, ItemsProblem why they could not be read. LeftNext is the
+	// address of their next page.
 	Left         []run.ItemOutcome
 	LeftNext     string
 	ItemsProblem string
@@ -83,9 +83,9 @@ func (v *visit) run() (content, error) {
 	kind, _ := run.Kinds().Find(p.Kind)
 	p.Meaning = kind.Meaning
 	p.Known, p.More = progress.Known()
-	p.Outcomes = outcomesOf(kind, progress.Stats.Outcomes)
+	p.Outcomes = outcomesOf(progress.Stats.Outcomes)
 	if progress.Stats.Failed() {
-		q.Outcomes, q.Limit = []run.Outcome{run.DocFailed, run.DocDeferred}, shownOnPage
+		q.Outcomes, q.Limit = invoice.Unfinished(), shownOnPage
 		items, err := do(v, opsapi.RunItems, q)
 		if err != nil {
 			p.ItemsProblem = reasonOf(err)
@@ -113,11 +113,10 @@ func (v *visit) run() (content, error) {
 func commandsOf(p runPage, again bool) (all []string) {
 	running, id := p.Status == run.RunRunning, shellWord(p.ID)
 	for command, fits := range map[string]bool{
-		"run cancel " + id:          running && !p.Cancel,
-		"run resume " + id:          p.Status == run.RunFailed || p.Status == run.RunCancelled,
-		"batch requeue --run " + id: p.FailedBatches > 0 && p.Status.Requeueable(),
-		"run start replay --run " + id: again && !running && p.Status != run.RunPurged &&
-			p.Stats.Outcomes[run.DocFailed]+p.Stats.Outcomes[run.DocDeferred] > 0,
+		"run cancel " + id:             running && !p.Cancel,
+		"run resume " + id:             p.Status == run.RunFailed || p.Status == run.RunCancelled,
+		"batch requeue --run " + id:    p.FailedBatches > 0 && p.Status.Requeueable(),
+		"run start replay --run " + id: again && !running && p.Status != run.RunPurged && p.Stats.Left() > 0,
 	} {
 		if fits {
 			all = append(all, "sqlwriterctl "+command+` --why "..."`)
@@ -128,15 +127,18 @@ func commandsOf(p runPage, again bool) (all []string) {
 }
 
 // outcomesOf are the counts of a receipt. Documents without an outcome are left out.
-func outcomesOf(kind run.KindRow, counts map[run.Outcome]int) []outcomeCount {
-	var all []outcomeCount
-	seen := map[run.Outcome]bool{"": true}
-	for _, o := range append(slices.Clone(kind.Outcomes), slices.Sorted(maps.Keys(counts))...) {
-		if seen[o] || counts[o] == 0 {
+func outcomesOf(counts map[invoice.Outcome]int) (all []outcomeCount) {
+	for _, o := range slices.Sorted(maps.Keys(counts)) {
+		if o == "" {
 			continue
 		}
-		seen[o] = true
-		state := cmp.Or(map[run.Outcome]string{run.DocFailed: "bad", run.DocDeferred: "wait"}[o], "good")
+		state := "good"
+		switch {
+		case o == invoice.OutcomeFailed:
+			state = "bad"
+		case !o.Success():
+			state = "wait"
+		}
 		all = append(all, outcomeCount{Outcome: strings.ReplaceAll(string(o), "_", " "), Kind: state, Count: counts[o]})
 	}
 	return all

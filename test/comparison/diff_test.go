@@ -22,7 +22,7 @@ type odd struct {
 	name, id string
 	// taken: the app takes it by itself. verdict is the outcome that it then has.
 	taken   bool
-	verdict commit.Verdict
+	verdict invoice.Outcome
 	// problem stands in the diff's, code in the document after the write.
 	problem, code string
 	// differ is the number of columns of its main line that differ; -1 is any but none.
@@ -88,7 +88,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		w.setState(id, func(state map[string]any) { clear(state); state["status"] = "pending" })
 	}
 	applied := func(name, id string, differ int) {
-		add(odd{name: name, id: id, taken: true, verdict: commit.Applied, differ: differ})
+		add(odd{name: name, id: id, taken: true, verdict: invoice.OutcomeApplied, differ: differ})
 	}
 
 	line := next(0, 1, 2)
@@ -97,16 +97,16 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	id := written(line, nil)
 	again(id)
-	add(odd{name: "unchanged", id: id, taken: true, verdict: commit.Unchanged})
+	add(odd{name: "unchanged", id: id, taken: true, verdict: invoice.OutcomeUnchanged})
 
 	line = next(0)
 	id = put(idAt(line, 6), line, map[string]any{"part_number": "old"})
 	written(line, nil)
-	add(odd{name: "superseded by a newer one", id: id, taken: true, verdict: commit.Superseded, differ: 3})
+	add(odd{name: "superseded by a newer one", id: id, taken: true, verdict: invoice.OutcomeSuperseded, differ: 3})
 
 	line = next()
 	add(odd{
-		name: "missing detail row", id: put(idOf(line), line, nil), taken: true, verdict: commit.Missing,
+		name: "missing detail row", id: put(idOf(line), line, nil), taken: true, verdict: invoice.OutcomeMissing,
 		problem: fmt.Sprintf("IVCE_DTL has no row for line %d", line), code: "missing_detail_row",
 	})
 
@@ -119,12 +119,15 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	id = written(line, nil)
 	w.db.remove(w, invoice.Tracking, line)
 	again(id)
-	add(odd{name: "the same content, missing tracking row", id: id, taken: true, verdict: commit.Unchanged, differ: -1})
+	add(odd{
+		name: "the same content, missing tracking row", id: id, taken: true,
+		verdict: invoice.OutcomeUnchanged, differ: -1,
+	})
 
 	line = next(0, 1)
 	add(odd{
 		name: "two of three duplicates have no row", id: put(idOf(line), line, nil, line+1, line+2, line+3),
-		taken: true, verdict: commit.Missing,
+		taken: true, verdict: invoice.OutcomeMissing,
 		problem: fmt.Sprintf("IVCE_DTL has no row for line %d and 1 more", line+2),
 		code:    "missing_detail_row", differ: -1,
 	})
@@ -133,7 +136,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	// its duplicate
 	add(odd{
 		name: "the older of two over one line", id: put(idAt(line, 8), line, nil, line+1), taken: true,
-		verdict: commit.Applied, differ: -1,
+		verdict: invoice.OutcomeApplied, differ: -1,
 	})
 	applied("the newer of two over one line", put(idAt(line, 9), line, map[string]any{"part_number": "9"}), -1)
 
@@ -141,14 +144,14 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	applied("the older, and the newer lacks a row", put(idAt(line, 8), line, nil), -1)
 	add(odd{
 		name: "the newer, which lacks a row", id: put(idAt(line, 9), line, nil, line+1), taken: true,
-		verdict: commit.Missing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1,
+		verdict: invoice.OutcomeMissing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1,
 	})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
 	again(id)
-	add(odd{name: "edited by hand", id: id, taken: true, verdict: commit.Unchanged, differ: 1})
+	add(odd{name: "edited by hand", id: id, taken: true, verdict: invoice.OutcomeUnchanged, differ: 1})
 
 	line = next(0)
 	written(line, nil)
@@ -188,13 +191,13 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	page := odd{
 		name: "characters beyond a code page", id: put(idOf(line), line, map[string]any{"stage": "漢字 ∞ 🔩"}),
-		taken: true, verdict: commit.Applied, differ: -1,
+		taken: true, verdict: invoice.OutcomeApplied, differ: -1,
 	}
 	line = next(0)
 	narrow := odd{
 		name: "longer than this database's column",
 		id:   put(idOf(line), line, map[string]any{"web_search_url": strings.Repeat("u", 31)}), taken: true,
-		verdict: commit.Applied, differ: -1,
+		verdict: invoice.OutcomeApplied, differ: -1,
 	}
 	if w.db.name == "server" {
 		page.verdict, page.differ, page.code, page.problem = "", 0, "validation.code_page",
@@ -230,7 +233,9 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	id = written(line, nil)
 	w.db.set(w, invoice.Detail, invoice.StatusColumn, steward, line)
 	again(id)
-	add(odd{name: "a steward's status, the same content", id: id, taken: true, verdict: commit.Unchanged, differ: 1})
+	add(odd{
+		name: "a steward's status, the same content", id: id, taken: true, verdict: invoice.OutcomeUnchanged, differ: 1,
+	})
 
 	line = next(0)
 	applied("an id without a time", put(fmt.Sprintf("no-time-%d", line), line, nil), -1)
@@ -244,7 +249,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	})
 	w.db.ledger(w, laterTS, line)
 	add(odd{
-		name: "the container's clock went back", id: id, taken: true, verdict: commit.Superseded, differ: 2,
+		name: "the container's clock went back", id: id, taken: true, verdict: invoice.OutcomeSuperseded, differ: 2,
 		problem: "clock_went_back", code: "clock_went_back",
 	})
 
@@ -279,24 +284,24 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		oddDocument(idOf(line), line,
 			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
 			nil))
-	add(odd{name: "not due", id: id, verdict: commit.Applied, differ: -1})
+	add(odd{name: "not due", id: id, verdict: invoice.OutcomeApplied, differ: -1})
 
 	line = next(0)
 	id = w.put(
 		oddDocument(idOf(line), line,
 			`{"status":"failed","retry_count":6,"failed_at":"2025-12-17 12:00:00.000000Z"}`, nil))
-	add(odd{name: "failed", id: id, verdict: commit.Applied, differ: -1})
+	add(odd{name: "failed", id: id, verdict: invoice.OutcomeApplied, differ: -1})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
-	add(odd{name: "committed", id: id, verdict: commit.Unchanged, differ: 1})
+	add(odd{name: "committed", id: id, verdict: invoice.OutcomeUnchanged, differ: 1})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.forget(w, line)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
-	add(odd{name: "committed, and the ledger lacks it", id: id, verdict: commit.Applied, differ: 1})
+	add(odd{name: "committed, and the ledger lacks it", id: id, verdict: invoice.OutcomeApplied, differ: 1})
 
 	line = next(0) // the newer one is not due: the older one is written now, and by itself
 	applied("the older, and the newer is not due", put(idAt(line, 8), line, nil), -1)
@@ -304,7 +309,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		oddDocument(idAt(line, 9), line,
 			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
 			nil))
-	add(odd{name: "the newer, which is not due", id: id, verdict: commit.Applied, differ: -1})
+	add(odd{name: "the newer, which is not due", id: id, verdict: invoice.OutcomeApplied, differ: -1})
 	return all, lines
 }
 
@@ -369,7 +374,7 @@ func (w *world) requireForetold(
 	want, found := map[change]values{}, map[change]values{}
 	for _, d := range foretold {
 		for _, l := range d.Lines {
-			require.Equal(w, l.Verdict == commit.Applied, l.Writes)
+			require.Equal(w, l.Verdict == invoice.OutcomeApplied, l.Writes)
 			for _, c := range l.Columns {
 				at := change{l.Line, string(c.Table), c.Column}
 				require.Equal(w, show(before[at]), show(c.Before), "%s: %v", d.ID, at)
@@ -470,7 +475,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 					[]any{doc.State.Status, doc.State.LastErrorCode}, o.name)
 			default:
 				doc, _ := w.read(o.id)
-				require.Equal(w, []any{invoice.Committed, string(o.verdict)},
+				require.Equal(w, []any{invoice.Committed, o.verdict},
 					[]any{doc.State.Status, doc.State.Outcome}, o.name)
 				superseding := ""
 				for _, l := range d.Lines {
@@ -479,10 +484,10 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 				require.Equal(w, doc.State.SupersededBy, superseding, o.name)
 			}
 		}
-		w.written(all, lines, commit.Applied, run.Replay, func(o odd) bool {
+		w.written(all, lines, invoice.OutcomeApplied, run.Replay, func(o odd) bool {
 			return strings.Contains(o.name, "not due") && !o.taken || o.name == "failed"
 		})
-		w.written(all, lines, commit.Unchanged, run.Reapply, func(o odd) bool {
+		w.written(all, lines, invoice.OutcomeUnchanged, run.Reapply, func(o odd) bool {
 			return strings.HasPrefix(o.name, "committed")
 		})
 	})
@@ -490,7 +495,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 
 // written has a run write documents that the app does not take by itself, as their diff says. some is a verdict that
 // one of them has.
-func (w *world) written(all []odd, lines []int64, some commit.Verdict, kind run.Kind, which func(odd) bool) {
+func (w *world) written(all []odd, lines []int64, some invoice.Outcome, kind run.Kind, which func(odd) bool) {
 	w.Helper()
 	var ids []string
 	for _, o := range all {
@@ -507,7 +512,7 @@ func (w *world) written(all []odd, lines []int64, some commit.Verdict, kind run.
 		doc, _ := w.read(id)
 		require.Equal(w, invoice.Committed, doc.State.Status)
 		if kind == run.Replay { // a reapply leaves the state of a committed document
-			require.Equal(w, string(foretold[id].Verdict), doc.State.Outcome)
+			require.Equal(w, foretold[id].Verdict, doc.State.Outcome)
 		}
 	}
 }
@@ -522,7 +527,7 @@ func TestADiffOfTwoDocumentsOverOneLine(t *testing.T) {
 		newer := w.put(oddDocument(idAt(1, 9), 1, pendingState, map[string]any{"part_number": "newer"}))
 		for _, order := range [][]string{{older, newer}, {newer, older}} {
 			both := w.diffOf(order...)
-			require.Equal(w, commit.Superseded, both[older].Lines[0].Verdict)
+			require.Equal(w, invoice.OutcomeSuperseded, both[older].Lines[0].Verdict)
 			require.Equal(w, newer, both[older].Lines[0].By)
 			require.False(w, both[older].Lines[0].Writes)
 			require.True(w, both[older].Lines[1].Writes, "its duplicate is its own")
@@ -530,7 +535,7 @@ func TestADiffOfTwoDocumentsOverOneLine(t *testing.T) {
 		}
 		for _, id := range []string{older, newer} {
 			alone, before := w.diffOf(id), w.values(lines)
-			require.Equal(w, commit.Applied, alone[id].Verdict)
+			require.Equal(w, invoice.OutcomeApplied, alone[id].Verdict)
 			w.commitAs(commit.FromTimer, id)
 			w.requireForetold(before, w.values(lines), alone, func(ops.DocumentDiff) bool { return true })
 		}

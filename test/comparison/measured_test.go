@@ -22,6 +22,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
@@ -369,7 +370,7 @@ func (b *beside) drain() time.Duration {
 	require.Equal(b, run.Executed{}, done)
 	stats, err := b.db.runs.Stats(b.Context(), started.Run)
 	require.NoError(b, err)
-	require.Equal(b, map[run.Outcome]int{run.DocCommitted: drained}, stats.Outcomes)
+	require.Equal(b, map[invoice.Outcome]int{invoice.OutcomeApplied: drained}, stats.Outcomes)
 	return took
 }
 

@@ -421,7 +421,7 @@ func (w *world) rewriteLost(lines []int64) {
 	require.NoError(w, err)
 	require.Equal(w, len(lines), preview.Matched)
 	request.DryRun, request.Why = false, "the lines are there again"
-	require.Equal(w, map[run.Outcome]int{run.DocCommitted: len(lines)}, w.startHere(request))
+	require.Equal(w, map[invoice.Outcome]int{invoice.OutcomeApplied: len(lines)}, w.startHere(request))
 }
 
 func byClass(list []reconcile.Finding) map[reconcile.Class]int {

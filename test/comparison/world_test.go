@@ -368,7 +368,7 @@ func (w *world) finish(id string) reconcile.Comparison {
 }
 
 // startHere starts a run of an operator and executes it to its end, as managers and workers do.
-func (w *world) startHere(request ops.StartRequest) map[run.Outcome]int {
+func (w *world) startHere(request ops.StartRequest) map[invoice.Outcome]int {
 	w.Helper()
 	started, err := w.ops.StartRun(w.operator(), request)
 	require.NoError(w, err)

@@ -171,12 +171,12 @@ func (b *bisect) read(p paper) invoice.Document {
 }
 
 // committed requires that a document is committed without a retry, and that its lines have its content.
-func (b *bisect) committed(p paper, outcome commit.Verdict) {
+func (b *bisect) committed(p paper, outcome invoice.Outcome) {
 	b.Helper()
 	d := b.read(p)
-	require.Equal(b, []any{invoice.Committed, string(outcome), 0, ""},
+	require.Equal(b, []any{invoice.Committed, outcome, 0, ""},
 		[]any{d.State.Status, d.State.Outcome, d.State.RetryCount, d.State.LastError}, "%s", p.id())
-	if outcome == commit.Superseded {
+	if outcome == invoice.OutcomeSuperseded {
 		return
 	}
 	it := commit.ItemOf(d)
@@ -188,7 +188,7 @@ func (b *bisect) committed(p paper, outcome commit.Verdict) {
 // supersededBy requires that a document is committed with nothing written, and names the document that owns its lines.
 func (b *bisect) supersededBy(p, newer paper) {
 	b.Helper()
-	b.committed(p, commit.Superseded)
+	b.committed(p, invoice.OutcomeSuperseded)
 	require.Equal(b, newer.id(), b.read(p).State.SupersededBy)
 }
 

@@ -88,7 +88,7 @@ func badOnes(n int, bad ...int) func(*sinkTest) {
 			if isBad[i] {
 				b.blamed(p)
 			} else {
-				b.committed(p, commit.Applied)
+				b.committed(p, invoice.OutcomeApplied)
 			}
 		}
 		s.Logf("%d requests", requests)
@@ -105,7 +105,7 @@ func mendedIsWritten(s *sinkTest) {
 	b.blamed(list[2])
 	list[2].name = "mended"
 	require.Equal(s, 1, b.run(list[2]))
-	b.committed(list[2], commit.Applied)
+	b.committed(list[2], invoice.OutcomeApplied)
 }
 
 // pairs tries a batch of 8 in which two documents want one line. The two stand where halving parts them early and late,
@@ -127,7 +127,7 @@ func pairs(s *sinkTest, change func(older, newer *paper), holds func(b *bisect, 
 		holds(b, *older, *newer, requests)
 		for i, p := range list {
 			if i != at[0] && i != at[1] {
-				b.committed(p, commit.Applied)
+				b.committed(p, invoice.OutcomeApplied)
 			}
 		}
 	}
@@ -137,11 +137,11 @@ func newerBad(s *sinkTest) {
 	s.h.Refuse(s, refusedName)
 	pairs(s, func(_, newer *paper) { newer.name = refusedName }, func(b *bisect, older, newer paper, requests int) {
 		b.blamed(newer)
-		b.committed(older, commit.Applied)
+		b.committed(older, invoice.OutcomeApplied)
 		require.LessOrEqual(s, requests, mostRequests(8, 1))
 		newer.name = "mended"
 		b.run(newer)
-		b.committed(newer, commit.Applied)
+		b.committed(newer, invoice.OutcomeApplied)
 	})
 }
 
@@ -150,14 +150,14 @@ func newerLacksRow(s *sinkTest) {
 		newer.duplicates = []int64{9999}
 	}, func(b *bisect, older, newer paper, requests int) {
 		require.Contains(s, b.blamed(newer).LastError, "9999", "the document says which line")
-		b.committed(older, commit.Applied)
+		b.committed(older, invoice.OutcomeApplied)
 		require.Equal(s, 1, requests, "the database says whose it is")
 	})
 }
 
 func newerIsGood(s *sinkTest) {
 	pairs(s, func(_, _ *paper) {}, func(b *bisect, older, newer paper, requests int) {
-		b.committed(newer, commit.Applied)
+		b.committed(newer, invoice.OutcomeApplied)
 		b.supersededBy(older, newer)
 		require.Equal(s, 1, requests)
 	})
@@ -166,7 +166,7 @@ func newerIsGood(s *sinkTest) {
 func olderBad(s *sinkTest) {
 	s.h.Refuse(s, refusedName)
 	pairs(s, func(older, _ *paper) { older.name = refusedName }, func(b *bisect, older, newer paper, requests int) {
-		b.committed(newer, commit.Applied)
+		b.committed(newer, invoice.OutcomeApplied)
 		b.supersededBy(older, newer)
 		require.Equal(s, 1, requests, "what is not written is not refused")
 	})
@@ -178,7 +178,7 @@ func trackingFromSomebody(s *sinkTest) {
 	s.h.During(s, StepTrackingUpdate, func(in Inside) { require.NoError(s, in.AddTracking(5)) })
 	require.Equal(s, 2, b.run(list...), "the whole request once more")
 	for _, p := range list {
-		b.committed(p, commit.Applied)
+		b.committed(p, invoice.OutcomeApplied)
 	}
 }
 
@@ -200,7 +200,7 @@ func uniqueIsTheDocuments(s *sinkTest) {
 		if i == blamed {
 			b.blamed(p)
 		} else {
-			b.committed(p, commit.Applied)
+			b.committed(p, invoice.OutcomeApplied)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func ruledDocument(rule Rule) func(*sinkTest) {
 			if i == 3 {
 				b.blamed(p)
 			} else {
-				b.committed(p, commit.Applied)
+				b.committed(p, invoice.OutcomeApplied)
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func missingTable(s *sinkTest) {
 	b.clock = b.clock.Add(10 * time.Minute)
 	require.NoError(s, b.offerAs(commit.FromTimer, append(list[:7:7], late)...))
 	for _, p := range list[:7] {
-		b.committed(p, commit.Applied)
+		b.committed(p, invoice.OutcomeApplied)
 	}
 }
 
@@ -262,7 +262,7 @@ func lostReplyOfBatch(s *sinkTest) {
 		require.NoError(s, b.offer(1, list...))
 	}
 	for _, p := range list {
-		b.committed(p, commit.Unchanged)
+		b.committed(p, invoice.OutcomeUnchanged)
 		detail, tracking := writes(p.line)
 		require.Equal(s, []int{1, 1}, []int{detail, tracking})
 	}
@@ -274,12 +274,12 @@ func lockedDocument(s *sinkTest) {
 	unlock := s.lock(list[1].line)
 	b.run(list...)
 	unlock()
-	b.committed(list[0], commit.Applied)
+	b.committed(list[0], invoice.OutcomeApplied)
 	st := b.read(list[1]).State
 	require.Equal(s, []any{invoice.RetryScheduled, 0, string(fault.Contention)},
 		[]any{st.Status, st.RetryCount, st.LastErrorKind})
 	b.unwritten(list[1])
 	b.clock = time.Unix(st.RetryAfter, 0)
 	require.NoError(s, b.offerAs(commit.FromTimer, list[1]))
-	b.committed(list[1], commit.Applied)
+	b.committed(list[1], invoice.OutcomeApplied)
 }

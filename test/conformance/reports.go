@@ -606,7 +606,7 @@ func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, uns
 	}
 	out, err := r.Sink.Apply(r.Context(), []commit.Item{it}, commit.Write, unknown(of))
 	require.NoError(r, err)
-	require.Equal(r, commit.Applied, out[0].Verdict)
+	require.Equal(r, invoice.OutcomeApplied, out[0].Verdict)
 }
 
 func reportSameKey(r *reportsTest) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
@@ -192,7 +193,7 @@ func retentionParts(f *retentionTest) {
 }
 
 func retentionEnds(f *retentionTest) {
-	complete := func(id string, outcome run.Outcome) {
+	complete := func(id string, outcome invoice.Outcome) {
 		l := f.batches(id, 1)
 		h := f.leaseBatch(batchID(id, 1))
 		f.save(h, outcome, f.openOf(h)[0])
@@ -201,8 +202,8 @@ func retentionEnds(f *retentionTest) {
 		ok, _, _ := f.complete(id)
 		require.True(f, ok)
 	}
-	complete("completed", run.DocCommitted)
-	complete("completed-with-failures", run.DocFailed)
+	complete("completed", invoice.OutcomeApplied)
+	complete("completed-with-failures", invoice.OutcomeFailed)
 	f.endedRun("cancelled")
 	f.start("failed")
 	f.must(f.Store.FailRun(f.Context(), "failed", "x", 0, entry("RUN_FAIL")))

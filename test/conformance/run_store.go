@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -224,7 +225,7 @@ func (r *runTest) leaseBatch(id string) run.BatchLease {
 }
 
 // save keeps one outcome for each of the documents.
-func (r *runTest) save(h run.BatchLease, o run.Outcome, documents ...string) {
+func (r *runTest) save(h run.BatchLease, o invoice.Outcome, documents ...string) {
 	r.Helper()
 	list := []run.ItemOutcome{}
 	for _, d := range documents {
@@ -236,7 +237,7 @@ func (r *runTest) save(h run.BatchLease, o run.Outcome, documents ...string) {
 // finish ends a batch whose documents all got an outcome.
 func (r *runTest) finish(h run.BatchLease) {
 	r.Helper()
-	r.save(h, run.DocCommitted, r.openOf(h)...)
+	r.save(h, invoice.OutcomeApplied, r.openOf(h)...)
 	stats, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
 	require.NoError(r, err)
 	require.True(r, stats.AddsUp)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -100,7 +101,7 @@ func batchAnswers(r *runTest) {
 func batchTakeOver(r *runTest) {
 	r.batches("r", 1)
 	first := r.leaseBatch(batchID("r", 1))
-	r.save(first, run.DocCommitted, documentsOf("r", 1)[0])
+	r.save(first, invoice.OutcomeApplied, documentsOf("r", 1)[0])
 	started := r.batchOf(first.Batch).StartedAt
 	r.Age(r, runAlmost)
 	require.Equal(r, run.Busy, r.claim(first.Batch).Answer)
@@ -205,7 +206,8 @@ func batchSave(r *runTest) {
 	r.batches("r", 2)
 	h := r.leaseBatch(batchID("r", 1))
 	first := []run.ItemOutcome{
-		{Document: docs[0], Outcome: run.DocDeferred, Code: "2628"}, {Document: docs[1], Outcome: run.DocGone},
+		{Document: docs[0], Outcome: invoice.OutcomeRetryScheduled, Code: "2628"},
+		{Document: docs[1], Outcome: invoice.OutcomeGone},
 	}
 	detail := run.ErrorDetail{
 		Document: docs[0], EntityID: 9_007_199_254_740_993, Code: "2628", Message: "too long for its column",
@@ -214,7 +216,8 @@ func batchSave(r *runTest) {
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, first, []run.ErrorDetail{detail}))
 	require.Equal(r, 2, r.workerRow(h.Owner).Processed)
 	require.NoError(r,
-		r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: docs[0], Outcome: run.DocCommitted}}, nil))
+		r.Store.SaveOutcomes(r.Context(), h,
+			[]run.ItemOutcome{{Document: docs[0], Outcome: invoice.OutcomeApplied}}, nil))
 	require.Equal(r, 3, r.workerRow(h.Owner).Processed)
 	last := run.ErrorDetail{Document: docs[1], Code: "later", Message: "later", Type: run.TypeSystem}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{last}))
@@ -224,9 +227,9 @@ func batchSave(r *runTest) {
 	for _, it := range r.items("r") {
 		found[it.Document] = it
 	}
-	require.Equal(r, run.ItemOutcome{Document: docs[0], Outcome: run.DocCommitted, Number: 1}, found[docs[0]],
+	require.Equal(r, run.ItemOutcome{Document: docs[0], Outcome: invoice.OutcomeApplied, Number: 1}, found[docs[0]],
 		"the code of before is gone")
-	require.Equal(r, run.ItemOutcome{Document: docs[1], Outcome: run.DocGone, Number: 1}, found[docs[1]])
+	require.Equal(r, run.ItemOutcome{Document: docs[1], Outcome: invoice.OutcomeGone, Number: 1}, found[docs[1]])
 	require.Empty(r, found[documentsOf("r", 2)[0]].Outcome)
 	_, details, _, err := r.Store.Batch(r.Context(), h.Batch)
 	require.NoError(r, err)
@@ -245,13 +248,17 @@ func batchSaveImpossible(r *runTest) {
 	r.batches("r", 2)
 	r.batches("s", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	own := run.ItemOutcome{Document: documentsOf("r", 1)[0], Outcome: run.DocCommitted}
+	own := run.ItemOutcome{Document: documentsOf("r", 1)[0], Outcome: invoice.OutcomeApplied}
 	for name, outcomes := range map[string][]run.ItemOutcome{
-		"a document of another batch": {own, {Document: documentsOf("r", 2)[0], Outcome: run.DocCommitted}},
-		"a document of another run":   {own, {Document: documentsOf("s", 1)[0], Outcome: run.DocCommitted}},
-		"a document of none":          {own, {Document: "none", Outcome: run.DocCommitted}},
+		"a document of another batch": {own, {Document: documentsOf("r", 2)[0], Outcome: invoice.OutcomeApplied}},
+		"a document of another run":   {own, {Document: documentsOf("s", 1)[0], Outcome: invoice.OutcomeApplied}},
+		"a document of none":          {own, {Document: "none", Outcome: invoice.OutcomeApplied}},
 		"no outcome":                  {own, {Document: documentsOf("r", 1)[1]}},
-		"more than 100":               slices.Repeat([]run.ItemOutcome{own}, 101),
+		"a status": {
+			own, {Document: documentsOf("r", 1)[1], Outcome: invoice.Outcome(invoice.Committed)},
+		},
+		"the word of a shadow": {own, {Document: documentsOf("r", 1)[1], Outcome: "would_be_applied"}},
+		"more than 100":        slices.Repeat([]run.ItemOutcome{own}, 101),
 	} {
 		r.changesNothing(name, func() { r.refused(r.Store.SaveOutcomes(r.Context(), h, outcomes, nil), "", name) })
 	}
@@ -264,7 +271,7 @@ func batchSaveImpossible(r *runTest) {
 
 func batchSaveMany(r *runTest) {
 	docs, outcomes, details := []string{}, []run.ItemOutcome{}, []run.ErrorDetail{}
-	all := run.Outcomes()
+	all := invoice.Outcomes()
 	for i := range 100 {
 		docs = append(docs, fmt.Sprint("d", i))
 		outcomes = append(outcomes, run.ItemOutcome{Document: docs[i], Outcome: all[i%len(all)], Code: fmt.Sprint(i)})
@@ -284,7 +291,7 @@ func batchSaveMany(r *runTest) {
 	require.Equal(r, "second", found[0].Code)
 	stats, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
 	require.NoError(r, err)
-	want := map[run.Outcome]int{}
+	want := map[invoice.Outcome]int{}
 	success := 0
 	for _, o := range outcomes {
 		want[o.Outcome]++
@@ -300,8 +307,8 @@ func batchSaveMany(r *runTest) {
 func batchFinish(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	r.save(h, run.DocUnchanged, documentsOf("r", 1)[0])
-	r.save(h, run.DocDeferred, documentsOf("r", 1)[1])
+	r.save(h, invoice.OutcomeUnchanged, documentsOf("r", 1)[0])
+	r.save(h, invoice.OutcomeRetryScheduled, documentsOf("r", 1)[1])
 	var seen run.BatchStats
 	stats, err := r.Store.FinishBatch(r.Context(), h, func(s run.BatchStats) run.Audit {
 		seen = s
@@ -310,7 +317,7 @@ func batchFinish(r *runTest) {
 	require.NoError(r, err)
 	want := run.BatchStats{
 		Total: 2, Success: 1, Failure: 1,
-		Outcomes: map[run.Outcome]int{run.DocUnchanged: 1, run.DocDeferred: 1}, AddsUp: true,
+		Outcomes: map[invoice.Outcome]int{invoice.OutcomeUnchanged: 1, invoice.OutcomeRetryScheduled: 1}, AddsUp: true,
 	}
 	require.Equal(r, want, stats)
 	require.Equal(r, want, seen)
@@ -324,37 +331,37 @@ func batchFinish(r *runTest) {
 func batchFinishShort(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
+	r.save(h, invoice.OutcomeApplied, documentsOf("r", 1)[0])
 	stats, err := r.Store.FinishBatch(r.Context(), h, func(s run.BatchStats) run.Audit {
 		return entry(fmt.Sprint("ADDS_UP ", s.AddsUp))
 	})
 	require.NoError(r, err)
 	require.Equal(r, []any{2, 1, 0, false, 1},
-		[]any{stats.Total, stats.Success, stats.Failure, stats.AddsUp, stats.Outcomes[run.DocCommitted]})
+		[]any{stats.Total, stats.Success, stats.Failure, stats.AddsUp, stats.Outcomes[invoice.OutcomeApplied]})
 	j := r.batchOf(h.Batch)
 	require.Equal(r, run.Failed, j.Status)
 	require.NotEmpty(r, j.Error, "it says what is missing")
 	r.recent(j.EndedAt)
 	r.workerIs(h.Owner, run.WorkerFailed)
 	require.Equal(r, "ADDS_UP false", r.codes()[2])
-	outcomes := func() map[run.Outcome]int {
+	outcomes := func() map[invoice.Outcome]int {
 		stats, err := r.Store.Stats(r.Context(), "r")
 		require.NoError(r, err)
 		return stats.Outcomes
 	}
-	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 1, "": 1}, outcomes())
+	require.Equal(r, map[invoice.Outcome]int{invoice.OutcomeApplied: 1, "": 1}, outcomes())
 	done, err := r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE"))
 	require.NoError(r, err)
 	require.True(r, done)
 	h = r.leaseBatch(h.Batch)
-	r.save(h, run.DocFailed, documentsOf("r", 1)[1])
-	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 1, run.DocFailed: 1}, outcomes())
+	r.save(h, invoice.OutcomeFailed, documentsOf("r", 1)[1])
+	require.Equal(r, map[invoice.Outcome]int{invoice.OutcomeApplied: 1, invoice.OutcomeFailed: 1}, outcomes())
 }
 
 func batchRelease(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
+	r.save(h, invoice.OutcomeApplied, documentsOf("r", 1)[0])
 	started := r.batchOf(h.Batch).StartedAt
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("BATCH_RELEASE")))
 	j := r.batchOf(h.Batch)
@@ -441,7 +448,7 @@ func batchFail(r *runTest) {
 
 // batchCounts: every way to give a batch up.
 func batchCounts(r *runTest) {
-	all := run.Outcomes()
+	all := invoice.Outcomes()
 	docs := func(id string, number int) []string {
 		list := []string{"none"}
 		for _, o := range all {
@@ -481,18 +488,18 @@ func batchCounts(r *runTest) {
 
 	ids := begin("r", 5)
 	require.NoError(r, r.Store.FailBatch(r.Context(), holds(ids[0]), "x", entry("X")))
-	counted(ids[0], len(all)-2, 2)
+	counted(ids[0], len(all)-4, 4)
 	holds(ids[1:4]...)
 	r.Age(r, runStale)
 	r.must(r.Store.DeadLetter(r.Context(), ids[1], run.FirstAttempt, "x", runStale, entry("X")))
-	counted(ids[1], len(all)-2, 2)
+	counted(ids[1], len(all)-4, 4)
 	require.Equal(r, []int{0, 0}, []int{r.batchOf(ids[2]).Success, r.batchOf(ids[2]).Failure}, "another batch")
 	require.Equal(r, 2, r.rescue(runSys, 100)[0])
 	for range 2 {
 		r.unsent("x", true, r.batchOf(ids[2]), r.batchOf(ids[3]))
 	}
 	require.Equal(r, [2]int{0, 1}, r.unsent("x", true, r.batchOf(ids[2])))
-	counted(ids[2], len(all)-2, 2)
+	counted(ids[2], len(all)-4, 4)
 	require.Equal(r, []int{0, 0}, []int{r.batchOf(ids[3]).Success, r.batchOf(ids[3]).Failure},
 		"one that has another try")
 	r.must(r.Store.DeadLetter(r.Context(), ids[4], run.FirstAttempt, "x", runStale, entry("X")))
@@ -508,8 +515,8 @@ func batchCounts(r *runTest) {
 	r.must(r.Store.CancelRun(r.Context(), "c", entry("X")))
 	_, status, _ := r.complete("c")
 	require.Equal(r, run.RunCancelled, status)
-	counted(ids[0], len(all)-2, 2)
-	counted(ids[1], len(all)-2, 2)
+	counted(ids[0], len(all)-4, 4)
+	counted(ids[1], len(all)-4, 4)
 	counted(ids[2], 0, 0)
 	counted(ids[3], 0, 0)
 }
@@ -518,7 +525,7 @@ func batchCounts(r *runTest) {
 func (r *runTest) leaseLost(h run.BatchLease, why string) {
 	r.Helper()
 	ctx, s := r.Context(), r.Store
-	it := []run.ItemOutcome{{Document: documentsOf(h.Run, 1)[0], Outcome: run.DocFailed}}
+	it := []run.ItemOutcome{{Document: documentsOf(h.Run, 1)[0], Outcome: invoice.OutcomeFailed}}
 	details := []run.ErrorDetail{{Document: it[0].Document, Code: "late", Type: run.TypeSystem}}
 	for name, call := range map[string]func() error{
 		"beat": func() error { _, err := s.BeatBatch(ctx, h); return err },
@@ -571,7 +578,7 @@ func batchLate(r *runTest) {
 func batchRequeue(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
+	r.save(h, invoice.OutcomeApplied, documentsOf("r", 1)[0])
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "a panic", entry("BATCH_FAIL")))
 	was := r.batchOf(h.Batch)
 	r.must(r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE")))
@@ -738,14 +745,14 @@ func batchItems(r *runTest) {
 	doc := documentsOf("r", 3)[1]
 	require.NoError(r,
 		r.Store.SaveOutcomes(r.Context(), h,
-			[]run.ItemOutcome{{Document: doc, Outcome: run.DocFailed, Code: "547"}}, nil))
+			[]run.ItemOutcome{{Document: doc, Outcome: invoice.OutcomeFailed, Code: "547"}}, nil))
 	want := map[string]run.ItemOutcome{}
 	for n := range 5 {
 		for _, d := range documentsOf("r", n+1) {
 			want[d] = run.ItemOutcome{Document: d, Number: n + 1}
 		}
 	}
-	want[doc] = run.ItemOutcome{Document: doc, Outcome: run.DocFailed, Code: "547", Number: 3}
+	want[doc] = run.ItemOutcome{Document: doc, Outcome: invoice.OutcomeFailed, Code: "547", Number: 3}
 	found, keys, after := map[string]run.ItemOutcome{}, []string{}, ""
 	for range 100 {
 		page, err := r.Store.Items(r.Context(), "r", nil, after, 3)
@@ -763,7 +770,7 @@ func batchItems(r *runTest) {
 	require.Len(r, keys, 10)
 	require.True(r, slices.IsSorted(keys))
 
-	wanted := []run.Outcome{run.DocFailed, run.DocDeferred}
+	wanted := []invoice.Outcome{invoice.OutcomeFailed, invoice.OutcomeRetryScheduled}
 	for limit, want := range map[int]int{0: 0, 1: 1, 100: 1} {
 		page, err := r.Store.Items(r.Context(), "r", wanted, "", limit)
 		require.NoError(r, err)
@@ -772,7 +779,7 @@ func batchItems(r *runTest) {
 	page, err := r.Store.Items(r.Context(), "r", wanted, run.DocumentKey(doc), 100)
 	require.NoError(r, err)
 	require.Empty(r, page, "after it")
-	r.save(h, run.DocCommitted, documentsOf("r", 3)[0])
+	r.save(h, invoice.OutcomeApplied, documentsOf("r", 3)[0])
 	page, err = r.Store.Items(r.Context(), "r", wanted, "", 100)
 	require.NoError(r, err)
 	require.Equal(r, []run.ItemOutcome{want[doc]}, page)

@@ -3,11 +3,13 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -46,7 +48,7 @@ func runComplete(r *runTest) {
 	require.True(r, ok)
 	require.Equal(r, run.RunCompletedWithFailures, status)
 	require.Equal(r, map[run.BatchStatus]int{run.Completed: 1, run.Failed: 1}, stats.Batches)
-	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, "": 2}, stats.Outcomes)
+	require.Equal(r, map[invoice.Outcome]int{invoice.OutcomeApplied: 2, "": 2}, stats.Outcomes)
 	found := r.read("r")
 	require.Equal(r, run.RunCompletedWithFailures, found.Status)
 	r.recent(found.EndedAt)
@@ -60,7 +62,7 @@ func runComplete(r *runTest) {
 
 // How a run ends says whether something is left to do: with each outcome of one of its documents.
 func runCompleteTruly(r *runTest) {
-	for _, o := range run.Outcomes() {
+	for _, o := range invoice.Outcomes() {
 		id := "r-" + string(o)
 		l := r.batches(id, 2)
 		require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("HANDED_OFF")))
@@ -71,7 +73,7 @@ func runCompleteTruly(r *runTest) {
 		ok, status, stats := r.complete(id)
 		require.True(r, ok)
 		want := run.RunCompleted
-		if o == run.DocFailed || o == run.DocDeferred {
+		if slices.Contains([]invoice.Outcome{"failed", "retry_scheduled", "left", "waiting"}, o) {
 			want = run.RunCompletedWithFailures
 		}
 		require.Equal(r, want, status, o)
@@ -89,7 +91,7 @@ func runCancel(r *runTest) {
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Batch{r.batchOf(batchID("r", 4))}, "x", true, givenUp)
 	require.NoError(r, err)
 	released := r.leaseBatch(batchID("r", 6))
-	r.save(released, run.DocCommitted, r.openOf(released)[0])
+	r.save(released, invoice.OutcomeApplied, r.openOf(released)[0])
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), released, entry("X")))
 	r.notComplete("r", "nobody asked")
 
@@ -292,14 +294,15 @@ func runStats(r *runTest) {
 	r.batches("r", 4)
 	r.finish(r.leaseBatch(batchID("r", 1)))
 	h := r.leaseBatch(batchID("r", 2))
-	r.save(h, run.DocDeferred, documentsOf("r", 2)[0])
+	r.save(h, invoice.OutcomeRetryScheduled, documentsOf("r", 2)[0])
 	_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 3))})
 	require.NoError(r, err)
 	stats, err := r.Store.Stats(r.Context(), "r")
 	require.NoError(r, err)
 	require.Equal(r,
 		map[run.BatchStatus]int{run.Completed: 1, run.Processing: 1, run.Queued: 1, run.PendingQueue: 1}, stats.Batches)
-	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1, "": 5}, stats.Outcomes)
+	require.Equal(r,
+		map[invoice.Outcome]int{invoice.OutcomeApplied: 2, invoice.OutcomeRetryScheduled: 1, "": 5}, stats.Outcomes)
 	require.Equal(r, 3, stats.Done())
 }
 
@@ -444,7 +447,8 @@ func runEndedContext(r *runTest) {
 	calls["release run"] = func(ctx context.Context) error { return s.ReleaseRun(ctx, l) }
 	calls["beat batch"] = func(ctx context.Context) error { _, err := s.BeatBatch(ctx, h); return err }
 	calls["save"] = func(ctx context.Context) error {
-		return s.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: documentsOf("r", 1)[0], Outcome: run.DocGone}}, nil)
+		return s.SaveOutcomes(ctx, h,
+			[]run.ItemOutcome{{Document: documentsOf("r", 1)[0], Outcome: invoice.OutcomeGone}}, nil)
 	}
 	calls["batch"] = func(ctx context.Context) error { _, _, _, err := s.Batch(ctx, j.ID); return err }
 	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListBatches(ctx, "r", "", "", 1); return err }

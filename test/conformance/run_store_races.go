@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -129,7 +130,7 @@ func raceFinish(r *runTest) {
 	for i := range n {
 		id := batchID("r", i+1)
 		h := r.leaseBatch(id)
-		r.save(h, run.DocCommitted, documentsOf("r", i+1)...)
+		r.save(h, invoice.OutcomeApplied, documentsOf("r", i+1)...)
 		r.Age(r, runStale)
 		w := r.worker(RunBatchWorker)
 		won, errs := atOnce(2, func(k int) (bool, error) {
@@ -325,7 +326,8 @@ func raceSave(r *runTest) {
 	h := r.leaseBatch(batchID("r", 1))
 	_, errs := atOnce(8, func(i int) (bool, error) {
 		outcomes := []run.ItemOutcome{
-			{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone},
+			{Document: docs[2*i], Outcome: invoice.OutcomeApplied},
+			{Document: docs[2*i+1], Outcome: invoice.OutcomeGone},
 		}
 		return true, r.Store.SaveOutcomes(r.Context(), h, outcomes, nil)
 	})

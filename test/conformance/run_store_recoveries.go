@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -416,7 +417,7 @@ func recoveryRescue(r *runTest) {
 func recoveryRescueReleased(r *runTest) {
 	r.batches("r", 1)
 	h := r.leaseBatch(batchID("r", 1))
-	r.save(h, run.DocCommitted, r.openOf(h)[0])
+	r.save(h, invoice.OutcomeApplied, r.openOf(h)[0])
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("X")))
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), run.RunLease{Run: "r", Owner: r.read("r").Owner, Epoch: 1}))
 	r.Age(r, runReleased-2*time.Minute)

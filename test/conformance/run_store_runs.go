@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -189,7 +190,7 @@ func runOddTexts(r *runTest) {
 	c := r.claim(run.BatchID("w'b", id, 1))
 	require.Equal(r, run.Taken, c.Answer)
 	require.Equal(r, docs, c.Open, "ids are compared byte by byte, and stay in their order")
-	r.save(c.Lease, run.DocSkipped, "a")
+	r.save(c.Lease, invoice.OutcomeSkipped, "a")
 	require.NoError(r,
 		r.Store.FailBatch(r.Context(), c.Lease, odd,
 			run.Audit{Action: "c", Level: run.LevelInfo, By: odd, Why: odd, Batch: c.Batch.ID}))
@@ -227,7 +228,7 @@ func runTruncates(r *runTest) {
 	details := []run.ErrorDetail{{Document: "a", Code: "2628", Message: long, Type: run.TypeMigration}}
 	require.NoError(r,
 		r.Store.SaveOutcomes(r.Context(), h,
-			[]run.ItemOutcome{{Document: "a", Outcome: run.DocFailed, Code: "2628"}}, details))
+			[]run.ItemOutcome{{Document: "a", Outcome: invoice.OutcomeFailed, Code: "2628"}}, details))
 	_, found, _, err := r.Store.Batch(r.Context(), h.Batch)
 	require.NoError(r, err)
 	require.True(r, strings.HasSuffix(found[0].Message, "…"), "a detail's message")

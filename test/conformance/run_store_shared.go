@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -53,7 +54,8 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.NoError(t,
 		s.SaveOutcomes(ctx, c.Lease,
 			[]run.ItemOutcome{
-				{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed, Code: "2628"},
+				{Document: "a", Outcome: invoice.OutcomeApplied},
+				{Document: "b", Outcome: invoice.OutcomeFailed, Code: "2628"},
 			},
 			[]run.ErrorDetail{{Document: "b", Code: "2628", Message: "too long", Type: run.TypeMigration}}))
 	_, err = s.FinishBatch(ctx, c.Lease, func(run.BatchStats) run.Audit { return a })
@@ -81,7 +83,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 			require.NoError(t, err)
 		}
 	}
-	for _, outcomes := range [][]run.Outcome{nil, {run.DocFailed, run.DocDeferred}} {
+	for _, outcomes := range [][]invoice.Outcome{nil, {invoice.OutcomeFailed, invoice.OutcomeRetryScheduled}} {
 		_, err = s.Items(ctx, "shared", outcomes, "", 10)
 		require.NoError(t, err)
 	}

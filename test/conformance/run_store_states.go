@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -62,7 +63,7 @@ func (r *runTest) bring(name string, in situation) batchAt {
 		r.queued(r.batchOf(id))
 	case status != run.PendingQueue:
 		b.lease = r.leaseBatch(id)
-		r.save(b.lease, run.DocCommitted, documentsOf(name, 1)...)
+		r.save(b.lease, invoice.OutcomeApplied, documentsOf(name, 1)...)
 	}
 	if in == inProcessingLet || in == inProcessingAlone {
 		require.NoError(r, r.Store.ReleaseBatch(r.Context(), b.lease, entry("X")))
@@ -136,7 +137,9 @@ func stateCalls() []stateCall {
 			return err
 		}},
 		{name: "outcomes", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
-			outcomes := []run.ItemOutcome{{Document: documentsOf(b.batch.Run, 1)[0], Outcome: run.DocSuperseded}}
+			outcomes := []run.ItemOutcome{
+				{Document: documentsOf(b.batch.Run, 1)[0], Outcome: invoice.OutcomeSuperseded},
+			}
 			return r.Store.SaveOutcomes(r.Context(), b.lease, outcomes, nil)
 		}},
 		{name: "the end", to: into(run.Completed, owned...), call: func(r *runTest, b batchAt) error {

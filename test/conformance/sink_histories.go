@@ -159,7 +159,7 @@ func (h *history) step() {
 		h.remember(items, got)
 		for _, o := range got {
 			for _, r := range o.Rows {
-				if mode == commit.Write && r.Verdict == commit.Applied {
+				if mode == commit.Write && r.Verdict == invoice.OutcomeApplied {
 					delete(h.touched, r.DetailID)
 				}
 			}
@@ -174,7 +174,10 @@ func (h *history) step() {
 func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
 	for i, o := range outcomes {
 		for _, r := range o.Rows {
-			if slices.Contains([]commit.Verdict{commit.Missing, commit.Edited, commit.NotComparable, ""}, r.Verdict) {
+			if slices.Contains(
+				[]invoice.Outcome{
+					invoice.OutcomeMissing, invoice.OutcomeEdited, invoice.OutcomeNotComparable, "",
+				}, r.Verdict) {
 				continue
 			}
 			if v := items[i].Version; v.Compare(h.newest[r.DetailID]) > 0 {

@@ -83,7 +83,7 @@ func duplicates(n int) func(*sinkTest) {
 		lines := span(1000, n+1)
 		s.h.AddLines(s, lines...)
 		a := doc("a", 10, 5, "x", lines...)
-		for _, want := range []commit.Verdict{commit.Applied, commit.Unchanged} {
+		for _, want := range []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeUnchanged} {
 			o := s.apply(commit.Write, a)[0]
 			require.Equal(s, want, o.Verdict)
 			for _, r := range o.Rows {

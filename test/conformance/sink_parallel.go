@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // parallelCases: writers at the same time.
@@ -88,7 +89,7 @@ func oneItemTwentyTimes(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	writes := s.h.CountWrites(s)
 	a := doc("a", 10, 5, "x", 1, 2)
-	verdicts := make([]commit.Verdict, writers)
+	verdicts := make([]invoice.Outcome, writers)
 	for w, err := range all(writers, func(w int) error {
 		out, err := s.insist(a)
 		if err == nil {
@@ -98,11 +99,11 @@ func oneItemTwentyTimes(s *sinkTest) {
 	}) {
 		require.NoError(s, err, "writer %d", w)
 	}
-	count := map[commit.Verdict]int{}
+	count := map[invoice.Outcome]int{}
 	for _, v := range verdicts {
 		count[v]++
 	}
-	require.Equal(s, map[commit.Verdict]int{commit.Applied: 1, commit.Unchanged: writers - 1}, count)
+	require.Equal(s, map[invoice.Outcome]int{invoice.OutcomeApplied: 1, invoice.OutcomeUnchanged: writers - 1}, count)
 	detail, tracking := writes(2)
 	require.Equal(s, []int{1, 1}, []int{detail, tracking})
 	s.holds(a)

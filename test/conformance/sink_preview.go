@@ -48,7 +48,7 @@ func previewForetells(s *sinkTest) {
 	foretold := s.apply(commit.Preview, items...)
 	require.Equal(s, before, s.state(span(1, 13)...), "a preview writes nothing")
 	done := s.apply(commit.Write, items...)
-	seen := map[commit.Verdict]bool{}
+	seen := map[invoice.Outcome]bool{}
 	for i := range foretold {
 		for j := range foretold[i].Rows {
 			r := &foretold[i].Rows[j]
@@ -65,7 +65,9 @@ func previewForetells(s *sinkTest) {
 		}
 	}
 	require.Equal(s, done, foretold)
-	for _, v := range []commit.Verdict{commit.Applied, commit.Unchanged, commit.Superseded, commit.Missing} {
+	for _, v := range []invoice.Outcome{
+		invoice.OutcomeApplied, invoice.OutcomeUnchanged, invoice.OutcomeSuperseded, invoice.OutcomeMissing,
+	} {
 		require.True(s, seen[v], "the request shows %s", v)
 	}
 }

@@ -206,10 +206,10 @@ func (st *storm) recordReported(items []commit.Item, outcomes []commit.Outcome) 
 	defer st.mu.Unlock()
 	for i, it := range items {
 		for _, r := range outcomes[i].Rows {
-			if r.Verdict == commit.Missing || r.Verdict == "" {
+			if r.Verdict == invoice.OutcomeMissing || r.Verdict == "" {
 				continue
 			}
-			if r.Verdict == commit.Edited {
+			if r.Verdict == invoice.OutcomeEdited {
 				st.count.edited++
 			}
 			if it.Version.Compare(st.reported[r.DetailID]) > 0 {

@@ -42,9 +42,9 @@ func snapshot(ts int64, content, want string) func(*sinkTest) {
 		s.gives(first, "applied(applied)")
 		o := s.gives(then, want)
 		switch o.Verdict {
-		case commit.Applied:
+		case invoice.OutcomeApplied:
 			s.holds(then)
-		case commit.Superseded:
+		case invoice.OutcomeSuperseded:
 			require.Equal(s, "a", o.SupersededBy)
 			s.holds(first)
 		default:

@@ -104,7 +104,7 @@ func (s *sinkTest) refusesOrKeeps(it commit.Item, about string) {
 		require.Equal(s, before, s.state(linesOf(it)...), about)
 		return
 	}
-	require.Equal(s, commit.Applied, out.Verdict, about)
+	require.Equal(s, invoice.OutcomeApplied, out.Verdict, about)
 	for _, line := range linesOf(it) {
 		require.Equal(s, invoice.RowValues(it.Values, it.Main, line), s.h.Row(s, line).Values, about)
 	}

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 func TestEveryCaseHasANameOfItsOwn(t *testing.T) {
@@ -47,8 +48,8 @@ func (a answers) Apply(
 	out := make([]commit.Outcome, len(items))
 	for i, it := range items {
 		out[i] = commit.Outcome{
-			DocumentID: it.DocumentID, Verdict: commit.Applied,
-			Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: commit.Applied}},
+			DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied,
+			Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: invoice.OutcomeApplied}},
 		}
 	}
 	return out, nil

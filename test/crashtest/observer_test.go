@@ -129,7 +129,7 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 				e.Outcome, e.DocumentID)
 		}
 	}
-	if s.Outcome == string(commit.Superseded) && newer < len(lines) {
+	if s.Outcome == invoice.OutcomeSuperseded && newer < len(lines) {
 		w.violated("G2", "%s is committed as %s, and %d of its %d lines hold something newer", d.ID,
 			s.Outcome, newer, len(lines))
 	}

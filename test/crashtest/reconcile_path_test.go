@@ -25,7 +25,7 @@ func reconcilePath() *path {
 		return want{id: id, json: doc(id, line, says, written, duplicates...), end: invoice.Committed}
 	}
 	r := &runsPath{
-		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{}, compares: true,
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]invoice.Outcome{}, compares: true,
 		wishes: []wish{compared("night-1"), compared("night-2")},
 	}
 	p := runPath("reconcile", r, linesOf(801, 11), func(w *world) {

@@ -27,7 +27,7 @@ func TestARunIsFoundBehindAnOpenBreakerWithoutTraffic(t *testing.T) {
 func foundBehind(t *testing.T, kind fault.Kind) {
 	t.Helper()
 	p := runPath("silent breaker",
-		&runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}},
+		&runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]invoice.Outcome{theRun: {}}},
 		linesOf(791, 2), func(w *world) {
 			failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
 			w.advance(-time.Hour)
@@ -37,7 +37,7 @@ func foundBehind(t *testing.T, kind fault.Kind) {
 				w.put(d)
 				w.wroteBefore(d)
 				w.evidenceBefore(d)
-				w.path.runs.want[theRun][id] = run.DocCommitted
+				w.path.runs.want[theRun][id] = invoice.OutcomeApplied
 			}
 			w.advance(time.Hour)
 			w.shown()
@@ -53,10 +53,10 @@ func foundBehind(t *testing.T, kind fault.Kind) {
 		t.Log(v)
 	}
 	require.Equal(t, run.RunCompleted, w.runs.row(theRun).Status, "%s", w.runs.restless())
-	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2}, outcomesOf(w.runs, theRun))
+	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 2}, outcomesOf(w.runs, theRun))
 }
 
-func outcomesOf(r *runs, id string) map[run.Outcome]int {
+func outcomesOf(r *runs, id string) map[invoice.Outcome]int {
 	stats, err := r.store.Stats(context.Background(), id)
 	if err != nil {
 		panic(err)

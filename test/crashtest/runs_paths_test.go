@@ -101,10 +101,10 @@ func linesOf(first int64, n int) []int64 {
 }
 
 // committed is what a run of good documents comes to.
-func committed(first int64, n int) map[string]run.Outcome {
-	outcomes := map[string]run.Outcome{}
+func committed(first int64, n int) map[string]invoice.Outcome {
+	outcomes := map[string]invoice.Outcome{}
 	for k := range n {
-		outcomes[at(int(first%100)%60+k, "good")] = run.DocCommitted
+		outcomes[at(int(first%100)%60+k, "good")] = invoice.OutcomeApplied
 	}
 	return outcomes
 }
@@ -114,40 +114,42 @@ func handOffPath() *path {
 	r := &runsPath{
 		batch: 2, chunk: 3, page: 2,
 		wishes: []wish{started(run.Run{ID: theRun, Kind: run.Drain}, run.Filter{})},
-		want:   map[string]map[string]run.Outcome{theRun: committed(701, 5)},
+		want:   map[string]map[string]invoice.Outcome{theRun: committed(701, 5)},
 	}
 	return runPath("hand-off", r, linesOf(701, 5), func(w *world) { w.good(701, 5) })
 }
 
 // mixed are the documents of a batch that has everything.
-func mixed(w *world) (ids []string, outcomes map[string]run.Outcome) {
+func mixed(w *world) (ids []string, outcomes map[string]invoice.Outcome) {
 	changed, newer := at(7, "changed"), at(3, "newer")
 	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`,
 		begins().Add(3*time.Hour).Unix())
-	outcomes = map[string]run.Outcome{at(30, "gone"): run.DocGone}
+	outcomes = map[string]invoice.Outcome{at(30, "gone"): invoice.OutcomeGone}
 	for _, d := range []struct {
 		want
-		outcome run.Outcome
+		outcome invoice.Outcome
 	}{
 		{
 			want{
 				id: at(1, "new"), json: doc(at(1, "new"), 711, "new", "", 712), end: invoice.Committed,
-			}, run.DocCommitted,
+			}, invoice.OutcomeApplied,
 		},
 		{
-			want{
-				id: at(2, "older"), json: doc(at(2, "older"), 713, "older", ""), end: invoice.Committed,
-			}, run.DocSuperseded,
+			want{id: at(2, "older"), json: doc(at(2, "older"), 713, "older", ""), end: invoice.Committed},
+			invoice.OutcomeSuperseded,
 		},
 		{
 			want{
 				id:   newer,
 				json: doc(newer, 714, "newer", `"status":"committed","outcome":"applied"`, 713), end: invoice.Committed,
-			}, run.DocSkipped,
+			}, invoice.OutcomeSkipped,
 		},
-		{want{id: at(4, "refused"), json: doc(at(4, "refused"), 715, refused, ""), code: refusedCode}, run.DocDeferred},
-		{want{id: changed, json: doc(changed, 716, "before", ""), end: invoice.Committed}, run.DocCommitted},
-		{want{id: at(9, "later"), json: doc(at(9, "later"), 718, "later", later), spent: 3}, run.DocSkipped},
+		{
+			want{id: at(4, "refused"), json: doc(at(4, "refused"), 715, refused, ""), code: refusedCode},
+			invoice.OutcomeRetryScheduled,
+		},
+		{want{id: changed, json: doc(changed, 716, "before", ""), end: invoice.Committed}, invoice.OutcomeApplied},
+		{want{id: at(9, "later"), json: doc(at(9, "later"), 718, "later", later), spent: 3}, invoice.OutcomeSkipped},
 	} {
 		if w != nil {
 			w.put(d.want)
@@ -254,7 +256,7 @@ func workerPath() *path {
 	_, outcomes := mixed(nil)
 	r := &runsPath{
 		batch: 10, chunk: 10, page: 10,
-		want: map[string]map[string]run.Outcome{theRun: outcomes},
+		want: map[string]map[string]invoice.Outcome{theRun: outcomes},
 		seed: func(r *runs) {
 			r.sent(r.began(theRun, true, run.Worker{ID: "manager-gone"}, sortedKeys(outcomes))...)
 		},
@@ -267,7 +269,7 @@ func workerPath() *path {
 func takeOverPath() *path {
 	r := &runsPath{
 		batch: 3, chunk: 3, page: 3,
-		want: map[string]map[string]run.Outcome{theRun: committed(721, 3)},
+		want: map[string]map[string]invoice.Outcome{theRun: committed(721, 3)},
 		seed: func(r *runs) {
 			ids := r.w.good(721, 3)
 			stored := r.began(theRun, true, run.Worker{ID: "manager-gone"}, ids)
@@ -279,12 +281,12 @@ func takeOverPath() *path {
 			r.must(err)
 			r.must(
 				r.store.SaveOutcomes(context.Background(), gone,
-					[]run.ItemOutcome{{Document: ids[0], Outcome: run.DocCommitted}}, nil))
+					[]run.ItemOutcome{{Document: ids[0], Outcome: invoice.OutcomeApplied}}, nil))
 			r.w.advance(7 * time.Minute)
 			r.onTakeOver = func() { r.late(gone, ids) }
 		},
 	}
-	r.want[theRun][at(22, "good")] = run.DocCommitted // it was written, and not recorded
+	r.want[theRun][at(22, "good")] = invoice.OutcomeApplied // it was written, and not recorded
 	return runPath("take-over", r, linesOf(721, 3), func(*world) {})
 }
 
@@ -297,7 +299,7 @@ func (r *runs) late(h run.BatchLease, ids []string) {
 	})
 	for _, err := range []error{
 		beat, finish,
-		r.store.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: ids[2], Outcome: run.DocFailed}}, nil),
+		r.store.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: ids[2], Outcome: invoice.OutcomeFailed}}, nil),
 		r.store.ReleaseBatch(ctx, h, audit(run.CodeBatchReleased, h.Run, h.Batch)),
 		r.store.FailBatch(ctx, h, "late", audit(run.CodeBatchFail, h.Run, h.Batch)),
 	} {
@@ -321,7 +323,7 @@ func (w *world) raw(ids []string) (raws []json.RawMessage) {
 func deferralPath() *path {
 	r := &runsPath{
 		batch: 2, chunk: 2, page: 2,
-		want: map[string]map[string]run.Outcome{theRun: committed(731, 2), "run-2": committed(735, 2)},
+		want: map[string]map[string]invoice.Outcome{theRun: committed(731, 2), "run-2": committed(735, 2)},
 		seed: func(r *runs) {
 			r.sent(r.began(theRun, true, run.Worker{ID: "manager-gone"}, r.w.good(731, 2))...)
 			second := r.asks("run-2", run.Filter{IDs: r.w.good(735, 2)})
@@ -343,7 +345,7 @@ func deadLetterPath() *path {
 	resumed := func(r *runs) bool { return r.row("run-2").Epoch > 0 }
 	r := &runsPath{
 		batch: 2, chunk: 2, page: 2, deadLetters: 4,
-		want: map[string]map[string]run.Outcome{theRun: committed(741, 2), "run-2": committed(745, 1)},
+		want: map[string]map[string]invoice.Outcome{theRun: committed(741, 2), "run-2": committed(745, 1)},
 		seed: func(r *runs) {
 			ctx := context.Background()
 			ids := r.w.good(741, 2)
@@ -356,7 +358,8 @@ func deadLetterPath() *path {
 				commit.Delivery{Documents: r.w.raw(ids[1:]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
 			r.must(
-				r.store.SaveOutcomes(ctx, done, []run.ItemOutcome{{Document: ids[1], Outcome: run.DocCommitted}}, nil))
+				r.store.SaveOutcomes(ctx, done,
+					[]run.ItemOutcome{{Document: ids[1], Outcome: invoice.OutcomeApplied}}, nil))
 			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit {
 				return audit(run.CodeBatchDone, theRun, done.Batch)
 			})
@@ -405,10 +408,10 @@ func resumption(id string, done func(r *runs) bool) wish {
 // The documents of batches whose message is lost are committed by the timer before their batches are found.
 func leftBehindPath() *path {
 	first, second := committed(751, 4), committed(761, 1)
-	first[at(53, "good")], second[at(1, "good")] = run.DocSkipped, run.DocSkipped
+	first[at(53, "good")], second[at(1, "good")] = invoice.OutcomeSkipped, invoice.OutcomeSkipped
 	r := &runsPath{
 		batch: 1, chunk: 1, page: 1,
-		want: map[string]map[string]run.Outcome{theRun: first, "run-2": second, "run-3": committed(771, 1)},
+		want: map[string]map[string]invoice.Outcome{theRun: first, "run-2": second, "run-3": committed(771, 1)},
 		seed: func(r *runs) {
 			ctx := context.Background()
 			r.w.advance(-45 * time.Minute)
@@ -437,7 +440,7 @@ func leftBehindPath() *path {
 func cancelPath() *path {
 	r := &runsPath{
 		batch: 1, chunk: 1, page: 2,
-		want: map[string]map[string]run.Outcome{theRun: committed(781, 4)},
+		want: map[string]map[string]invoice.Outcome{theRun: committed(781, 4)},
 		seed: func(r *runs) {
 			ids := r.w.good(781, 4)
 			manager := run.Worker{ID: "manager-gone"}
@@ -474,42 +477,40 @@ func replayPath() *path {
 		begins().Add(3*time.Hour).Unix())
 	documents := []struct {
 		want
-		outcome run.Outcome
+		outcome invoice.Outcome
 	}{
 		{
 			want{
 				id: at(31, "mended"), json: doc(at(31, "mended"), 401, "mended", failed, 402), end: invoice.Committed,
-			}, run.DocCommitted,
+			}, invoice.OutcomeApplied,
 		},
 		{
-			want{
-				id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode,
-			}, run.DocDeferred,
+			want{id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode},
+			invoice.OutcomeRetryScheduled,
 		},
 		{
-			want{
-				id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed,
-			}, run.DocSuperseded,
+			want{id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed},
+			invoice.OutcomeSuperseded,
 		},
 		{
 			want{
 				id: at(34, "unreadable"), json: doc(at(34, "unreadable"), 430, "UNREADABLE", failed),
 				code: unreadableCode, end: invoice.Failed,
-			}, run.DocDeferred,
+			}, invoice.OutcomeRetryScheduled,
 		},
 		{
 			want{
 				id: at(35, "not due"), json: doc(at(35, "not due"), 440, "not due", later),
 				spent: 3, end: invoice.Committed,
-			}, run.DocCommitted,
+			}, invoice.OutcomeApplied,
 		},
 	}
-	outcomes := map[string]run.Outcome{}
+	outcomes := map[string]invoice.Outcome{}
 	for _, d := range documents {
 		outcomes[d.id] = d.outcome
 	}
 	r := &runsPath{
-		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]invoice.Outcome{theRun: outcomes},
 		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Replay}, run.Filter{IDs: sortedKeys(outcomes)})},
 	}
 	p := runPath("replay", r, []int64{401, 402, 410, 420, 430, 440}, func(w *world) {
@@ -544,47 +545,44 @@ func reapplyPath() *path {
 	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
 	documents := []struct {
 		want
-		outcome run.Outcome
+		outcome invoice.Outcome
 	}{
 		{
-			want{
-				id: at(36, "kept"), json: doc(at(36, "kept"), 501, "kept", written), end: invoice.Committed,
-			}, run.DocUnchanged,
+			want{id: at(36, "kept"), json: doc(at(36, "kept"), 501, "kept", written), end: invoice.Committed},
+			invoice.OutcomeUnchanged,
 		},
 		{
 			want{
 				id: at(37, "lost"), json: doc(at(37, "lost"), 502, "lost", written, 503), end: invoice.Committed,
-			}, run.DocCommitted,
+			}, invoice.OutcomeApplied,
 		},
 		{
-			want{
-				id: at(35, "older"), json: doc(at(35, "older"), 501, "older", written), end: invoice.Committed,
-			}, run.DocSuperseded,
+			want{id: at(35, "older"), json: doc(at(35, "older"), 501, "older", written), end: invoice.Committed},
+			invoice.OutcomeSuperseded,
 		},
 		{
 			want{
 				id: at(39, "mended"), json: doc(at(39, "mended"), 510, "mended", failed), end: invoice.Committed,
-			}, run.DocCommitted,
+			}, invoice.OutcomeApplied,
 		},
 		{
-			want{
-				id: at(40, "refused"), json: doc(at(40, "refused"), 520, refused, failed), code: refusedCode,
-			}, run.DocDeferred,
+			want{id: at(40, "refused"), json: doc(at(40, "refused"), 520, refused, failed), code: refusedCode},
+			invoice.OutcomeRetryScheduled,
 		},
 	}
-	outcomes := map[string]run.Outcome{}
+	outcomes := map[string]invoice.Outcome{}
 	for _, d := range documents {
 		outcomes[d.id] = d.outcome
 	}
 	r := &runsPath{
-		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]invoice.Outcome{theRun: outcomes},
 		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Reapply}, run.Filter{IDs: sortedKeys(outcomes)})},
 	}
 	p := runPath("reapply", r, []int64{501, 502, 503, 510, 520}, func(w *world) {
 		w.advance(-2 * time.Hour)
 		for _, d := range documents {
 			w.put(d.want)
-			if d.outcome == run.DocUnchanged {
+			if d.outcome == invoice.OutcomeUnchanged {
 				w.wroteBefore(d.want)
 			}
 			if strings.Contains(string(d.json), `"failed"`) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -244,7 +245,7 @@ func (p runStore) ListBatches(
 }
 
 func (p runStore) Items(
-	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+	ctx context.Context, id string, outcomes []invoice.Outcome, afterKey string, limit int,
 ) ([]run.ItemOutcome, error) {
 	return callStore(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) {
 		return s.Items(ctx, id, outcomes, afterKey, limit)

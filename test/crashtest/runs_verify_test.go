@@ -276,18 +276,22 @@ func (r *runs) verifyRun(row run.Run, clean bool) {
 // instead are the outcomes that a document may have after faults: its worker died when it was written and before that
 // was told; the recovery timer was first; it failed like an outage by itself, while the database answered others, and
 // was put off.
-func instead(o run.Outcome) []run.Outcome {
+func instead(o invoice.Outcome) []invoice.Outcome {
 	switch o {
-	case run.DocCommitted, run.DocUnchanged:
-		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSkipped, run.DocDeferred}
-	case run.DocFailed:
-		return []run.Outcome{run.DocDeferred, run.DocSkipped}
-	case run.DocSuperseded:
-		return []run.Outcome{run.DocSkipped, run.DocDeferred}
-	case run.DocDeferred: // the timer may have ended it between a worker that died and the next one
-		return []run.Outcome{run.DocSkipped, run.DocFailed}
-	case run.DocSkipped: // what a worker that died might have finished counts as what it is
-		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSuperseded, run.DocDeferred}
+	case invoice.OutcomeApplied, invoice.OutcomeUnchanged:
+		return []invoice.Outcome{
+			invoice.OutcomeApplied, invoice.OutcomeUnchanged, invoice.OutcomeSkipped, invoice.OutcomeRetryScheduled,
+		}
+	case invoice.OutcomeFailed:
+		return []invoice.Outcome{invoice.OutcomeRetryScheduled, invoice.OutcomeSkipped}
+	case invoice.OutcomeSuperseded:
+		return []invoice.Outcome{invoice.OutcomeSkipped, invoice.OutcomeRetryScheduled}
+	case invoice.OutcomeRetryScheduled: // the timer may have ended it between a worker that died and the next one
+		return []invoice.Outcome{invoice.OutcomeSkipped, invoice.OutcomeFailed}
+	case invoice.OutcomeSkipped: // what a worker that died might have finished counts as what it is
+		return []invoice.Outcome{
+			invoice.OutcomeApplied, invoice.OutcomeUnchanged, invoice.OutcomeSuperseded, invoice.OutcomeRetryScheduled,
+		}
 	default:
 		return nil
 	}
@@ -297,7 +301,7 @@ func instead(o run.Outcome) []run.Outcome {
 func (r *runs) verifyOutcome(row run.Run, it run.ItemOutcome) {
 	g := r.w.given[it.Document]
 	if g == nil {
-		if it.Outcome != run.DocGone {
+		if it.Outcome != invoice.OutcomeGone {
 			r.w.violated("runs", "%s is not there, and run %s says %s", it.Document, row.ID, it.Outcome)
 		}
 		return
@@ -305,10 +309,11 @@ func (r *runs) verifyOutcome(row run.Run, it run.ItemOutcome) {
 	if r.w.scheduled { // it may have had other content then
 		return
 	}
-	if it.Outcome.Success() && it.Outcome != run.DocSkipped && it.Outcome != run.DocSuperseded && g.code != "" {
+	if it.Outcome.Success() && it.Outcome != invoice.OutcomeSkipped && it.Outcome != invoice.OutcomeSuperseded &&
+		g.code != "" {
 		r.w.violated("G2", "%s cannot be written, and run %s says %s", it.Document, row.ID, it.Outcome)
 	}
-	if it.Outcome == run.DocFailed && g.code == "" || it.Outcome == run.DocGone {
+	if it.Outcome == invoice.OutcomeFailed && g.code == "" || it.Outcome == invoice.OutcomeGone {
 		r.w.violated("G5", "%s has no error of its own, and run %s says %s", it.Document, row.ID, it.Outcome)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
@@ -38,7 +39,7 @@ type runsPath struct {
 	// wishes are what an operator wants, one after the other.
 	wishes []wish
 	// want are the documents of runs, by run, with the outcome that each has without faults; nil: whatever is found.
-	want map[string]map[string]run.Outcome
+	want map[string]map[string]invoice.Outcome
 	// deadLetters is how many messages are put aside.
 	deadLetters int
 	// compares says that it has comparisons, which the timer carries on.

@@ -75,7 +75,7 @@ func (w *world) verifyDocument(d invoice.Document, raw json.RawMessage) {
 		if slices.Contains(w.path.byPeople, d.Main) {
 			break
 		}
-		if g.code != "" && s.Outcome != string(commit.Superseded) {
+		if g.code != "" && s.Outcome != invoice.OutcomeSuperseded {
 			w.violated("G2", "%s cannot be written, and it is committed", d.ID)
 		}
 		w.written(d, s)

@@ -164,7 +164,7 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 		_, err := s.docs.Get(t.Context(), id)
 		require.Error(t, err, "a dry run creates nothing")
 		require.Contains(t, c.run(named(page[6])), id+" was put back as failed")
-		require.Regexp(t, `outcomes +1 committed\n`, c.run(named(page[7])))
+		require.Regexp(t, `outcomes +1 applied\n`, c.run(named(page[7])))
 		require.Equal(t, 1,
 			s.count(
 				fmt.Sprintf(

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
@@ -279,7 +280,7 @@ func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
 
 // statsOf counts a run's batches and documents.
 func statsOf(r *storedRun) run.Stats {
-	stats := run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[run.Outcome]int{}}
+	stats := run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[invoice.Outcome]int{}}
 	for _, j := range r.batches {
 		stats.Batches[j.Status]++
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -113,7 +114,7 @@ func (s *RunStore) SaveOutcomes(
 			maxRows, len(outcomes), len(details))
 	}
 	for _, o := range outcomes {
-		if !slices.Contains(run.Outcomes(), o.Outcome) {
+		if !slices.Contains(invoice.Outcomes(), o.Outcome) {
 			return fault.New(fault.Internal, op, fault.CodeBug, "expected an outcome, found %q", o.Outcome)
 		}
 	}
@@ -185,7 +186,7 @@ func (s *RunStore) FinishBatch(
 
 // count counts the outcomes of a batch.
 func (j *storedBatch) count() run.BatchStats {
-	stats := run.BatchStats{Total: j.Total, Outcomes: map[run.Outcome]int{}}
+	stats := run.BatchStats{Total: j.Total, Outcomes: map[invoice.Outcome]int{}}
 	for _, it := range j.items {
 		switch {
 		case it.Outcome == "":
@@ -319,7 +320,7 @@ func pick(from []*storedBatch, limit int, wanted func(*storedBatch) bool) []run.
 
 // Items implements run.Batches.
 func (s *RunStore) Items(
-	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+	ctx context.Context, id string, outcomes []invoice.Outcome, afterKey string, limit int,
 ) ([]run.ItemOutcome, error) {
 	if err := ended(ctx, "inmem: read items"); err != nil {
 		return nil, err

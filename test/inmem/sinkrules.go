@@ -66,7 +66,7 @@ func (w *work) settle(id int64, it commit.Item) {
 
 // leftAlone is the verdict on a line that a rewrite does not write, because a person edited it or nobody knows; empty
 // otherwise.
-func (w *work) leftAlone(it commit.Item, id int64) commit.Verdict {
+func (w *work) leftAlone(it commit.Item, id int64) invoice.Outcome {
 	e, known := w.s.ledger[id]
 	switch {
 	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !mayTake(e, it, w.mode):
@@ -76,12 +76,12 @@ func (w *work) leftAlone(it commit.Item, id int64) commit.Verdict {
 		if it.NotComparable {
 			return ""
 		}
-		return commit.NotComparable
+		return invoice.OutcomeNotComparable
 	}
 	l := w.s.lines[id]
 	if detail, tracking := invoice.RowHashes(l.Values); detail != e.DetailHash ||
 		(l.Tracking && tracking != e.TrackingHash) {
-		return commit.Edited
+		return invoice.OutcomeEdited
 	}
 	return ""
 }
@@ -113,7 +113,7 @@ func (w *work) outcomes() []commit.Outcome {
 		var newest invoice.Version
 		for _, id := range linesOf(it) {
 			r := commit.RowOutcome{DetailID: id, Verdict: w.verdict(i, id)}
-			if r.Verdict == commit.Superseded {
+			if r.Verdict == invoice.OutcomeSuperseded {
 				e := w.entry(id)
 				r.By = e.DocumentID
 				if o.SupersededBy == "" || e.Version.Compare(newest) > 0 {
@@ -129,21 +129,22 @@ func (w *work) outcomes() []commit.Outcome {
 }
 
 // verdict is what became of one line of an item.
-func (w *work) verdict(i int, id int64) commit.Verdict {
+func (w *work) verdict(i int, id int64) invoice.Outcome {
 	it := w.items[i]
 	switch e := w.entry(id); {
 	case !w.exists(id):
-		return commit.Missing
+		return invoice.OutcomeMissing
 	case w.leftOut(it):
 		return "" // nothing became of it: its document was left out whole
 	case w.leftAlone(it, id) != "":
 		return w.leftAlone(it, id)
 	case w.taken[id] && sameEntry(e, w.entryOf(it, id, e.Write)):
-		return commit.Applied
+		return invoice.OutcomeApplied
 	case holds(e, it), outdatedHash(e, it):
-		return commit.Unchanged
+		return invoice.OutcomeUnchanged
 	default:
-		return commit.Superseded // no other program writes here: content that is neither ours nor the same is newer
+		// no other program writes here: content that is neither ours nor the same is newer
+		return invoice.OutcomeSuperseded
 	}
 }
 
@@ -251,21 +252,22 @@ func withStatusOf(l, before Line) Line {
 }
 
 // verdictOn is the verdict on a document, from those on its lines.
-func verdictOn(it commit.Item, rows []commit.RowOutcome) commit.Verdict {
-	has := func(v commit.Verdict) bool {
+func verdictOn(it commit.Item, rows []commit.RowOutcome) invoice.Outcome {
+	has := func(v invoice.Outcome) bool {
 		return slices.ContainsFunc(rows, func(r commit.RowOutcome) bool { return r.Verdict == v })
 	}
-	if !it.FailureMark && has(commit.Missing) {
-		return commit.Missing
+	if !it.FailureMark && has(invoice.OutcomeMissing) {
+		return invoice.OutcomeMissing
 	}
-	for _, v := range []commit.Verdict{
-		commit.Edited, commit.NotComparable, commit.Applied, commit.Unchanged, commit.Superseded,
+	for _, v := range []invoice.Outcome{
+		invoice.OutcomeEdited, invoice.OutcomeNotComparable, invoice.OutcomeApplied, invoice.OutcomeUnchanged,
+		invoice.OutcomeSuperseded,
 	} {
 		if has(v) {
 			return v
 		}
 	}
-	return commit.Missing // a mark none of whose lines exist
+	return invoice.OutcomeMissing // a mark none of whose lines exist
 }
 
 // linesOf lists an item's lines, the main one first.

@@ -69,7 +69,8 @@ func table() []mutant {
 			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{
-			"an edited line commits its document", judge, "v == Edited || v == NotComparable {", "v == NotComparable {",
+			"an edited line commits its document", judge,
+			"v == invoice.OutcomeEdited || v == invoice.OutcomeNotComparable {", "v == invoice.OutcomeNotComparable {",
 			commit, "TestAnEditedLineCommitsNoDocument",
 		},
 		// The recording: one conditional patch of a document that was read whole, and no result over a later one.

@@ -74,7 +74,7 @@ func (w *world) noteApplied(items []commit.Item, out []commit.Outcome, mode comm
 	defer w.mu.Unlock()
 	applied := false
 	for i, o := range out {
-		if o.Verdict != commit.Applied || items[i].FailureMark {
+		if o.Verdict != invoice.OutcomeApplied || items[i].FailureMark {
 			continue
 		}
 		if applied = true; mode == commit.Rewrite {

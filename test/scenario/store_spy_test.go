@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -177,7 +178,7 @@ func (d storeSpy) ListBatches(
 }
 
 func (d storeSpy) Items(
-	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+	ctx context.Context, id string, outcomes []invoice.Outcome, afterKey string, limit int,
 ) (r0 []run.ItemOutcome, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
 		r0, err = d.i.w.store.Items(ctx, id, outcomes, afterKey, limit)

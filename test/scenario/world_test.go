@@ -235,7 +235,7 @@ type doc struct {
 
 	// The rest is what was seen: in patches of the document, and in requests.
 	committed, failed time.Time
-	outcome           string
+	outcome           invoice.Outcome
 	maxRetries        int
 	failures          []failure
 	tries             []time.Time

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -119,9 +118,9 @@ func documentStories() []Story {
 			Problem: "process_output.part_number: expected at most 50 characters, found 61",
 		})
 	would := diff(
-		ops.DocumentDiff{ID: waitingDocument, Status: "failed", Verdict: commit.Applied, Lines: []ops.LineDiff{
+		ops.DocumentDiff{ID: waitingDocument, Status: "failed", Verdict: invoice.OutcomeApplied, Lines: []ops.LineDiff{
 			{
-				Line: 1421549, Verdict: commit.Applied, Writes: true, Says: "3 columns would be written",
+				Line: 1421549, Verdict: invoice.OutcomeApplied, Writes: true, Says: "3 columns would be written",
 				Columns: []ops.ColumnDiff{
 					{
 						Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("SIEMENS"),
@@ -131,7 +130,7 @@ func documentStories() []Story {
 					{Table: invoice.Tracking, Column: "NOTES", Before: text("")},
 				},
 			},
-			{Line: 1421550, Verdict: commit.Unchanged, Says: "it has this content already"},
+			{Line: 1421550, Verdict: invoice.OutcomeUnchanged, Says: "it has this content already"},
 		}})
 	bad := diff(
 		ops.DocumentDiff{
@@ -230,7 +229,7 @@ func documentStories() []Story {
 					ops.DocumentDiff{
 						ID: waitingDocument,
 						Lines: []ops.LineDiff{
-							{Line: 1421549, Verdict: commit.Superseded, Says: "a newer result has the line"},
+							{Line: 1421549, Verdict: invoice.OutcomeSuperseded, Says: "a newer result has the line"},
 						},
 					}),
 			},

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
@@ -29,7 +30,7 @@ func runStories() []Story {
 		Run: replaying(), State: ops.RunWorks, Says: "batch 1 is with a worker", Done: 12,
 		PerSecond: 2.4, LeftSeconds: 8,
 		Stats: run.Stats{
-			Outcomes: map[run.Outcome]int{run.DocCommitted: 11, run.DocSuperseded: 1, "": 19},
+			Outcomes: map[invoice.Outcome]int{invoice.OutcomeApplied: 11, invoice.OutcomeSuperseded: 1, "": 19},
 			Batches:  map[run.BatchStatus]int{run.Processing: 1},
 		},
 	}
@@ -39,12 +40,19 @@ func runStories() []Story {
 	ended.Status, ended.State, ended.Says, ended.Done, ended.LeftSeconds, ended.HandedOffAt, ended.EndedAt =
 		run.RunCompletedWithFailures, ops.RunEnded, "it has ended", 31, 0, Ago(4*time.Minute), Ago(time.Minute)
 	ended.Stats = run.Stats{
-		Outcomes: map[run.Outcome]int{run.DocCommitted: 27, run.DocFailed: 3, run.DocDeferred: 1},
-		Batches:  map[run.BatchStatus]int{run.Completed: 1, run.Failed: 1},
+		Outcomes: map[invoice.Outcome]int{
+			invoice.OutcomeApplied: 27, invoice.OutcomeFailed: 3, invoice.OutcomeRetryScheduled: 1,
+		}, Batches: map[run.BatchStatus]int{run.Completed: 1, run.Failed: 1},
 	}
 	items := ops.ItemPage{Next: "x", Items: []run.ItemOutcome{
-		{Document: "2026-11-22 02:40:01.553120-06:00-0004-1421549", Outcome: run.DocFailed, Code: "2628", Number: 1},
-		{Document: "2026-11-22 02:41:01.553120-06:00-0004-1421560", Outcome: run.DocDeferred, Code: "1205", Number: 1},
+		{
+			Document: "2026-11-22 02:40:01.553120-06:00-0004-1421549", Outcome: invoice.OutcomeFailed,
+			Code: "2628", Number: 1,
+		},
+		{
+			Document: "2026-11-22 02:41:01.553120-06:00-0004-1421560", Outcome: invoice.OutcomeRetryScheduled,
+			Code: "1205", Number: 1,
+		},
 	}}
 	batches := ops.BatchPage{
 		Batches: []run.Batch{
@@ -107,7 +115,7 @@ func runStories() []Story {
 			Answers: map[string]any{
 				"run.show": hostile,
 				"run.items": ops.ItemPage{
-					Items: []run.ItemOutcome{{Document: Hostile, Outcome: run.DocFailed, Code: Hostile}},
+					Items: []run.ItemOutcome{{Document: Hostile, Outcome: invoice.OutcomeFailed, Code: Hostile}},
 				}, "batch.list": ops.BatchPage{},
 			},
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -114,9 +113,7 @@ func (d Dialect) Hash(place string) string {
 func (d Dialect) OneHash(parameter string) string { return fmt.Sprintf(d.HashFormat, "@"+parameter) }
 
 // Failures lists the outcomes that failure_count counts, for IN.
-func (d Dialect) Failures() string {
-	return quoted(slices.DeleteFunc(run.Outcomes(), run.Outcome.Success))
-}
+func (d Dialect) Failures() string { return quoted(invoice.Unfinished()) }
 
 // Statuses lists all statuses of a batch, for IN. Naming all lets a query about one run use the index that begins
 // with the status.

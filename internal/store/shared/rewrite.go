@@ -21,7 +21,7 @@ type Present struct {
 }
 
 // LeftAlone is the verdict on a line that a rewrite does not write, as commit.Sink says; empty for one that it writes.
-func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
+func (p Present) LeftAlone(it commit.Item, line int64) invoice.Outcome {
 	if it.Overwrites(line) {
 		return ""
 	}
@@ -29,11 +29,11 @@ func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
 		if it.NotComparable {
 			return ""
 		}
-		return commit.NotComparable
+		return invoice.OutcomeNotComparable
 	}
 	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash ||
 		(p.Tracked && tracking != p.TrackingHash) {
-		return commit.Edited
+		return invoice.OutcomeEdited
 	}
 	return ""
 }

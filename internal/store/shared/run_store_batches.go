@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -131,7 +132,7 @@ func (s *RunStore) SaveOutcomes(
 	}
 	last := map[string][]any{}
 	for _, o := range outcomes {
-		if !slices.Contains(run.Outcomes(), o.Outcome) {
+		if !slices.Contains(invoice.Outcomes(), o.Outcome) {
 			return fault.New(fault.Internal, op, fault.CodeBug, "expected an outcome, found %q", o.Outcome)
 		}
 		key := run.DocumentKey(o.Document)
@@ -223,7 +224,7 @@ func (s *RunStore) countOutcomes(ctx context.Context, tx *sql.Tx, id string) (ru
 	if err != nil {
 		return run.BatchStats{}, err
 	}
-	found, err := counts[run.Outcome](ctx, s, tx, "items_count", sql.Named("batch", id))
+	found, err := counts[invoice.Outcome](ctx, s, tx, "items_count", sql.Named("batch", id))
 	if err != nil {
 		return run.BatchStats{}, err
 	}
@@ -329,7 +330,7 @@ func (s *RunStore) ListBatches(
 
 // Items implements run.Batches.
 func (s *RunStore) Items(
-	ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int,
+	ctx context.Context, id string, outcomes []invoice.Outcome, afterKey string, limit int,
 ) ([]run.ItemOutcome, error) {
 	list := []run.ItemOutcome{}
 	name, args := stItems, []any{sql.Named("run", id), HashArg("after_key", afterKey)}
@@ -350,7 +351,7 @@ func (s *RunStore) Items(
 		if err := rows.Scan(&it.Document, &outcome, &code, &it.Number); err != nil {
 			return err
 		}
-		it.Outcome, it.Code = run.Outcome(outcome.String), code.String
+		it.Outcome, it.Code = invoice.Outcome(outcome.String), code.String
 		list = append(list, it)
 		return nil
 	}, args...)

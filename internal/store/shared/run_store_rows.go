@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 )
 
@@ -130,7 +131,7 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_batches", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}
-	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {
+	if stats.Outcomes, err = counts[invoice.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}
 	err = s.each(ctx, db, "run_completed", func(rows *sql.Rows) error {
@@ -139,7 +140,7 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 		if err := rows.Scan(&text, &batches, &documents); err != nil {
 			return err
 		}
-		each := map[run.Outcome]int{}
+		each := map[invoice.Outcome]int{}
 		if !text.Valid {
 			stats.Outcomes[""] += documents
 		} else if err := json.Unmarshal([]byte(text.String), &each); err != nil {

@@ -137,7 +137,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, s := range run.BatchStatuses() {
 		known = append(known, string(s))
 	}
-	for _, o := range run.Outcomes() {
+	for _, o := range invoice.Outcomes() {
 		known = append(known, string(o))
 	}
 	for _, s := range []run.RunStatus{

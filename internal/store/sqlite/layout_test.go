@@ -52,8 +52,8 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	s, _ := named(t, renamed(t), 1, 2, 3)
 	require.NoError(t, s.Check(t.Context()))
 	it := item("a", 1, 1, 2)
-	require.Equal(t, commit.Applied, apply(t, s, it)[0].Verdict)
-	require.Equal(t, commit.Unchanged, apply(t, s, it)[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, it)[0].Verdict)
+	require.Equal(t, invoice.OutcomeUnchanged, apply(t, s, it)[0].Verdict)
 
 	var stage, status, duplicate string
 	require.NoError(t, s.Reader().QueryRowContext(t.Context(), `SELECT d.STAGE, t.STATUS, t.DUPLICATE
@@ -63,15 +63,16 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	require.Equal(t, "Y", duplicate)
 
 	again := item("b", 2, 1)
-	require.Equal(t, commit.Applied, apply(t, s, again)[0].Verdict, "tracking rows that exist are found by their key")
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, again)[0].Verdict,
+		"tracking rows that exist are found by their key")
 	mark := item("c", 3, 3)
 	mark.FailureMark, mark.Values = true, invoice.MarkValues()
-	require.Equal(t, commit.Applied, apply(t, s, mark)[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, mark)[0].Verdict)
 	out, err := s.Apply(t.Context(), []commit.Item{item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before,
 		"values stand in the order of the column table")
-	require.Equal(t, commit.Missing, apply(t, s, item("e", 5, 9))[0].Verdict)
+	require.Equal(t, invoice.OutcomeMissing, apply(t, s, item("e", 5, 9))[0].Verdict)
 }
 
 // Another name of a column must not change the ledger's hashes. Every row would look edited, and every document new.
@@ -79,7 +80,7 @@ func TestTheLedgersHashesDoNotDependOnTheLayout(t *testing.T) {
 	var hashes [2][3]string
 	for i, l := range []invoice.Layout{{}, renamed(t)} {
 		s, _ := named(t, l, 1, 2)
-		require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
 		require.NoError(t, s.Reader().QueryRowContext(t.Context(),
 			`SELECT hex(content_hash), hex(detail_row_hash), hex(tracking_row_hash) FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1], &hashes[i][2]))
 	}
@@ -109,7 +110,7 @@ func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 		}
 		out, err := s.Apply(t.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{SysName: "web"})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
 	table, err := s.Reports("web").Report(t.Context(), "same-key")
 	require.NoError(t, err)

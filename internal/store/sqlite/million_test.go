@@ -135,7 +135,7 @@ func (d db) fill(t *testing.T, n int) {
 				WHEN i % 16 = 0 THEN 'queued' WHEN i % 16 = 4 THEN 'pending_retry' ELSE 'pending_queue' END,
 			0, 'worker-1', 1, {30 days}, {30 days}, {30 days}, CASE WHEN i % 4 <> 0 THEN {30 days} END, CASE WHEN i <> 1 AND i % 4 <> 0 THEN {30 days} END,
 			
-			{30 days}, {30 days}, 100, 98, 2, CASE WHEN i <> 1 AND i % 4 <> 0 AND i % 100 <> 2 THEN '{"committed":98,"failed":' || (2 + i % 100) || '}' END, CASE WHEN i % 200 = 2 THEN 'cancelled' END
+			{30 days}, {30 days}, 100, 98, 2, CASE WHEN i <> 1 AND i % 4 <> 0 AND i % 100 <> 2 THEN '{"applied":98,"failed":' || (2 + i % 100) || '}' END, CASE WHEN i % 200 = 2 THEN 'cancelled' END
 		FROM (SELECT i, part * 50 AS part FROM n WHERE i <= {n} / 50)`,
 		`INSERT INTO sqlwriter_batch_item (run_id, document_key, document_id, batch_id, position, outcome, code, updated_at)
 		SELECT 'run-1', k, '2025-12-17 10:30:15.123456-06:00-0001-' || i, printf('%064d', (i + 99) / 100), i % 100,
@@ -233,7 +233,7 @@ func (d db) lists(t *testing.T) map[string][][]any {
 	return map[string][][]any{
 		"items_known": keys, "items_save": outcomes, "items_insert": items, "batches_insert": added,
 		"workers_rescue": workers, "details_insert": details,
-		"items_page_by_outcome": {{"failed"}, {"deferred"}}, "": batches,
+		"items_page_by_outcome": {{"failed"}, {"retry_scheduled"}}, "": batches,
 		"findings_see": findings["see"], "findings_insert": findings["insert"],
 	}
 }

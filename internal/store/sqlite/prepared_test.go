@@ -91,7 +91,8 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 		} else {
 			require.Error(t, err, step)
 		}
-		require.Equal(t, commit.Applied, apply(t, s, item("third", int64(2*n+2), 2))[0].Verdict, "after %s", step)
+		require.Equal(t, invoice.OutcomeApplied,
+			apply(t, s, item("third", int64(2*n+2), 2))[0].Verdict, "after %s", step)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	s := openStore(t, path)
 	addLines(t, s, 1, 2)
-	require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
 	preview := func() error {
 		_, err := s.Apply(t.Context(), []commit.Item{item("p", 9, 1)}, commit.Preview, breaker.Heartbeat{})
 		return err
@@ -115,7 +116,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 		CREATE TABLE sqlwriter_later (a INTEGER);`))...))
 	_, err = other.Writer().Exec(`ALTER TABLE IVCE_DTL ADD COLUMN THEIRS TEXT DEFAULT 'x'`)
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, apply(t, s, item("b", 2, 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("b", 2, 1, 2))[0].Verdict)
 	require.NoError(t, preview())
 
 	_, err = other.Writer().Exec(`ALTER TABLE IVCE_TRKG_MSTR RENAME TO gone`)
@@ -126,7 +127,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	}
 	_, err = other.Writer().Exec(`ALTER TABLE gone RENAME TO IVCE_TRKG_MSTR`)
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, apply(t, s, item("c", 3, 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("c", 3, 1, 2))[0].Verdict)
 	require.NoError(t, preview())
 	h := db{s}.row(t, 2)
 	require.Equal(t, invoice.RowValues(item("c", 3, 1, 2).Values, 1, 2), h.Values)
@@ -139,10 +140,10 @@ func TestAConnectionThatIsReplaced(t *testing.T) {
 	s.Writer().SetMaxIdleConns(0) // the pool closes idle connections
 	s.Reader().SetMaxIdleConns(0)
 	for us := range int64(3) {
-		require.Equal(t, commit.Applied, apply(t, s, item("a", us, 1))[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", us, 1))[0].Verdict)
 		out, err := s.Apply(t.Context(), []commit.Item{item("b", us+1, 1)}, commit.Preview, breaker.Heartbeat{})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
 	require.LessOrEqual(t, s.Writer().Stats().OpenConnections, 1)
 	require.Greater(t, s.Writer().Stats().MaxIdleClosed, int64(2))
@@ -163,6 +164,6 @@ func TestARequestBeforeTheTables(t *testing.T) {
 	for _, mode := range []commit.Mode{commit.Preview, commit.Write} {
 		out, err := s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type compared struct {
 	line    int64
 	item    int
-	verdict commit.Verdict
+	verdict invoice.Outcome
 	// keepStatus keeps the status of the line's rows.
 	keepStatus bool
 }
@@ -50,7 +50,7 @@ func (r *request) compare(ctx context.Context) ([]compared, error) {
 		}
 		it := r.items[l.item]
 		if l.verdict = p.LeftAlone(it, l.line); l.verdict == "" {
-			l.verdict = commit.Applied
+			l.verdict = invoice.OutcomeApplied
 		}
 		l.keepStatus = l.keepStatus && !it.Overwrites(l.line)
 		lines = append(lines, l)

@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 )
 
@@ -32,6 +33,6 @@ func TestNobodyEditsALineBetweenTheComparisonAndTheWrite(t *testing.T) {
 	})
 	out, err := s.Apply(t.Context(), []commit.Item{it}, commit.Rewrite, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, out[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	require.True(t, tried)
 }

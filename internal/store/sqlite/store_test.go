@@ -130,7 +130,7 @@ func TestFailedCommitIsAnError(t *testing.T) {
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
 	_, ok := d.ledger(t, 2)
 	require.False(t, ok, "nothing of the request stays")
-	require.Equal(t, commit.Applied, apply(t, s, item("b", 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("b", 1, 2))[0].Verdict)
 }
 
 // Two processes on one file wait for each other, and the newest document wins.
@@ -179,7 +179,7 @@ func TestBusyIsContention(t *testing.T) {
 	_, err = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err, "a preview does not wait")
 	require.NoError(t, tx.Rollback())
-	require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1))[0].Verdict)
 }
 
 // The handler recovers from panics, so the only writing connection must be free again.
@@ -193,7 +193,7 @@ func TestPanicLeavesNothingAndFreesTheConnection(t *testing.T) {
 	})
 	_, ok := d.ledger(t, 1)
 	require.False(t, ok)
-	require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1))[0].Verdict)
 }
 
 func TestMigrations(t *testing.T) {

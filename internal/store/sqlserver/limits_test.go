@@ -134,7 +134,7 @@ func (u *userTables) apply(items []commit.Item) (outcomes []commit.Outcome, err 
 	var ids []string
 	for _, it := range items {
 		ids = append(ids, it.DocumentID)
-		outcomes = append(outcomes, commit.Outcome{DocumentID: it.DocumentID, Verdict: commit.Applied})
+		outcomes = append(outcomes, commit.Outcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied})
 	}
 	u.sent = append(u.sent, strings.Join(ids, " "))
 	if u.answer != nil {
@@ -355,7 +355,7 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 				"document doc-93: IVCE_DTL.CLN_MFR_AI_NM: expected at most 50 UTF-16 units (nvarchar(50)), found 51")
 			continue
 		}
-		require.Equal(t, commit.Applied, o.Verdict, o.DocumentID)
+		require.Equal(t, invoice.OutcomeApplied, o.Verdict, o.DocumentID)
 	}
 	_, inLedger := h.Ledger(t, wideOne+1)
 	require.False(t, inLedger)
@@ -363,7 +363,7 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	alter("nvarchar(255)")
 	out, err = store.Apply(t.Context(), items, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, out[wideOne].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, out[wideOne].Verdict)
 }
 
 // A store on an already narrow column refuses documents alone from the first request on. Documents with other columns
@@ -401,7 +401,7 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 		store := openStore(t, d.dsn)
 		out, err := store.Apply(t.Context(), []commit.Item{good, bad}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err, "%+v", c)
-		require.Equal(t, commit.Applied, out[0].Verdict, "%+v", c)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict, "%+v", c)
 		require.Equal(t, c.code, fault.CodeOf(out[1].Refused), "%+v", c)
 		require.ErrorContains(t, out[1].Refused, fmt.Sprintf("document bad: %s.%s: expected ", c.table, c.column))
 		_, inLedger := h.Ledger(t, 2)
@@ -424,14 +424,14 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	}
 	out, err := store.Apply(t.Context(), []commit.Item{good, bad}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, out[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	require.Equal(t, "validation.not_null", fault.CodeOf(out[1].Refused))
 	require.ErrorContains(t, out[1].Refused,
 		"document bad: IVCE_TRKG_MSTR.MFR_STG_NM: expected a value (NOT NULL), found NULL")
 	bad.FailureMark, bad.Values = true, nil
 	out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, out[0].Verdict, "a mark writes none")
+	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict, "a mark writes none")
 }
 
 // A value that a column stores in another form has one hash, as it is sent and as it is read again.

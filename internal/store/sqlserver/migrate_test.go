@@ -146,7 +146,7 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	for i, s := range []*sqlserver.Store{other, d.store} {
 		out, err := s.Apply(ctx, []commit.Item{item("b", int64(20+i), 1)}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
 	require.NoError(t, other.Migrate(ctx), "once is enough")
 	again, err := other.ProcedureState(ctx)

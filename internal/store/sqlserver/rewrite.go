@@ -7,7 +7,6 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
@@ -15,7 +14,7 @@ import (
 // seen is a line of a rewrite as it was read. The write misses a line whose rows have other fingerprints by then; NULL
 // is that of an absent row.
 type seen struct {
-	verdict          commit.Verdict
+	verdict          invoice.Outcome
 	keepStatus       bool
 	detail, tracking sql.NullInt64
 }

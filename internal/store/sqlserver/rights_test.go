@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/retention"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
@@ -160,7 +161,7 @@ func TestTheShadowsRights(t *testing.T) {
 	require.NoError(t, s.Check(ctx))
 	out, err := s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Applied, out[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	_, err = s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Error(t, err)
 	if real {

@@ -120,7 +120,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would store 8
 		out, err := store.Apply(t.Context(), []commit.Item{bad, good, infinite}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[1].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[1].Verdict)
 		require.Equal(t, "validation.code_page", fault.CodeOf(out[0].Refused))
 		require.ErrorContains(t, out[2].Refused,
 			fmt.Sprintf(
@@ -134,7 +134,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CLN_MFR_AI_NM nvarchar(255) NULL`, table))
 		out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
-		require.Equal(t, commit.Applied, out[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 	require.NoError(t, s.Check(ctx))
 	_, err = s.DB().Exec(`INSERT INTO billing.IVCE_DTL (IVCE_DTL_UID) VALUES (7)`)
 	require.NoError(t, err)
-	for _, want := range []commit.Verdict{commit.Applied, commit.Unchanged} {
+	for _, want := range []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeUnchanged} {
 		out, err := s.Apply(ctx, []commit.Item{item("a", 10, 7)}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, want, out[0].Verdict)

@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
 )
@@ -55,7 +56,7 @@ func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 		h.AddLines(t, 1, 2)
 		d.exec(t, `CREATE TRIGGER dbo.selects ON dbo.IVCE_DTL AFTER UPDATE AS `+selects)
 		a := item("a", 10, 1, 2)
-		for _, want := range []commit.Verdict{commit.Applied, commit.Unchanged} {
+		for _, want := range []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeUnchanged} {
 			out, err := h.Sink.Apply(t.Context(), []commit.Item{a}, commit.Write, breaker.Heartbeat{})
 			require.NoError(t, err, selects)
 			require.Equal(t, want, out[0].Verdict, selects)
@@ -94,7 +95,7 @@ func TestTheDriverNeverRepeatsARequestAfterALostAnswer(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	out, err := h.Sink.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, commit.Unchanged, out[0].Verdict)
+	require.Equal(t, invoice.OutcomeUnchanged, out[0].Verdict)
 	detail, tracking := count(1)
 	require.Equal(t, []int{1, 1}, []int{detail, tracking})
 }

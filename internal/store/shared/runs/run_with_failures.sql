@@ -1,4 +1,4 @@
--- Says of a run that completed in this transaction that something failed or was deferred.
+-- Says of a run that completed in this transaction that something is left to do.
 {{template "begin.sql" . -}}
 UPDATE {{.Prefix}}run
 SET status = 'completed_with_failures'

@@ -202,11 +202,11 @@ UPDATE b
 SET
     success_count = (
         SELECT COUNT(*) FROM sqlwriter.batch_item AS i
-        WHERE i.batch_id = b.batch_id AND i.outcome NOT IN ('deferred', 'failed')
+        WHERE i.batch_id = b.batch_id AND i.outcome NOT IN ('failed', 'retry_scheduled', 'left', 'waiting')
     ),
     failure_count = (
         SELECT COUNT(*) FROM sqlwriter.batch_item AS i
-        WHERE i.batch_id = b.batch_id AND i.outcome IN ('deferred', 'failed')
+        WHERE i.batch_id = b.batch_id AND i.outcome IN ('failed', 'retry_scheduled', 'left', 'waiting')
     )
 FROM
     OPENJSON (@rows) WITH (
@@ -996,7 +996,7 @@ SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @run;
 GO
 -- run_with_failures
 DECLARE @run varchar(64);
--- Says of a run that completed in this transaction that something failed or was deferred.
+-- Says of a run that completed in this transaction that something is left to do.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
