@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -38,9 +37,10 @@ func (c *cosmosdbCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer server.Close()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
-		return errors.Join(err, server.Close())
+		return err
 	}
 	const headerTimeout = 10 * time.Second
 	h := &http.Server{Handler: server, ReadHeaderTimeout: headerTimeout}
@@ -51,7 +51,7 @@ func (c *cosmosdbCommand) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		err = h.Close() // its clients have ended before
 	}
-	return errors.Join(err, server.Close())
+	return err
 }
 
 // funchostCommand hosts a script root.

@@ -3,7 +3,6 @@ package cosmosdb
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -81,10 +80,6 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 		resp.etag = db.etag
 		return resp, nil
 	case req.method == http.MethodDelete && req.databaseID != "":
-		if err := s.discard(record(recDropDatabase, text("id", db.id)),
-			slices.Collect(maps.Values(db.containers))...); err != nil {
-			return nil, err
-		}
 		delete(s.databases, db.id)
 		return newResponse(http.StatusNoContent, nil), nil
 	default:
@@ -149,9 +144,6 @@ func (s *Server) createDatabase(req *request) (*response, *apiError) {
 		id: id.Text(), rid: encodeRID(binary.BigEndian.AppendUint32(nil, newRID())), etag: newETag(),
 		ts: s.opts.Now().Unix(), containers: map[string]*container{},
 	}
-	if err := s.journal.append(db.record()); err != nil {
-		return nil, commitError(err)
-	}
 	s.databases[db.id] = db
 	resp := newResponse(http.StatusCreated, db.json())
 	resp.etag = db.etag
@@ -186,9 +178,6 @@ func (s *Server) serveContainer(req *request) (*response, *apiError) {
 	case req.method == http.MethodPut:
 		return c.replaceProps(req)
 	case req.method == http.MethodDelete && req.containerID != "":
-		if err := s.discard(record(recDropContainer, text("db", db.id), text("id", c.id)), c); err != nil {
-			return nil, err
-		}
 		delete(db.containers, c.id)
 		return newResponse(http.StatusNoContent, nil), nil
 	default:
@@ -215,9 +204,6 @@ func (s *Server) createContainer(db *database, req *request) (*response, *apiErr
 	}
 	c.ranges = newRanges(c.pk, s.opts.Ranges)
 	c.etag, c.ts = newETag(), s.opts.Now().Unix()
-	if err := s.journal.append(c.record(recContainer)); err != nil {
-		return nil, commitError(err)
-	}
 	db.containers[c.id] = c
 	return c.describe(http.StatusCreated), nil
 }
@@ -229,7 +215,7 @@ func (s *Server) newContainer(db *database, id, rid string, props jsonval.Value)
 		return nil, err
 	}
 	c := &container{
-		id: id, rid: rid, dbID: db.id, dbRID: db.rid, pk: pk, now: s.opts.Now, journal: s.journal,
+		id: id, rid: rid, dbID: db.id, dbRID: db.rid, pk: pk, now: s.opts.Now,
 		slots: map[string]*slot{}, byID: map[string][]*slot{},
 	}
 	return c, c.setProps(props)
@@ -299,36 +285,15 @@ func (c *container) replaceProps(req *request) (*response, *apiError) {
 		return nil, preconditionFailed()
 	}
 	c.mu.Lock()
-	before, ttl, etag, ts := c.props, c.ttl, c.etag, c.ts
 	err = c.setProps(req.body)
 	if err == nil {
 		c.etag, c.ts = newETag(), c.now().Unix()
-		err = commitError(c.journal.append(c.record(recReplaceContainer)))
-	}
-	if err != nil {
-		c.props, c.ttl, c.etag, c.ts = before, ttl, etag, ts
 	}
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	return c.describe(http.StatusOK), nil
-}
-
-// discard records a deletion and marks the containers for requests that still hold them. Their locks are
-// held over the record, so that no write comes after it in the journal.
-func (s *Server) discard(record []byte, containers ...*container) *apiError {
-	for _, c := range containers {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-	}
-	if err := s.journal.append(record); err != nil {
-		return commitError(err)
-	}
-	for _, c := range containers {
-		c.gone = true
-	}
-	return nil
 }
 
 // pkRanges answers GET pkranges, a feed: with the etag of an earlier answer a client gets the ranges made since, or

@@ -6,8 +6,8 @@
 // # How to use it
 //
 // In a test, package cosmosdbtest starts an account and gives a real azcosmos client. Elsewhere call New, and serve the
-// Server over HTTP; Options.JournalPath keeps the data in a file. Fault rules are set by Server's methods or over HTTP
-// (see Rule and control.go).
+// Server over HTTP; its data is in memory. Fault rules are set by Server's methods or over HTTP (see Rule and
+// control.go).
 //
 // # What it serves
 //
@@ -33,8 +33,6 @@
 //   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the
 //     children
 //     name it in parents, continuations of its feed and of queries go on in them. Pkranges is a feed, too.
-//   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
-//     nothing is synced). Etags, LSNs and so the feed's continuations stay valid.
 //   - Fault rules and request counters, from Go and over HTTP.
 //
 // # What it refuses although the service has it

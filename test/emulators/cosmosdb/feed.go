@@ -42,9 +42,6 @@ func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.gone {
-		return nil, notFound()
-	}
 	scope, err := c.scope(req)
 	if err != nil {
 		return nil, err

@@ -34,9 +34,6 @@ func (c *container) readDocument(req *request) (*response, *apiError) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.gone {
-		return nil, notFound()
-	}
 	result, err := read(c.get(slotKey(pk, req.documentID)), req.header.Get("If-None-Match"))
 	if err != nil {
 		return nil, err
@@ -64,9 +61,6 @@ func (c *container) writeDocument(req *request) (*response, *apiError) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
-		return nil, notFound()
-	}
 	op := docOp{
 		op: req.op, id: req.documentID, pk: pk, content: req.body,
 		ifMatch: req.header.Get("If-Match"), ifNoneMatch: req.header.Get("If-None-Match"),
@@ -78,12 +72,10 @@ func (c *container) writeDocument(req *request) (*response, *apiError) {
 	}
 	t := c.begin(pk)
 	result, err := t.apply(op)
-	if err == nil {
-		err = commitError(t.commit())
-	}
 	if err != nil {
 		return nil, err
 	}
+	t.commit()
 	resp := result.response()
 	resp.session = sessionToken(t.rng)
 	resp.charge = 6 + float64(len(resp.body)/512)
@@ -113,9 +105,6 @@ func (c *container) batch(req *request) (*response, *apiError) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
-		return nil, notFound()
-	}
 	t := c.begin(pk)
 	results := make([]docResult, len(list))
 	for i, o := range list {
@@ -127,9 +116,7 @@ func (c *container) batch(req *request) (*response, *apiError) {
 			return batchFailed(len(list), i, failure), nil
 		}
 	}
-	if err := commitError(t.commit()); err != nil {
-		return nil, err
-	}
+	t.commit()
 	body := []byte{'['}
 	for i, r := range results {
 		if i > 0 {

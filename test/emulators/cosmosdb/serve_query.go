@@ -36,9 +36,6 @@ func (s *Server) query(c *container, req *request) (*response, *apiError) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.gone {
-		return nil, notFound()
-	}
 	sc, err := c.scope(req)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package cosmosdb
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -24,8 +23,6 @@ const maxPageBytes = 4 << 20
 
 // Options configure a Server. The zero value is a server in memory with the defaults above.
 type Options struct {
-	// JournalPath is the file that makes the server come back after a kill; empty keeps all in memory.
-	JournalPath string
 	// Key is the account key in base64; empty means DefaultKey.
 	Key string
 	// AcceptBearer lets requests with any Microsoft Entra token pass. Off, they get 401.
@@ -44,9 +41,8 @@ type Options struct {
 
 // Server is a Cosmos DB account, an http.Handler. Its methods may be called from any goroutine.
 type Server struct {
-	opts    Options
-	key     []byte
-	journal *journal
+	opts Options
+	key  []byte
 
 	mu        sync.RWMutex // guards databases and their containers maps
 	databases map[string]*database
@@ -55,8 +51,7 @@ type Server struct {
 	stats  *stats
 }
 
-// New makes a server, with the content of an existing journal. Errors: a key that is not base64, a
-// journal that cannot be read or written, or that is damaged before its last record.
+// New makes a server. Error: a key that is not base64.
 func New(opts Options) (*Server, error) {
 	if opts.Key == "" {
 		opts.Key = DefaultKey
@@ -74,26 +69,12 @@ func New(opts Options) (*Server, error) {
 	if opts.Ranges <= 0 {
 		opts.Ranges = DefaultRanges
 	}
-	s := &Server{opts: opts, key: key, databases: map[string]*database{}, faults: newFaults(), stats: newStats()}
-	if opts.JournalPath != "" {
-		s.journal = &journal{}
-		if err := s.openJournal(opts.JournalPath); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return &Server{opts: opts, key: key, databases: map[string]*database{}, faults: newFaults(), stats: newStats()}, nil
 }
 
-// Close lets held requests go unanswered and closes the journal; with a journal, writes after it fail with
-// 503.
-func (s *Server) Close() error {
-	s.faults.close()
-	return s.journal.close()
-}
-
-// Abandon cuts the requests that faults hold or delay, and holds none from now on; the rest of the server
-// keeps working. Tests that simulate the death of the process call it before they drop the connections.
-func (s *Server) Abandon() { s.faults.close() }
+// Close cuts the requests that faults hold or delay, and holds none from now on; the rest of the server keeps working.
+// Tests that simulate the death of the process call it before they drop the connections.
+func (s *Server) Close() { s.faults.close() }
 
 // Key is the account key in base64.
 func (s *Server) Key() string { return s.opts.Key }
@@ -242,16 +223,4 @@ func (s *Server) serve(req *request) (*response, *apiError) {
 	default:
 		return c.writeDocument(req)
 	}
-}
-
-// commitError turns a failure of the journal into the answer: nothing was written.
-func commitError(err error) *apiError {
-	if err == nil {
-		return nil
-	}
-	message := "The write could not be recorded: " + err.Error()
-	if errors.Is(err, errJournalClosed) {
-		message = "The service is shutting down."
-	}
-	return &apiError{status: http.StatusServiceUnavailable, message: message}
 }

@@ -7,8 +7,7 @@ import (
 
 // Split divides a range of a container at the middle of its hashes, as the service does when a range grows, and gives
 // the ids of the two children. From then on the parent answers 410 with substatus 1002, and continuations of its feed
-// and of queries go on in the children. The journal keeps it. Errors: no such container or range, a range too narrow to
-// divide, the journal's.
+// and of queries go on in the children. Errors: no such container or range, a range too narrow to divide.
 func (s *Server) Split(database, containerID, rangeID string) (children []string, err error) {
 	c, apiErr := s.container(database, containerID)
 	if apiErr != nil {
@@ -17,16 +16,12 @@ func (s *Server) Split(database, containerID, rangeID string) (children []string
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.rangeByID(rangeID)
-	if r == nil || c.gone {
+	if r == nil {
 		return nil, fmt.Errorf("cosmosdb: container %q has no range %q", containerID, rangeID)
 	}
 	at, ok := c.pk.middle(r.low, r.high)
 	if !ok {
 		return nil, fmt.Errorf("cosmosdb: range %q of container %q is too narrow to divide", rangeID, containerID)
-	}
-	if err := c.journal.append(
-		record(recSplit, text("c", c.rid), number("r", int64(r.index)), text("at", at))); err != nil {
-		return nil, err
 	}
 	for _, child := range c.split(r, at) {
 		children = append(children, child.id())

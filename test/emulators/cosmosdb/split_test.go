@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -291,48 +290,6 @@ func TestSplitUnderLoadLosesNothing(t *testing.T) {
 	}
 	require.Len(t, feedRanges(t, c), 6)
 	require.Len(t, allDocuments(t, c), writers*each)
-}
-
-func TestSplitIsKeptByTheJournal(t *testing.T) {
-	ctx := context.Background()
-	journal := cosmosdbtest.WithJournal(filepath.Join(t.TempDir(), "journal"))
-	run := cosmosdbtest.Start(t, journal)
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 40, 40)
-	_, header, _ := feedOf("0", "").do(t, run)
-	token := header.Get("Etag")
-	_, err := run.Server.Split("db", "logs", "0")
-	require.NoError(t, err)
-	for i := range 40 {
-		_, err := c.UpsertItem(ctx, pk(fmt.Sprintf("p%d", i)),
-			fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":1}`, i, i), nil)
-		require.NoError(t, err)
-	}
-	before, _, etag := pkRanges(t, run, "")
-	changed := func(run *cosmosdbtest.Running) (n int) {
-		for _, child := range []string{"2", "3"} {
-			_, _, body := feedOf(child, token).do(t, run)
-			documents, _ := body["Documents"].([]any)
-			n += len(documents)
-		}
-		return n
-	}
-	want := changed(run)
-	require.Positive(t, want)
-	for range 2 { // the second time from the compacted file
-		run.Kill()
-		run = cosmosdbtest.Start(t, journal)
-		after, _, next := pkRanges(t, run, "")
-		require.Equal(t, before, after)
-		require.Equal(t, etag, next)
-		require.Equal(t, want, changed(run))
-		code, header, _ := feedOf("0", "").do(t, run)
-		require.Equal(t, 410, code)
-		require.Equal(t, "1002", header.Get("x-ms-substatus"))
-	}
-	children, err := run.Server.Split("db", "logs", "2")
-	require.NoError(t, err)
-	require.Equal(t, []string{"4", "5"}, children, "numbers are not given twice")
 }
 
 func TestSplitOverTheControlEndpoint(t *testing.T) {

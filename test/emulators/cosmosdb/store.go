@@ -28,7 +28,6 @@ type container struct {
 	id, rid, dbID, dbRID string
 	pk                   pkDefinition
 	now                  func() time.Time
-	journal              *journal
 
 	mu     sync.RWMutex
 	props  jsonval.Value // as given at creation, with defaults, without system members
@@ -39,7 +38,6 @@ type container struct {
 	slots  map[string]*slot   // by slotKey
 	byID   map[string][]*slot // the same slots: an id is unique within a partition key only
 	next   uint64             // number of the last document made
-	gone   bool               // deleted, for a request that still holds it
 }
 
 // ttlSetting is the container's defaultTtl: off, on without a default (-1), or seconds.

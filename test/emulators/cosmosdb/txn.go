@@ -5,8 +5,7 @@ import (
 )
 
 // txn is a unit of writes to one container: a single operation, or a transactional batch. It sees its own
-// writes; nothing is visible to others, or in the journal, before commit. The container's write lock is
-// held throughout.
+// writes; nothing is visible to others before commit. The container's write lock is held throughout.
 type txn struct {
 	c       *container
 	rng     *pkRange
@@ -78,18 +77,13 @@ func (t *txn) remove(key string) {
 	t.changes = append(t.changes, change{slot: t.slotFor(key)})
 }
 
-// commit writes the journal, then makes the changes visible. When the journal cannot be written nothing
-// has happened.
-func (t *txn) commit() error {
+// commit makes the changes visible.
+func (t *txn) commit() {
 	if len(t.changes) == 0 {
-		return nil
-	}
-	final := t.net()
-	if err := t.c.journal.documents(t, final); err != nil {
-		return err
+		return
 	}
 	t.rng.lsn = t.lsn
-	for _, ch := range final {
+	for _, ch := range t.net() {
 		switch {
 		case ch.doc != nil:
 			t.c.put(ch.slot, ch.doc)
@@ -97,7 +91,6 @@ func (t *txn) commit() error {
 			t.c.drop(ch.slot)
 		}
 	}
-	return nil
 }
 
 // net is the last change of each slot, in the order of the first changes: new slots stay in the order of

@@ -3,7 +3,6 @@ package funchost
 import (
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -131,30 +130,6 @@ func TestLeasesOverTheWireAreSharedByTwoHosts(t *testing.T) {
 	clock.wait(t, waitLeaseRenew, 3)
 	clock.advance(17e9)
 	require.Equal(t, second.await(LeaseAcquired).Range, first.await(LeaseLost).Range)
-}
-
-func TestLeasesSurviveTheDeathOfEverything(t *testing.T) {
-	journal := filepath.Join(t.TempDir(), "journal")
-	account := cosmosdbtest.Start(t, cosmosdbtest.WithJournal(journal))
-	docs := account.Container(t, "db", "docs", "/id")
-	account.Container(t, "db", "leases", "/id")
-	create(t, docs, "a", `{"id":"a"}`)
-	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
-	stable := with(func(o *Options) { o.Instance = "local" })
-	b := start(t, r, onEmulator(account), stable)
-	b.await(Checkpoint)
-	account.Kill()
-	_ = b.Stop()
-
-	again := cosmosdbtest.Start(t, cosmosdbtest.WithJournal(journal))
-	client, err := again.Client.NewContainer("db", "docs")
-	require.NoError(t, err)
-	create(t, client, "b", `{"id":"b"}`)
-	next := start(t, r, onEmulator(again), stable)
-	next.await(Checkpoint)
-	require.Contains(t, next.control.seen()[0].documents(t), `"id":"b"`)
-	require.NotContains(t, next.control.seen()[0].documents(t), `"id":"a"`)
-	require.Zero(t, next.count(LeaseCreated))
 }
 
 func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {

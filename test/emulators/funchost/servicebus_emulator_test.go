@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -196,28 +195,6 @@ func TestServiceBusThatIsAwayIsAskedNowAndThen(t *testing.T) {
 	server.Up()
 	b.clock.advance(30 * time.Second)
 	b.await(MessageCompleted)
-}
-
-// A process that died knows no locks any more: the message comes again, and the late owner is told so.
-func TestServiceBusDiesWhileAMessageIsProcessed(t *testing.T) {
-	t.Parallel()
-	server := servicebustest.StartWith(t, servicebus.Options{
-		Queues: []servicebus.Queue{{Name: "batches"}}, Journal: filepath.Join(t.TempDir(), "journal"),
-	})
-	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	c := newControl(t)
-	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(),
-		onBus(server), onWallTime())
-	b.run()
-	g.wait(t, 1)
-	server.Restart()
-	g.wait(t, 2)
-	g.release <- ok
-	g.release <- ok
-	b.await(MessageCompleted)
-	b.await(MessageLockLost)
-	require.Zero(t, server.Counts("batches").Active)
 }
 
 // What the .NET client does too when the answer to a settlement does not come.

@@ -23,9 +23,6 @@ func NewControl(url string) *Control {
 	return &Control{url: url, http: &http.Client{Transport: &http.Transport{}}}
 }
 
-// URL is the control address.
-func (c *Control) URL() string { return c.url }
-
 func (c *Control) closeIdle() { c.http.CloseIdleConnections() }
 
 // On says what goes wrong.

@@ -16,9 +16,6 @@
 //   - Receive: peek-lock with locks that end, renewal, complete, abandon, dead-letter with reason and description, the
 //     delivery count and MaxDeliveryCountExceeded; receive-and-delete; peek.
 //   - Over the links and over $management: renew, settle, schedule, cancel, peek.
-//   - A journal (Options.Journal): what was accepted survives the death of the process. Locks do not: a message that
-//     was
-//     locked is free again, with the delivery count it had.
 //   - For tests: faults (Fault), down and up, dropped connections, counts, statistics, peek and purge without AMQP, and
 //     a
 //     clock that a test can advance (Advance). When that call returns, due events have happened and clients have their

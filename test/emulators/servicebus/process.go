@@ -56,8 +56,6 @@ type Options struct {
 	Queues []Queue
 	// AMQP and Control are the addresses to listen on, on loopback; empty or port 0: a free port.
 	AMQP, Control string
-	// Journal is the file that keeps the messages; empty: they are kept in memory only.
-	Journal string
 }
 
 // ErrNotInstalled means that the program cannot run yet.
@@ -79,9 +77,7 @@ func (o Options) Command() (path string, args []string, err error) {
 		return "", nil, fmt.Errorf("servicebus: queues: %w", err)
 	}
 	args = []string{filepath.Join(o.Dir, "server.mjs"), "--queues", string(queues)}
-	for _, option := range []struct {
-		name, value string
-	}{{"--amqp", o.AMQP}, {"--control", o.Control}, {"--journal", o.Journal}} {
+	for _, option := range []struct{ name, value string }{{"--amqp", o.AMQP}, {"--control", o.Control}} {
 		if option.value != "" {
 			args = append(args, option.name, option.value)
 		}
@@ -170,9 +166,6 @@ func (p *Process) watch(stdout io.Reader, listens chan<- addresses) {
 
 // Done is closed when it has ended.
 func (p *Process) Done() <-chan struct{} { return p.ended }
-
-// Output is what it wrote to standard error. Call it after the end of the process.
-func (p *Process) Output() string { return p.output.String() }
 
 // Stop asks it to end and waits for it.
 func (p *Process) Stop() {

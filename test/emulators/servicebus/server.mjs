@@ -1,6 +1,6 @@
 // An emulator for Azure Service Bus on loopback. doc.go says what it does and what it does not do.
 //
-//   node server.mjs --queues '[{"name":"jobs","lockDuration":60000}]' [--amqp 127.0.0.1:0] [--control 127.0.0.1:0] [--journal FILE]
+//   node server.mjs --queues '[{"name":"jobs","lockDuration":60000}]' [--amqp 127.0.0.1:0] [--control 127.0.0.1:0]
 //
 // When it listens it prints one line: {"amqp":"127.0.0.1:PORT","control":"http://127.0.0.1:PORT"}. It ends when its standard
 // input closes (the parent process, which has the other end, ended) and on SIGTERM.
@@ -21,7 +21,6 @@ async function main() {
       queues: { type: 'string' },
       amqp: { type: 'string', default: '127.0.0.1:0' },
       control: { type: 'string', default: '127.0.0.1:0' },
-      journal: { type: 'string' },
     },
   });
   process.stdin.resume();
@@ -29,7 +28,7 @@ async function main() {
   process.on('SIGTERM', () => process.exit(0));
   process.on('SIGINT', () => {}); // Ctrl-C is for the parent process, which closes our standard input at its end
 
-  const broker = new Broker(JSON.parse(values.queues ?? 'null') ?? [], values.journal);
+  const broker = new Broker(JSON.parse(values.queues ?? 'null') ?? []);
   const amqp = new AmqpServer(broker, ...address(values.amqp));
   const control = new Control(broker, amqp);
   const listens = { amqp: await amqp.up(), control: await control.listen(...address(values.control)) };

@@ -55,23 +55,14 @@ func Start(t testing.TB, change ...func(*cosmosdb.Options)) *Running {
 		ConnectionString: "AccountEndpoint=" + listener.URL + "/;AccountKey=" + server.Key() + ";",
 	}
 	r.Client = r.NewClient(t, nil)
-	t.Cleanup(func() {
-		r.Kill()
-		require.NoError(t, server.Close())
-	})
+	t.Cleanup(r.Kill)
 	return r
 }
 
-// WithJournal keeps the server's state in a file.
-func WithJournal(path string) func(*cosmosdb.Options) {
-	return func(o *cosmosdb.Options) { o.JournalPath = path }
-}
-
-// Kill stops listening and drops all connections, as the death of the process would: the journal is not
-// closed and held requests get no answer. Another Start with the same journal goes on from it.
+// Kill stops listening and drops all connections, as the death of the process would: held requests get no answer.
 func (r *Running) Kill() {
 	r.once.Do(func() {
-		r.Server.Abandon()
+		r.Server.Close()
 		r.http.CloseClientConnections()
 		r.http.Close()
 	})

@@ -1,6 +1,5 @@
 import { Clock } from './clock.mjs';
 import { Faults } from './faults.mjs';
-import { Journal, NoJournal } from './journal.mjs';
 import { Queue } from './queue.mjs';
 
 const defaults = {
@@ -43,25 +42,13 @@ export class Broker {
   /** Called with a queue that may have something to deliver. */
   onReady = () => {};
   #queues = new Map(); // by lower-case path, dead-letter sub-queues too
-  #journal = new NoJournal();
   #timer;
 
-  constructor(queues, journalFile) {
-    const late = { // the queues are made before the journal can be read into them
-      put: (...args) => this.#journal.put(...args),
-      remove: (...args) => this.#journal.remove(...args),
-      seen: (...args) => this.#journal.seen(...args),
-    };
+  constructor(queues) {
     for (const given of queues) {
-      const queue = new Queue(settingsOf(given), late);
+      const queue = new Queue(settingsOf(given));
       if (this.queue(queue.path)) throw new Error(`the queue ${queue.path} is there twice`);
       for (const q of [queue, queue.deadLetters]) this.#queues.set(q.path.toLowerCase(), q);
-    }
-    if (journalFile) {
-      const lost = [];
-      const byPath = new Map([...this.#queues.values()].map((q) => [q.path, q]));
-      this.#journal = new Journal(journalFile, byPath, this.clock, lost);
-      for (const path of lost) console.error(`the journal has messages of ${path}, which is no queue of this emulator: they are dropped`);
     }
   }
 
@@ -91,7 +78,6 @@ export class Broker {
 
   advance(ms) {
     this.clock.offset += ms;
-    this.#journal.clock(this.clock.offset);
     this.pass();
   }
 

@@ -238,27 +238,3 @@ function plain(value) {
   if (value instanceof Date) return value.toISOString();
   return value;
 }
-
-/** toRecord and fromRecord carry a message through a line of JSON. */
-export function toRecord(m) {
-  const entries = (list) => list.map(([key, rawKey, value]) => [key, rawKey.toString('base64'), value.toString('base64')]);
-  return {
-    ...m,
-    annotations: entries(m.annotations),
-    applicationProperties: entries(m.applicationProperties),
-    properties: m.properties.toString('base64'),
-    body: m.body.toString('base64'),
-    lock: undefined,
-  };
-}
-
-export function fromRecord(r) {
-  const entries = (list) => list.map(([key, rawKey, value]) => [key, Buffer.from(rawKey, 'base64'), Buffer.from(value, 'base64')]);
-  return {
-    ...r,
-    annotations: entries(r.annotations),
-    applicationProperties: entries(r.applicationProperties),
-    properties: Buffer.from(r.properties, 'base64'),
-    body: Buffer.from(r.body, 'base64'),
-  };
-}

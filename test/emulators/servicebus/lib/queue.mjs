@@ -35,7 +35,6 @@ export class Queue {
   settings;
   stats = stats();
   deadLetters; // undefined in a dead-letter queue
-  #journal;
   #messages = new Map(); // by sequence number, in its order
   #next = 1;
   // The heaps are not cleaned when a message goes: an entry that says something else than the message is passed over.
@@ -46,11 +45,10 @@ export class Queue {
   #locks = new Map(); // by token: {message, until}
   #seen = new Map(); // message id -> when, the oldest first
 
-  constructor(settings, journal, parent) {
+  constructor(settings, parent) {
     this.settings = settings;
     this.path = parent ? `${parent.path}/$DeadLetterQueue` : settings.name;
-    this.#journal = journal;
-    if (!parent) this.deadLetters = new Queue({ ...settings, maxDeliveryCount: Infinity, requiresDuplicateDetection: false }, journal, this);
+    if (!parent) this.deadLetters = new Queue({ ...settings, maxDeliveryCount: Infinity, requiresDuplicateDetection: false }, this);
   }
 
   get locked() {
@@ -101,25 +99,13 @@ export class Queue {
   #isDuplicate(id, now) {
     if (!this.settings.requiresDuplicateDetection || id === '') return false;
     if (this.#seen.has(id)) return true;
-    this.remember(id, now);
-    this.#journal.seen(this, id, now);
+    this.#seen.set(id, now);
     return false;
-  }
-
-  remember(id, at) {
-    this.#seen.set(id, at);
   }
 
   // store gives a message its number and its place.
   #store(m) {
     m.sequence = this.#next++;
-    this.place(m);
-    this.#journal.put(this, m);
-  }
-
-  /** place puts a message that has its number where it belongs. */
-  place(m) {
-    this.#next = Math.max(this.#next, m.sequence + 1);
     this.#messages.set(m.sequence, m);
     if (m.state === 'scheduled') {
       this.#scheduled.push({ at: m.scheduledFor, sequence: m.sequence });
@@ -132,7 +118,6 @@ export class Queue {
   #remove(m) {
     this.#messages.delete(m.sequence);
     if (m.lock) this.#locks.delete(m.lock);
-    this.#journal.remove(this, m);
   }
 
   /** cancel takes scheduled messages back. It says whether all of them were there; if not, none is taken back. */
@@ -257,7 +242,6 @@ export class Queue {
       return;
     }
     if (this.#perished(m, now)) return;
-    if (failed > 0) this.#journal.put(this, m);
     this.#ready.push(m);
   }
 
@@ -340,14 +324,5 @@ export class Queue {
     const all = [...this.#messages.values()];
     for (const m of all) this.#remove(m);
     return all.length;
-  }
-
-  /** snapshot is what a journal needs to begin anew. */
-  snapshot() {
-    return { messages: [...this.#messages.values()], seen: [...this.#seen], next: this.#next };
-  }
-
-  restoreNext(next) {
-    this.#next = Math.max(this.#next, next);
   }
 }

@@ -25,22 +25,12 @@ type Server struct {
 	*servicebus.Process
 }
 
-// Start starts an emulator in memory with the given queues.
+// Start starts an emulator with the given queues.
 func Start(t testing.TB, queues ...servicebus.Queue) *Server {
-	t.Helper()
-	return StartWith(t, servicebus.Options{Queues: queues})
-}
-
-// StartWith starts an emulator with the given options. It sets Dir itself.
-func StartWith(t testing.TB, o servicebus.Options) *Server {
 	t.Helper()
 	dir, err := programDir()
 	require.NoError(t, err)
-	o.Dir = dir
-	if o.AMQP == "" {
-		o.AMQP = loopback.Address(t)
-	}
-	s := &Server{t: t, options: o}
+	s := &Server{t: t, options: servicebus.Options{Dir: dir, Queues: queues, AMQP: loopback.Address(t)}}
 	s.start()
 	t.Cleanup(func() { s.Kill() }) // the one that runs then
 	return s
@@ -53,7 +43,7 @@ func (s *Server) start() {
 	s.Process = p
 }
 
-// Restart kills the emulator and starts it again on the same ports. Without a journal it is empty then.
+// Restart kills the emulator and starts it again on the same ports. It is empty then.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.options.AMQP = s.AMQP
