@@ -1,42 +1,15 @@
 package cosmosdb_test
 
 import (
-	"context"
-	"encoding/base64"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
-
-func TestAuthWrongKeyIsRefusedWith401(t *testing.T) {
-	run := cosmosdbtest.Start(t)
-	cred, err := azcosmos.NewKeyCredential(base64.StdEncoding.EncodeToString([]byte("another key")))
-	require.NoError(t, err)
-	client, err := azcosmos.NewClientWithKey(run.URL, cred, nil)
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.CreateDatabase(context.Background(), azcosmos.DatabaseProperties{ID: "db"}, nil)
-	var e *azcore.ResponseError
-	require.True(t, errors.As(err, &e), "%v", err)
-	require.Equal(t, http.StatusUnauthorized, e.StatusCode)
-}
-
-func TestAuthConnectionStringWorksWithTheSDK(t *testing.T) {
-	run := cosmosdbtest.Start(t)
-	client, err := azcosmos.NewClientFromConnectionString(run.ConnectionString, nil)
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.CreateDatabase(context.Background(), azcosmos.DatabaseProperties{ID: "db"}, nil)
-	require.NoError(t, err)
-}
 
 func TestAuthDateAndSignatureAreChecked(t *testing.T) {
 	run := cosmosdbtest.Start(t)

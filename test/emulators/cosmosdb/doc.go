@@ -6,8 +6,7 @@
 // # How to use it
 //
 // In a test, package cosmosdbtest starts an account and gives a real azcosmos client. Elsewhere call New, and serve the
-// Server over HTTP; its data is in memory. Fault rules are set by Server's methods or over HTTP (see Rule and
-// control.go).
+// Server over HTTP; its data is in memory. Fault rules are set by Server's methods (see Rule).
 //
 // # What it serves
 //
@@ -33,7 +32,7 @@
 //   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the
 //     children
 //     name it in parents, continuations of its feed and of queries go on in them. Pkranges is a feed, too.
-//   - Fault rules and request counters, from Go and over HTTP.
+//   - Fault rules from Go; request counters and splits over HTTP, too (control.go).
 //
 // # What it refuses although the service has it
 //

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
@@ -76,40 +73,6 @@ func TestDocumentPartitionKeyMustMatchTheHeader(t *testing.T) {
 	requireStatus(t, 400, err)
 	got, _, _ = onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `[{}]`}, `{"id":"none"}`).do(t, run)
 	require.Equal(t, 201, got, "[{}] is the key of a document without the member")
-}
-
-func TestDocumentAbsentAnd409And404(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	c := run.Container(t, "db", "logs", "/id")
-	doc := []byte(`{"id":"1"}`)
-	_, err := c.ReadItem(ctx, pk("1"), "1", nil)
-	requireStatus(t, 404, err)
-	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, nil)
-	requireStatus(t, 404, err)
-	_, err = c.DeleteItem(ctx, pk("1"), "1", nil)
-	requireStatus(t, 404, err)
-	var ops azcosmos.PatchOperations
-	ops.AppendSet("/x", 1)
-	_, err = c.PatchItem(ctx, pk("1"), "1", ops, nil)
-	requireStatus(t, 404, err)
-	_, err = c.CreateItem(ctx, pk("1"), doc, nil)
-	require.NoError(t, err)
-	_, err = c.CreateItem(ctx, pk("1"), doc, nil)
-	requireStatus(t, 409, err)
-
-	nowhere, err := run.Client.NewContainer("db", "nowhere")
-	require.NoError(t, err)
-	_, err = nowhere.CreateItem(ctx, pk("1"), doc, nil)
-	requireStatus(t, 404, err)
-	_, _, err = rows(ctx, nowhere, "SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
-	requireStatus(t, 404, err)
-
-	_, err = c.DeleteItem(ctx, pk("1"), "1", nil)
-	require.NoError(t, err)
-	_, err = c.ReadItem(ctx, pk("1"), "1", nil)
-	requireStatus(t, 404, err)
-	require.Zero(t, run.Server.Documents("db", "logs"))
 }
 
 func TestDocumentSizeAndPayload(t *testing.T) {
@@ -188,90 +151,4 @@ func TestDocumentSystemMembers(t *testing.T) {
 	require.Equal(t, second.ETag, read.ETag)
 	require.NoError(t, json.Unmarshal(read.Value, &again))
 	require.Equal(t, doc["_rid"], again["_rid"], "a document keeps its _rid")
-}
-
-func TestDocumentIfMatchAndIfNoneMatch(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	c := run.Container(t, "db", "logs", "/id")
-	doc := []byte(`{"id":"1"}`)
-	created, err := c.CreateItem(ctx, pk("1"), doc, nil)
-	require.NoError(t, err)
-	stale := created.ETag
-	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch(stale))
-	require.NoError(t, err)
-	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch(stale))
-	requireStatus(t, 412, err)
-	_, err = c.UpsertItem(ctx, pk("1"), doc, ifMatch(stale))
-	requireStatus(t, 412, err)
-	_, err = c.DeleteItem(ctx, pk("1"), "1", ifMatch(stale))
-	requireStatus(t, 412, err)
-	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch("*"))
-	require.NoError(t, err)
-	_, err = c.UpsertItem(ctx, pk("new"), []byte(`{"id":"new"}`), ifMatch(stale))
-	require.NoError(t, err, "an upsert of an absent document creates it whatever If-Match says")
-
-	read, err := c.ReadItem(ctx, pk("1"), "1", nil)
-	require.NoError(t, err)
-	got, header, _ := onDoc("GET", "1", map[string]string{"If-None-Match": string(read.ETag)}, "").do(t, run)
-	require.Equal(t, 304, got)
-	require.Equal(t, string(read.ETag), header.Get("Etag"))
-	got, _, _ = onDoc("GET", "1", map[string]string{"If-None-Match": string(stale)}, "").do(t, run)
-	require.Equal(t, 200, got)
-}
-
-func TestDocumentEtagRaceExactlyOneWins(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	created, err := c.CreateItem(ctx, pk("1"), []byte(`{"id":"1","winner":-1}`), nil)
-	require.NoError(t, err)
-	etag := created.ETag
-	for round := range 5 {
-		var won, lost atomic.Int32
-		var winner atomic.Value
-		var start, done sync.WaitGroup
-		start.Add(1)
-		for i := range 32 {
-			done.Go(func() {
-				var ops azcosmos.PatchOperations
-				ops.AppendSet("/winner", i)
-				start.Wait()
-				resp, err := c.PatchItem(ctx, pk("1"), "1", ops, ifMatch(etag))
-				switch s, _ := status(t, err); s {
-				case 0:
-					won.Add(1)
-					winner.Store(resp.ETag)
-				case 412:
-					lost.Add(1)
-				}
-			})
-		}
-		start.Done()
-		done.Wait()
-		require.EqualValues(t, 1, won.Load(), "round %d", round)
-		require.EqualValues(t, 31, lost.Load())
-		etag = winner.Load().(azcore.ETag)
-	}
-}
-
-func TestDocumentIncrementsUnderLoadAreAllCounted(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	_, err := c.CreateItem(ctx, pk("1"), []byte(`{"id":"1"}`), nil)
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for range 25 {
-				var ops azcosmos.PatchOperations
-				ops.AppendIncrement("/n", 1)
-				_, err := c.PatchItem(ctx, pk("1"), "1", ops, nil)
-				require.NoError(t, err)
-			}
-		})
-	}
-	wg.Wait()
-	read, err := c.ReadItem(ctx, pk("1"), "1", nil)
-	require.NoError(t, err)
-	require.Contains(t, string(read.Value), `"n":400,`)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // When is the moment at which a fault cuts or holds a request.
@@ -19,46 +18,44 @@ const (
 	After  When = "after"
 )
 
-// Rule makes requests fail. All conditions that are set must hold; what it does follows this order: delay,
-// hold before, cut before, status, the request itself, hold after, cut after.
+// Rule makes requests fail. All conditions that are set must hold; what it does follows this order: hold
+// before, cut before, status, the request itself, hold after, cut after.
 type Rule struct {
 	// ID names the rule; AddFault gives one when it is empty.
-	ID string `json:"id,omitempty"`
+	ID string
 
 	// Op chooses the kind of request, Method the verb, Container the container's id, Doc a pattern
 	// (path.Match) for the document id. Empty matches all; a request without a document has the id "".
-	Op        Op     `json:"op,omitempty"`
-	Method    string `json:"method,omitempty"`
-	Container string `json:"container,omitempty"`
-	Doc       string `json:"doc,omitempty"`
+	Op        Op
+	Method    string
+	Container string
+	Doc       string
 
 	// Nth is the first matching request that is hit, counting from 1 (0 means 1); Times is how many are
 	// hit from there on, 0 meaning all.
-	Nth   int `json:"nth,omitempty"`
-	Times int `json:"times,omitempty"`
+	Nth   int
+	Times int
 
-	// DelayMS is a wait in milliseconds.
-	DelayMS int `json:"delay_ms,omitempty"`
 	// Hold keeps the request until Release, RemoveFault or ClearFaults. A client that goes away while its
 	// request is held Before has not changed anything.
-	Hold When `json:"hold,omitempty"`
+	Hold When
 	// Cut closes the connection instead of answering.
-	Cut When `json:"cut,omitempty"`
+	Cut When
 	// Status is answered instead of doing the request, with Substatus and RetryAfterMS in their headers.
-	Status       int `json:"status,omitempty"`
-	Substatus    int `json:"substatus,omitempty"`
-	RetryAfterMS int `json:"retry_after_ms,omitempty"`
+	Status       int
+	Substatus    int
+	RetryAfterMS int
 }
 
 // RuleState is a rule with what it has done.
 type RuleState struct {
 	Rule
 	// Seen is how many requests matched, Hit how many of them it acted on, Held how many wait now.
-	Seen int `json:"seen"`
-	Hit  int `json:"hit"`
-	Held int `json:"held"`
+	Seen int
+	Hit  int
+	Held int
 	// Documents are the ids of the documents that the requests which wait now are about.
-	Documents []string `json:"documents,omitempty"`
+	Documents []string
 }
 
 // faults is the list of rules, oldest first; the first that is due acts.
@@ -101,8 +98,8 @@ func (s *Server) AddFault(r Rule) (string, error) {
 			return "", fmt.Errorf("cosmosdb: fault rule: %q is neither %q nor %q", w, Before, After)
 		}
 	}
-	if r.Hold == "" && r.Cut == "" && r.Status == 0 && r.DelayMS <= 0 {
-		return "", fmt.Errorf("cosmosdb: fault rule %q does nothing: set hold, cut, status or delay_ms", r.ID)
+	if r.Hold == "" && r.Cut == "" && r.Status == 0 {
+		return "", fmt.Errorf("cosmosdb: fault rule %q does nothing: set hold, cut or status", r.ID)
 	}
 	f := s.faults
 	f.mu.Lock()
@@ -257,21 +254,10 @@ func (e *ruleEntry) matches(req *request) bool {
 	return err == nil && ok
 }
 
-// before waits and holds ahead of the request; false means the connection is to be cut.
+// before holds ahead of the request; false means the connection is to be cut.
 func (f fault) before(ctx context.Context) bool {
 	if f.faults == nil {
 		return true
-	}
-	if f.rule.DelayMS > 0 {
-		timer := time.NewTimer(time.Duration(f.rule.DelayMS) * time.Millisecond)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return false
-		case <-f.faults.closed:
-			return false
-		}
 	}
 	if f.rule.Hold == Before && !f.hold(ctx) {
 		return false

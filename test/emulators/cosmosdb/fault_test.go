@@ -1,14 +1,11 @@
 package cosmosdb_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,36 +50,6 @@ func value(t *testing.T, c *azcosmos.ContainerClient) int {
 	return doc.N
 }
 
-func TestFaultThrottleOnceIsRetriedByTheSDK(t *testing.T) {
-	run, c := withDocument(t)
-	addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 429, RetryAfterMS: 30, Times: 1})
-	began := time.Now()
-	require.NoError(t, increment(context.Background(), c))
-	require.GreaterOrEqual(t, time.Since(began), 30*time.Millisecond)
-	require.Equal(t, 1, value(t, c))
-	require.Equal(t, 2, run.Server.Count(cosmosdb.OpPatch, "logs"))
-}
-
-func TestFaultThrottleForEverSurfacesAfterFourAttempts(t *testing.T) {
-	run, c := withDocument(t)
-	addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 429, RetryAfterMS: 1})
-	err := increment(context.Background(), c)
-	got, sub := status(t, err)
-	require.Equal(t, 429, got)
-	require.Equal(t, "3200", sub)
-	require.Equal(t, 4, run.Server.Faults()[0].Hit)
-}
-
-func TestFaultStatusesThatTheSDKDoesNotRetry(t *testing.T) {
-	for _, code := range []int{449, 412, 413, 401, 410} {
-		run, c := withDocument(t)
-		addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: code})
-		requireStatus(t, code, increment(context.Background(), c))
-		require.Equal(t, 1, run.Server.Faults()[0].Hit, "%d", code)
-		require.Zero(t, value(t, c))
-	}
-}
-
 func TestFaultSubstatusReachesTheClient(t *testing.T) {
 	run, c := withDocument(t)
 	addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 503, Substatus: 20003})
@@ -99,23 +66,6 @@ func TestFaultCutAfterIsAppliedAndTheCallerSeesEOF(t *testing.T) {
 	var answered *azcore.ResponseError
 	require.False(t, errors.As(err, &answered))
 	require.Equal(t, 1, value(t, c), "applied, once, and not retried")
-}
-
-func TestFaultCutBeforeIsNotApplied(t *testing.T) {
-	run, c := withDocument(t)
-	addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpPatch, Cut: cosmosdb.Before, Times: 1})
-	require.ErrorIs(t, increment(context.Background(), c), io.EOF)
-	require.Zero(t, value(t, c))
-	require.Equal(t, map[int]int{0: 1}, statusesOf(run, cosmosdb.OpPatch))
-}
-
-func statusesOf(run *cosmosdbtest.Running, op cosmosdb.Op) map[int]int {
-	for _, s := range run.Server.Stats() {
-		if s.Op == op {
-			return s.Statuses
-		}
-	}
-	return nil
 }
 
 func TestFaultHoldUntilReleased(t *testing.T) {
@@ -190,74 +140,5 @@ func TestFaultRulesChooseTheirRequests(t *testing.T) {
 	for _, bad := range []cosmosdb.Rule{{}, {Doc: "[", Status: 500}, {Hold: "sometimes"}, {ID: "mine", Status: 500}} {
 		_, err := run.Server.AddFault(bad)
 		require.Error(t, err, "%+v", bad)
-	}
-}
-
-func TestFaultDelay(t *testing.T) {
-	run, c := withDocument(t)
-	addFault(t, run, cosmosdb.Rule{Op: cosmosdb.OpRead, DelayMS: 50, Times: 1})
-	began := time.Now()
-	require.Zero(t, value(t, c))
-	require.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
-}
-
-// control is a request to the control endpoint, as another process makes it.
-func control(t *testing.T, run *cosmosdbtest.Running, method, path, body string, out any) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, run.URL+"_emulator/"+path,
-		strings.NewReader(body))
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, resp.Body.Close()) }()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	if out != nil {
-		require.NoError(t, json.NewDecoder(bytes.NewReader(text)).Decode(out), "%s", text)
-	}
-	return resp.StatusCode
-}
-
-func TestControlEndpoint(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	run, c := withDocument(t)
-	var added struct{ ID string }
-	require.Equal(t, 201,
-		control(t, run, "POST", "faults", `{"op":"patch","hold":"before","container":"logs"}`, &added))
-	done := make(chan error, 1)
-	go func() { done <- increment(ctx, c) }()
-	require.Equal(t, 200, control(t, run, "GET", "faults/"+added.ID+"/held?n=1&timeout_ms=10000", "", nil))
-	require.Equal(t, 408, control(t, run, "GET", "faults/"+added.ID+"/held?n=2&timeout_ms=20", "", nil))
-	var released struct{ Released int }
-	require.Equal(t, 200, control(t, run, "POST", "faults/"+added.ID+"/release", "", &released))
-	require.Equal(t, 1, released.Released)
-	require.NoError(t, <-done)
-	var rules []cosmosdb.RuleState
-	require.Equal(t, 200, control(t, run, "GET", "faults", "", &rules))
-	require.Len(t, rules, 1)
-	require.Equal(t, 1, rules[0].Hit)
-	require.Equal(t, 200, control(t, run, "DELETE", "faults/"+added.ID, "", nil))
-	require.Empty(t, run.Server.Faults())
-	var stats []cosmosdb.Stat
-	require.Equal(t, 200, control(t, run, "GET", "stats", "", &stats))
-	require.Contains(t, fmt.Sprint(stats), "{patch logs 1 map[200:1]}")
-	require.Equal(t, 200, control(t, run, "DELETE", "stats", "", nil))
-	require.Empty(t, run.Server.Stats())
-	for _, bad := range []string{`{"op":"patch"}`, `{"nope":1}`, `x`} {
-		require.Equal(t, 400, control(t, run, "POST", "faults", bad, nil), bad)
-	}
-	require.Equal(t, 404, control(t, run, "GET", "nothing", "", nil))
-}
-
-func TestStatsShowOneWriteAndNoReadPerDocument(t *testing.T) {
-	run, c := withDocument(t)
-	run.Server.ResetStats()
-	for range 5 {
-		require.NoError(t, increment(context.Background(), c))
-	}
-	require.Equal(t, 5, run.Server.Count(cosmosdb.OpPatch, "logs"))
-	for _, op := range []cosmosdb.Op{cosmosdb.OpRead, cosmosdb.OpQuery, cosmosdb.OpReadMany, cosmosdb.OpList} {
-		require.Zero(t, run.Server.Count(op, ""), op)
 	}
 }

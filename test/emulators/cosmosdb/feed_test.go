@@ -75,10 +75,6 @@ func TestFeedRangesDivideTheDocuments(t *testing.T) {
 	require.Len(t, seen, 90)
 }
 
-func TestFeedDefaultIsTwoRanges(t *testing.T) {
-	require.Len(t, feedRanges(t, cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")), 2)
-}
-
 func TestFeedCoalescesAndOrders(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 }).Container(t, "db", "logs", "/pk")
@@ -253,19 +249,4 @@ func cosmosdbtestTwoRanges(t *testing.T) *cosmosdbtest.Running {
 	run := cosmosdbtest.Start(t)
 	run.Container(t, "db", "logs", "/pk")
 	return run
-}
-
-func TestFeedAChangeIsVisibleAtOnce(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 }).Container(t, "db", "logs", "/id")
-	opts := azcosmos.ChangeFeedOptions{FeedRange: &feedRanges(t, c)[0]}
-	for i := range 20 {
-		id := fmt.Sprint(i)
-		_, err := c.CreateItem(ctx, pk(id), []byte(`{"id":"`+id+`"}`), nil)
-		require.NoError(t, err)
-		resp, err := c.ReadChangeFeed(ctx, &opts)
-		require.NoError(t, err)
-		require.Len(t, resp.Items, 1, "the next read after the acknowledged write has it")
-		opts.Continuation = &resp.ContinuationToken
-	}
 }

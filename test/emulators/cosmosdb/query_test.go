@@ -205,42 +205,6 @@ func TestQueryRefusalsInWords(t *testing.T) {
 	}
 }
 
-func TestQueryPaging(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 260, 20)
-	for _, hint := range []int32{0, -1, 7, 100, 1000} {
-		pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(),
-			&azcosmos.QueryOptions{PageSizeHint: hint})
-		seen, largest, empty, page := map[string]bool{}, 0, 0, 0
-		for pager.More() {
-			resp, err := pager.NextPage(ctx)
-			require.NoError(t, err)
-			largest = max(largest, len(resp.Items))
-			if len(resp.Items) == 0 {
-				require.NotNil(t, resp.ContinuationToken)
-				empty++
-			}
-			for _, id := range resp.Items {
-				require.False(t, seen[string(id)], "twice: %s", id)
-				seen[string(id)] = true
-			}
-			page++
-		}
-		require.Len(t, seen, 260, "hint %d", hint)
-		require.Positive(t, empty)
-		want := int(hint)
-		if hint <= 0 {
-			want = 100
-		}
-		require.LessOrEqual(t, largest, want)
-		if want <= 100 {
-			require.Equal(t, want, largest)
-		}
-	}
-}
-
 func TestQueryEmptyPageFirstAndRangeWithoutMatch(t *testing.T) {
 	ctx := context.Background()
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0; o.Ranges = 8 })
@@ -366,25 +330,6 @@ func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	require.Equal(t, "1002", header.Get("x-ms-substatus"))
 }
 
-func TestListOfAllDocumentsByREST(t *testing.T) {
-	run := cosmosdbtest.Start(t)
-	seed(t, run.Container(t, "db", "logs", "/pk"), 30, 10)
-	seen, token := 0, ""
-	for {
-		code, header, body := onDocs("GET",
-			map[string]string{"x-ms-continuation": token, "x-ms-max-item-count": "4"}, "").do(t, run)
-		require.Equal(t, 200, code)
-		documents, _ := body["Documents"].([]any)
-		require.EqualValues(t, len(documents), body["_count"])
-		seen += len(documents)
-		if token = header.Get("x-ms-continuation"); token == "" {
-			break
-		}
-	}
-	require.Equal(t, 30, seen)
-	require.Zero(t, run.Server.Count(cosmosdb.OpQuery, ""))
-}
-
 func TestQueryHierarchicalPartitionKey(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/a", func(p *azcosmos.ContainerProperties) {
@@ -401,40 +346,6 @@ func TestQueryHierarchicalPartitionKey(t *testing.T) {
 	got, _, err = rows(ctx, c, "SELECT * FROM c", pk("a1").AppendString("b3"), nil)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
-}
-
-// Containers have version 2 here: for version 1 azcosmos looks in the wrong ranges (docs/facts.md F103).
-func TestReadManyItems(t *testing.T) {
-	ctx := context.Background()
-	for path, key := range map[string]func(i int) azcosmos.PartitionKey{
-		"/id": func(i int) azcosmos.PartitionKey { return pk(fmt.Sprintf("%04d", i)) },
-		"/pk": func(i int) azcosmos.PartitionKey { return pk(fmt.Sprintf("p%d", i%7)) },
-		"/n":  func(i int) azcosmos.PartitionKey { return azcosmos.NewPartitionKeyNumber(float64(i) / 2) },
-		"/b":  func(i int) azcosmos.PartitionKey { return azcosmos.NewPartitionKeyBool(i%2 == 0) },
-		"/z":  func(int) azcosmos.PartitionKey { return azcosmos.NullPartitionKey },
-	} {
-		t.Run(path, func(t *testing.T) {
-			run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 5 })
-			c := run.Container(t, "db", "logs", path)
-			var ids []azcosmos.ItemIdentity
-			for i := range 120 {
-				_, err := c.CreateItem(ctx, key(i),
-					fmt.Appendf(nil, `{"id":"%04d","pk":"p%d","n":%g,"b":%t,"z":null}`, i, i%7, float64(i)/2, i%2 == 0),
-					nil)
-				require.NoError(t, err)
-				ids = append(ids, azcosmos.ItemIdentity{ID: fmt.Sprintf("%04d", i), PartitionKey: key(i)})
-			}
-			absent := key(0)
-			if path == "/id" {
-				absent = pk("nope")
-			}
-			resp, err := c.ReadManyItems(ctx, append(ids, azcosmos.ItemIdentity{ID: "nope", PartitionKey: absent}), nil)
-			require.NoError(t, err)
-			require.Len(t, resp.Items, 120, "an absent id is left out in silence")
-			require.Positive(t, run.Server.Count(cosmosdb.OpReadMany, "logs"))
-			require.Zero(t, run.Server.Count(cosmosdb.OpQuery, "logs"))
-		})
-	}
 }
 
 // A limit that no continuation fits is refused, as the service does (docs/facts.md F109).

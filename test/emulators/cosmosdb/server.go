@@ -72,8 +72,8 @@ func New(opts Options) (*Server, error) {
 	return &Server{opts: opts, key: key, databases: map[string]*database{}, faults: newFaults(), stats: newStats()}, nil
 }
 
-// Close cuts the requests that faults hold or delay, and holds none from now on; the rest of the server keeps working.
-// Tests that simulate the death of the process call it before they drop the connections.
+// Close cuts the requests that faults hold, and holds none from now on; the rest of the server keeps working. Tests
+// that simulate the death of the process call it before they drop the connections.
 func (s *Server) Close() { s.faults.close() }
 
 // Key is the account key in base64.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -234,62 +233,6 @@ func TestSplitAnOrderedPageOfTheParentIsNotContinued(t *testing.T) {
 	require.Equal(t, 200, code)
 	code, _ = ask("1", header.Get("x-ms-continuation"))
 	require.Equal(t, 200, code)
-}
-
-func TestSplitUnderLoadLosesNothing(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	c := run.Container(t, "db", "logs", "/id")
-	const writers, each = 4, 100
-	var all sync.WaitGroup
-	halfway := make(chan struct{}, writers)
-	for w := range writers {
-		all.Go(func() {
-			for i := range each {
-				id := fmt.Sprintf("%d-%d", w, i)
-				if _, err := c.CreateItem(ctx, pk(id), []byte(`{"id":"`+id+`"}`), nil); err != nil {
-					t.Error(err)
-				}
-				if i == each/2 {
-					halfway <- struct{}{}
-				}
-			}
-		})
-	}
-	seen := map[string]int{}
-	count := func(changes []change) {
-		for _, d := range changes {
-			seen[d.ID]++
-		}
-	}
-	var tokens []string
-	for _, r := range feedRanges(t, c) {
-		got, token := follow(t, c, azcosmos.ChangeFeedOptions{FeedRange: &r})
-		tokens = append(tokens, token)
-		count(got)
-	}
-	for i, r := range []string{"0", "1", "2", "5"} {
-		if i < writers {
-			<-halfway
-		}
-		_, err := run.Server.Split("db", "logs", r)
-		require.NoError(t, err)
-		for i := range tokens {
-			got, token := follow(t, c, azcosmos.ChangeFeedOptions{Continuation: &tokens[i], MaxItemCount: 7})
-			tokens[i] = token
-			count(got)
-		}
-	}
-	all.Wait()
-	for i := range tokens {
-		count(drain(t, c, &tokens[i]))
-	}
-	require.Len(t, seen, writers*each)
-	for id, times := range seen {
-		require.Equal(t, 1, times, id)
-	}
-	require.Len(t, feedRanges(t, c), 6)
-	require.Len(t, allDocuments(t, c), writers*each)
 }
 
 func TestSplitOverTheControlEndpoint(t *testing.T) {

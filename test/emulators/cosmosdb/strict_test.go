@@ -3,7 +3,6 @@ package cosmosdb_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,26 +20,28 @@ func setN(n int) (ops azcosmos.PatchOperations) {
 	return ops
 }
 
-// TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite does not leave the race to chance: the clock, which the server
-// asks when it looks a document up, keeps the first patch between its comparison and its write until the second one has
-// compared too, or has shown that it cannot.
+// TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite does not leave the race to chance. The server asks the clock when
+// it looks a document up and when it writes. The clock keeps the first patch between its comparison and its write until
+// the second one has compared too, or has shown that it cannot.
 func TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite(t *testing.T) {
 	ctx := context.Background()
+	const compared = 3 // a patch asks twice before its comparison is over, and then to write
 	var armed atomic.Bool
-	var first, second sync.Once
-	compared := make(chan struct{})
+	var asked atomic.Int32
+	held, second := make(chan struct{}), make(chan struct{})
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) {
 		o.Now = func() time.Time {
 			if armed.Load() {
-				held := false
-				first.Do(func() { held = true })
-				if held {
+				switch asked.Add(1) {
+				case compared:
+					close(held)
 					select {
-					case <-compared:
+					case <-second:
 					case <-time.After(200 * time.Millisecond): // as it should be: the other does not get that far
 					}
-				} else {
-					second.Do(func() { close(compared) })
+				case 2 * compared:
+					close(second)
+				default:
 				}
 			}
 			return time.Now()
@@ -56,6 +57,7 @@ func TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite(t *testing.T) {
 			_, err := c.PatchItem(ctx, pk("1"), "1", setN(i), ifMatch(created.ETag))
 			results <- err
 		}()
+		<-held
 	}
 	got := map[int]int{}
 	for range 2 {
