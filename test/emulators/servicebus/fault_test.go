@@ -133,39 +133,6 @@ func untilStruck(t *testing.T, s *servicebustest.Server, do func(context.Context
 	return <-ended
 }
 
-func TestASendThatIsNeverAnswered(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	sender := newSender(t, client)
-	send(t, sender, "first")
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Hang, Apply: true, Times: 1})
-	err := untilStruck(t, s, func(ctx context.Context) error { return sender.SendMessage(ctx, message("a"), nil) })
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, []string{"first", "a"}, ids(s.Peek(jobs)))
-	send(t, sender, "b")
-}
-
-// A detach with one of these conditions leaves the Sender useless for ever; a new one of the same Client works.
-func TestAWedgedSender(t *testing.T) {
-	t.Parallel()
-	for _, condition := range []string{
-		"com.microsoft:server-busy", "amqp:resource-limit-exceeded", "com.microsoft:entity-disabled",
-	} {
-		t.Run(condition, func(t *testing.T) {
-			t.Parallel()
-			s, client := start(t)
-			sender := newSender(t, client)
-			s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Detach, Condition: condition, Times: 1})
-			for range 3 {
-				requireCondition(t, condition, sender.SendMessage(deadline(t), message("a"), nil))
-			}
-			require.Equal(t, 1, s.Faults()[0].Struck)
-			send(t, newSender(t, client), "b")
-			require.Equal(t, []string{"b"}, ids(s.Peek(jobs)))
-		})
-	}
-}
-
 // rhea's own dispositions gave 32 concurrent senders wrong outcomes.
 func TestEverySenderGetsItsOwnOutcome(t *testing.T) {
 	t.Parallel()
@@ -251,48 +218,4 @@ func TestFaultsOnManagement(t *testing.T) {
 	s.Fail(fault)
 	require.NoError(t, schedule("c"))
 	require.Equal(t, []string{"b", "c", "c"}, ids(s.Peek(jobs)))
-}
-
-func TestALinkIsRefusedSoThatItsClientRecovers(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	for _, condition := range []string{
-		"amqp:unauthorized-access", "com.microsoft:entity-disabled", "amqp:resource-limit-exceeded",
-	} {
-		s.Fail(servicebus.Fault{On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: condition})
-		sender := newSender(t, client)
-		require.ErrorContains(t, sender.SendMessage(deadline(t), message("a"), nil), condition)
-		s.Heal()
-		send(t, sender, condition)
-	}
-	require.Equal(t, 3, s.Counts(jobs).Active)
-}
-
-func TestDownAndUp(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	sender, receiver := newSender(t, client), newReceiver(t, client)
-	send(t, sender, "before")
-	m := receiveOne(t, receiver)
-	blocked := make(chan error, 1)
-	go func() {
-		_, err := receiver.ReceiveMessages(deadline(t), 1, nil)
-		blocked <- err
-	}()
-	s.Down()
-	require.NoError(t, <-blocked, "a receiver that waits is sent home with nothing")
-	err := sender.SendMessage(deadline(t), message("while down"), nil)
-	requireCode(t, azservicebus.CodeConnectionLost, err)
-	require.ErrorContains(t, err, "connection refused")
-	require.Equal(t, 1, s.Counts(jobs).Locked, "the messages stay, and the clock goes on")
-	s.Advance(time.Minute)
-	require.Zero(t, s.Counts(jobs).Locked)
-	s.Down() // twice is once
-	s.Up()
-	s.Up()
-	send(t, sender, "after")
-	again := receive(t, receiver, 2)
-	require.Equal(t, m.MessageID, again[0].MessageID)
-	require.EqualValues(t, 2, again[0].DeliveryCount)
-	require.Equal(t, []string{"before", "after"}, ids(s.Peek(jobs)))
 }

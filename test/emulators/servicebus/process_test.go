@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/test/emulators/servicebus"
-	"sqlwriter/test/emulators/servicebus/servicebustest"
 )
 
 func TestItEndsWithItsStandardInput(t *testing.T) {
@@ -85,13 +84,4 @@ func TestItSaysHowToInstallIt(t *testing.T) {
 	require.NoError(t, err)
 	_, err = servicebus.Start(t.Context(), servicebus.Options{Dir: dir})
 	require.ErrorIs(t, err, servicebus.ErrNotInstalled)
-}
-
-func TestSeveralAtATime(t *testing.T) {
-	t.Parallel()
-	one := servicebustest.Start(t, servicebus.Queue{Name: jobs})
-	two := servicebustest.Start(t, servicebus.Queue{Name: jobs})
-	one.Send(jobs, servicebus.Outgoing{})
-	require.Equal(t, 1, one.Counts(jobs).Active)
-	require.Zero(t, two.Counts(jobs).Active)
 }

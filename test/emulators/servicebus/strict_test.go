@@ -9,19 +9,6 @@ import (
 	"sqlwriter/test/emulators/servicebus"
 )
 
-func TestAQueueThatIsNotThereIsNotFound(t *testing.T) {
-	t.Parallel()
-	_, client := start(t)
-	sender, err := client.NewSender("nowhere", nil)
-	require.NoError(t, err)
-	requireCondition(t, "amqp:not-found", sender.SendMessage(deadline(t), message("a"), nil))
-	receiver, err := client.NewReceiverForQueue("nowhere", nil)
-	require.NoError(t, err)
-	_, err = receiver.ReceiveMessages(deadline(t), 1, nil)
-	requireCondition(t, "amqp:not-found", err)
-	send(t, newSender(t, client), "the connection is as good as before")
-}
-
 func TestNamesKnowNoCase(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
@@ -29,13 +16,6 @@ func TestNamesKnowNoCase(t *testing.T) {
 	require.NoError(t, err)
 	send(t, sender, "a")
 	require.Equal(t, 1, s.Counts(jobs).Active)
-}
-
-func TestThereAreNoSessions(t *testing.T) {
-	t.Parallel()
-	_, client := start(t)
-	_, err := client.AcceptSessionForQueue(deadline(t), jobs, "s", nil)
-	requireCondition(t, "amqp:not-allowed", err)
 }
 
 // raw gives an AMQP session without the SDK's manners.
@@ -113,17 +93,6 @@ func TestControlRefuses(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func TestADeadLetterQueueIsReceivedByItsPathToo(t *testing.T) {
-	t.Parallel()
-	_, client := start(t)
-	send(t, newSender(t, client), "a")
-	receiver := newReceiver(t, client)
-	require.NoError(t, receiver.DeadLetterMessage(deadline(t), receiveOne(t, receiver), nil))
-	byPath, err := client.NewReceiverForQueue(servicebus.DeadLetterPath(jobs), nil)
-	require.NoError(t, err)
-	require.Equal(t, "a", receiveOne(t, byPath).MessageID)
-}
 
 // The JavaScript SDK opens its reply link without a target address and gives the link's name as the address of answers.
 func TestAReplyLinkWithoutATargetIsMeantByItsName(t *testing.T) {
