@@ -115,23 +115,6 @@ func nonZero(m map[string]int) map[string]int {
 	return out
 }
 
-func TestLeasesOverTheWireAreSharedByTwoHosts(t *testing.T) {
-	account := cosmosdbtest.Start(t)
-	account.Container(t, "db", "docs", "/id")
-	account.Container(t, "db", "leases", "/id")
-	r := newRoot(t).function("F", cosmosFn("", ""))
-	clock := newFakeClock()
-	first := prepare(t, r, newControl(t), clock, onEmulator(account))
-	first.run()
-	first.awaitN(LeaseAcquired, 2)
-	second := prepare(t, r, newControl(t), clock, onEmulator(account))
-	second.run()
-	second.await(LeaseAcquired)
-	clock.wait(t, waitLeaseRenew, 3)
-	clock.advance(17e9)
-	require.Equal(t, second.await(LeaseAcquired).Range, first.await(LeaseLost).Range)
-}
-
 func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
 	account := cosmosdbtest.Start(t)
 	account.Container(t, "db", "docs", "/id")

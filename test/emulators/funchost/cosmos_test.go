@@ -19,18 +19,6 @@ const (
 	retryTwice    = `,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`
 )
 
-func TestCosmosTriggerDeliversABatchAndCheckpoints(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `{"id":"a","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`, `{"id":"b"}`)
-	b := start(t, newRoot(t).function("CommitResults", cosmosFn(fromBeginning, "")), store.uses())
-	e := b.await(Checkpoint)
-	require.Equal(t, 2, e.Items)
-	c := b.control.seen()[0]
-	require.Equal(t, "CommitResults", c.Function)
-	require.Equal(t, `[{"id":"a","at":"2025-12-17T10:30:01.1Z","n":9007199254740993},{"id":"b"}]`, c.documents(t))
-	require.Equal(t, "2", *store.lease(t, 0).ContinuationToken)
-}
-
 func TestCosmosTriggerMovesOffsetsToTheHostsZone(t *testing.T) {
 	store := newFakeCosmos(1)
 	store.put(0, time.Time{}, `{"at":"2025-12-17T10:30:01+02:00"}`)
@@ -62,48 +50,6 @@ func TestCosmosTriggerPollsAfterFeedPollDelay(t *testing.T) {
 		b.clock.advance(1)
 		b.await(Checkpoint)
 	}
-}
-
-func TestCosmosTriggerReadsItsRangesConcurrently(t *testing.T) {
-	store := newFakeCosmos(2)
-	store.put(0, time.Time{}, `"slow"`)
-	store.put(1, time.Time{}, `"quick"`)
-	c := newControl(t)
-	c.say(func(ctx context.Context, n int, seen call) answer {
-		if seen.documents(t) == `["slow"]` {
-			return hold(ctx, n, seen)
-		}
-		return ok
-	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(),
-		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
-	b.run()
-	require.Equal(t, "1", b.await(Checkpoint).Range)
-	c.wait(t, 2)
-	require.Nil(t, store.lease(t, 0).ContinuationToken)
-}
-
-func TestNoCheckpointBefore2xx(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
-	c := newControl(t)
-	release := make(chan struct{})
-	c.say(func(ctx context.Context, _ int, _ call) answer {
-		select {
-		case <-release:
-			return ok
-		case <-ctx.Done(): // the test failed before it let go
-			return failure(503)
-		}
-	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
-	b.run()
-	c.wait(t, 1)
-	require.Nil(t, store.lease(t, 0).ContinuationToken)
-	require.Zero(t, b.count(Checkpoint))
-	close(release)
-	b.await(Checkpoint)
-	require.Equal(t, "1", *store.lease(t, 0).ContinuationToken)
 }
 
 func TestWithoutRetryAFailedBatchIsCheckpointedAndLost(t *testing.T) {
@@ -171,23 +117,6 @@ func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
 	require.Equal(t, "1", b.await(Checkpoint).Range)
 	require.Nil(t, store.lease(t, 0).ContinuationToken)
 	require.Zero(t, b.count(RetriesExhausted))
-}
-
-func TestHandlerDeathInTheMiddleOfABatchIsAFailedInvocation(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
-	c := newControl(t)
-	c.inOrder(answer{exit: 1}, ok)
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
-	b.run()
-	require.Equal(t, ReasonConnection, invocationError(t, b.await(InvocationFailed)).Reason)
-	b.awaitN(HandlerReady, 2)
-	b.clock.wait(t, waitRetry, 1)
-	b.clock.advance(10 * time.Second)
-	b.await(Checkpoint)
-	calls := c.seen()
-	require.Equal(t, calls[0].documents(t), calls[1].documents(t))
-	require.NotEqual(t, calls[0].Pid, calls[1].Pid)
 }
 
 func TestStoppedHostDoesNotCheckpointAndGivesItsLeaseBack(t *testing.T) {

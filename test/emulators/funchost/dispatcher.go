@@ -44,9 +44,6 @@ func newDispatcher(ctx context.Context, h *Host) (*dispatcher, error) {
 		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
-	if h.config.forwarding { // replies pass through, redirects too (DefaultHttpWorkerService.cs CreateHttpClient)
-		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	}
 	return &dispatcher{
 		host: h, port: port, base: "http://127.0.0.1:" + port, ready: make(chan struct{}), client: client,
 	}, nil

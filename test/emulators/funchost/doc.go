@@ -56,6 +56,7 @@
 // Triggers and bindings other than cosmosDBTrigger, serviceBusTrigger, timerTrigger and httpTrigger with its http
 // output (a function that has one is refused); topics, sessions, batches and identities of Service Bus (refused), and
 // its concurrency that adapts itself; several handler processes; scale-out; drain mode; content negotiation of HTTP
-// replies; merges of physical partitions; daylight-saving corrections of schedules (a host in Azure runs in UTC); the
-// blob lease that keeps a timer single across instances: two hosts that share storage both tick.
+// replies; forwarding of whole HTTP requests and outputs named $return (both refused); merges of physical partitions;
+// daylight-saving corrections of schedules (a host in Azure runs in UTC); the blob lease that keeps a timer single
+// across instances: two hosts that share storage both tick.
 package funchost

@@ -20,11 +20,9 @@ type function struct {
 	http       *httpTrigger
 	serviceBus *serviceBusTrigger
 	// httpOut is the name of the http output binding, if there is one.
-	httpOut string
-	// forwarded is true when requests go to the handler as they are.
-	forwarded bool
-	disabled  bool
-	warnings  []string
+	httpOut  string
+	disabled bool
+	warnings []string
 }
 
 // functionJSON is the file.
@@ -102,7 +100,6 @@ func (x indexer) index(name string) (*function, error) {
 		f.warnings = append(f.warnings,
 			"retries are not supported by serviceBusTrigger; the policy is applied nevertheless, while the message's lock runs")
 	}
-	f.forwarded = x.host.forwarding && f.http != nil && f.httpOut != "" && len(file.Bindings) == 2
 	return f, nil
 }
 

@@ -335,21 +335,6 @@ func TestLogsOfAReplyBecomeUserLines(t *testing.T) {
 	require.Equal(t, done.InvocationID, last.InvocationID)
 }
 
-func TestInvocationRequest(t *testing.T) {
-	b := start(t, newRoot(t).function("My-Function", manual("")), with(masterKey))
-	b.fire("my-function")
-	c := b.control.wait(t, 1)[0]
-	require.Equal(t, "My-Function", c.Function, "the folder's name")
-	require.Equal(t, http.MethodPost, c.Method)
-	require.Equal(t, "application/json; charset=utf-8", c.Header.Get("Content-Type"))
-	require.Equal(t, Version, c.Header.Get("X-Azure-Functions-HostVersion"))
-	require.Equal(t, b.await(InvocationStarted).InvocationID, c.Header.Get("X-Azure-Functions-InvocationId"))
-	require.Equal(t, "Azure-Functions-Host/"+Version, c.Header.Get("User-Agent"))
-	require.Equal(t, "-1", c.Header.Get("X-Was-Length"))
-	require.Equal(t, "chunked", c.Header.Get("X-Was-Encoding"))
-	require.Equal(t, map[string]struct{}{"sys": {}}, keysOf(c.metadata(t)), "no RetryContext without a retry policy")
-}
-
 func keysOf(m map[string]any) map[string]struct{} {
 	out := map[string]struct{}{}
 	for name := range m {

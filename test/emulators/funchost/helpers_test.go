@@ -68,7 +68,6 @@ func runHandler() int {
 			ask.Header = r.Header.Clone()
 			ask.Header.Set("X-Handler-Pid", strconv.Itoa(os.Getpid()))
 			ask.Header.Set("X-Was-Host", r.Host)
-			ask.Header.Set("X-Was-Length", strconv.FormatInt(r.ContentLength, 10))
 			ask.Header.Set("X-Was-Encoding", strings.Join(r.TransferEncoding, ","))
 			answer, err := asking.Do(ask)
 			if err != nil {

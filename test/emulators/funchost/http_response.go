@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +38,6 @@ func httpResult(f *function, out reply, zone *time.Location) (httpReply, error) 
 	switch {
 	case f.httpOut == "":
 		return httpReply{status: http.StatusOK}, nil
-	case f.httpOut == "$return":
-		return returnResult(out.ReturnValue, zone)
 	case out.Outputs == nil:
 		return returnReply(out.ReturnValue), nil
 	}
@@ -159,29 +156,6 @@ func appendScriptNumber(dst []byte, text string) []byte {
 		return appendNumber(dst, text)
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
-}
-
-// returnResult is an http output named $return. A text that happens to be base64 is silently decoded (docs/facts.md
-// F18, GetBindingValue).
-func returnResult(raw json.RawMessage, zone *time.Location) (httpReply, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			return httpReply{
-				status: http.StatusOK, header: http.Header{"Content-Type": {"application/octet-stream"}}, body: decoded,
-			}, nil
-		}
-	}
-	if len(raw) > 0 && raw[0] == '{' {
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &members); err != nil {
-			return httpReply{}, &InvocationError{Reason: ReasonOutput, Err: err}
-		}
-		if _, isResponse := members["body"]; isResponse {
-			return responseObject(raw, zone)
-		}
-	}
-	return returnReply(raw), nil
 }
 
 // plainText is a JSON value as text: a string's content, a number's digits.

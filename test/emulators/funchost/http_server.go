@@ -90,21 +90,15 @@ func (r *router) function(w http.ResponseWriter, request *http.Request, path str
 		case f.disabled && level < authAdmin:
 			w.WriteHeader(http.StatusNotFound)
 		default:
-			r.serve(w, request, f, func() (httpRequest, error) { return readRequest(request, path, params, who) }) //nolint:contextcheck // the caller may hang up; the invocation goes on
+			r.serve(w, f, func() (httpRequest, error) { return readRequest(request, path, params, who) }) //nolint:contextcheck // the caller may hang up; the invocation goes on
 		}
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
 }
 
-func (r *router) serve(w http.ResponseWriter, request *http.Request, f *function, read func() (httpRequest, error)) {
-	var out httpReply
-	var err error
-	if f.forwarded {
-		out, err = r.host.forward(request, f)
-	} else {
-		out, err = r.host.invokeHTTP(f, read)
-	}
+func (r *router) serve(w http.ResponseWriter, f *function, read func() (httpRequest, error)) {
+	out, err := r.host.invokeHTTP(f, read)
 	if err != nil {
 		r.host.options.Log.Error().Err(err).Str("function", f.name).Msg("http function failed")
 		w.WriteHeader(http.StatusInternalServerError)

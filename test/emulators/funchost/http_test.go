@@ -25,27 +25,6 @@ func requestOf(t *testing.T, c call) map[string]any {
 	return body.Data["req"]
 }
 
-func TestHTTPRequestInNormalMode(t *testing.T) {
-	b := start(t, newRoot(t).function("Ops", web(anyone+`,"route":"ops/{kind:int}/{*path}"`)))
-	b.request("POST", "/api/OPS/12/a/b?x=1&y=2&y=3", reader2(`{"a":1}`), "Content-Type",
-		"application/json", "X-Two", "v")
-	c := b.control.seen()[0]
-	require.Equal(t, "Ops", c.Function)
-	require.Equal(t, "POST", c.Method)
-	got := requestOf(t, c)
-	require.Equal(t, "http://"+b.Address()+"/api/OPS/12/a/b?x=1&y=2&y=3", got["Url"])
-	require.Equal(t, "POST", got["Method"])
-	require.Equal(t, map[string]any{"x": "1", "y": "2,3"}, got["Query"])
-	require.Equal(t, map[string]any{"kind": "12", "path": "a/b"}, got["Params"])
-	require.Equal(t, `{"a":1}`, got["Body"])
-	headers := got["Headers"].(map[string]any)
-	require.Equal(t, []any{"v"}, headers["X-Two"])
-	require.Equal(t, []any{b.Address()}, headers["Host"])
-	require.Equal(t, []any{"7"}, headers["Content-Length"])
-	require.NotEmpty(t, got["Identities"])
-	require.Equal(t, `"a/b"`, c.metadata(t)["path"], "strings in metadata are literals in strings")
-}
-
 func TestHTTPBodyRules(t *testing.T) {
 	b := start(t, newRoot(t).function("F", web(anyone)))
 	for i, c := range []struct {
@@ -120,31 +99,6 @@ func TestHeadersKeepTheirSpellingOnOneConnection(t *testing.T) {
 		require.Equal(t, []any{itoa(2 * i)}, requestOf(t, c)["Headers"].(map[string]any)["x-lower"])
 	}
 	require.Len(t, b.control.seen(), 2)
-}
-
-func TestHTTPFailedInvocationIs500WithoutABody(t *testing.T) {
-	b := start(t, newRoot(t).function("F", web(anyone)))
-	for _, a := range []answer{failure(400), {body: "{}"}} {
-		b.control.inOrder(a)
-		code, body, _ := b.request("GET", "/api/F", nil)
-		require.Equal(t, 500, code, "the handler's own status is not the caller's in normal mode")
-		require.Empty(t, body)
-	}
-}
-
-func TestHTTPReturnBindingDecodesBase64(t *testing.T) {
-	text := strings.Replace(web(anyone), `"name":"res"`, `"name":"$return"`, 1)
-	b := start(t, newRoot(t).function("F", text))
-	for reply, want := range map[string]string{
-		`{"ReturnValue":"test1234"}`:                            "\xb5\xeb-\xd7m\xf8",
-		`{"ReturnValue":"plain text"}`:                          "plain text",
-		`{"ReturnValue":{"body":"from body","statusCode":200}}`: "from body",
-		`{"ReturnValue":{"a":1}}`:                               `{"a":1}`,
-	} {
-		b.control.inOrder(answer{contentType: "application/json", body: reply})
-		_, body, _ := b.request("GET", "/api/F", nil)
-		require.Equal(t, want, body)
-	}
 }
 
 func TestHTTPRoutes(t *testing.T) {
@@ -248,53 +202,4 @@ func TestHostPaths(t *testing.T) {
 	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"hi"}`), "x-functions-key", "m")
 	require.Equal(t, 202, code)
 	require.Equal(t, "hi", requestOf(t, b.control.wait(t, 1)[0])["Body"])
-}
-
-func TestHTTPForwarding(t *testing.T) {
-	for _, property := range []string{"enableForwardingHttpRequest", "enableProxyingHttpRequest"} {
-		t.Run(property, func(t *testing.T) {
-			noOutput := `{"bindings":[{"type":"httpTrigger","name":"req","authLevel":"anonymous"}]}`
-			r := newRoot(t).function("Ops", web(anyone+`,"route":"ops/{*path}"`)).function("NoOut",
-				noOutput).function("T", manual("")).
-				file("host.json",
-					strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"`+property+`":true,`, 1))
-			b := start(t, r, with(masterKey))
-			b.control.inOrder(
-				answer{
-					status: 307, contentType: "text/html",
-					header: http.Header{"X-Out": {"1", "2"}, "Location": {"/x"}}, body: "<p>",
-				})
-			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-				return http.ErrUseLastResponse
-			}}
-			request, err := http.NewRequestWithContext(t.Context(), "PUT",
-				"http://"+b.Address()+"/api/ops/a%20b?q=1", reader2("body"))
-			require.NoError(t, err)
-			request.Header.Set("X-In", "v")
-			request.Close = true
-			response, err := client.Do(request)
-			require.NoError(t, err)
-			text, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			require.Equal(t, 307, response.StatusCode)
-			require.Equal(t, "<p>", string(text))
-			require.Equal(t, "text/html", response.Header.Get("Content-Type"))
-			require.Equal(t, []string{"1", "2"}, response.Header.Values("X-Out"))
-
-			c := b.control.seen()[0]
-			require.Equal(t, "PUT", c.Method)
-			require.Equal(t, "/api/ops/a%20b?q=1", c.URI)
-			require.Equal(t, "body", string(c.Body))
-			require.Equal(t, "v", c.Header.Get("X-In"))
-			require.Equal(t, b.await(InvocationStarted).InvocationID, c.Header.Get("X-Azure-Functions-InvocationId"))
-			require.Equal(t, 1, b.count(InvocationSuccess), "whatever the status")
-
-			b.control.inOrder(ok)
-			b.request("GET", "/api/NoOut", nil)
-			require.Equal(t, "NoOut", b.control.seen()[1].Function, "only http in and http out is forwarded")
-			b.fire("T")
-			require.Equal(t, "POST", b.control.wait(t, 3)[2].Method, "other triggers keep Data and Metadata")
-		})
-	}
 }

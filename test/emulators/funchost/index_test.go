@@ -229,6 +229,10 @@ func TestIndexingRefusals(t *testing.T) {
 		"http unknown parameter": {
 			`{"bindings":[{"type":"httpTrigger","name":"req","route":"a{b}c"}]}`, nil, "is not a parameter",
 		},
+		"http output as return": {
+			strings.Replace(web(anyone), `"name":"res"`, `"name":"$return"`, 1), nil,
+			"binding name '$return' is invalid",
+		},
 		"http output of a timer": {
 			`{"bindings":[{"type":"timerTrigger","name":"t","schedule":"0 * * * * *"},{"type":"http","name":"res","direction":"out"}]}`, nil, "needs an httpTrigger",
 		},
@@ -321,6 +325,14 @@ func TestHostFileRefusals(t *testing.T) {
 		"a timeout of words": {
 			`{"version":"2.0","functionTimeout":"10m",` + handler + `}`, nil, `functionTimeout "10m"`,
 		},
+		"requests as they are": {
+			strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"enableForwardingHttpRequest":true,`, 1),
+			nil, "not implemented by this emulator",
+		},
+		"requests in a proxy": {
+			strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"enableProxyingHttpRequest":true,`, 1),
+			nil, "not implemented by this emulator",
+		},
 		"another worker": {
 			hostFile, map[string]string{"FUNCTIONS_WORKER_RUNTIME": "node"}, `FUNCTIONS_WORKER_RUNTIME is "node"`,
 		},
@@ -343,7 +355,7 @@ func TestHostFileRefusals(t *testing.T) {
 func TestHostFile(t *testing.T) {
 	r := newRoot(t).file("host.json",
 		`{"version":"2.0","functionTimeout":"-1","extensions":{"http":{"routePrefix":"v1/"}},"logging":{"x":1},
-		"customHandler":{"description":{"defaultExecutablePath":"sh","arguments":["%A%","%NOPE%"],"workingDirectory":"sub"},"enableProxyingHttpRequest":true}}`)
+		"customHandler":{"description":{"defaultExecutablePath":"sh","arguments":["%A%","%NOPE%"],"workingDirectory":"sub"}}}`)
 	c, err := readHostConfig(r.dir, map[string]string{"A": "b"})
 	require.NoError(t, err)
 	require.Zero(t, c.functionTimeout, "-1 means unlimited")
@@ -351,7 +363,6 @@ func TestHostFile(t *testing.T) {
 	require.Equal(t, []string{"b", "%NOPE%"}, c.arguments)
 	require.Equal(t, filepath.Join(r.dir, "sub"), c.workDir)
 	require.True(t, filepath.IsAbs(c.executable), "found in PATH")
-	require.True(t, c.forwarding)
 	c, err = readHostConfig(
 		newRoot(t).file("host.json",
 			`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`).dir, nil)

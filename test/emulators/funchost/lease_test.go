@@ -29,19 +29,6 @@ func TestLeasesAreCreatedOncePerRange(t *testing.T) {
 	require.Zero(t, next.count(LeaseCreated))
 }
 
-func TestAHostResumesFromTheContinuation(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`, `2`)
-	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
-	b := start(t, r, store.uses())
-	b.await(Checkpoint)
-	require.NoError(t, b.Stop())
-	store.put(0, time.Time{}, `3`)
-	next := start(t, r, store.uses())
-	next.await(Checkpoint)
-	require.Equal(t, "[3]", next.control.seen()[0].documents(t))
-}
-
 func TestStartFromBeginningActsOnlyUntilTheFirstCheckpoint(t *testing.T) {
 	clock := newFakeClock()
 	store := newFakeCosmos(1)

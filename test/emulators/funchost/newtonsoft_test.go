@@ -1,8 +1,6 @@
 package funchost
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -102,44 +100,4 @@ func TestNewtonsoftDropsWhiteSpaceAndRefusesWhatIsNotJSON(t *testing.T) {
 	require.Equal(t, `{"a":[1,true,null,{}],"b":"x y"}`, string(got))
 	_, err = newtonsoft(nil, []byte(`{"a":`), time.UTC)
 	require.Error(t, err)
-}
-
-// The three layers of a batch, letter by letter (docs/facts.md F5: asserted by
-// GetHttpScriptInvocationContextValueTest_String in ScriptInvocationContextExtensionsTests.cs for the string layer).
-func TestEnvelopeOfACosmosBatch(t *testing.T) {
-	require.Equal(t, `"\"stringTest\""`, string(stringValue("stringTest")))
-	data, err := cosmosData([]json.RawMessage{
-		json.RawMessage(`{"id": "a\"b", "n": 9007199254740993, "at": "2025-12-17T10:30:01.1000000Z"}`),
-		json.RawMessage(`{"id":"ü"}`),
-	}, time.UTC)
-	require.NoError(t, err)
-	now := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
-	body := string(
-		envelope(&function{name: "CommitResults", trigger: "documents"}, "id", payload{data: data}, nil, now))
-	require.Regexp(t, `^\{"Data":\{"documents":"`, body)
-	require.Contains(t, body,
-		`"documents":"\"[{\\\"id\\\":\\\"a\\\\\\\"b\\\",\\\"n\\\":9007199254740993,\\\"at\\\":\\\"2025-12-17T10:30:01.1Z\\\"},{\\\"id\\\":\\\"ü\\\"}]\""},"Metadata":{"sys":`)
-	require.Regexp(t,
-		`"sys":\{"MethodName":"CommitResults","UtcNow":"2026-01-02T03:04:05\.0000006Z","RandGuid":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}\}\}$`, body)
-}
-
-func TestEnvelopeOfARetry(t *testing.T) {
-	f := &function{name: "F", trigger: "x"}
-	read := func(r *retryContext) map[string]any {
-		var body struct{ Metadata map[string]any }
-		require.NoError(t, json.Unmarshal(envelope(f, "id", payload{data: []byte(`1`)}, r, time.Now()), &body))
-		got, is := body.Metadata["RetryContext"].(map[string]any)
-		require.True(t, is)
-		return got
-	}
-	require.Equal(t, map[string]any{
-		"RetryCount": 0.0, "MaxRetryCount": -1.0, "Exception": nil, "Instance": nil, "State": map[string]any{},
-	}, read(&retryContext{max: -1}))
-	again := read(&retryContext{count: 2, max: 5, err: errors.New("it \"broke\"")})
-	require.Equal(t, 2.0, again["RetryCount"])
-	require.Equal(t, 5.0, again["MaxRetryCount"])
-	exception, is := again["Exception"].(map[string]any)
-	require.True(t, is)
-	require.Equal(t, "Exception while executing function: Functions.F", exception["Message"])
-	require.Equal(t, `it "broke"`, exception["InnerException"].(map[string]any)["Message"])
 }

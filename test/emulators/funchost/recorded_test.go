@@ -100,9 +100,7 @@ func sorted(headers [][2]string, name func(string) string) []string {
 func (c call) headers() [][2]string {
 	out := [][2]string{{"Host", c.Header.Get("X-Was-Host")}, {"Transfer-Encoding", c.Header.Get("X-Was-Encoding")}}
 	for name, values := range c.Header {
-		if own := []string{
-			"X-Was-Host", "X-Was-Encoding", "X-Was-Length", "X-Handler-Pid",
-		}; slices.Contains(own, name) {
+		if own := []string{"X-Was-Host", "X-Was-Encoding", "X-Handler-Pid"}; slices.Contains(own, name) {
 			continue
 		}
 		for _, value := range values {

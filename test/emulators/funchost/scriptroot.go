@@ -22,7 +22,6 @@ type hostConfig struct {
 	bundleID, bundleVersion string
 	executable, workDir     string
 	arguments               []string
-	forwarding              bool          // enableForwardingHttpRequest or enableProxyingHttpRequest
 	functionTimeout         time.Duration // 0 = unlimited
 	routePrefix             string
 	serviceBus              serviceBusOptions
@@ -81,10 +80,12 @@ func readHostConfig(root string, settings map[string]string) (hostConfig, error)
 	if file.CustomHandler == nil || file.CustomHandler.Description == nil {
 		return hostConfig{}, errors.New("host.json: customHandler.description is missing (Missing worker Description)")
 	}
-	config := hostConfig{
-		forwarding:  file.CustomHandler.EnableForwardingHTTPRequest || file.CustomHandler.EnableProxyingHTTPRequest,
-		routePrefix: "api",
+	if file.CustomHandler.EnableForwardingHTTPRequest || file.CustomHandler.EnableProxyingHTTPRequest {
+		return hostConfig{},
+			errors.New(
+				"host.json: enableForwardingHttpRequest and enableProxyingHttpRequest are not implemented by this emulator")
 	}
+	config := hostConfig{routePrefix: "api"}
 	if file.Extensions.HTTP.RoutePrefix != nil {
 		config.routePrefix = strings.Trim(*file.Extensions.HTTP.RoutePrefix, "/")
 	}
@@ -176,9 +177,9 @@ func expandEnvironment(text string, settings map[string]string) string {
 
 // Names and placeholders. Sources: Utility.cs FunctionNameValidationRegex and BindingNameValidationRegex.
 var (
-	percentName  = regexp.MustCompile(`%[^%]+%`)                                 //nolint:gochecknoglobals // a compiled constant
-	functionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,127}$`)          //nolint:gochecknoglobals // a compiled constant
-	bindingName  = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9]{0,127}|\$return)$`) //nolint:gochecknoglobals // a compiled constant
+	percentName  = regexp.MustCompile(`%[^%]+%`)                        //nolint:gochecknoglobals // a compiled constant
+	functionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,127}$`) //nolint:gochecknoglobals // a compiled constant
+	bindingName  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]{0,127}$`)   //nolint:gochecknoglobals // a compiled constant
 )
 
 // resolve replaces every %NAME% by its app setting. A name that is not set is an error; there are no defaults

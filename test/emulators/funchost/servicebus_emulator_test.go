@@ -321,39 +321,6 @@ func TestAConnectionLostUnnoticed(t *testing.T) {
 	require.Len(t, c.seen(), 2)
 }
 
-// A settlement that begins while Service Bus is away goes through soon after it is back: by the client's own retry
-// options, not by the four seconds that a settlement waits otherwise. The machine is shared: the best of ten counts.
-func TestASettlementOutlastsAShortOutage(t *testing.T) {
-	server := busStart(t, servicebus.Queue{})
-	best := patience
-	for n := 1; n <= 10 && best > 2*time.Second; n++ {
-		best = min(best, settleInAnOutage(t, server))
-		require.Equal(t, n, server.Counts("batches").Stats.Completed)
-	}
-	require.Less(t, best, 2*time.Second)
-}
-
-// settleInAnOutage completes a message while Service Bus is away, and gives how long that took from when it was back.
-func settleInAnOutage(t *testing.T, server *servicebustest.Server) time.Duration {
-	t.Helper()
-	q := openQueue(t, server,
-		serviceBusRetry{delay: 50 * time.Millisecond, maxDelay: 100 * time.Millisecond, max: 10_000})
-	q.timeout = patience
-	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	d, err := q.receive(t.Context())
-	require.NoError(t, err)
-	server.Down()
-	_, err = q.receive(t.Context()) // notices
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- q.complete(t.Context(), d) }()
-	require.Never(t, func() bool { return len(done) > 0 }, 300*time.Millisecond, 10*time.Millisecond)
-	server.Up()
-	began := time.Now()
-	require.NoError(t, <-done)
-	return time.Since(began)
-}
-
 func openQueue(t *testing.T, server *servicebustest.Server, retry serviceBusRetry) *queueReceiver {
 	t.Helper()
 	opened, err := openServiceBus(

@@ -63,40 +63,6 @@ func (g *gate) wait(t *testing.T, n int) {
 	}, patience, time.Millisecond, "%d calls inside", n)
 }
 
-func TestServiceBusMessageIsCompletedAfter2xx(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", `{"batch_id":1}`)
-	b := start(t, newRoot(t).function("BatchWorker", busBinding("")), bus.uses())
-	e := b.await(MessageCompleted)
-	require.Equal(t, []any{"BatchWorker", "a", 1}, []any{e.Function, e.MessageID, e.DeliveryCount})
-	c := b.control.seen()[0]
-	require.Equal(t, "BatchWorker", c.Function)
-	require.Equal(t, `{"batch_id":1}`, c.message(t))
-	require.Equal(t, "1", c.metadata(t)["DeliveryCount"])
-	require.Equal(t, `"a"`, c.metadata(t)["MessageId"])
-	require.NoError(t, b.Stop())
-	require.Equal(t, []string{"a"}, bus.completed)
-	require.Empty(t, bus.abandoned)
-	require.Equal(t, bus.opened, bus.closed)
-}
-
-// No pause between a failure and the next delivery: the clock stands still in this test.
-func TestAFailedServiceBusMessageIsAbandonedAtOnce(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", "x")
-	c := newControl(t)
-	c.inOrder(failure(500), failure(503), answer{contentType: "text/plain", body: "{}"}, ok)
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses())
-	b.run()
-	e := b.await(MessageCompleted)
-	require.Equal(t, 4, e.DeliveryCount)
-	for i, call := range b.control.seen() {
-		require.Equal(t, strconv.Itoa(i+1), call.metadata(t)["DeliveryCount"])
-	}
-	require.Equal(t, 3, b.count(MessageAbandoned))
-	require.ErrorContains(t, b.await(MessageAbandoned).Err, "500")
-}
-
 func TestADeadHandlerLosesOnlyADelivery(t *testing.T) {
 	bus := newFakeBus() // whose redelivery takes no time at all
 	bus.put("a", "x")
@@ -171,28 +137,6 @@ func TestSixteenCallsRunByDefault(t *testing.T) {
 	}
 	b.awaitN(MessageCompleted, 17)
 	require.Equal(t, 16, g.most)
-}
-
-func TestTheLockIsRenewedWhileTheFunctionRuns(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", "x")
-	c := newControl(t)
-	g := c.gate()
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses())
-	b.run()
-	g.wait(t, 1)
-	// A lock of a minute is renewed ten seconds before its end, for five minutes in all.
-	for i := range 5 {
-		require.Equal(t, []time.Duration{50 * time.Second}, b.clock.wait(t, waitLock, 1))
-		b.clock.advance(50 * time.Second)
-		b.awaitN(MessageLockRenewed, i+1)
-	}
-	require.Equal(t, []time.Duration{50 * time.Second}, b.clock.wait(t, waitLock, 1))
-	b.clock.advance(49 * time.Second) // 4:59 since the receipt; the sixth renewal is due at 5:00, which is not beyond
-	g.release <- ok
-	b.await(MessageCompleted)
-	require.Eventually(t, func() bool { return len(b.clock.asleep(waitLock)) == 0 }, patience, time.Millisecond)
-	require.Equal(t, 5, bus.renewals)
 }
 
 func TestTheLockIsRenewedNoLongerThanMaxAutoLockRenewalDuration(t *testing.T) {
@@ -293,69 +237,6 @@ func TestALinkThatEndsIsFollowedByTheNext(t *testing.T) {
 	require.Equal(t, 1, bus.opened)
 }
 
-func TestAMessageIsSettledAlthoughItsReceiverFailedMeanwhile(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", "x")
-	c := newControl(t)
-	g := c.gate()
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses())
-	b.run()
-	g.wait(t, 1)
-	bus.fails(errors.New("down"))
-	b.clock.wait(t, waitReceive, 1)
-	b.clock.advance(time.Second)
-	bus.put("b", "x")
-	g.wait(t, 2)
-	bus.read(func() { require.Zero(t, bus.closed, "the first receiver still has a message out") })
-	g.release <- ok
-	g.release <- ok
-	b.awaitN(MessageCompleted, 2)
-}
-
-// As in the real extension a success after the stop doesn't count: the message comes again.
-func TestAMessageThatEndsAfterTheStopIsAbandoned(t *testing.T) {
-	bus := newFakeBus()
-	bus.stopping = make(chan struct{})
-	bus.put("a", "x")
-	c := newControl(t)
-	g := c.gate()
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(), waitsToStop())
-	b.run()
-	mayStop := sync.OnceFunc(func() { close(bus.stopping) })
-	t.Cleanup(mayStop)
-	g.wait(t, 1)
-	stopped := make(chan error, 1)
-	go func() { stopped <- b.Stop() }()
-	<-b.listening.Done()
-	bus.put("b", "x")
-	g.release <- ok
-	b.await(InvocationSuccess)
-	require.Never(t, func() bool { return b.count(MessageAbandoned) > 0 }, 50*time.Millisecond, 5*time.Millisecond,
-		"it would come back to the receiver that is being stopped")
-	mayStop()
-	require.NoError(t, <-stopped)
-	require.Equal(t, 1, b.count(InvocationSuccess))
-	require.Equal(t, []string{"a"}, bus.abandoned)
-	require.Empty(t, bus.completed)
-	require.Len(t, c.seen(), 1)
-}
-
-// A host that dies in the middle settles nothing: the lock has to expire.
-func TestAMessageStillInWorkWhenTheHostEndsIsLeft(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", "x")
-	c := newControl(t)
-	c.say(hold)
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(),
-		with(func(o *Options) { o.Tune.StopTimeout = 10 * time.Millisecond }))
-	b.run()
-	c.wait(t, 1)
-	require.NoError(t, b.Stop())
-	b.await(MessageLeft)
-	require.Empty(t, bus.abandoned)
-	require.Empty(t, bus.completed)
-}
-
 func TestABodyThatIsNoStringFailsBeforeTheHandlerIsCalled(t *testing.T) {
 	bus := newFakeBus()
 	raw := &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Value: int64(1)}}
@@ -390,17 +271,6 @@ func TestARetryPolicyIsAppliedWhileTheLockIsKept(t *testing.T) {
 	b.await(MessageLockRenewed)
 	b.clock.advance(5 * time.Second)
 	require.Equal(t, 1, b.await(MessageCompleted).DeliveryCount)
-}
-
-func TestADisabledServiceBusFunctionDoesNotReceive(t *testing.T) {
-	bus := newFakeBus()
-	bus.put("a", "x")
-	b := start(t, newRoot(t).function("F", busBinding("")), bus.uses(),
-		with(func(o *Options) { o.Settings["AzureWebJobs.F.Disabled"] = "true" }))
-	require.Equal(t, "F", b.await(FunctionDisabled).Function)
-	require.NoError(t, b.Stop())
-	require.Zero(t, bus.opened)
-	require.Zero(t, b.count(ListenerStarted))
 }
 
 func TestManualInvocationOfAServiceBusFunction(t *testing.T) {

@@ -4,13 +4,13 @@
 // only when it is true.
 //
 // Served: SELECT * | VALUE expression | list with AS, FROM with an alias, WHERE with = != <> < <= > >=,
-// AND OR NOT, IN, BETWEEN, LIKE (with ESCAPE), + - * / %, ||, ??, ?:, object and array literals, parameters,
+// AND OR NOT, IN, BETWEEN, LIKE (with ESCAPE), + - * / %, ??, ?:, object and array literals, parameters,
 // c["x"] and c.x, the functions of functions.go, and for one logical partition ORDER BY, TOP, OFFSET LIMIT
 // and VALUE COUNT(...).
 //
 // Everything else is refused with an error that names the construct (an Error with NotImplemented set):
 // JOIN, subqueries, EXISTS, ARRAY(...), GROUP BY, DISTINCT, other aggregates, user functions, bitwise
-// operators, and every function not listed. No query gets a wrong answer instead of an error.
+// operators, ||, and every function not listed. No query gets a wrong answer instead of an error.
 //
 // Sources: "Equality and comparison operators", "Logical operators", "Keywords" and "Constants" in the
 // vendor's query reference (learn.microsoft.com/azure/cosmos-db/nosql/query); the functions' pages there;

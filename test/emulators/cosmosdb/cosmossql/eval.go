@@ -246,16 +246,6 @@ func (t *ternary) eval(e *env) jsonval.Value {
 	return t.otherwise.eval(e)
 }
 
-type concat struct{ left, right expr }
-
-func (c *concat) eval(e *env) jsonval.Value {
-	a, b := c.left.eval(e), c.right.eval(e)
-	if a.Kind() != jsonval.String || b.Kind() != jsonval.String {
-		return jsonval.Value{}
-	}
-	return jsonval.OfString(a.Text() + b.Text())
-}
-
 // arithmetic works on doubles, as the service does for what a query computes; a division by zero, which
 // the service refuses with code 4001 while it runs, is undefined here.
 type arithmetic struct {

@@ -75,7 +75,7 @@ func (p *parser) and() (expr, error) {
 }
 
 func (p *parser) comparison() (expr, error) {
-	left, err := p.concatenation()
+	left, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (p *parser) comparison() (expr, error) {
 		if op == "<>" {
 			op = "!="
 		}
-		right, err := p.concatenation()
+		right, err := p.operand()
 		return &compare{op, left, right}, err
 	}
 	if negated {
@@ -138,19 +138,19 @@ func (p *parser) inList(needle expr, negated bool) (expr, error) {
 }
 
 func (p *parser) betweenBounds(value expr, negated bool) (expr, error) {
-	low, err := p.concatenation()
+	low, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
 	if err := p.expect("AND"); err != nil {
 		return nil, err
 	}
-	up, err := p.concatenation()
+	up, err := p.operand()
 	return &between{negated, value, low, up}, err
 }
 
 func (p *parser) likePattern(value expr, negated bool) (expr, error) {
-	pattern, err := p.concatenation()
+	pattern, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
@@ -187,12 +187,14 @@ func (p *parser) list(closing string) ([]expr, error) {
 	}
 }
 
-func (p *parser) concatenation() (expr, error) {
-	e, err := p.leftAssociative(p.sum, []string{"||"}, func(_ string, l, r expr) expr { return &concat{l, r} })
+func (p *parser) operand() (expr, error) {
+	e, err := p.sum()
 	if err != nil {
 		return nil, err
 	}
-	if t := p.peek(); t.kind == tokSymbol && slices.Contains([]string{"|", "&", "^", "<<", ">>", ">>>"}, t.text) {
+	if t := p.peek(); t.is("||") {
+		return nil, p.refuse("the operator ||")
+	} else if t.kind == tokSymbol && slices.Contains([]string{"|", "&", "^", "<<", ">>", ">>>"}, t.text) {
 		return nil, p.refuse("the bitwise operator " + t.text)
 	}
 	return e, nil

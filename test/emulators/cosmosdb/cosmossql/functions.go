@@ -1,7 +1,6 @@
 package cosmossql
 
 import (
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -45,12 +44,8 @@ func functions() map[string]function {
 			}
 			return jsonval.OfInt(int64(utf8.RuneCountInString(a[0].Text())))
 		}},
-		"CONCAT":   {2, 200, concatAll},
-		"TOSTRING": {1, 1, toString},
 
-		"ABS": numberMap(math.Abs), "FLOOR": numberMap(math.Floor), "CEILING": numberMap(math.Ceil),
-
-		"ARRAY_CONTAINS": {2, 3, arrayContains},
+		"ARRAY_CONTAINS": {2, 2, arrayContains},
 		"ARRAY_LENGTH": {1, 1, func(_ *env, a []jsonval.Value) jsonval.Value {
 			if a[0].Kind() != jsonval.Array {
 				return jsonval.Value{}
@@ -92,58 +87,15 @@ func textMap(change func(string) string) function {
 	}}
 }
 
-func numberMap(change func(float64) float64) function {
-	return function{1, 1, func(_ *env, a []jsonval.Value) jsonval.Value {
-		if a[0].Kind() != jsonval.Number {
-			return jsonval.Value{}
-		}
-		return jsonval.OfFloat(change(a[0].Float()))
-	}}
-}
-
-func concatAll(_ *env, args []jsonval.Value) jsonval.Value {
-	var out strings.Builder
-	for _, a := range args {
-		if a.Kind() != jsonval.String {
-			return jsonval.Value{}
-		}
-		out.WriteString(a.Text())
-	}
-	return jsonval.OfString(out.String())
-}
-
-func toString(_ *env, a []jsonval.Value) jsonval.Value {
-	switch a[0].Kind() {
-	case jsonval.Undefined, jsonval.String:
-		return a[0]
-	default:
-		return jsonval.OfString(a[0].JSON())
-	}
-}
-
-// arrayContains looks for an element; with true as third argument an object need only hold the wanted
-// members.
+// arrayContains looks for an element.
 func arrayContains(_ *env, a []jsonval.Value) jsonval.Value {
-	partial := len(a) == 3 && a[2].True()
-	if a[0].Kind() != jsonval.Array || a[1].IsUndefined() || len(a) == 3 && a[2].Kind() != jsonval.Bool {
+	if a[0].Kind() != jsonval.Array || a[1].IsUndefined() {
 		return jsonval.Value{}
 	}
 	for _, e := range a[0].Elements() {
-		if jsonval.Equal(e, a[1]) || partial && holdsMembers(e, a[1]) {
+		if jsonval.Equal(e, a[1]) {
 			return jsonval.OfBool(true)
 		}
 	}
 	return jsonval.OfBool(false)
-}
-
-func holdsMembers(have, want jsonval.Value) bool {
-	if have.Kind() != jsonval.Object || want.Kind() != jsonval.Object {
-		return false
-	}
-	for n, m := range want.Members() {
-		if !jsonval.Equal(have.Get(n), m) {
-			return false
-		}
-	}
-	return true
 }
