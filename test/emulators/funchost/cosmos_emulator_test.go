@@ -115,6 +115,25 @@ func nonZero(m map[string]int) map[string]int {
 	return out
 }
 
+// What a host read of a lease is good for one change, also on the wire.
+func TestOfTwoChangesToOneLeaseOverTheWireOneIsRefused(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	account.Container(t, "db", "docs", "/id")
+	account.Leases(t, "db", "leases")
+	_, store, err := openCosmos(t.Context(), triggerOf(account))
+	require.NoError(t, err)
+	t.Cleanup(store.close)
+	require.NoError(t, store.create(t.Context(), newLease("p-", keyRange{ID: "0"}, nil, time.Now())))
+	read, err := store.read(t.Context(), leaseID("p-", "0"))
+	require.NoError(t, err)
+	changed, err := store.replace(t.Context(), read)
+	require.NoError(t, err)
+	_, err = store.replace(t.Context(), read)
+	require.ErrorIs(t, err, errLeaseMoved)
+	_, err = store.replace(t.Context(), changed)
+	require.NoError(t, err)
+}
+
 func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
 	account := cosmosdbtest.Start(t)
 	account.Container(t, "db", "docs", "/id")
