@@ -34,8 +34,6 @@ const (
 	OnSend On = "send"
 	// OnSettle: a client completes, abandons, releases or dead-letters over its link.
 	OnSettle On = "settle"
-	// OnManage: a client asks $management for something.
-	OnManage On = "manage"
 	// OnAttach: a client opens a link to the queue or to its $management.
 	OnAttach On = "attach"
 )
@@ -57,8 +55,6 @@ const (
 	Detach Then = "detach"
 	// LockLost takes the lock away and says so. Settlements.
 	LockLost Then = "lock-lost"
-	// Status answers with the number in Status. Requests to $management.
-	Status Then = "status"
 	// Refuse refuses the link with Condition. Links.
 	Refuse Then = "refuse"
 )
@@ -68,13 +64,9 @@ type Fault struct {
 	// Queue is the path of the queue (or of its dead-letter sub-queue); empty: all of them.
 	Queue string `json:"queue,omitempty"`
 	On    On     `json:"on"`
-	// Operation is, with OnManage, the only operation it concerns: com.microsoft:schedule-message; empty: all.
-	Operation string `json:"operation,omitempty"`
-	Then      Then   `json:"then"`
+	Then  Then   `json:"then"`
 	// Condition is an AMQP error condition: com.microsoft:server-busy, amqp:resource-limit-exceeded, ...
 	Condition string `json:"condition,omitempty"`
-	// Status is an HTTP status, 300 to 599.
-	Status int `json:"status,omitempty"`
 	// Apply: what was asked for is done all the same, and only the answer is spoiled. An ambiguous send is Drop with
 	// Apply.
 	Apply bool `json:"apply,omitempty"`

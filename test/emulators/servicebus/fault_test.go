@@ -106,16 +106,6 @@ func TestFaultsOnSend(t *testing.T) {
 	}
 }
 
-func TestAnAmbiguousSendIsStoredOnceWithDetection(t *testing.T) {
-	t.Parallel()
-	s, client := start(t, detecting)
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Drop, Apply: true, Times: 2})
-	send(t, newSender(t, client), "a")
-	counts := s.Counts(jobs)
-	require.Equal(t, 1, counts.Active)
-	require.Equal(t, 2, counts.Stats.Duplicates)
-}
-
 // untilStruck does something until the first fault has struck, and gives what became of it.
 func untilStruck(t *testing.T, s *servicebustest.Server, do func(context.Context) error) error {
 	t.Helper()
@@ -191,31 +181,4 @@ func TestFaultsOnSettle(t *testing.T) {
 			require.Equal(t, c.left, s.Counts(jobs).Active)
 		})
 	}
-}
-
-func TestFaultsOnManagement(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	sender := newSender(t, client)
-	schedule := func(id string) error {
-		return second(
-			sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message(id)}, s.Now().Add(time.Hour), nil))
-	}
-	fault := servicebus.Fault{
-		On: servicebus.OnManage, Operation: "com.microsoft:schedule-message", Then: servicebus.Status,
-	}
-	fault.Status = 401
-	s.Fail(fault)
-	requireCode(t, azservicebus.CodeUnauthorizedAccess, schedule("a"))
-	_, err := newReceiver(t, client).PeekMessages(deadline(t), 1, nil)
-	require.NoError(t, err, "another operation")
-	s.Heal()
-	fault.Status, fault.Times = 500, 1
-	s.Fail(fault)
-	require.NoError(t, schedule("b"), "retried")
-	fault.Apply = true
-	s.Heal()
-	s.Fail(fault)
-	require.NoError(t, schedule("c"))
-	require.Equal(t, []string{"b", "c", "c"}, ids(s.Peek(jobs)))
 }

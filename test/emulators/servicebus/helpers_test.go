@@ -2,7 +2,6 @@ package servicebus_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -62,13 +61,6 @@ func newReceiver(t *testing.T, client *azservicebus.Client) *azservicebus.Receiv
 	return r
 }
 
-func newDeadLetterReceiver(t *testing.T, client *azservicebus.Client) *azservicebus.Receiver {
-	t.Helper()
-	r, err := client.NewReceiverForQueue(jobs, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
-	require.NoError(t, err)
-	return r
-}
-
 func message(id string) *azservicebus.Message {
 	return &azservicebus.Message{MessageID: to.Ptr(id), Body: []byte("body of " + id)}
 }
@@ -122,14 +114,6 @@ func ids(peeked []servicebus.Peeked) []string {
 	all := make([]string, len(peeked))
 	for i, m := range peeked {
 		all[i] = m.MessageID
-	}
-	return all
-}
-
-func numbered(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s-%d", prefix, i)
 	}
 	return all
 }

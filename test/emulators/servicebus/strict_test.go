@@ -77,8 +77,6 @@ func TestControlRefuses(t *testing.T) {
 			servicebus.Fault{On: servicebus.OnSend, Then: servicebus.LockLost}),
 		"needs a condition": s.Control.Fail(t.Context(),
 			servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject}),
-		"needs a status": s.Control.Fail(t.Context(),
-			servicebus.Fault{On: servicebus.OnManage, Then: servicebus.Status}),
 		"cannot apply": s.Control.Fail(t.Context(),
 			servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Apply: true}),
 		"not below 0":         s.Control.Advance(t.Context(), -1e9),

@@ -254,14 +254,9 @@ export class AmqpServer {
 
   #request(link, delivery, bytes) {
     const request = decodeMessage(bytes);
-    const fault = link.queue && this.#broker.faults.strike('manage', link.queue, request.application_properties?.operation);
-    const spoils = fault && fault.then !== 'status';
-    let reply;
-    if (!fault || fault.apply) reply = perform(link, request);
+    const reply = perform(link, request);
     if (link.queue) this.#broker.changed(link.queue);
-    this.#answer(delivery, accepted(), spoils ? fault : undefined);
-    if (spoils) return;
-    if (fault) reply = { status: fault.status, description: 'injected' };
+    settle(delivery, true, accepted());
     const to = this.#replies.get(link.connection)?.get(request.reply_to);
     if (!to) return; // nothing waits for it any more
     const properties = { 'status-code': types.wrap_int(reply.status), 'status-description': reply.description };

@@ -3,7 +3,6 @@
 const effects = {
   send: ['reject', 'drop', 'hang', 'detach'],
   settle: ['lock-lost', 'reject', 'drop', 'hang', 'detach'],
-  manage: ['status', 'drop', 'hang'],
   attach: ['refuse', 'drop'],
 };
 
@@ -13,11 +12,9 @@ export class BadFault extends Error {}
 /**
  * Faults is the list of rules. A rule has
  *   queue      the queue it is for ('' = all of them)
- *   on         send | settle | manage | attach
- *   operation  with manage: only this operation, such as com.microsoft:schedule-message
+ *   on         send | settle | attach
  *   then       reject (answer with condition), drop (end the connection), hang (never answer), detach (end the link with
- *              condition), lock-lost (take the lock away and say so), status (answer with the number in status), refuse
- *              (refuse the link with condition)
+ *              condition), lock-lost (take the lock away and say so), refuse (refuse the link with condition)
  *   apply      what was asked for is done all the same, and only the answer is spoiled
  *   skip       so many pass first
  *   every      only every n-th of the rest
@@ -31,7 +28,6 @@ export class Faults {
     if (!effects[rule.on]) throw new BadFault(`on is one of ${Object.keys(effects).join(', ')}`);
     if (!effects[rule.on].includes(rule.then)) throw new BadFault(`then is one of ${effects[rule.on].join(', ')} with on ${rule.on}`);
     if (['reject', 'detach', 'refuse'].includes(rule.then) && !rule.condition) throw new BadFault(`then ${rule.then} needs a condition`);
-    if (rule.then === 'status' && !(rule.status >= 300 && rule.status < 600)) throw new BadFault('then status needs a status of 300 to 599');
     if (rule.apply && ['lock-lost', 'refuse'].includes(rule.then)) throw new BadFault(`then ${rule.then} cannot apply`);
     this.#rules.push({ ...rule, seen: 0, struck: 0 });
   }
@@ -45,10 +41,9 @@ export class Faults {
   }
 
   /** strike gives the rule that strikes, and counts. undefined when nothing goes wrong. */
-  strike(on, queue, operation) {
+  strike(on, queue) {
     for (const rule of this.#rules) {
       if (rule.on !== on || (rule.queue && rule.queue.toLowerCase() !== queue.path.toLowerCase())) continue;
-      if (rule.operation && rule.operation !== operation) continue;
       if (rule.times && rule.struck >= rule.times) continue;
       rule.seen++;
       const n = rule.seen - (rule.skip ?? 0);
