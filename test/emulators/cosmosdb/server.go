@@ -79,15 +79,6 @@ func (s *Server) Close() { s.faults.close() }
 // Key is the account key in base64.
 func (s *Server) Key() string { return s.opts.Key }
 
-// Documents is the number of documents in a container, for tests; 0 when there is no such container.
-func (s *Server) Documents(database, container string) int {
-	c, err := s.container(database, container)
-	if err != nil {
-		return 0
-	}
-	return c.liveDocuments()
-}
-
 // container looks a container up by its names.
 func (s *Server) container(dbID, id string) (*container, *apiError) {
 	s.mu.RLock()

@@ -265,10 +265,3 @@ func (r *pkRange) tidy() {
 
 // current reports whether the entry is the document's latest version.
 func (e feedEntry) current() bool { return e.slot.doc != nil && e.slot.doc.lsn == e.lsn }
-
-// liveDocuments is how many documents the container holds, expired ones included.
-func (c *container) liveDocuments() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.slots)
-}

@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -143,29 +142,4 @@ func (h *Host) WaitEvent(ctx context.Context, seq int, match func(Event) bool) (
 		case <-changed:
 		}
 	}
-}
-
-// FunctionStats counts the invocations of one function. An attempt of a retry counts as an invocation, as in the host.
-type FunctionStats struct {
-	Started, Succeeded, Failed, Retries int
-}
-
-type stats struct {
-	mu sync.Mutex
-	by map[string]FunctionStats
-}
-
-func (s *stats) change(function string, f func(*FunctionStats)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.by[function]
-	f(&c)
-	s.by[function] = c
-}
-
-// Stats returns the counts by function name.
-func (h *Host) Stats() map[string]FunctionStats {
-	h.stats.mu.Lock()
-	defer h.stats.mu.Unlock()
-	return maps.Clone(h.stats.by)
 }

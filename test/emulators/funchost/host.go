@@ -19,7 +19,6 @@ type Host struct {
 	config     hostConfig
 	functions  []*function
 	events     *eventLog
-	stats      stats
 	consoleMu  sync.Mutex
 	dispatcher *dispatcher
 	server     *http.Server
@@ -53,7 +52,6 @@ func New(options Options) *Host {
 	h := &Host{
 		options: options, clock: options.Clock,
 		events:  newEventLog(options.Clock.Now, options.OnEvent),
-		stats:   stats{by: map[string]FunctionStats{}},
 		started: make(chan struct{}), stopping: make(chan struct{}), done: make(chan struct{}),
 		openCosmos: func(ctx context.Context, t *cosmosTrigger) (changeSource, leaseStore, func(), error) {
 			feed, store, err := openCosmos(ctx, t)

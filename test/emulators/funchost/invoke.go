@@ -32,7 +32,6 @@ func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, erro
 		retry.count++
 		retry.err = err
 		pause := pauses.next()
-		h.stats.change(f.name, func(s *FunctionStats) { s.Retries++ })
 		h.event(Event{Kind: Retry, Function: f.name, RetryCount: retry.count, Delay: pause, Err: err})
 		if !h.clock.Sleep(ctx, pause, waitRetry) {
 			return out, err
@@ -46,16 +45,13 @@ func (h *Host) attempt(f *function, id string, p payload, retry *retryContext) (
 	if retry != nil {
 		e.RetryCount = retry.count
 	}
-	h.stats.change(f.name, func(s *FunctionStats) { s.Started++ })
 	h.event(e)
 	out, err := h.send(f, id, p, retry)
 	e.Err = err
 	if err != nil {
 		e.Kind = InvocationFailed
-		h.stats.change(f.name, func(s *FunctionStats) { s.Failed++ })
 	} else {
 		e.Kind = InvocationSuccess
-		h.stats.change(f.name, func(s *FunctionStats) { s.Succeeded++ })
 	}
 	h.event(e)
 	return out, err
