@@ -23,6 +23,7 @@ type fakeBus struct {
 	renewals  int
 	completed []string
 	abandoned []string
+	stopping  chan struct{} // if not nil, stop waits until it is closed
 }
 
 func newFakeBus() *fakeBus {
@@ -134,7 +135,11 @@ func (f *fakeBus) settle(ctx context.Context, d *delivery, list *[]string) error
 	return nil
 }
 
-func (f *fakeBus) stop(context.Context) {}
+func (f *fakeBus) stop(context.Context) {
+	if f.stopping != nil {
+		<-f.stopping
+	}
+}
 
 func (f *fakeBus) close(context.Context) {
 	f.mu.Lock()

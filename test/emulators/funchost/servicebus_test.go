@@ -237,6 +237,34 @@ func TestALinkThatEndsIsFollowedByTheNext(t *testing.T) {
 	require.Equal(t, 1, bus.opened)
 }
 
+// As in the real extension a success after the stop doesn't count: the message comes again.
+func TestAMessageThatEndsAfterTheStopIsAbandoned(t *testing.T) {
+	bus := newFakeBus()
+	bus.stopping = make(chan struct{})
+	bus.put("a", "x")
+	c := newControl(t)
+	g := c.gate()
+	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(), waitsToStop())
+	b.run()
+	mayStop := sync.OnceFunc(func() { close(bus.stopping) })
+	t.Cleanup(mayStop)
+	g.wait(t, 1)
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.Stop() }()
+	<-b.listening.Done()
+	bus.put("b", "x")
+	g.release <- ok
+	b.await(InvocationSuccess)
+	require.Never(t, func() bool { return b.count(MessageAbandoned) > 0 }, 50*time.Millisecond, 5*time.Millisecond,
+		"it would come back to the receiver that is being stopped")
+	mayStop()
+	require.NoError(t, <-stopped)
+	require.Equal(t, 1, b.count(InvocationSuccess))
+	require.Equal(t, []string{"a"}, bus.abandoned)
+	require.Empty(t, bus.completed)
+	require.Len(t, c.seen(), 1)
+}
+
 func TestABodyThatIsNoStringFailsBeforeTheHandlerIsCalled(t *testing.T) {
 	bus := newFakeBus()
 	raw := &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Value: int64(1)}}
