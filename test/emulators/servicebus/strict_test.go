@@ -18,6 +18,13 @@ func TestNamesKnowNoCase(t *testing.T) {
 	require.Equal(t, 1, s.Counts(jobs).Active)
 }
 
+func TestThereAreNoSessions(t *testing.T) {
+	t.Parallel()
+	_, client := start(t)
+	_, err := client.AcceptSessionForQueue(deadline(t), jobs, "s", nil)
+	requireCondition(t, "amqp:not-allowed", err)
+}
+
 // raw gives an AMQP session without the SDK's manners.
 func raw(t *testing.T, address string) *amqp.Session {
 	t.Helper()
