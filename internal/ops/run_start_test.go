@@ -11,7 +11,6 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
-	"sqlwriter/internal/retention"
 	"sqlwriter/internal/run"
 )
 
@@ -361,10 +360,7 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 		return run.Audit{Action: run.CodeRunDone}
 	})
 	require.NoError(t, err)
-	r.clock = r.clock.Add(31 * 24 * time.Hour)
-	n, err := r.runStore.Retention().Purge(t.Context(), retention.EndedRuns, retention.LeastDays, 1)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, r.runStore.PurgeRun(old, 1))
 	for says, ask := range map[string]func() error{
 		"it is purged": func() error {
 			_, err := r.ops.RunResume(by(t, "pat"), ops.RunRequest{Run: old, Why: "x"})

@@ -20,7 +20,6 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
-	"sqlwriter/test/inmem"
 	"sqlwriter/test/sqlitetest"
 	"sqlwriter/test/sqlservertest"
 )
@@ -35,30 +34,9 @@ type database struct {
 	retention retention.Store
 	audit     ops.AuditLog
 	reconcile.Findings
-	direct
+	statements
 	// empty says that there is no history to adopt.
 	empty func(ctx context.Context, who string) error
-	// everything is the content of all tables, to be compared.
-	everything func(t testing.TB) any
-}
-
-// direct is what people and other programs do to the tables.
-type direct interface {
-	// addLines makes detail rows.
-	addLines(t testing.TB, ids ...int64)
-	// remove deletes rows of a table.
-	remove(t testing.TB, table invoice.Table, ids ...int64)
-	// set changes a column of rows.
-	set(t testing.TB, table invoice.Table, column, value string, ids ...int64)
-	// forget deletes rows of the ledger; ledger changes some.
-	forget(t testing.TB, ids ...int64)
-	ledger(t testing.TB, change ledgerChange, ids ...int64)
-	// began sets when a run or a comparison began: time passes for the world, and not for a server.
-	began(t testing.TB, run string, at time.Time)
-	// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs.
-	// rowsOf counts the rows of each of these tables.
-	age(t testing.TB, days int)
-	rowsOf(t testing.TB) map[string]int
 }
 
 // ledgerChange is what becomes of rows of the ledger.
@@ -79,100 +57,12 @@ const (
 
 // databases are those that can be had here, by name.
 func databases() map[string]func(t testing.TB, now func() time.Time) database {
-	all := map[string]func(t testing.TB, now func() time.Time) database{"memory": inMemory, "sqlite": onSQLite}
+	all := map[string]func(t testing.TB, now func() time.Time) database{"sqlite": onSQLite}
 	if sqlservertest.Named() {
 		all["server"] = onServer
 	}
 	return all
 }
-
-func inMemory(_ testing.TB, now func() time.Time) database {
-	sink, runs := inmem.NewSink(), inmem.NewRunStore(now, sysName)
-	return database{
-		name: "memory", sink: sink, rows: sink.ReconcileRows(sysName), runs: runs, Findings: runs.Findings(sink),
-		retention: runs.Retention(),
-		audit:     runs.AuditLog(), direct: inMaps{sink, runs}, empty: sink.MarkEmpty,
-		everything: func(testing.TB) any { return []any{sink.Backup(), runs.Audits()} },
-	}
-}
-
-// inMaps are the tables in memory.
-type inMaps struct {
-	sink *inmem.Sink
-	runs *inmem.RunStore
-}
-
-func (m inMaps) addLines(_ testing.TB, ids ...int64) { m.sink.AddLines(ids...) }
-
-func (m inMaps) remove(t testing.TB, table invoice.Table, ids ...int64) {
-	t.Helper()
-	for _, id := range ids {
-		if table == invoice.Detail {
-			m.sink.DeleteLine(id)
-			continue
-		}
-		m.change(t, id, func(l *inmem.Line) {
-			l.Tracking = false
-			for i, c := range invoice.Columns() {
-				if c.Table == invoice.Tracking {
-					l.Values[i] = invoice.Null()
-				}
-			}
-		})
-	}
-}
-
-func (m inMaps) set(t testing.TB, table invoice.Table, column, value string, ids ...int64) {
-	t.Helper()
-	at := slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool {
-		return c.Table == table && c.Name == column
-	})
-	for _, id := range ids {
-		m.change(t, id, func(l *inmem.Line) { l.Values[at] = invoice.Of(value) })
-	}
-}
-
-func (m inMaps) change(t testing.TB, id int64, change func(*inmem.Line)) {
-	t.Helper()
-	l, ok := m.sink.Line(id)
-	require.True(t, ok, "line %d", id)
-	l.Values = slices.Clone(l.Values)
-	change(&l)
-	m.sink.SetLine(id, l)
-}
-
-func (m inMaps) forget(_ testing.TB, ids ...int64) {
-	for _, id := range ids {
-		m.sink.DeleteEntry(id)
-	}
-}
-
-func (m inMaps) ledger(t testing.TB, change ledgerChange, ids ...int64) {
-	t.Helper()
-	for _, id := range ids {
-		e, ok := m.sink.Entry(id)
-		require.True(t, ok, "line %d", id)
-		switch change {
-		case otherHash:
-			e.HashVersion++
-		case adoptedLine:
-			e.Outcome, e.DetailHash, e.TrackingHash = inmem.OutcomeAdopted, "", ""
-		case markedLine:
-			e.Outcome, e.Hash, e.HashVersion, e.DetailHash, e.TrackingHash = inmem.OutcomeFailed, "", 0, "", ""
-		case otherSystem:
-			e.SysName = otherName
-		case laterTS:
-			e.SourceTS += 1_000_000
-		}
-		m.sink.SetEntry(id, e)
-	}
-}
-
-func (inMaps) began(testing.TB, string, time.Time) {} // its clock is the world's
-
-func (inMaps) age(testing.TB, int) {}
-
-func (m inMaps) rowsOf(testing.TB) map[string]int { return m.runs.Rows() }
 
 func onSQLite(t testing.TB, _ func() time.Time) database {
 	t.Helper()
@@ -197,7 +87,7 @@ func sqliteOf(s *sqlite.Store) database {
 		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
-		direct: tables, everything: tables.everything,
+		statements: tables,
 	}
 }
 
@@ -218,11 +108,12 @@ func onServer(t testing.TB, _ func() time.Time) database {
 		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
-		direct: tables, everything: tables.everything,
+		statements: tables,
 	}
 }
 
-// statements are the tables of a database. Names are those of a server; an engine replaces them.
+// statements are what people and other programs do to the tables of a database. Names are those of a server; an engine
+// replaces them.
 type statements struct {
 	db    *sql.DB
 	stamp string
@@ -231,7 +122,7 @@ type statements struct {
 	tables  *strings.Replacer
 }
 
-// everything reads the rows of all tables.
+// everything is the content of all tables, to be compared.
 func (s statements) everything(t testing.TB) any {
 	t.Helper()
 	var all []string
@@ -284,6 +175,7 @@ func (s statements) exec(t testing.TB, statement string, ids ...int64) {
 	}
 }
 
+// addLines makes detail rows.
 func (s statements) addLines(t testing.TB, ids ...int64) {
 	t.Helper()
 	for part := range slices.Chunk(ids, atOnce) {
@@ -297,21 +189,25 @@ func (s statements) addLines(t testing.TB, ids ...int64) {
 	}
 }
 
+// remove deletes rows of a table.
 func (s statements) remove(t testing.TB, table invoice.Table, ids ...int64) {
 	t.Helper()
 	s.exec(t, "DELETE FROM "+string(table)+" WHERE IVCE_DTL_UID IN %s", ids...)
 }
 
+// set changes a column of rows.
 func (s statements) set(t testing.TB, table invoice.Table, column, value string, ids ...int64) {
 	t.Helper()
 	s.exec(t, fmt.Sprintf("UPDATE %s SET %s = '%s' WHERE IVCE_DTL_UID IN %%s", table, column, value), ids...)
 }
 
+// forget deletes rows of the ledger.
 func (s statements) forget(t testing.TB, ids ...int64) {
 	t.Helper()
 	s.exec(t, "DELETE FROM sqlwriter.ledger WHERE detail_id IN %s", ids...)
 }
 
+// ledger changes rows of the ledger.
 func (s statements) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 	t.Helper()
 	s.exec(t, "UPDATE sqlwriter.ledger SET "+map[ledgerChange]string{
@@ -323,6 +219,7 @@ func (s statements) ledger(t testing.TB, change ledgerChange, ids ...int64) {
 	}[change]+" WHERE detail_id IN %s", ids...)
 }
 
+// began sets when a run or a comparison began: time passes for the world, and not for a server.
 func (s statements) began(t testing.TB, run string, at time.Time) {
 	t.Helper()
 	for _, text := range []string{
@@ -342,6 +239,7 @@ func times() map[string]string {
 	}
 }
 
+// age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs.
 func (s statements) age(t testing.TB, days int) {
 	t.Helper()
 	for table, column := range times() {
@@ -351,6 +249,7 @@ func (s statements) age(t testing.TB, days int) {
 	}
 }
 
+// rowsOf counts the rows of each of these tables.
 func (s statements) rowsOf(t testing.TB) map[string]int {
 	t.Helper()
 	found := map[string]int{}

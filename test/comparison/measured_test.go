@@ -292,9 +292,6 @@ func TestADrainBesideAComparison(t *testing.T) {
 		t.Skip("it measures")
 	}
 	for name, open := range databases() {
-		if name == "memory" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, open, inMemoryContainer) // an emulator would share the processors
 			w.options.RequestUnits, w.options.Wait = requestUnits, nil

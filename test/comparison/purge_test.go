@@ -31,9 +31,6 @@ func TestAPurge(t *testing.T) {
 		rows, rounds, slower = n, 16, 1.2
 	}
 	for name, open := range databases() {
-		if name == "memory" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			p := &purged{
 				beside: &beside{world: newWorld(t, open, inMemoryContainer), next: 10_001},
@@ -107,7 +104,7 @@ type purged struct {
 // execute executes a statement of a server, or of the engine that it is replaced for.
 func (p *purged) execute(text string) {
 	p.Helper()
-	s := p.db.direct.(statements)
+	s := p.db.statements
 	_, err := s.db.ExecContext(p.Context(), s.tables.Replace(text))
 	require.NoError(p, err, text)
 }
@@ -115,7 +112,7 @@ func (p *purged) execute(text string) {
 // counts counts the rows of old runs, documents for the whole.
 func (p *purged) counts() map[string]int {
 	p.Helper()
-	s, n := p.db.direct.(statements), map[string]int{}
+	s, n := p.db.statements, map[string]int{}
 	for table, where := range map[string]string{
 		"batch_item": "run_id IN ('running', 'ended')", "error_detail": "run_id IN ('running', 'ended')",
 		"audit_log": "run_id IN ('running', 'ended')",
