@@ -184,24 +184,6 @@ func TestOneDocumentIsNoOutageAndManyAre(t *testing.T) {
 	})
 }
 
-func TestWhatIsAppliedBetweenEndsTheRow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv := &server{}
-		b := open(nil, sv, "a")
-		for range 50 {
-			for _, document := range []string{"one", "two"} {
-				sv.set(infra(), nil)
-				time.Sleep(10 * time.Second)
-				b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request))
-				sv.set(nil, nil)
-				require.NoError(t, b.Do(t.Context(), 1, 0, sv.request))
-				b.Applied(time.Now())
-			}
-		}
-		require.Empty(t, b.Unaudited(t.Context()), "it never opened")
-	})
-}
-
 func TestATickFindsAnOutageWithoutTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -305,39 +287,6 @@ func TestTwentyFiveInstancesMakeOneProbe(t *testing.T) {
 		require.Equal(t, 1, sv.beats)
 		require.GreaterOrEqual(t, passed, 1)
 		require.NotEqual(t, breaker.Open, st.control.Breaker.Name)
-	})
-}
-
-func TestAfterThrottlingAnInstanceMakesOneRequestAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv := &server{}
-		b := open(nil, sv, "a")
-		sv.set(fault.New(fault.Throttled, "test", "10928", "too many"), nil)
-		require.Error(t, b.Do(t.Context(), 100, 0, sv.request))
-		sv.set(nil, nil)
-		time.Sleep(21 * time.Second) // the throttled instance leaves the probe to others for ten seconds
-		require.NoError(t, b.Permit(t.Context()))
-		require.NoError(t, b.Do(t.Context(), 100, 0, sv.request))
-		var mu sync.Mutex
-		under, most := 0, 0
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() {
-				_ = b.Do(t.Context(), 100, 0, func(context.Context, breaker.Heartbeat) error {
-					mu.Lock()
-					under++
-					most = max(most, under)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					under--
-					mu.Unlock()
-					return nil
-				})
-			})
-		}
-		wg.Wait()
-		require.Equal(t, 1, most)
 	})
 }
 
@@ -450,19 +399,5 @@ func TestACommittedHeartbeatEndsTheCutOff(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Error(t, b.Tick(t.Context()))
 		require.Equal(t, breaker.Open, st.control.Breaker.Name, "within one tick")
-	})
-}
-
-func TestATickWhoseFirstHeartbeatIsAHiccupGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv := &server{}
-		b := open(nil, sv, "a")
-		sv.set(nil, infra())
-		go func() {
-			time.Sleep(5 * time.Second)
-			sv.set(nil, nil)
-		}()
-		require.NoError(t, b.Tick(t.Context()))
-		require.NoError(t, b.Permit(t.Context()))
 	})
 }

@@ -20,29 +20,6 @@ func skewed(st *store, sv *server, name string, ahead time.Duration, most int) *
 	})
 }
 
-// What a clock that is ahead has noted as the last write keeps no breaker closed: an outage stops the flow within 40 s
-// as without it.
-func TestAnOutageStopsTheFlowBesideAClockThatIsAhead(t *testing.T) {
-	for _, ahead := range []time.Duration{0, 5 * time.Second, 10 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			st, sv := &store{}, &server{}
-			wrong, right := skewed(st, sv, "wrong", ahead, 100), open(st, sv, "right")
-			wrong.Applied(time.Now().Add(ahead))
-			wrong.Note(t.Context(), breaker.FeedLag{})
-			time.Sleep(6 * time.Second)
-			require.NoError(t, right.Permit(t.Context()))
-			began := time.Now()
-			sv.set(infra(), infra())
-			for !breaker.IsRefusal(right.Permit(t.Context())) {
-				_ = right.Do(t.Context(), 1, 0, sv.request)
-				time.Sleep(100 * time.Millisecond)
-				require.LessOrEqual(t, time.Since(began), time.Minute, "%s ahead", ahead)
-			}
-			require.Less(t, time.Since(began), 41*time.Second, "%s ahead", ahead)
-		})
-	}
-}
-
 // It proves nothing, brings nothing early, and is replaced by the next write. A clock that comes back, ahead as before,
 // changes nothing of that.
 func TestAWriteInTheFutureProvesNothing(t *testing.T) {
@@ -111,16 +88,4 @@ func TestTheHoursLimitHoldsAroundAFullHour(t *testing.T) {
 			require.LessOrEqual(t, given, most+1, "%s", ahead)
 		})
 	}
-}
-
-// A clock that was years ahead and is gone stops nothing.
-func TestAnHourThatNoClockCanHaveReachedIsNotThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{}, &server{}
-		st.control.Poison = breaker.PoisonCount{Hour: time.Now().AddDate(1, 0, 0).Truncate(time.Hour), Count: 10}
-		b := skewed(st, sv, "b", 0, 10)
-		require.True(t, b.MayPoison(t.Context()))
-		require.True(t, taken(t, b, "one", true))
-		require.Equal(t, breaker.PoisonCount{Hour: time.Now().UTC().Truncate(time.Hour), Count: 1}, st.control.Poison)
-	})
 }

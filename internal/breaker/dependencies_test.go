@@ -44,44 +44,6 @@ func noting(
 	}
 }
 
-// The breaker opens 40 s after the first failure, and operators look before that.
-func TestAllInstancesKnowTheFirstFailureBeforeTheBreakerOpens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{}, &server{}
-		a, request := noting(st, sv, "a")
-		b, _ := noting(st, sv, "b")
-		c, onC := noting(st, sv, "c")
-		require.NoError(t, a.Do(t.Context(), 100, 0, request))
-		require.NoError(t, c.Do(t.Context(), 100, 0, onC))
-		time.Sleep(time.Hour)
-		down := time.Now()
-		sv.set(infra(), infra())
-		go func() { _ = a.Do(t.Context(), 100, 0, request) }()
-		time.Sleep(6 * time.Second)
-		for name, is := range map[string]*breaker.Breaker{"a": a, "b": b, "c": c} {
-			v := is.View(t.Context())
-			sql := v.Status.Dependencies["sql"]
-			require.Equal(t, breaker.Running, v.Control.Breaker.Flow(), name)
-			require.Equal(t, []any{breaker.DependencyFailing, fault.Infrastructure, "refused", "away", "a"},
-				[]any{sql.State, sql.Kind, sql.Code, sql.Reason, sql.By}, name)
-			require.True(t, sql.Since.Equal(down), name)
-		}
-		time.Sleep(time.Minute)
-		require.Equal(t, breaker.StoppedFlow, c.View(t.Context()).Control.Breaker.Flow())
-		sv.set(nil, nil)
-		for range 20 {
-			time.Sleep(10 * time.Second)
-			_ = a.Permit(t.Context())
-			_ = a.Do(t.Context(), 1, 0, request)
-			_ = c.Do(t.Context(), 1, 0, onC)
-		}
-		require.NotEqual(t, breaker.DependencyFailing, dependency(t, b, "sql").State)
-		a.Tell(t.Context())
-		time.Sleep(6 * time.Second)
-		require.Equal(t, breaker.DependencyOK, dependency(t, b, "sql").State)
-	})
-}
-
 func TestGoodAnswersCostNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}

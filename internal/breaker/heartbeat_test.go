@@ -179,27 +179,6 @@ func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 	}
 }
 
-// A refused heartbeat in an outage turns it into a refusal.
-func TestAProbeFindsADatabaseThatWentBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, db := &store{}, database()
-		b := newDatabaseBreaker(st, db, "a")
-		require.NoError(t, write(t, b, db))
-		back := row(db)
-		back.Number--
-		st.put(
-			breaker.State{
-				Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused",
-				OpenUntil: time.Now(), Since: time.Now(),
-			})
-		set(db, back)
-		time.Sleep(20 * time.Second)
-		require.True(t, breaker.Refused(b.Permit(t.Context())))
-		require.Equal(t, breaker.CodeWentBack, st.control.Breaker.Code)
-		require.InDelta(t, 60, time.Until(st.control.Breaker.OpenUntil).Seconds(), 7)
-	})
-}
-
 func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
@@ -555,45 +534,6 @@ func TestTheLargerNumberWins(t *testing.T) {
 			require.NoError(t, meanwhile.Tick(t.Context()))
 			require.Equal(t, ahead, st.control.Heartbeat)
 		}
-	})
-}
-
-// A number from 4 s ago is below that of a copy without the last writes. Raising by it would hide that.
-func TestAHeartbeatIsNotComparedWithAnOldControlDocument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, db := &store{}, database()
-		a, b := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
-		require.NoError(t, write(t, a, db))
-		require.NoError(t, write(t, b, db))
-		behind := row(db)
-		time.Sleep(6 * time.Second)
-		require.NoError(t, b.Permit(t.Context()))
-		time.Sleep(2 * time.Second)
-		require.NoError(t, write(t, a, db))
-		set(db, behind) // a replica that lags
-		time.Sleep(2 * time.Second)
-		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(b.Tick(t.Context())))
-		require.Equal(t, behind, row(db))
-	})
-}
-
-// A success is to be recorded while the control document says that another instance has opened the breaker.
-func TestASuccessIsNotToldBesideAnOpenBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, sv := &store{away: true}, &server{}
-		b := open(st, sv, "a")
-		begin := time.Now()
-		require.NoError(t, b.Do(t.Context(), 1, 0, sv.request))
-		b.Applied(begin)
-		st.away = false
-		st.put(
-			breaker.State{
-				Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused",
-				OpenUntil: time.Now().Add(time.Minute), HeldBy: "b",
-			})
-		b.Note(t.Context(), breaker.FeedLag{})
-		require.Zero(t, sv.beats, "nothing is asked of an open breaker's database")
-		require.Zero(t, st.control.AppliedBy("build 1"))
 	})
 }
 

@@ -20,6 +20,7 @@ func fails(kind fault.Kind) input {
 
 // An outage from its first second to the last step of the ramp.
 func TestAnOutageOpensProbesAndRampsUp(t *testing.T) {
+	require.Equal(t, Running, State{}.Flow())
 	s := State{}.next(fails(fault.Infrastructure), at(0))
 	require.Equal(t, Open, s.Name)
 	require.Equal(t, at(60), s.OpenUntil)
