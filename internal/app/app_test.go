@@ -143,9 +143,7 @@ func TestAProcessWithoutItsHostEnds(t *testing.T) {
 		return 1
 	}
 	var log bytes.Buffer
-	began := time.Now()
 	code := serve(t.Context(), Options{Lookup: unset, Parent: parent}, listener, zerolog.New(&log))
-	require.Less(t, time.Since(began), 5*time.Second)
 	require.Equal(t, ExitFailed, code, "0 would never be started again, and 200 without end (docs/facts.md F22)")
 	require.Contains(t, log.String(), "the host is gone")
 }

@@ -76,7 +76,6 @@ type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	port   int
-	ready  time.Duration // from the start to the first answer
 	client *http.Client
 	stdout *lines
 	done   chan struct{}
@@ -134,7 +133,6 @@ func start(t *testing.T, settings map[string]string) *process {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, errorLines{p.stdout}
-	began := time.Now()
 	require.NoError(t, p.cmd.Start())
 	go func() { defer close(p.done); _ = p.cmd.Wait() }()
 	t.Cleanup(func() {
@@ -155,7 +153,6 @@ func start(t *testing.T, settings map[string]string) *process {
 		require.True(t, time.Now().Before(deadline), "it does not listen")
 	}
 	status, _ := p.send(http.MethodGet, "/", nil)
-	p.ready = time.Since(began)
 	require.Equal(t, http.StatusOK, status)
 	return p
 }
