@@ -401,3 +401,17 @@ func TestACommittedHeartbeatEndsTheCutOff(t *testing.T) {
 		require.Equal(t, breaker.Open, st.control.Breaker.Name, "within one tick")
 	})
 }
+
+func TestATickWhoseFirstHeartbeatIsAHiccupGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := &server{}
+		b := open(nil, sv, "a")
+		sv.set(nil, infra())
+		go func() {
+			time.Sleep(5 * time.Second)
+			sv.set(nil, nil)
+		}()
+		require.NoError(t, b.Tick(t.Context()))
+		require.NoError(t, b.Permit(t.Context()))
+	})
+}

@@ -92,3 +92,14 @@ func TestAShortStopIsRemembered(t *testing.T) {
 	require.Len(t, c.Status.Stops, maxStops)
 	require.Equal(t, at(749), c.Status.Stops[maxStops-1].To)
 }
+
+// A forced resume of a running flow begins a ramp, not a stop since the flow last closed.
+func TestAForcedResumeOfARunningFlowIsNoLongStop(t *testing.T) {
+	c := history{View{Control: Control{Breaker: State{Since: at(0), ChangedAt: at(0)}}}}
+	c.apply(input{event: resumed, by: "eva", forced: "another database"}, at(36_000))
+	for range 3 {
+		c.apply(input{event: answered, by: "b"}, at(36_010))
+	}
+	require.Equal(t, []Stop{{From: at(36_000), To: at(36_010)}}, c.Status.Stops)
+	require.Equal(t, 10, c.Control.Transitions[1].StoppedFor)
+}
