@@ -131,7 +131,7 @@ const notWritten = "nothing of it is written: "
 func (l LineDiff) says(mode commit.Mode) string {
 	n := len(l.Columns)
 	columns := fmt.Sprintf("%d %s", n, Plural(n, "column", "columns"))
-	switch l.Verdict {
+	switch l.Verdict { //nolint:exhaustive // no preview gives the others
 	case invoice.OutcomeApplied:
 		return fmt.Sprintf("a %s changes %s", mode, columns)
 	case invoice.OutcomeUnchanged:
@@ -146,7 +146,6 @@ func (l LineDiff) says(mode commit.Mode) string {
 		return "IVCE_DTL has no row for it"
 	case invoice.OutcomeEdited:
 		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
-	case invoice.OutcomeNotComparable: // no preview gives it
 	}
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }
