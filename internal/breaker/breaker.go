@@ -297,16 +297,19 @@ func (b *Breaker) recordSuccess(ctx context.Context) {
 	}
 }
 
-// recordFailure counts a failure and opens the breaker at the threshold.
+// recordFailure counts a failure and opens the breaker at the threshold. Requests that fail together count once, so that
+// many at once give other instances no less time than one.
 func (b *Breaker) recordFailure(ctx context.Context, err error, ofDocument bool) {
 	now := b.o.Now()
 	b.mu.Lock()
 	if now.Sub(b.lastFailure) > streakGap {
 		b.failures = 0 // not consecutive: an idle instance knows nothing about the time between
 	}
-	b.lastFailure = now
-	if b.failures++; b.failures == 1 {
-		b.failingSince = now
+	if together := !ofDocument && b.failures > 0 && now.Sub(b.lastFailure) < repeatEvery; !together {
+		b.lastFailure = now
+		if b.failures++; b.failures == 1 {
+			b.failingSince = now
+		}
 	}
 	b.ofDocuments = b.ofDocuments || ofDocument
 	enough, since := b.failures >= failuresToOpen && now.Sub(b.failingSince) >= minFailingSpan, b.failingSince

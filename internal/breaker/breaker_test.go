@@ -163,6 +163,24 @@ func TestFiveFailuresThatSpanFifteenSecondsOpenIt(t *testing.T) {
 	})
 }
 
+// The parts of a divided batch fail together. If only this instance is cut off, others need the 40 s to write something.
+func TestRequestsThatFailTogetherCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := open(st, sv, "a")
+		sv.set(infra(), infra())
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { _ = b.Do(t.Context(), 1, 0, sv.request) })
+		}
+		time.Sleep(39 * time.Second)
+		require.NoError(t, b.Permit(t.Context()))
+		wg.Wait()
+		require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
+		require.Equal(t, breaker.Open, st.control.Breaker.Name)
+	})
+}
+
 func TestOneDocumentIsNoOutageAndManyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv := &server{}
