@@ -26,8 +26,7 @@ func ExampleInvalid() {
 	fmt.Println(fault.KindOf(d.Problem), fault.CodeOf(d.Problem), fault.Has(d.Problem, fault.Unreadable))
 	// Output:
 	// <nil>
-	// document "doc1": invoice_details_from_rpa.IVCE_DTL_UID: expected the id of an invoice line: a whole number from
-	// 1, found text "12a"; process_output.part_number_confidence: expected a number from 0 to 1, found number 1.2
+	// document "doc1": invoice_details_from_rpa.IVCE_DTL_UID: expected the id of an invoice line: a whole number from 1, found text "12a"; process_output.part_number_confidence: expected a number from 0 to 1, found number 1.2
 	// document validation.id true
 }
 

@@ -19,8 +19,7 @@ func ExampleState_MarshalJSON() {
 		Extra: map[string]json.RawMessage{"ticket": json.RawMessage("17.0")},
 	})
 	fmt.Println(string(b), err)
-	// Output: {"status":"committed","retry_count":0,"outcome":"applied","committed_at":"2025-12-17
-	// 10:30:15.123456-06:00","ticket":17.0} <nil>
+	// Output: {"status":"committed","retry_count":0,"outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00","ticket":17.0} <nil>
 }
 
 func states() *rapid.Generator[invoice.State] {

@@ -331,6 +331,7 @@ func directions() []direction {
 			zerolog,
 			"tests of any package compare log lines with the table",
 		},
+		{"test/seeds", nil, []string{"github.com/stretchr/testify"}, "random histories of any package begin where it says"},
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},

@@ -111,7 +111,7 @@ func TestThePagesAnswerByKeyboard(t *testing.T) {
 	s.addLines(901)
 	reach(t, tab, "a[href*=retry]")
 	enter(t, tab, "the question", `h1`, "Retry 1 document")
-	answer(t, tab, "the receipt", "#main", "committed")
+	answer(t, tab, "the receipt", "#main", "applied")
 	require.Contains(t, tab.Address(), "/api/ui/run?run=replay-")
 
 	reach(t, tab, "nav a")
@@ -189,7 +189,7 @@ func (s *stack) retriesInABrowser(t *testing.T, b *browser.Browser, look browser
 	require.Contains(t, tab.Address(), "/api/ui/run?run=replay-")
 	require.Regexp(t, fmt.Sprintf(`Done\s+%d of %d\s`, waiting, waiting), tab.Text("#main"),
 		"those that wait for their row fail again")
-	require.Regexp(t, `committed\s+1\s`, tab.Text("#main"))
+	require.Regexp(t, `applied\s+1\s`, tab.Text("#main"))
 	require.Contains(t, tab.Text("#main"), "the row is there")
 	require.Equal(t, int64(http.StatusOK), tab.Follow("nav a"))
 	require.Regexp(t, `RUN_START\s+replay-\S+\s+the row is there\s+a developer on this machine`, tab.Text("#main"))

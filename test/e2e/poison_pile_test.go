@@ -143,7 +143,7 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(c.run("sqlwriterctl run show "+id), "completed")
 	}, runPatience, time.Second, "%s", c.run("sqlwriterctl run show "+id))
-	require.Regexp(t, fmt.Sprintf(`outcomes +%d committed, %d superseded\n`, replayable-piledNewer, piledNewer),
+	require.Regexp(t, fmt.Sprintf(`outcomes +%d applied, %d superseded\n`, replayable-piledNewer, piledNewer),
 		c.run("sqlwriterctl run show "+id))
 	require.NotContains(t, c.run(strings.Replace(page[4], "RUN", id, 1)), pileID(1), "nothing failed again")
 	require.Equal(t, replayable-piledNewer,

@@ -184,7 +184,7 @@ func restores(t *testing.T, stackOf func(*testing.T) *stack, docs []sample.Docum
 			out := s.ctl(next()...)
 			end := s.watchRun(reapply.FindString(out), s.patience, nil)
 			require.Equal(t, "completed", end.Status)
-			require.GreaterOrEqual(t, end.Stats.Documents["committed"], part/2)
+			require.GreaterOrEqual(t, end.Stats.Documents["applied"], part/2)
 			s.requireExact(docs)
 			require.NotContains(t, s.ctl("status"), "write it again by")
 			again := s.watchRun(

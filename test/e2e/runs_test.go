@@ -220,7 +220,7 @@ func drain(t *testing.T, s *stack, docs []sample.Document) {
 	require.Equal(t, map[string]int{"completed": batches}, end.Stats.Batches)
 	sum := 0
 	for outcome, count := range end.Stats.Documents {
-		require.Contains(t, []string{"committed", "superseded", "unchanged"}, outcome)
+		require.Contains(t, []string{"applied", "superseded", "unchanged"}, outcome)
 		sum += count
 	}
 	require.Equal(t, len(docs), sum, "the sums add up: %v", end.Stats.Documents)

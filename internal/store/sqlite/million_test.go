@@ -139,7 +139,7 @@ func (d db) fill(t *testing.T, n int) {
 		FROM (SELECT i, part * 50 AS part FROM n WHERE i <= {n} / 50)`,
 		`INSERT INTO sqlwriter_batch_item (run_id, document_key, document_id, batch_id, position, outcome, code, updated_at)
 		SELECT 'run-1', k, '2025-12-17 10:30:15.123456-06:00-0001-' || i, printf('%064d', (i + 99) / 100), i % 100,
-			CASE WHEN i % 50 = 1 THEN 'failed' WHEN i > 50 THEN 'committed' END, CASE WHEN i % 50 = 1 THEN '2628' END, {30 days}
+			CASE WHEN i % 50 = 1 THEN 'failed' WHEN i > 50 THEN 'applied' END, CASE WHEN i % 50 = 1 THEN '2628' END, {30 days}
 		FROM (SELECT i, part, randomblob(32) AS k FROM n) ORDER BY k`,
 		`INSERT INTO sqlwriter_worker (worker_id, kind, instance, status, run_id, batch_id, started_at, heartbeat_at)
 		SELECT 'worker-' || i, 'worker', 'here', CASE WHEN i <= 20 THEN 'RUNNING' ELSE 'COMPLETED' END, 'run-1', printf('%064d', i), {30 days}, {30 days}
@@ -207,7 +207,7 @@ func (d db) lists(t *testing.T) map[string][][]any {
 			var key []byte
 			err := rows.Scan(&key)
 			keys = append(keys, []any{key})
-			outcomes = append(outcomes, []any{key, bigRun, "committed", nil})
+			outcomes = append(outcomes, []any{key, bigRun, "applied", nil})
 			return err
 		})
 	findings := map[string][][]any{}
