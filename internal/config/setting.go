@@ -143,7 +143,7 @@ func Settings() []Setting {
 		{
 			Name: CosmosClientID, check: checkClientID, field: func(c *Config) any { return &c.Cosmos.ClientID },
 			Meaning: "client id of a user-assigned identity, with the host's `" + cosmosCredential +
-				"=managedidentity` beside it; empty means the system-assigned one",
+				"=managedidentity` beside it; empty means the system-assigned one, else `az login`",
 		},
 		{
 			Name: CosmosDatabase, Sample: "invoices", Host: true, field: func(c *Config) any {
@@ -190,7 +190,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: BlobClientID, check: checkBlobClientID,
-			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+			Meaning: "client id of a user-assigned identity; empty means the system-assigned one, else `az login`",
 		},
 		{
 			Name: ServiceBusConnection, Sample: sampleServiceBus, Secret: true, Host: true, check: checkServiceBus,
@@ -208,7 +208,7 @@ func Settings() []Setting {
 			Name: ServiceBusClientID, check: checkServiceBusClientID,
 			field: func(c *Config) any { return &c.ServiceBus.ClientID },
 			Meaning: "client id of a user-assigned identity, with the host's `" + serviceBusCredential +
-				"=managedidentity` beside it; empty means the system-assigned one",
+				"=managedidentity` beside it; empty means the system-assigned one, else `az login`",
 		},
 		{
 			Name: RunsQueue, Sample: "sqlwriter-web-runs", Host: true, check: checkQueue,

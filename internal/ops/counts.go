@@ -233,7 +233,7 @@ func (o *Ops) add(c *Counts, doc commit.PendingDoc, now time.Time, groups map[gr
 	}
 	switch {
 	case doc.Status != invoice.RetryScheduled:
-	case deferred(doc.Kind):
+	case isPutOff(doc.Kind):
 		c.PutOff++
 	case doc.Postponed:
 		c.Postponed++
@@ -288,7 +288,7 @@ func (g *Group) add(doc commit.PendingDoc, at time.Time) {
 // were put off wait for a dependency.
 func (o *Ops) retry(g *Group) string {
 	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, Code: g.Code})
-	retried := g.Status == invoice.Failed || (g.Status == invoice.RetryScheduled && !deferred(g.Kind))
+	retried := g.Status == invoice.Failed || (g.Status == invoice.RetryScheduled && !isPutOff(g.Kind))
 	if !retried || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
 		return "" // a filter cannot ask for no code, and refuses one that another program wrote
 	}
@@ -296,8 +296,8 @@ func (o *Ops) retry(g *Group) string {
 		g.Status, g.Kind, g.Code)
 }
 
-// deferred reports whether a document's last error, by its kind, did not count as a try.
-func deferred(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
+// isPutOff reports whether a document's last error, by its kind, did not count as a try.
+func isPutOff(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
 
 // scan lists documents by status, window by window from the oldest or from the newest, at most maxCounted. atLeast says
 // that there may be more.

@@ -67,7 +67,7 @@ func TestStatus(t *testing.T) {
 	require.Zero(t, w.sink.applies)
 }
 
-func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
+func TestStatusReportsMassFailuresAndDocumentsPutOff(t *testing.T) {
 	w := newWorld(t)
 	for line := range int64(25) {
 		w.put(result(1+line, "x", ""))

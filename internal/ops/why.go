@@ -285,7 +285,7 @@ func (w why) scheduled(e *Explanation) {
 func (w why) waitingFor() string {
 	s := w.doc.State
 	switch {
-	case deferred(s.LastErrorKind):
+	case isPutOff(s.LastErrorKind):
 		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted",
 			s.LastErrorKind, s.LastErrorCode)
 	case s.Postponed && !w.mayPoison:

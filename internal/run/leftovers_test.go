@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// A replay of another run takes its failed and deferred documents before they are due, of one code if given.
+// A replay of another run takes its failed documents and those that wait before they are due, of one code if given.
 func TestAReplayTakesWhatARunLeft(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

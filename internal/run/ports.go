@@ -30,7 +30,7 @@ type Queue interface {
 	Send(ctx context.Context, messages []Outgoing) []error
 }
 
-// Store persists runs: the tables run, job, batch_item, worker, error_detail and audit_log.
+// Store persists runs: the tables run, batch, batch_item, worker, error_detail and audit_log.
 //
 // Every call is one transaction. Ages are measured by the database's clock. Every change is compare-and-set. A change
 // that comes too late (another owner has the lease, or the status does not allow it) changes nothing. The call then

@@ -163,7 +163,7 @@ func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool
 }
 
 // Apply implements commit.Sink. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals of a database
-// that went back), document ("refused"), internal ("mode", "values", "repeated_line").
+// that went back), document ("refused"), internal ("bug").
 func (s *Sink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.Outcome, error) {

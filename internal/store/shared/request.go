@@ -36,7 +36,7 @@ type Payload struct {
 // null. The JSON is appended to one buffer, because a document may have thousands of lines.
 //
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "bug", for
-// a slot whose columns have different values; internal, code "bug".
+// a slot whose columns have different values.
 func Request(items []commit.Item, form Form) (Payload, error) {
 	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns()}
 	e.document, e.perLine, _ = Slots(e.columns)

@@ -13,9 +13,8 @@ import (
 
 // Apply implements commit.Sink in one transaction. An error means that nothing was written.
 //
-// Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
-// "repeated_line", "encode" and "verdict_count" (internal); "timeout", "cancelled", "database_went_back" and
-// "other_database" (infrastructure). Every other code is SQLite's extended result code.
+// Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "bug" (internal);
+// "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure). Every other code is SQLite's extended result code.
 func (s *Store) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.Outcome, error) {

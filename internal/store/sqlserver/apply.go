@@ -19,9 +19,8 @@ const opApply = "sqlserver: apply"
 // After a lost acknowledgement everything may be written in spite of the error; the same request again then returns
 // unchanged.
 //
-// Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "mode",
-// "values", "repeated_line", "encode", "answer" and "verdict_count" (internal); "timeout", "cancelled", "connection"
-// and "certificate" (infrastructure). Every other code is the server's number (classify.go).
+// Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "bug"
+// (internal); "timeout", "cancelled", "connection" and "certificate" (infrastructure). Every other code is the server's number (classify.go).
 //
 // A document with a value that its column does not take is refused alone (Outcome.Refused). limits.go has the codes.
 func (s *Store) Apply(
