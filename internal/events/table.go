@@ -113,210 +113,249 @@ func Table() []Row {
 		[]string{"documents", "batches", "sent", "unsent", "insert_ms", "send_ms", "update_ms"})
 	const errorCode = "`sqlwriterctl explain CODE` says what the code means"
 	return []Row{
-		{HandlerStarted, info, "the process listens", "", []string{"version"}},
-		{HandlerReady, info, "every dependency is open", "", []string{"version", "sys_name", "mode"}},
-		{HandlerEnded, info, "the process ends", "", []string{"reason", "drained"}},
+		{Name: HandlerStarted, Level: info, Says: "the process listens", Fields: []string{"version"}},
 		{
-			HandlerFailed, problem, "the process cannot serve, and the host starts it again",
-			"read the reason; the third time in 30 minutes ends the host",
-			[]string{"reason"},
+			Name: HandlerReady, Level: info, Says: "every dependency is open",
+			Fields: []string{"version", "sys_name", "mode"},
+		},
+		{Name: HandlerEnded, Level: info, Says: "the process ends", Fields: []string{"reason", "drained"}},
+		{
+			Name: HandlerFailed, Level: problem, Says: "the process cannot serve, and the host starts it again",
+			Do:     "read the reason; the third time in 30 minutes ends the host",
+			Fields: []string{"reason"},
 		},
 		{
-			SettingsInvalid, problem, "the settings are invalid: batches are refused until they are corrected",
-			"",
-			[]string{"problems"},
-		},
-
-		{
-			DependencyNotOpen, warn, "a dependency is not open yet: it is tried again",
-			"[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)",
-			slices.Concat(failure, []string{"dependency", "again_ms"}),
-		},
-		{
-			DependencyNotClosed, warn, "a dependency could not be closed", "",
-			slices.Concat(failure, []string{"dependency"}),
-		},
-		{
-			LeasesUnfit, warn, "the lease container is not as it must be",
-			"[the lease container](runbook.md#the-lease-container-has-no-time-to-live)",
-			[]string{"dependency", "reason"},
-		},
-		{
-			TableNote, info, "something about the user's tables affects every later write",
-			"read the reason: a trigger, or a column that rounds",
-			[]string{"reason"},
-		},
-
-		{BatchCommitted, info, "a batch of the feed is done", "", batch},
-		{TickDone, info, "a tick of the recovery timer is done", "", tick},
-		{MessageDone, info, "a message of a run is done", "", message},
-		{CallAnswered, info, "an operator's call was answered", "", call},
-		{HealthAnswered, debug, "Health was asked", "", []string{"ms"}},
-		{
-			InvocationPostponed, warn, "not now: a dependency is unwell, and the payload comes again",
-			"[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)", invocation,
-		},
-		{
-			InvocationLeft, problem,
-			"the batch failed: its documents are left to the recovery timer, so that the feed goes on", "", invocation,
-		},
-		{InvocationFailed, problem, "the invocation failed", "", invocation},
-		{
-			FunctionUnknown, problem, "the host asks for a function that this build does not have",
-			"[A function is missing](runbook.md#a-function-is-missing-after-a-deployment)",
-			[]string{"http_status"},
-		},
-		{
-			Panic, problem, "a panic: a mistake of the app, whose other work goes on", "",
-			slices.Concat(document, []string{"stack"}),
-		},
-
-		{DocumentCommitted, debug, "the document is committed", "", []string{"document", "line", "outcome"}},
-		{
-			DocumentRetryScheduled, warn, "the document was not written: it is tried again",
-			"nothing, or `sqlwriterctl document why ID`",
-			slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"}),
-		},
-		{
-			DocumentError, problem, "the document was not written because of a mistake of the app: it is tried again",
-			"", slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"}),
-		},
-		{
-			DocumentFailed, problem, "the document is given up",
-			"[Try failed documents again](runbook.md#try-failed-documents-again)",
-			slices.Concat(document, []string{"line", "status", "retry_count"}),
-		},
-		{
-			DocumentLeft, problem, "the outcome could not be recorded: left to the recovery timer",
-			"read the code; the rows are right, the document does not say so yet", document,
-		},
-		{
-			DocumentUnreadable, problem, "an element of the batch has no id to record an outcome for: it is skipped",
-			"find the writer of such items", slices.Concat(failure, []string{"index"}),
-		},
-		{
-			DocumentUnknownStatus, problem, "sql_writer.status is unknown: the document is not changed",
-			"correct the status; the document is not touched until then",
-			[]string{"document", "status"},
-		},
-		{
-			DocumentNotFound, problem,
-			"no document has this id, which the host may have rewritten: nothing was written",
-			"nothing: the recovery timer finds the document", document,
-		},
-		{
-			DocumentTooLarge, problem, "MANUAL REVIEW: the document is too large even for the minimal outcome",
-			"shrink the document; compare its rows by hand", slices.Concat(document, []string{"status", "outcome"}),
-		},
-		{
-			DocumentDeleted, warn, "the document was deleted while it was written: its lines keep its content",
-			"compare its lines by hand, if it was deleted because it was wrong",
-			[]string{"document", "outcome"},
-		},
-		{
-			DocumentHealed, warn,
-			"another writer committed the document: its lines had older content and were written again",
-			"find the other writer",
-			[]string{"document"},
-		},
-		{
-			SecondWriter, problem, "another program finished documents after the ledger was adopted", "",
-			[]string{"document", "documents"},
-		},
-		{
-			BatchLeft, problem,
-			"this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", "read the code: it says which dependency it is", slices.Concat(failure, []string{"retry_count"}),
+			Name: SettingsInvalid, Level: problem,
+			Says:   "the settings are invalid: batches are refused until they are corrected",
+			Fields: []string{"problems"},
 		},
 
 		{
-			PoisonKept, problem, "a poison message: its evidence is kept",
-			"mend the cause, then [replay](runbook.md#try-failed-documents-again)",
-			slices.Concat(document, []string{"line", "evidence", "marked"}),
+			Name: DependencyNotOpen, Level: warn, Says: "a dependency is not open yet: it is tried again",
+			Do:     "[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)",
+			Fields: slices.Concat(failure, []string{"dependency", "again_ms"}),
 		},
 		{
-			PoisonUnmarked, problem, "MANUAL REVIEW: a poison message whose lines could not be marked AI-ERROR", "",
-			slices.Concat(document, []string{"line", "duplicates", "evidence"}),
+			Name: DependencyNotClosed, Level: warn, Says: "a dependency could not be closed",
+			Fields: slices.Concat(failure, []string{"dependency"}),
 		},
 		{
-			PoisonWaits, problem, "the document's retries are spent, and it stays retry_scheduled",
-			"read the reason; nothing is lost, it is tried again", document,
+			Name: LeasesUnfit, Level: warn, Says: "the lease container is not as it must be",
+			Do:     "[the lease container](runbook.md#the-lease-container-has-no-time-to-live)",
+			Fields: []string{"dependency", "reason"},
 		},
 		{
-			PoisonLimit, problem,
-			"this hour's limit of poison messages is reached: such documents stay retry_scheduled", "", document,
-		},
-
-		{RewriteLeftAlone, info, "a rewrite left lines alone", "", []string{"document", "outcome", "reason"}},
-		{
-			RewriteFailed, warn,
-			"a committed document could not be written again: it stays committed", errorCode, document,
-		},
-		{
-			ShadowDiffers, warn, "shadow: the old writer's rows are not what this app would write",
-			"[cutover.md](cutover.md)", slices.Concat(document, []string{"outcome", "differs_in"}),
+			Name: TableNote, Level: info, Says: "something about the user's tables affects every later write",
+			Do:     "read the reason: a trigger, or a column that rounds",
+			Fields: []string{"reason"},
 		},
 
-		{FlowChanged, info, "the flow runs, or ramps up", "", flow},
+		{Name: BatchCommitted, Level: info, Says: "a batch of the feed is done", Fields: batch},
+		{Name: TickDone, Level: info, Says: "a tick of the recovery timer is done", Fields: tick},
+		{Name: MessageDone, Level: info, Says: "a message of a run is done", Fields: message},
+		{Name: CallAnswered, Level: info, Says: "an operator's call was answered", Fields: call},
+		{Name: HealthAnswered, Level: debug, Says: "Health was asked", Fields: []string{"ms"}},
 		{
-			FlowStopped, warn, "the flow is stopped or paused: documents wait, and nothing is counted against them",
-			"[The flow](runbook.md#the-flow)", flow,
+			Name: InvocationPostponed, Level: warn,
+			Says: "not now: a dependency is unwell, and the payload comes again",
+			Do:   "[CommitResults answers 5xx](runbook.md#commitresults-answers-5xx)", Fields: invocation,
 		},
 		{
-			InstanceCutOff, warn,
-			"this instance cannot reach SQL while others write: it leaves its documents to them", "", failure,
+			Name: InvocationLeft, Level: problem,
+			Says: "the batch failed: its documents are left to the recovery timer, so that the feed goes on",
+			Do:   "", Fields: invocation,
 		},
-		{InstanceBack, info, "this instance reaches SQL again", "", nil},
+		{Name: InvocationFailed, Level: problem, Says: "the invocation failed", Fields: invocation},
 		{
-			ControlUnavailable, warn, "the control document is not available: this instance goes on with its own copy",
-			"nothing while it is short: no failure counts until it is available ([The flow](runbook.md#the-flow))",
-			failure,
-		},
-		{ControlBack, info, "the control document is available again", "", nil},
-		{
-			MassFailure, problem, "many documents began to fail with one code: the others are still processed", "",
-			[]string{"code", "documents", "since"},
+			Name: FunctionUnknown, Level: problem, Says: "the host asks for a function that this build does not have",
+			Do:     "[A function is missing](runbook.md#a-function-is-missing-after-a-deployment)",
+			Fields: []string{"http_status"},
 		},
 		{
-			FeedMissed, problem, "the feed did not bring documents that were due: the recovery timer took them up", "",
-			slices.Concat(document, []string{"documents", "oldest_s"}),
+			Name: Panic, Level: problem, Says: "a panic: a mistake of the app, whose other work goes on",
+			Fields: slices.Concat(document, []string{"stack"}),
 		},
 
 		{
-			Attention, warn, "a person must look at this", "[The conditions](#the-conditions)",
-			[]string{"since", "reason"},
+			Name: DocumentCommitted, Level: debug, Says: "the document is committed",
+			Fields: []string{"document", "line", "outcome"},
+		},
+		{
+			Name: DocumentRetryScheduled, Level: warn, Says: "the document was not written: it is tried again",
+			Do:     "nothing, or `sqlwriterctl document why ID`",
+			Fields: slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"}),
+		},
+		{
+			Name: DocumentError, Level: problem,
+			Says: "the document was not written because of a mistake of the app: it is tried again",
+			Do:   "", Fields: slices.Concat(document, []string{"line", "status", "retry_count", "retry_after"}),
+		},
+		{
+			Name: DocumentFailed, Level: problem, Says: "the document is given up",
+			Do:     "[Try failed documents again](runbook.md#try-failed-documents-again)",
+			Fields: slices.Concat(document, []string{"line", "status", "retry_count"}),
+		},
+		{
+			Name: DocumentLeft, Level: problem, Says: "the outcome could not be recorded: left to the recovery timer",
+			Do: "read the code; the rows are right, the document does not say so yet", Fields: document,
+		},
+		{
+			Name: DocumentUnreadable, Level: problem,
+			Says: "an element of the batch has no id to record an outcome for: it is skipped",
+			Do:   "find the writer of such items", Fields: slices.Concat(failure, []string{"index"}),
+		},
+		{
+			Name: DocumentUnknownStatus, Level: problem,
+			Says:   "sql_writer.status is unknown: the document is not changed",
+			Do:     "correct the status; the document is not touched until then",
+			Fields: []string{"document", "status"},
+		},
+		{
+			Name: DocumentNotFound, Level: problem,
+			Says: "no document has this id, which the host may have rewritten: nothing was written",
+			Do:   "nothing: the recovery timer finds the document", Fields: document,
+		},
+		{
+			Name: DocumentTooLarge, Level: problem,
+			Says:   "MANUAL REVIEW: the document is too large even for the minimal outcome",
+			Do:     "shrink the document; compare its rows by hand",
+			Fields: slices.Concat(document, []string{"status", "outcome"}),
+		},
+		{
+			Name: DocumentDeleted, Level: warn,
+			Says:   "the document was deleted while it was written: its lines keep its content",
+			Do:     "compare its lines by hand, if it was deleted because it was wrong",
+			Fields: []string{"document", "outcome"},
+		},
+		{
+			Name: DocumentHealed, Level: warn,
+			Says:   "another writer committed the document: its lines had older content and were written again",
+			Do:     "find the other writer",
+			Fields: []string{"document"},
+		},
+		{
+			Name: SecondWriter, Level: problem,
+			Says:   "another program finished documents after the ledger was adopted",
+			Fields: []string{"document", "documents"},
+		},
+		{
+			Name: BatchLeft, Level: problem,
+			Says: "this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", Do: "read the code: it says which dependency it is", Fields: slices.Concat(failure, []string{"retry_count"}),
 		},
 
-		{HandOffDone, info, "a manager's hand-off is over", "", handOff},
-		{HandOffBroken, warn, "a manager's hand-off was interrupted: a later message continues it", errorCode, handOff},
-		{RunEnded, info, "a run has ended", "", []string{"status"}},
-		{RunEndUnchecked, warn, "the end of the run could not be checked: the timer will", "", failure},
-		{RunFailed, warn, "the failure of the run could not be recorded: it is tried again", "", failure},
 		{
-			ExecutionWaits, warn, "a run in this process waits for a dependency", "[Runs](runbook.md#runs)",
-			slices.Concat(failure, []string{"again_ms"}),
+			Name: PoisonKept, Level: problem, Says: "a poison message: its evidence is kept",
+			Do:     "mend the cause, then [replay](runbook.md#try-failed-documents-again)",
+			Fields: slices.Concat(document, []string{"line", "evidence", "marked"}),
 		},
 		{
-			BatchFailed, warn, "a batch of a run failed",
-			"[Runs](runbook.md#runs): `batch list RUN/NUMBER` has its errors", failure,
+			Name: PoisonUnmarked, Level: problem,
+			Says:   "MANUAL REVIEW: a poison message whose lines could not be marked AI-ERROR",
+			Fields: slices.Concat(document, []string{"line", "duplicates", "evidence"}),
 		},
 		{
-			CompareImpossible, problem,
-			"a comparison met states that exclude each other: a mistake of this program; the comparison goes on", "",
-			slices.Concat(document, []string{"line"}),
-		},
-		{ComparisonBegan, info, "the night's comparison began", "", []string{"comparison"}},
-		{
-			ComparisonEnded, info,
-			"a comparison ended: its counts say what it found, `edited_new` how many lines people edited since the one before", "`sqlwriterctl finding list`",
-			[]string{"comparison", "counts"},
+			Name: PoisonWaits, Level: problem, Says: "the document's retries are spent, and it stays retry_scheduled",
+			Do: "read the reason; nothing is lost, it is tried again", Fields: document,
 		},
 		{
-			ComparisonFailed, problem, "a comparison ended by a mistake of the app", "",
-			[]string{"comparison", "counts", "reason"},
+			Name: PoisonLimit, Level: problem,
+			Says: "this hour's limit of poison messages is reached: such documents stay retry_scheduled",
+			Do:   "", Fields: document,
+		},
+
+		{
+			Name: RewriteLeftAlone, Level: info, Says: "a rewrite left lines alone",
+			Fields: []string{"document", "outcome", "reason"},
 		},
 		{
-			MessageDeadLettered, problem, "a message is a dead letter: its evidence is kept", "",
-			[]string{"reason", "evidence", "changed"},
+			Name: RewriteFailed, Level: warn,
+			Says: "a committed document could not be written again: it stays committed",
+			Do:   errorCode, Fields: document,
+		},
+		{
+			Name: ShadowDiffers, Level: warn, Says: "shadow: the old writer's rows are not what this app would write",
+			Do: "[cutover.md](cutover.md)", Fields: slices.Concat(document, []string{"outcome", "differs_in"}),
+		},
+
+		{Name: FlowChanged, Level: info, Says: "the flow runs, or ramps up", Fields: flow},
+		{
+			Name: FlowStopped, Level: warn,
+			Says: "the flow is stopped or paused: documents wait, and nothing is counted against them",
+			Do:   "[The flow](runbook.md#the-flow)", Fields: flow,
+		},
+		{
+			Name: InstanceCutOff, Level: warn,
+			Says: "this instance cannot reach SQL while others write: it leaves its documents to them",
+			Do:   "", Fields: failure,
+		},
+		{Name: InstanceBack, Level: info, Says: "this instance reaches SQL again", Fields: nil},
+		{
+			Name: ControlUnavailable, Level: warn,
+			Says:   "the control document is not available: this instance goes on with its own copy",
+			Do:     "nothing while it is short: no failure counts until it is available ([The flow](runbook.md#the-flow))",
+			Fields: failure,
+		},
+		{Name: ControlBack, Level: info, Says: "the control document is available again", Fields: nil},
+		{
+			Name: MassFailure, Level: problem,
+			Says:   "many documents began to fail with one code: the others are still processed",
+			Fields: []string{"code", "documents", "since"},
+		},
+		{
+			Name: FeedMissed, Level: problem,
+			Says:   "the feed did not bring documents that were due: the recovery timer took them up",
+			Fields: slices.Concat(document, []string{"documents", "oldest_s"}),
+		},
+
+		{
+			Name: Attention, Level: warn, Says: "a person must look at this", Do: "[The conditions](#the-conditions)",
+			Fields: []string{"since", "reason"},
+		},
+
+		{Name: HandOffDone, Level: info, Says: "a manager's hand-off is over", Fields: handOff},
+		{
+			Name: HandOffBroken, Level: warn,
+			Says: "a manager's hand-off was interrupted: a later message continues it", Do: errorCode, Fields: handOff,
+		},
+		{Name: RunEnded, Level: info, Says: "a run has ended", Fields: []string{"status"}},
+		{
+			Name: RunEndUnchecked, Level: warn, Says: "the end of the run could not be checked: the timer will",
+			Fields: failure,
+		},
+		{
+			Name: RunFailed, Level: warn, Says: "the failure of the run could not be recorded: it is tried again",
+			Fields: failure,
+		},
+		{
+			Name: ExecutionWaits, Level: warn, Says: "a run in this process waits for a dependency",
+			Do:     "[Runs](runbook.md#runs)",
+			Fields: slices.Concat(failure, []string{"again_ms"}),
+		},
+		{
+			Name: BatchFailed, Level: warn, Says: "a batch of a run failed",
+			Do: "[Runs](runbook.md#runs): `batch list RUN/NUMBER` has its errors", Fields: failure,
+		},
+		{
+			Name: CompareImpossible, Level: problem,
+			Says:   "a comparison met states that exclude each other: a mistake of this program; the comparison goes on",
+			Fields: slices.Concat(document, []string{"line"}),
+		},
+		{
+			Name: ComparisonBegan, Level: info, Says: "the night's comparison began",
+			Fields: []string{"comparison"},
+		},
+		{
+			Name: ComparisonEnded, Level: info,
+			Says: "a comparison ended: its counts say what it found, `edited_new` how many lines people edited since the one before", Do: "`sqlwriterctl finding list`",
+			Fields: []string{"comparison", "counts"},
+		},
+		{
+			Name: ComparisonFailed, Level: problem, Says: "a comparison ended by a mistake of the app",
+			Fields: []string{"comparison", "counts", "reason"},
+		},
+		{
+			Name: MessageDeadLettered, Level: problem, Says: "a message is a dead letter: its evidence is kept",
+			Fields: []string{"reason", "evidence", "changed"},
 		},
 	}
 }

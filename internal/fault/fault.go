@@ -67,28 +67,31 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{
-			Infrastructure, ScopeDependency, false,
-			"the host offers the batch again every 10 s; 5 failures in a row that span at least 15 s open the breaker: " +
+			Kind: Infrastructure, Scope: ScopeDependency,
+			When: "the host offers the batch again every 10 s; 5 failures in a row that span at least 15 s open the breaker: " +
 				"60 s, then one probe, and so on until one is committed",
 		},
 		{
-			Throttled, ScopeDependency, false,
-			"the breaker opens for 10 s, doubling to 5 min; a Retry-After wins; then each instance makes one request at a time for 5 min",
+			Kind: Throttled, Scope: ScopeDependency,
+			When: "the breaker opens for 10 s, doubling to 5 min; a Retry-After wins; then each instance makes one request at a time for 5 min",
 		},
 		{
-			Quota, ScopeDependency, false,
-			"the breaker opens for 5 min, then one probe every 5 min; an operator's resume probes at once",
+			Kind: Quota, Scope: ScopeDependency,
+			When: "the breaker opens for 5 min, then one probe every 5 min; an operator's resume probes at once",
 		},
 		{
-			Contention, ScopeAttempt, false,
-			"at once, up to 3 times with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
+			Kind: Contention, Scope: ScopeAttempt,
+			When: "at once, up to 3 times with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
 		},
 		{
-			Document, ScopeDocument, true,
-			"after 2, 4, 8, 16, 32 min (120 s * 2^n, plus 0-20 %); the sixth failure spends the 5 retries: then after 1 h, or sooner when others " +
+			Kind: Document, Scope: ScopeDocument, SpendsRetry: true,
+			When: "after 2, 4, 8, 16, 32 min (120 s * 2^n, plus 0-20 %); the sixth failure spends the 5 retries: then after 1 h, or sooner when others " +
 				"are written; a poison message at the next one, when others were written at least 60 s after the one before; without that a day after the first",
 		},
-		{Internal, ScopeDocument, true, "as document, with an error line in the log: an error of the product"},
+		{
+			Kind: Internal, Scope: ScopeDocument, SpendsRetry: true,
+			When: "as document, with an error line in the log: an error of the product",
+		},
 	}
 }
 

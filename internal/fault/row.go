@@ -62,13 +62,14 @@ func IsNumber(code string) bool {
 // AtStart is the consequence of a failure to open a dependency, before the app begins to work.
 func AtStart() Consequence {
 	return Consequence{
-		Nothing, "the app tries to open it again every few seconds; Health says what is wrong, and batches wait",
+		Spends: Nothing,
+		Next:   "the app tries to open it again every few seconds; Health says what is wrong, and batches wait",
 	}
 }
 
 // OfACommand is the consequence of a failed operator's command.
 func OfACommand() Consequence {
-	return Consequence{Nothing, "the command ends with this error; run it again once the cause is fixed"}
+	return Consequence{Spends: Nothing, Next: "the command ends with this error; run it again once the cause is fixed"}
 }
 
 // Names reports whether a code is the row's Code or Name, whatever its case. A status also matches its rows with a
@@ -153,26 +154,37 @@ type ConditionRule struct {
 // ConditionRules is the table of such conditions (docs/requirements.md R19 and R32).
 func ConditionRules() []ConditionRule {
 	return []ConditionRule{
-		{Gone, "the document does not exist", Consequence{Nothing, "nothing: a document that is gone is done"}},
 		{
-			Changed, "the document has changed since it was read",
-			Consequence{Nothing, "it is read again at once and processed as it is now"},
+			Condition: Gone, Means: "the document does not exist",
+			Consequence: Consequence{Spends: Nothing, Next: "nothing: a document that is gone is done"},
 		},
-		{TooLarge, "the request is too large for the document", Consequence{
-			Nothing,
-			"at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
+		{
+			Condition: Changed, Means: "the document has changed since it was read",
+			Consequence: Consequence{Spends: Nothing, Next: "it is read again at once and processed as it is now"},
+		},
+		{Condition: TooLarge, Means: "the request is too large for the document", Consequence: Consequence{
+			Spends: Nothing,
+			Next:   "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
-		{Unreadable, "the document's structure cannot be understood", Consequence{
-			"all retries at once",
-			"as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
+		{Condition: Unreadable, Means: "the document's structure cannot be understood", Consequence: Consequence{
+			Spends: "all retries at once",
+			Next:   "as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
 		}},
-		{OthersAnswered, "the request failed like an outage, but a heartbeat was committed right after it", Consequence{
-			Nothing + "; the 3rd time that it happens to a document alone: " + OneRetry,
-			"it is divided; a document that fails so alone is tried again after 120 s * 2^n; the 3rd time as internal, code fails_alone",
-		}},
-		{OwnWhenAlone, "contention that no other document can have caused if the document fails alone", Consequence{
-			Nothing + "; when it happens to the document alone: " + OneRetry,
-			"at once, up to 3 times with jitter; then divided; alone: as document",
-		}},
+		{
+			Condition: OthersAnswered,
+			Means:     "the request failed like an outage, but a heartbeat was committed right after it",
+			Consequence: Consequence{
+				Spends: Nothing + "; the 3rd time that it happens to a document alone: " + OneRetry,
+				Next:   "it is divided; a document that fails so alone is tried again after 120 s * 2^n; the 3rd time as internal, code fails_alone",
+			},
+		},
+		{
+			Condition: OwnWhenAlone,
+			Means:     "contention that no other document can have caused if the document fails alone",
+			Consequence: Consequence{
+				Spends: Nothing + "; when it happens to the document alone: " + OneRetry,
+				Next:   "at once, up to 3 times with jitter; then divided; alone: as document",
+			},
+		},
 	}
 }

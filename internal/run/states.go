@@ -54,30 +54,30 @@ const (
 // batch, because the table has no such change.
 func Transitions() []Transition {
 	return []Transition{
-		{PendingQueue, Queued, byConfirm},
-		{PendingRetry, Queued, byConfirm},
-		{PendingQueue, PendingRetry, byUnsent},
-		{Queued, PendingRetry, byUnsent}, // two processes sent it, and the other one's was accepted
-		{PendingRetry, PendingRetry, byUnsent},
-		{PendingQueue, Processing, byClaim},
-		{PendingRetry, Processing, byClaim},
-		{Queued, Processing, byClaim},
-		{Processing, Processing, byTakeOver},
-		{Processing, Completed, byFinish},
-		{Processing, Failed, byGiveUp},
-		{Processing, PendingRetry, byTimer},
-		{Queued, PendingRetry, bySilence},
-		{PendingQueue, Failed, byLimit},
-		{PendingRetry, Failed, byLimit},
-		{Queued, Failed, byLimit}, // as above
-		{PendingQueue, Failed, byDead},
-		{PendingRetry, Failed, byDead},
-		{Queued, Failed, byDead},
-		{Processing, Failed, byDead}, // its worker is dead, too
-		{PendingQueue, Failed, byCancel},
-		{PendingRetry, Failed, byCancel},
-		{Queued, Failed, byCancel},
-		{Failed, PendingRetry, byRequeue},
+		{From: PendingQueue, To: Queued, By: byConfirm},
+		{From: PendingRetry, To: Queued, By: byConfirm},
+		{From: PendingQueue, To: PendingRetry, By: byUnsent},
+		{From: Queued, To: PendingRetry, By: byUnsent}, // two processes sent it, and the other one's was accepted
+		{From: PendingRetry, To: PendingRetry, By: byUnsent},
+		{From: PendingQueue, To: Processing, By: byClaim},
+		{From: PendingRetry, To: Processing, By: byClaim},
+		{From: Queued, To: Processing, By: byClaim},
+		{From: Processing, To: Processing, By: byTakeOver},
+		{From: Processing, To: Completed, By: byFinish},
+		{From: Processing, To: Failed, By: byGiveUp},
+		{From: Processing, To: PendingRetry, By: byTimer},
+		{From: Queued, To: PendingRetry, By: bySilence},
+		{From: PendingQueue, To: Failed, By: byLimit},
+		{From: PendingRetry, To: Failed, By: byLimit},
+		{From: Queued, To: Failed, By: byLimit}, // as above
+		{From: PendingQueue, To: Failed, By: byDead},
+		{From: PendingRetry, To: Failed, By: byDead},
+		{From: Queued, To: Failed, By: byDead},
+		{From: Processing, To: Failed, By: byDead}, // its worker is dead, too
+		{From: PendingQueue, To: Failed, By: byCancel},
+		{From: PendingRetry, To: Failed, By: byCancel},
+		{From: Queued, To: Failed, By: byCancel},
+		{From: Failed, To: PendingRetry, By: byRequeue},
 	}
 }
 
