@@ -97,16 +97,22 @@ func rules() []rule {
 	}
 }
 
+// The reasons of errors that are not SQLite's. Faults has the same.
+const (
+	reasonTimeout   = "no answer in time"
+	reasonCancelled = "the caller gave up"
+)
+
 // classify makes a *fault.Error of a driver's error. It returns a *fault.Error unchanged.
 func classify(op string, err error) error {
 	if err == nil || fault.As(err) != nil {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Wrap(fault.Infrastructure, op, "timeout", "no answer in time", err)
+		return fault.Wrap(fault.Infrastructure, op, "timeout", reasonTimeout, err)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fault.Wrap(fault.Infrastructure, op, "cancelled", "the caller gave up", err)
+		return fault.Wrap(fault.Infrastructure, op, "cancelled", reasonCancelled, err)
 	}
 	code, ok := codeOf(err)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/shared"
 )
 
 // Faults lists the errors for docs/errors.md: SQLite's result codes, then the codes that are words.
@@ -49,8 +50,8 @@ func namedCodeRows() []fault.Row {
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
-		{Code: "timeout", Kind: infra, Reason: "no answer in time", Source: driver},
-		{Code: "cancelled", Kind: infra, Reason: "the caller gave up", Source: driver},
+		{Code: "timeout", Kind: infra, Reason: reasonTimeout, Source: driver},
+		{Code: "cancelled", Kind: infra, Reason: reasonCancelled, Source: driver},
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
 		{
@@ -63,12 +64,12 @@ func namedCodeRows() []fault.Row {
 		},
 		{
 			Code: "verdict_without_evidence", Kind: fault.Contention,
-			Reason: "the ledger shows neither this write, nor this content, nor anything newer",
+			Reason: shared.ReasonNoEvidence,
 			Source: "docs/requirements.md R50",
 		},
 		{
 			Code: "row_count", Kind: fault.Contention, Condition: fault.OwnWhenAlone,
-			Reason: "another number of rows was written than lines were applied", Source: "docs/requirements.md R51",
+			Reason: shared.ReasonRowCount, Source: "docs/requirements.md R51",
 		},
 		{Code: "path", Kind: infra, Reason: "SQL_CONNECTION names no file", Source: ours, Own: start},
 		{Code: "dsn", Kind: infra, Reason: "the path in SQL_CONNECTION cannot be used", Source: ours, Own: start},

@@ -185,12 +185,12 @@ func rules() []rule {
 		{
 			numbers: []int32{throwNoEvidence},
 			kind:    race, source: ours, code: "verdict_without_evidence",
-			reason: "the ledger shows neither this write, nor this content, nor anything newer",
+			reason: shared.ReasonNoEvidence,
 		},
 		{
 			numbers: []int32{throwRowCount},
 			kind:    race, condition: own, source: ours, code: "row_count",
-			reason: "another number of rows was written than lines were applied",
+			reason: shared.ReasonRowCount,
 		},
 		{
 			numbers: []int32{throwEdited}, kind: race, reason: "somebody edited a line after the rewrite had read it",
@@ -252,6 +252,14 @@ const (
 	codeCancelled   = "cancelled"
 )
 
+// The reasons of errors without a number. Faults has the same.
+const (
+	reasonTimeout     = "no answer in time: the request may have been carried out"
+	reasonCancelled   = "the caller gave up: the request may have been carried out"
+	reasonCertificate = "the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate"
+	reasonConnection  = "the connection could not be made or broke: the request may have been carried out"
+)
+
 // classify makes a *fault.Error of a driver's error. It returns a *fault.Error unchanged. It decides by number or
 // type, never by text.
 func classify(op string, err error) error {
@@ -263,20 +271,20 @@ func classify(op string, err error) error {
 	// The context comes first, because the error of a cancelled request may include the server's confirmation.
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(fault.Infrastructure, op, codeTimeout,
-			"no answer in time: the request may have been carried out", err)
+			reasonTimeout, err)
 	case errors.Is(err, context.Canceled):
 		return fault.Wrap(fault.Infrastructure, op, codeCancelled,
-			"the caller gave up: the request may have been carried out", err)
+			reasonCancelled, err)
 	case errors.As(err, &server):
 		return byNumber(op, server, err)
 	case isCertificateError(err):
 		return fault.Wrap(fault.Infrastructure, op, codeCertificate,
-			"the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate", err)
+			reasonCertificate, err)
 	}
 	// An error without a server's number belongs to the connection. The driver keeps the cause of some only as text,
 	// so they cannot be told apart. A document cannot cause one, because its content is sent as one string.
 	return fault.Wrap(fault.Infrastructure, op, codeConnection,
-		"the connection could not be made or broke: the request may have been carried out", err)
+		reasonConnection, err)
 }
 
 // classifyDependency classifies an error of a request that concerns no document: connecting, checking, migrating,

@@ -57,19 +57,19 @@ func namedCodeRows() []fault.Row {
 	return []fault.Row{
 		{
 			Code: codeConnection, Kind: infra,
-			Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType,
+			Reason: reasonConnection, Source: byType,
 		},
 		{
 			Code: codeTimeout, Kind: infra,
-			Reason: "no answer in time: the request may have been carried out", Source: byType,
+			Reason: reasonTimeout, Source: byType,
 		},
 		{
 			Code: codeCancelled, Kind: infra,
-			Reason: "the caller gave up: the request may have been carried out", Source: byType,
+			Reason: reasonCancelled, Source: byType,
 		},
 		{
 			Code: codeCertificate, Kind: infra, Source: byType,
-			Reason: "the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate",
+			Reason: reasonCertificate,
 		},
 		{
 			Code: codeCodePage, Kind: fault.Document, Source: "ADR 0016; the tables of golang.org/x/text/encoding",
