@@ -25,19 +25,14 @@ type documentCommands struct {
 
 // documentFilter selects documents.
 type documentFilter struct {
-	Status  string `help:"Only documents with this status." placeholder:"STATUS"`
-	Kind    string `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
-	Code    string `help:"Only documents whose last error has this code." placeholder:"CODE"`
-	Request string `help:"Only documents of this request: the whole request_details.id." placeholder:"ID"`
-	Line    int64  `help:"Only documents that name this invoice line, as main line or as duplicate." placeholder:"LINE"`
-	Since   string `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
-	Until   string `help:"Only documents that changed before." placeholder:"TIME"`
+	ops.DocumentFilter
+
+	Since string `help:"Only documents that changed since: 90m, 1d or 2w ago, a date (2026-01-31) or a time." placeholder:"TIME"`
+	Until string `help:"Only documents that changed before." placeholder:"TIME"`
 }
 
 func (f documentFilter) query(a *app) (q ops.DocumentFilter, err error) {
-	q = ops.DocumentFilter{
-		Status: invoice.Status(f.Status), Kind: f.Kind, Code: f.Code, Request: f.Request, Line: f.Line,
-	}
+	q = f.DocumentFilter
 	q.Since, q.Until, err = a.period(f.Since, f.Until)
 	return q, err
 }

@@ -133,12 +133,12 @@ func TestExplainPrintsACodeThatCanBeTyped(t *testing.T) {
 	require.NotContains(t, b.out, "any other number", "SQLITE_CANTOPEN has a row of its own")
 	require.Empty(t, b.errors)
 	require.Equal(t, exitOK, b.run(t, "explain", "1811"), b.errors)
-	require.Contains(t, b.out, "document retry --code 1811 --dry-run")
+	require.Contains(t, b.out, "document retry --error-code 1811 --dry-run")
 	require.Contains(t, b.errors,
 		"1811 may come from several: sqlite is the local database SQLite, sqlserver is SQL Server")
 	require.Equal(t, exitOK, b.run(t, "explain", "document"), b.errors)
-	require.Contains(t, b.out, "document retry --code 2628 --dry-run")
-	require.NotRegexp(t, `retry --code \S*( other|\*|-)`, b.out)
+	require.Contains(t, b.out, "document retry --error-code 2628 --dry-run")
+	require.NotRegexp(t, `retry --error-code \S*( other|\*|-)`, b.out)
 }
 
 func TestExplainAKindAndEverything(t *testing.T) {

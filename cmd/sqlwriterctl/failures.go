@@ -161,7 +161,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 		return nil
 	}
 	names, other := map[string][]string{
-		"error_code": {"code"}, "classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+		"classes": {"class"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
 	}[member]
 	if !other {
 		names = []string{strings.ReplaceAll(member, "_", "-")}

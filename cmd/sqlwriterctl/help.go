@@ -19,7 +19,7 @@ func examples() map[string][]string {
 			"sqlwriterctl explain stale",
 		},
 		"document list": {
-			"sqlwriterctl document list --status failed --code 2628 --since 1d",
+			"sqlwriterctl document list --status failed --error-code 2628 --since 1d",
 			`sqlwriterctl document list --request "` + sampleRequest + `"`,
 		},
 		"document why": {
@@ -31,8 +31,8 @@ func examples() map[string][]string {
 			"sqlwriterctl document diff ID ID -o json",
 		},
 		"document retry": {
-			"sqlwriterctl document retry --code 2628 --dry-run",
-			`sqlwriterctl document retry --code 2628 --why "column widened"`,
+			"sqlwriterctl document retry --error-code 2628 --dry-run",
+			`sqlwriterctl document retry --error-code 2628 --why "column widened"`,
 		},
 		"document submit": {
 			"sqlwriterctl document submit --replace examples/01-plain-success.json",

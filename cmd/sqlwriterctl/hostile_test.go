@@ -133,7 +133,7 @@ func TestAnIDOfTwoLinesIsRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"document", "list"},
 		{"document", "why", "x"},
-		{"document", "retry", "--code", "2628", "--dry-run"},
+		{"document", "retry", "--error-code", "2628", "--dry-run"},
 		{"run", "items", "r"},
 		{"run", "list"},
 		{"finding", "list"},

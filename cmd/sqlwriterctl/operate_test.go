@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/test/inmem"
@@ -115,7 +117,7 @@ func TestOperating(t *testing.T) {
 	require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
 
 	require.Equal(t, exitOK,
-		r.run(t, "document", "retry", "--yes", "--code", "2628", "--why", "column widened"), r.errors)
+		r.run(t, "document", "retry", "--yes", "--error-code", "2628", "--why", "column widened"), r.errors)
 	require.Regexp(t,
 		`run\s+replay-\S+\nstatus\s+completed\nkind\s+replay\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 applied\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed},
@@ -157,7 +159,7 @@ func TestTheCommandOfAGroupTakesThatGroup(t *testing.T) {
 	r.failed(t, 2, "547")
 	r.count(t)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
-	line := regexp.MustCompile(`(?m)^sqlwriterctl (.* --code 2628 .*)$`).FindStringSubmatch(r.out)
+	line := regexp.MustCompile(`(?m)^sqlwriterctl (.* --error-code 2628 .*)$`).FindStringSubmatch(r.out)
 	require.NotNil(t, line, r.out)
 	require.Equal(t, exitOK, r.run(t, append(shellWords(line[1]), "--dry-run", "-q")...), r.errors)
 	require.Equal(t, first+"\n", r.out)
@@ -362,13 +364,24 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 }
 
+// A filter of the API that a command lacked could not be typed.
+func TestTheToolHasAFlagForEachFilter(t *testing.T) {
+	for command := range strings.FieldsSeq("list retry") {
+		for _, m := range opsapi.Members(reflect.TypeFor[ops.DocumentFilter]()) {
+			flag := "--" + strings.ReplaceAll(m.Name, "_", "-")
+			_, err := grammar(t).Parse([]string{"document", command, flag, "1"})
+			require.NoError(t, err, "%s %s", command, flag)
+		}
+	}
+}
+
 // A list finds documents by each filter, and its ids go into other commands.
 func TestDocumentsAreListed(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "547")
 	for want, args := range map[string][]string{
 		first + "\n" + second:      {"--status", "failed"},
-		first:                      {"--code", "2628"},
+		first:                      {"--error-code", "2628"},
 		second:                     {"--line", "2"},
 		second + "\n" + first + "": {"--kind", "document", "--since", "1d"},
 		"":                         {"--status", "pending"},
@@ -380,11 +393,11 @@ func TestDocumentsAreListed(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "document", "list", "--limit", "1"), r.errors)
 	require.Regexp(t,
 		`^DOCUMENT\s+LINE\s+STATUS.*\n2025-12-17 10:00:00.000000-06:00-0001-\d\s+\d\s+failed\s+document\s`, r.out)
-	require.Contains(t, r.errors, "Narrow by since, code")
+	require.Contains(t, r.errors, "Narrow by since, error_code")
 	require.Equal(t, exitUsage, r.run(t, "document", "list", "--status", "faild"))
 	require.Contains(t, r.errors,
 		`--status: expected one of pending, retry_scheduled, committed, failed, processing, found "faild"`)
-	require.Equal(t, exitUsage, r.run(t, "document", "list", "--code", "bogus"))
+	require.Equal(t, exitUsage, r.run(t, "document", "list", "--error-code", "bogus"))
 }
 
 // An operator who knows a code finds the documents that wait for a retry, too.
@@ -398,7 +411,7 @@ func TestARetryTakesACode(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--all", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "0 documents match a replay")
 	require.Contains(t, r.errors, "`document retry` also takes those that wait for a retry")
-	require.Equal(t, exitOK, r.run(t, "document", "retry", "--code", "2628", "--dry-run"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "document", "retry", "--error-code", "2628", "--dry-run"), r.errors)
 	require.Contains(t, r.out, first)
 	require.Equal(t, exitUsage, r.run(t, "document", "retry", "--status", "committed", "--dry-run"))
 	require.Contains(t, r.errors, "--status: expected one of failed, retry_scheduled")

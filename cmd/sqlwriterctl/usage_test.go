@@ -21,7 +21,7 @@ import (
 func TestManyDocumentsAreConfirmed(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
-	retry := []string{"document", "retry", "--code", "2628", "--why", "x"}
+	retry := []string{"document", "retry", "--error-code", "2628", "--why", "x"}
 	require.Equal(t, exitUsage, r.run(t, retry...))
 	require.Contains(t, r.errors, "add --yes")
 	require.NotContains(t, r.errors, "app:", "nothing is asked before")
@@ -124,7 +124,7 @@ func TestWhatIsNotFoundNamesTheCommandThatFindsIt(t *testing.T) {
 			require.Regexp(t, `(?m)^error: .*\nhint: `+regexp.QuoteMeta(hint), w.errors, "%v", args)
 		}
 	}
-	require.Equal(t, exitOK, w.run(t, "document", "list", "--code", "547"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "document", "list", "--error-code", "547"), w.errors)
 	require.Contains(t, w.errors, "no document matches: `sqlwriterctl status` counts")
 }
 

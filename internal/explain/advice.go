@@ -46,7 +46,7 @@ func advices() []advice {
 		{kind: fault.Contention, of: condition.WaitsLong, do: "nothing; if it lasts, find out what holds the locks"},
 		{
 			kind: fault.Document, of: condition.Poison,
-			do: "correct the document or the schema, then `sqlwriterctl document retry --code CODE --dry-run` shows what would be tried again",
+			do: "correct the document or the schema, then `sqlwriterctl document retry --error-code CODE --dry-run` shows what would be tried again",
 		},
 		{kind: fault.Internal, of: condition.Mistake},
 	}

@@ -21,7 +21,7 @@ func TestCodesAreExplained(t *testing.T) {
 	require.Contains(t, found[0].Do, "flow resume")
 	found, _ = table.Look("document")
 	require.Equal(t, "x", found[0].Code, "a kind names all its codes")
-	require.Contains(t, found[0].Do, "--code x")
+	require.Contains(t, found[0].Do, "--error-code x")
 	found, _ = table.Look("timer_silent")
 	require.Equal(t, ofAttention, found[0].Adapter)
 	found, _ = table.Look("stale")

@@ -287,12 +287,12 @@ func (g *Group) add(doc commit.PendingDoc, at time.Time) {
 // after a failure of their own come again by themselves, but whoever mended the cause need not wait. Documents that
 // were put off wait for a dependency.
 func (o *Ops) retry(g *Group) string {
-	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, Code: g.Code})
+	s, err := o.search(DocumentFilter{Status: g.Status, Kind: g.Kind, ErrorCode: g.Code})
 	retried := g.Status == invoice.Failed || (g.Status == invoice.RetryScheduled && !isPutOff(g.Kind))
 	if !retried || g.Kind == "" || g.Code == "" || err != nil || s.Code != g.Code {
 		return "" // a filter cannot ask for no code, and refuses one that another program wrote
 	}
-	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --code %s --why "..."`,
+	return fmt.Sprintf(`sqlwriterctl document retry --status %s --kind %s --error-code %s --why "..."`,
 		g.Status, g.Kind, g.Code)
 }
 

@@ -20,20 +20,22 @@ const (
 	notOffered = "not offered"
 )
 
-// DocumentFilter selects documents. Empty fields mean any; the others must all match.
+// DocumentFilter selects documents. Empty fields mean any; the others must all match. The parameters of the API, the
+// form of the page and the flags of the tool follow from it; help is that of the flag. For times, which people write in
+// many forms, the tool has flags of its own.
 type DocumentFilter struct {
 	// Status is one of DocumentStatuses.
-	Status invoice.Status `json:"status,omitempty"`
-	// Kind and Code are those of the last error.
-	Kind string `json:"kind,omitempty"`
-	Code string `json:"error_code,omitempty"`
+	Status invoice.Status `json:"status,omitempty" help:"Only documents with this status." placeholder:"STATUS"`
+	// Kind and ErrorCode are those of the last error.
+	Kind      string `json:"kind,omitempty" help:"Only documents whose last error is of this kind." placeholder:"KIND"`
+	ErrorCode string `json:"error_code,omitempty" help:"Only documents whose last error has this code." placeholder:"CODE"`
 	// Request is request_details.id.
-	Request string `json:"request,omitempty"`
+	Request string `json:"request,omitempty" help:"Only documents of this request: the whole request_details.id." placeholder:"ID"`
 	// Line is the id of the main line or of a duplicate.
-	Line int64 `json:"line,omitempty"`
+	Line int64 `json:"line,omitempty" help:"Only documents that name this invoice line, as main line or as duplicate." placeholder:"LINE"`
 	// Since and Until (exclusive) bound the last change.
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"`
+	Since time.Time `json:"since,omitzero" kong:"-"`
+	Until time.Time `json:"until,omitzero" kong:"-"`
 }
 
 // DocumentQuery asks for a list.
@@ -156,7 +158,7 @@ func (o *Ops) listSays(l DocumentList) string {
 			"the time was over: the newest %d of the %d that were read%s, and newer ones may be left out",
 			len(l.Documents), l.Matched.Documents, since)
 	}
-	return says + ". Narrow by " + strings.ReplaceAll(strings.Join(l.NarrowBy, ", "), "error_code", "code")
+	return says + ". Narrow by " + strings.Join(l.NarrowBy, ", ")
 }
 
 // search checks a filter and translates it.
@@ -183,7 +185,7 @@ func (o *Ops) search(f DocumentFilter) (commit.Query, error) {
 		return s, refuse(Usage, "until: expected a time after since")
 	}
 	var err error
-	if s.Code, err = o.code("error_code", f.Code); err != nil {
+	if s.Code, err = o.code("error_code", f.ErrorCode); err != nil {
 		return s, err
 	}
 	if f.Request != "" || f.Line > 0 { // a wrong sys_name must not hide what an operator looks for

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"slices"
+	"time"
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
@@ -76,7 +77,9 @@ func (o *Ops) selected(
 		return filter, false, err
 	}
 	filter = run.Filter{Statuses: statuses, ErrorKind: s.Kind, Code: s.Code, From: f.Since, To: f.Until}
-	if s.Request == "" && s.Line == 0 { // what a run searches by says all
+	rest := f
+	rest.Status, rest.Kind, rest.ErrorCode, rest.Since, rest.Until = "", "", "", time.Time{}, time.Time{}
+	if rest == (DocumentFilter{}) { // what a run searches by says all
 		return filter, false, nil
 	}
 	s.SysName, s.Statuses = o.o.SysName, statuses

@@ -59,7 +59,7 @@ func TestARetryTakesTheFilterOfTheList(t *testing.T) {
 		"the other status": {
 			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Status: invoice.RetryScheduled}}, []int64{3, 4},
 		},
-		"a code": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Code: "2628"}}, []int64{1, 3}},
+		"a code": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{ErrorCode: "2628"}}, []int64{1, 3}},
 		"a kind": {
 			ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Kind: "document"}}, []int64{1, 2, 3, 4},
 		},
@@ -67,7 +67,7 @@ func TestARetryTakesTheFilterOfTheList(t *testing.T) {
 		"a request": {ops.RetryRequest{DocumentFilter: ops.DocumentFilter{Request: "r1"}}, []int64{1, 3}},
 		"both": {
 			ops.RetryRequest{
-				DocumentFilter: ops.DocumentFilter{Request: "r0", Code: "547", Status: invoice.Failed},
+				DocumentFilter: ops.DocumentFilter{Request: "r0", ErrorCode: "547", Status: invoice.Failed},
 			}, []int64{2},
 		},
 		"ids":           {ops.RetryRequest{IDs: []string{id(1), id(4)}}, []int64{1, 4}},
@@ -95,12 +95,12 @@ func TestARetryRefusesWhatItCannotTake(t *testing.T) {
 	r := newRuns(t)
 	for name, request := range map[string]ops.RetryRequest{
 		"ids: expected":   {},
-		"ids: go with no": {IDs: []string{"a"}, DocumentFilter: ops.DocumentFilter{Code: "547"}},
+		"ids: go with no": {IDs: []string{"a"}, DocumentFilter: ops.DocumentFilter{ErrorCode: "547"}},
 		"status: expected one of failed, retry_scheduled": {
 			DocumentFilter: ops.DocumentFilter{Status: invoice.Committed},
 		},
-		"code: expected": {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
-		"why: expected":  {DocumentFilter: ops.DocumentFilter{Code: "547"}},
+		"error_code: expected": {DocumentFilter: ops.DocumentFilter{ErrorCode: "bogus"}},
+		"why: expected":        {DocumentFilter: ops.DocumentFilter{ErrorCode: "547"}},
 	} {
 		if name != "why: expected" {
 			request.Why = "the cause is mended"

@@ -238,8 +238,8 @@ func TestAListIsOfThisEnvironment(t *testing.T) {
 		{ops.DocumentFilter{}, []string{"web 1", "web 2", "web 3"}},
 		{ops.DocumentFilter{Status: invoice.Failed}, []string{"web 1", "web 2"}},
 		{ops.DocumentFilter{Kind: "internal"}, []string{"web 2"}},
-		{ops.DocumentFilter{Code: "2628"}, []string{"web 1"}},
-		{ops.DocumentFilter{Code: "PANIC"}, []string{"web 2"}},
+		{ops.DocumentFilter{ErrorCode: "2628"}, []string{"web 1"}},
+		{ops.DocumentFilter{ErrorCode: "PANIC"}, []string{"web 2"}},
 		{ops.DocumentFilter{Line: 3}, []string{"web 3"}},
 		{ops.DocumentFilter{Line: 4}, []string{" 4", "dev 4"}}, // a wrong sys_name must not hide a line
 		{ops.DocumentFilter{Line: 4, Status: invoice.Failed}, []string{"dev 4"}},
@@ -256,7 +256,7 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 	for name, q := range map[string]ops.DocumentQuery{
 		"pending, retry_scheduled, committed, failed, processing": {DocumentFilter: ops.DocumentFilter{Status: "done"}},
 		"infrastructure, ":     {DocumentFilter: ops.DocumentFilter{Kind: "bogus"}},
-		"a code of":            {DocumentFilter: ops.DocumentFilter{Code: "bogus"}},
+		"a code of":            {DocumentFilter: ops.DocumentFilter{ErrorCode: "bogus"}},
 		"line: expected":       {DocumentFilter: ops.DocumentFilter{Line: -1}},
 		"request: expected":    {DocumentFilter: ops.DocumentFilter{Request: strings.Repeat("x", 1024)}},
 		"until: expected":      {DocumentFilter: ops.DocumentFilter{Since: start(), Until: start()}},
@@ -267,7 +267,7 @@ func TestAListRefusesWhatIsUnknown(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 	for _, code := range []string{"2628", "429/3200", "-1", "VALIDATION.too_long"} {
-		_, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{Code: code}})
+		_, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: ops.DocumentFilter{ErrorCode: code}})
 		require.NoError(t, err, code)
 	}
 }

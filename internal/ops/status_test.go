@@ -201,7 +201,7 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 			Status: invoice.Failed, Kind: "document", Code: "547", Documents: ops.Count{Documents: 5},
 			First: at(50 * time.Hour), Last: at(time.Minute),
 			Sample: id(4), Line: 4,
-			Retry: `sqlwriterctl document retry --status failed --kind document --code 547 --why "..."`,
+			Retry: `sqlwriterctl document retry --status failed --kind document --error-code 547 --why "..."`,
 		},
 		{
 			Status: invoice.Failed, Documents: ops.Count{Documents: 1}, First: at(time.Minute), Last: at(time.Minute),
@@ -221,7 +221,7 @@ func TestCountsSayWhatWaitsLongestAndWhatFailsNow(t *testing.T) {
 			Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 1},
 			First: at(time.Minute), Last: at(time.Minute),
 			Sample: id(1), Line: 1,
-			Retry: `sqlwriterctl document retry --status retry_scheduled --kind document --code 2628 --why "..."`,
+			Retry: `sqlwriterctl document retry --status retry_scheduled --kind document --error-code 2628 --why "..."`,
 		},
 		{
 			Status: invoice.RetryScheduled, Kind: "infrastructure", Code: "refused", Documents: ops.Count{Documents: 1},

@@ -32,9 +32,11 @@ type Parameter struct {
 }
 
 // Parameters returns the row's parameters in the order of the type.
-func (r Row) Parameters() []Parameter { return members(r.Request, nil) }
+func (r Row) Parameters() []Parameter { return Members(r.Request) }
 
-// members are a struct's members as encoding/json sees them, those of embedded structs included.
+// Members are a struct's members as encoding/json sees them, those of embedded structs included.
+func Members(t reflect.Type) []Parameter { return members(t, nil) }
+
 func members(t reflect.Type, at []int) (all []Parameter) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"strings"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
@@ -30,6 +31,11 @@ type action struct {
 }
 
 type field struct{ Name, Value string }
+
+// Label is the name in words.
+func (f field) Label() string {
+	return strings.ToUpper(f.Name[:1]) + strings.ReplaceAll(f.Name[1:], "_", " ")
+}
 
 // deniedTo refuses an action's page to who may not act.
 func deniedTo(p opsapi.Who) error {

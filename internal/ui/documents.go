@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +16,8 @@ import (
 
 // documentsPage is what the page of documents shows.
 type documentsPage struct {
-	Query    ops.DocumentQuery
+	Filters  []field
 	Statuses []invoice.Status
-	// Since and Until are as they were typed.
-	Since, Until string
 	ops.DocumentList
 
 	// Meaning is that of the code which the list is filtered by; nil without one.
@@ -43,18 +42,15 @@ func (v *visit) documents() (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	p := documentsPage{
-		Query: q, Statuses: ops.DocumentStatuses(), Since: v.Query.Get("since"),
-		Until: v.Query.Get("until"), DocumentList: found,
-	}
+	p := documentsPage{Filters: v.filters(), Statuses: ops.DocumentStatuses(), DocumentList: found}
 	if found.Says != "" && q.Limit < ops.MaxListed {
 		p.All = string(link("documents", append(filterPairs(v), "limit", ops.MaxListed)...))
 	}
 	if v.Who.May() && retried(q.Status) && len(found.Documents) > 0 && q.DocumentFilter != (ops.DocumentFilter{}) {
 		p.Retry = string(link("retry", filterPairs(v)...))
 	}
-	if q.Code != "" {
-		p.Meaning = v.meaning(q.Code)
+	if q.ErrorCode != "" {
+		p.Meaning = v.meaning(q.ErrorCode)
 	}
 	return content{
 		Title: "Documents", Command: filterFlags("sqlwriterctl document list", v), Main: p,
@@ -62,34 +58,29 @@ func (v *visit) documents() (content, error) {
 	}, nil
 }
 
-// filterNames are the parameters of ops.DocumentFilter with their flags.
-func filterNames() [][2]string {
-	return [][2]string{
-		{"status", "--status"},
-		{"kind", "--kind"},
-		{"error_code", "--code"},
-		{"request", "--request"},
-		{"line", "--line"},
-		{"since", "--since"},
-		{"until", "--until"},
+// filters are the page's parameters that are members of ops.DocumentFilter, as they were typed. Each is a field of the
+// page's form, a parameter of its links and a flag of the command.
+func (v *visit) filters() (all []field) {
+	for _, m := range opsapi.Members(reflect.TypeFor[ops.DocumentFilter]()) {
+		all = append(all, field{m.Name, v.Query.Get(m.Name)})
 	}
+	return all
 }
 
 // filterPairs are the page's filters as parameters of a link.
 func filterPairs(v *visit) (pairs []any) {
-	for _, n := range filterNames() {
-		pairs = append(pairs, n[0], v.Query.Get(n[0]))
+	for _, f := range v.filters() {
+		pairs = append(pairs, f.Name, f.Value)
 	}
 	return pairs
 }
 
 // filterFlags are the page's filters as flags of a command.
 func filterFlags(command string, v *visit) string {
-	var pairs []string
-	for _, n := range filterNames() {
-		pairs = append(pairs, n[1], v.Query.Get(n[0]))
+	for _, f := range v.filters() {
+		command = flags(command, "--"+strings.ReplaceAll(f.Name, "_", "-"), f.Value)
 	}
-	return flags(command, pairs...)
+	return command
 }
 
 // retried reports whether documents with a status are retried on request; an empty one means any.
@@ -242,9 +233,9 @@ func (v *visit) retry() (content, error) {
 		},
 		Button: "Retry " + words,
 	}
-	for _, pair := range filterNames() {
-		if text := v.Query.Get(pair[0]); text != "" && len(r.IDs) == 0 {
-			p.Fields = append(p.Fields, field{pair[0], text})
+	for _, f := range v.filters() {
+		if f.Value != "" && len(r.IDs) == 0 {
+			p.Fields = append(p.Fields, f)
 		}
 	}
 	for _, id := range r.IDs {

@@ -1,8 +1,8 @@
 package ui
 
 import (
+	"net/url"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +12,16 @@ import (
 
 // A filter that a list has and its retry lost would retry more than a person saw.
 func TestAListsFiltersGoWithItsRetry(t *testing.T) {
-	var members, names []string
-	for i := range reflect.TypeFor[ops.DocumentFilter]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[ops.DocumentFilter]().Field(i).Tag.Get("json"), ",")
-		members = append(members, name)
+	v := &visit{Request: Request{Query: url.Values{
+		"status": {"failed"}, "kind": {"document"}, "error_code": {"2628"}, "request": {"r"}, "line": {"7"},
+		"since": {"2026-01-01"}, "until": {"2026-01-02"},
+	}}}
+	require.Len(t, v.Query, reflect.TypeFor[ops.DocumentFilter]().NumField())
+	v.Form = url.Values{}
+	for i, pairs := 0, filterPairs(v); i < len(pairs); i += 2 {
+		v.Form.Set(pairs[i].(string), pairs[i+1].(string))
 	}
-	for _, pair := range filterNames() {
-		names = append(names, pair[0])
-	}
-	require.ElementsMatch(t, members, names)
+	require.Equal(t, v.Query, v.Form)
+	require.Equal(t, "x --status failed --kind document --error-code 2628 --request r --line 7 "+
+		"--since 2026-01-01 --until 2026-01-02", filterFlags("x", v))
 }

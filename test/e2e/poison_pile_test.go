@@ -128,7 +128,7 @@ func TestPoisonMessagesPileUp(t *testing.T) {
 
 	require.Eventually(t, func() bool { // the timer counts
 		return strings.Contains(c.run(page[0]),
-			"sqlwriterctl document retry --status failed --kind document --code 1811")
+			"sqlwriterctl document retry --status failed --kind document --error-code 1811")
 	}, patience, time.Second)
 	written := s.count("SELECT COUNT(*) FROM counted")
 	require.Contains(t, c.run(coded(page[1])), fmt.Sprintf("%d documents match a replay", replayable))
