@@ -66,7 +66,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor,
 				Findings: store.Findings(nil),
 				Check:    func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
-				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},
 			}, nil

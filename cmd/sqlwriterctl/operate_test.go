@@ -288,7 +288,7 @@ func storesOf(
 		return ops.Stores{
 			Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor,
 			Findings: store.Findings(nil), Ledger: noLedger{},
-			Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+			Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 				return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 			},
 		}, nil

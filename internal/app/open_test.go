@@ -79,9 +79,9 @@ func (b *beaten) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbea
 
 func (b *beaten) Apply(
 	_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	b.asked = append(b.asked, string(mode))
-	return make([]commit.Outcome, len(items)), nil
+	return make([]commit.DocumentOutcome, len(items)), nil
 }
 
 // During a pause SQL is opened but not written to, not even a heartbeat.

@@ -60,7 +60,7 @@ type watchedSink struct {
 // Apply implements commit.Sink.
 func (w watchedSink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	outcomes, err := w.inner.Apply(ctx, items, mode, known)
 	w.seen(ctx, depSQL, err)
 	return outcomes, err

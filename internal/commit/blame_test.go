@@ -91,7 +91,7 @@ func TestTheFirstFailureIsRemembered(t *testing.T) {
 	require.Equal(t, first, transitionsAt(now).statePutOff(s, likeOutage()).FirstFailedAt)
 	failed := transitionsAt(now).failed(s, own(), "")
 	require.Equal(t, first, failed.FirstFailedAt)
-	require.Empty(t, transitionsAt(now).committed(s, Outcome{Verdict: invoice.OutcomeApplied}).FirstFailedAt)
+	require.Empty(t, transitionsAt(now).committed(s, DocumentOutcome{Verdict: invoice.OutcomeApplied}).FirstFailedAt)
 	require.Empty(t, failed.Afresh().FirstFailedAt)
 	require.Empty(t,
 		transitionsAt(now).statePutOff(invoice.State{Status: invoice.Pending}, likeOutage()).FirstFailedAt,

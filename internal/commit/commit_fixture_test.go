@@ -299,7 +299,7 @@ func (f *faulty) Record(ctx context.Context, doc invoice.Snapshot, s invoice.Sta
 
 func (f *faulty) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	f.mu.Lock()
 	f.writes++
 	n := f.writes

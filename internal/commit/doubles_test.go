@@ -18,7 +18,7 @@ type sinkHook struct {
 
 func (s sinkHook) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := s.before(items); err != nil {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ type markRefuser struct{ commit.Sink }
 
 func (s markRefuser) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if len(items) == 1 && items[0].FailureMark {
 		err := fault.New(fault.Document, "test", "validation.too_long", "refused")
-		return []commit.Outcome{{DocumentID: items[0].DocumentID, Refused: err}}, nil
+		return []commit.DocumentOutcome{{DocumentID: items[0].DocumentID, Refused: err}}, nil
 	}
 	return s.Sink.Apply(ctx, items, mode, known)
 }
@@ -46,7 +46,7 @@ type refusing struct {
 
 func (s *refusing) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	for _, it := range items {
 		if s.on && !it.FailureMark && it.Main < 1000 {
 			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
@@ -77,7 +77,7 @@ type contextHook struct {
 
 func (s contextHook) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := s.before(ctx, items); err != nil {
 		return nil, err
 	}

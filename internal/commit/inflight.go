@@ -54,7 +54,7 @@ const (
 // result is the answer of the sink for one document, or its error. An error of document scope is the document's own;
 // any other error puts the document off.
 type result struct {
-	outcome Outcome
+	outcome DocumentOutcome
 	err     error
 }
 

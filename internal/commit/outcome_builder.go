@@ -64,7 +64,7 @@ type LineVerdict struct {
 // OutcomeBuilder makes the outcomes of a request from the verdicts on its lines, for sinks that are databases.
 type OutcomeBuilder struct {
 	items    []Item
-	outcomes []Outcome
+	outcomes []DocumentOutcome
 	// newest is the version of each outcome's SupersededBy.
 	newest []invoice.Version
 	// wins maps each written line to the item that wrote it.
@@ -74,7 +74,7 @@ type OutcomeBuilder struct {
 // NewOutcomeBuilder makes an OutcomeBuilder without verdicts.
 func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
 	b := &OutcomeBuilder{
-		items: items, outcomes: make([]Outcome, len(items)),
+		items: items, outcomes: make([]DocumentOutcome, len(items)),
 		newest: make([]invoice.Version, len(items)), wins: map[int64]int{},
 	}
 	for i, it := range items {
@@ -117,7 +117,7 @@ func (b *OutcomeBuilder) Written() (content, marks int64) {
 }
 
 // Outcomes gives one outcome per item. Errors by kind: internal, code "bug", when a line has no verdict.
-func (b *OutcomeBuilder) Outcomes() ([]Outcome, error) {
+func (b *OutcomeBuilder) Outcomes() ([]DocumentOutcome, error) {
 	for i, it := range b.items {
 		o := &b.outcomes[i]
 		if len(o.Rows) != it.Rows() {

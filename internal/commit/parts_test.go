@@ -48,7 +48,7 @@ func newServer(connections int) *server {
 	}
 }
 
-func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]Outcome, error) {
+func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]DocumentOutcome, error) {
 	s.connections <- struct{}{}
 	defer func() { <-s.connections }()
 	s.begin(items)
@@ -71,7 +71,7 @@ func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Hear
 		s.cancelled++
 		return nil, fault.Wrap(fault.Infrastructure, "sql: apply", "cancelled", "", ctx.Err())
 	}
-	out := make([]Outcome, len(items))
+	out := make([]DocumentOutcome, len(items))
 	for i, it := range items {
 		switch {
 		case s.locked[it.DocumentID]:
@@ -81,7 +81,7 @@ func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Hear
 		case s.bad[it.DocumentID]:
 			return nil, fault.New(fault.Document, "sql: apply", "2628", "a value does not fit its column")
 		}
-		out[i] = Outcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied}
+		out[i] = DocumentOutcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied}
 	}
 	return out, nil
 }

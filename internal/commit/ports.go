@@ -48,7 +48,7 @@ type Sink interface {
 	// heartbeat. Errors by kind: infrastructure, code breaker.CodeWentBack when the row's number is lower than
 	// known.Number; code breaker.CodeOtherDatabase when its id differs or the row is missing. A known without a number
 	// is not compared.
-	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
+	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]DocumentOutcome, error)
 	// Heartbeat raises the number of an environment's row in the table heartbeat, commits, and gives the committed row.
 	// Success proves that the database takes writes. It locks the row and compares it first, as Apply does. It changes
 	// no table of the user.
@@ -144,10 +144,10 @@ type RowOutcome struct {
 	Before, After, Want []invoice.Value
 }
 
-// Outcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for a mark),
-// edited (any line is), not comparable (any line is), applied (any line was written), unchanged (any line is),
+// DocumentOutcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for
+// a mark), edited (any line is), not comparable (any line is), applied (any line was written), unchanged (any line is),
 // superseded.
-type Outcome struct {
+type DocumentOutcome struct {
 	DocumentID string
 	Verdict    invoice.Outcome
 	// Refused is the document's own error (kind document) when the sink refused it before sending. Verdict and Rows are
@@ -160,9 +160,9 @@ type Outcome struct {
 }
 
 // Missing lists the lines that do not exist.
-func (o Outcome) Missing() []int64 { return o.lines(invoice.OutcomeMissing) }
+func (o DocumentOutcome) Missing() []int64 { return o.lines(invoice.OutcomeMissing) }
 
-func (o Outcome) lines(v invoice.Outcome) []int64 {
+func (o DocumentOutcome) lines(v invoice.Outcome) []int64 {
 	var ids []int64
 	for _, r := range o.Rows {
 		if r.Verdict == v {
@@ -173,7 +173,7 @@ func (o Outcome) lines(v invoice.Outcome) []int64 {
 }
 
 // whyLeftAlone names the lines that a rewrite left alone, for people.
-func (o Outcome) whyLeftAlone() string {
+func (o DocumentOutcome) whyLeftAlone() string {
 	var parts []string
 	if edited := o.lines(invoice.OutcomeEdited); len(edited) > 0 {
 		parts = append(parts, "edited since they were written: lines "+idList(edited))

@@ -302,7 +302,7 @@ type lockedSink struct {
 
 func (l lockedSink) Apply(
 	ctx context.Context, items []commit.Item, m commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	for _, it := range items {
 		if it.Main <= l.k {
 			l.w.clock = l.w.clock.Add(5 * time.Second)

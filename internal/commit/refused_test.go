@@ -17,11 +17,13 @@ type refusingSink struct {
 	refused map[string]bool
 }
 
-func (s refusingSink) Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error) {
+func (s refusingSink) Apply(
+	ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat,
+) ([]DocumentOutcome, error) {
 	outcomes, err := s.Sink.Apply(ctx, items, mode, known)
 	for i, o := range outcomes {
 		if s.refused[o.DocumentID] {
-			outcomes[i] = Outcome{
+			outcomes[i] = DocumentOutcome{
 				DocumentID: o.DocumentID, Refused: fault.New(fault.Document, "test", "validation.code_page", "refused"),
 			}
 		}

@@ -42,7 +42,7 @@ type requester struct {
 // request sends one request, with jitter up to tries times while it loses races. After a broken connection while other
 // requests succeed it makes one more try. A failover breaks a whole pool of connections, and no document is to blame
 // for that.
-func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
+func (r *requester) request(ctx context.Context, items []Item, tries int) ([]DocumentOutcome, error) {
 	var broke error
 	for try := 1; ; try++ {
 		begin := r.now()
@@ -73,7 +73,7 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Out
 
 // send makes one request. A panic in it counts as a failure of a document: the range is divided like one with a refused
 // value, so that its other documents are written.
-func (r *requester) send(ctx context.Context, items []Item) (outcomes []Outcome, err error) {
+func (r *requester) send(ctx context.Context, items []Item) (outcomes []DocumentOutcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			outcomes, err = nil, r.tally.log.Panic("commit: apply", events.Fields{}, p)
@@ -89,7 +89,7 @@ func (r *requester) send(ctx context.Context, items []Item) (outcomes []Outcome,
 		return nil, err
 	}
 	if r.mode == Write &&
-		slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == invoice.OutcomeApplied }) &&
+		slices.ContainsFunc(outcomes, func(o DocumentOutcome) bool { return o.Verdict == invoice.OutcomeApplied }) &&
 		!items[0].FailureMark {
 		r.breaker.Applied(begin)
 	}

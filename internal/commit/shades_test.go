@@ -214,9 +214,9 @@ type generous struct{ commit.Sink }
 
 func (g generous) Apply(
 	ctx context.Context, i []commit.Item, m commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	o, err := g.Sink.Apply(ctx, i, m, known)
-	return append(o, commit.Outcome{}), err
+	return append(o, commit.DocumentOutcome{}), err
 }
 
 func TestASinkThatAnswersTheWrongNumberIsAnErrorOfOurs(t *testing.T) {

@@ -195,7 +195,7 @@ func (p *shadowRun) show(d invoice.Snapshot, outcome invoice.Outcome, columns []
 
 // difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a
 // newer result are not compared.
-func difference(o Outcome) (columns []string, held int) {
+func difference(o DocumentOutcome) (columns []string, held int) {
 	all := invoice.Columns()
 	found := map[string]bool{}
 	for _, row := range o.Rows {

@@ -40,7 +40,7 @@ func (t transitions) withVersion(s invoice.State, us int64) invoice.State {
 }
 
 // committed is the state after a verdict. The members of the failure are cleared; attempts stay as history.
-func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
+func (t transitions) committed(s invoice.State, o DocumentOutcome) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Committed
 	s.Outcome = o.Verdict

@@ -193,7 +193,7 @@ func (p part) size() int { return p.to - p.from }
 
 // answer is what SQL said to the request for a part.
 type answer struct {
-	outcomes []Outcome
+	outcomes []DocumentOutcome
 	err      error
 }
 
@@ -334,7 +334,7 @@ func (a *applying) leaveUndecided(from, to int, cause error) {
 func (a *applying) note(i int, r result) { a.results[i], a.done[i] = r, true }
 
 // missingError is the document's own error: the sink refused it, or one of its lines does not exist.
-func missingError(o Outcome) error {
+func missingError(o DocumentOutcome) error {
 	if o.Refused != nil || o.Verdict != invoice.OutcomeMissing {
 		return o.Refused
 	}

@@ -25,7 +25,7 @@ type scriptedSink struct {
 	took time.Duration
 }
 
-func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]Outcome, error) {
+func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]DocumentOutcome, error) {
 	var ids []string
 	refused := false
 	for _, it := range items {
@@ -41,9 +41,9 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.
 	if refused {
 		return nil, fault.New(fault.Document, "sql: apply", "2628", "a value does not fit its column")
 	}
-	out := make([]Outcome, len(items))
+	out := make([]DocumentOutcome, len(items))
 	for i, it := range items {
-		out[i] = Outcome{
+		out[i] = DocumentOutcome{
 			DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied,
 			Rows: []RowOutcome{{DetailID: it.Main, Verdict: invoice.OutcomeApplied}},
 		}

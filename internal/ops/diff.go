@@ -87,7 +87,9 @@ func (s Stores) diff(
 	return diffs, nil
 }
 
-func (s Stores) documentDiff(mode commit.Mode, it commit.Item, o commit.Outcome, lines map[int64]bool) DocumentDiff {
+func (s Stores) documentDiff(
+	mode commit.Mode, it commit.Item, o commit.DocumentOutcome, lines map[int64]bool,
+) DocumentDiff {
 	d := DocumentDiff{ID: it.DocumentID, Lines: []LineDiff{}}
 	if mode == commit.Write {
 		d.Verdict = o.Verdict

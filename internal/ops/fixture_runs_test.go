@@ -74,7 +74,7 @@ func (r *runs) renew() {
 
 func (r *runs) check(context.Context) error { return r.unfit }
 
-func (w *world) preview(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+func (w *world) preview(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 	return w.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 }
 

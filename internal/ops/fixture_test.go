@@ -332,7 +332,7 @@ type spySink struct {
 
 func (s *spySink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	s.applies++
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {

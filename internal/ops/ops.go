@@ -49,7 +49,7 @@ type Stores struct {
 	// throttled, quota.
 	Check func(ctx context.Context) error
 	// Preview is commit.Sink.Apply in mode preview. Layout has this deployment's names of columns.
-	Preview func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error)
+	Preview func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
 	Layout  invoice.Layout
 }
 

@@ -182,7 +182,7 @@ func (a *actor) Record(ctx context.Context, doc invoice.Snapshot, state invoice.
 
 func (a *actor) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := a.park(); err != nil {
 		return nil, err
 	}

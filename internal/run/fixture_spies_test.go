@@ -85,7 +85,7 @@ func (d spyDocuments) Record(ctx context.Context, doc invoice.Snapshot, s invoic
 
 func (d spySink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) (outcomes []commit.Outcome, err error) {
+) (outcomes []commit.DocumentOutcome, err error) {
 	err = d.i.use(ctx, "Apply", true, func() error {
 		if slices.ContainsFunc(items, func(it commit.Item) bool { return it.DocumentID == d.i.w.breaks }) {
 			return fault.New(fault.Infrastructure, "test: sql", "eof", "the connection was cut")

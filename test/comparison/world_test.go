@@ -86,7 +86,7 @@ func (w *world) opens() {
 			return ops.Stores{
 				Runs: w.db.runs, Findings: w.db, Executor: w.executor(),
 				Check: func(context.Context) error { return nil },
-				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})
 				},
 			}, nil

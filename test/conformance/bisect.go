@@ -55,7 +55,7 @@ type countedSink struct {
 // Apply implements commit.Sink.
 func (c *countedSink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	c.mu.Lock()
 	c.n++
 	c.mu.Unlock()

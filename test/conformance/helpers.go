@@ -71,7 +71,7 @@ func firstOf(place int) int {
 }
 
 // apply makes one request that must succeed.
-func (s *sinkTest) apply(mode commit.Mode, items ...commit.Item) []commit.Outcome {
+func (s *sinkTest) apply(mode commit.Mode, items ...commit.Item) []commit.DocumentOutcome {
 	s.Helper()
 	out, err := s.h.Sink.Apply(s.Context(), items, mode, unknown(sysName))
 	require.NoError(s, err)
@@ -88,12 +88,12 @@ func (s *sinkTest) apply(mode commit.Mode, items ...commit.Item) []commit.Outcom
 }
 
 // gives makes one request in mode write and compares the outcomes with their short form: "applied(applied superseded)".
-func (s *sinkTest) gives(item commit.Item, short string) commit.Outcome {
+func (s *sinkTest) gives(item commit.Item, short string) commit.DocumentOutcome {
 	s.Helper()
 	return s.givesIn(commit.Write, []string{short}, item)[0]
 }
 
-func (s *sinkTest) givesIn(mode commit.Mode, short []string, items ...commit.Item) []commit.Outcome {
+func (s *sinkTest) givesIn(mode commit.Mode, short []string, items ...commit.Item) []commit.DocumentOutcome {
 	s.Helper()
 	out := s.apply(mode, items...)
 	found := make([]string, 0, len(out))
@@ -106,7 +106,7 @@ func (s *sinkTest) givesIn(mode commit.Mode, short []string, items ...commit.Ite
 
 // inShort writes an outcome as "verdict(verdict of each line)"; a line without a verdict (its document was left out
 // whole) is "-".
-func inShort(o commit.Outcome) string {
+func inShort(o commit.DocumentOutcome) string {
 	rows := make([]string, 0, len(o.Rows))
 	for _, r := range o.Rows {
 		if r.Verdict == "" {

@@ -171,7 +171,7 @@ func (h *history) step() {
 }
 
 // remember records the newest version that each line must now have.
-func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
+func (h *history) remember(items []commit.Item, outcomes []commit.DocumentOutcome) {
 	for i, o := range outcomes {
 		for _, r := range o.Rows {
 			if slices.Contains(

@@ -27,7 +27,7 @@ func parallelCases() []sinkCase {
 const writers = 20
 
 // insist makes a request until it is not lost to a race, as the use case does.
-func (s *sinkTest) insist(items ...commit.Item) ([]commit.Outcome, error) {
+func (s *sinkTest) insist(items ...commit.Item) ([]commit.DocumentOutcome, error) {
 	for try := 0; ; try++ {
 		out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, unknown(sysName))
 		if fault.KindOf(err) != fault.Contention || try == 50 {

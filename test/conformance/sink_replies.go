@@ -26,7 +26,7 @@ func (l *ReplyLoser) LoseReply(testing.TB) { l.lose.Store(true) }
 // Apply implements commit.Sink.
 func (l *ReplyLoser) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	out, err := l.Sink.Apply(ctx, items, mode, known)
 	if err == nil && mode != commit.Preview && l.lose.CompareAndSwap(true, false) {
 		return nil,

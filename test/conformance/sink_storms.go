@@ -201,7 +201,7 @@ func (st *storm) send(r sending) {
 }
 
 // recordReported records the outcomes that a writer got.
-func (st *storm) recordReported(items []commit.Item, outcomes []commit.Outcome) {
+func (st *storm) recordReported(items []commit.Item, outcomes []commit.DocumentOutcome) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for i, it := range items {
@@ -290,7 +290,7 @@ func (st *storm) quiet() {
 func (st *storm) untilAnswered(it commit.Item) {
 	var err error
 	for range stormWriters*stormRequests + 1 {
-		var out []commit.Outcome
+		var out []commit.DocumentOutcome
 		if out, err = st.h.Sink.Apply(st.Context(), []commit.Item{it}, commit.Write, unknown(sysName)); err == nil {
 			st.recordReported([]commit.Item{it}, out)
 			return

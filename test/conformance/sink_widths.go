@@ -70,12 +70,12 @@ func (s *sinkTest) refuses(it commit.Item, about string) {
 }
 
 // alone makes a request of one item. The error is the request's or the item's own.
-func (s *sinkTest) alone(it commit.Item) (commit.Outcome, error) {
+func (s *sinkTest) alone(it commit.Item) (commit.DocumentOutcome, error) {
 	s.Helper()
 	out, err := s.h.Sink.Apply(s.Context(), []commit.Item{it}, commit.Write, unknown(sysName))
 	if err != nil {
 		require.Nil(s, out, "no outcomes with an error")
-		return commit.Outcome{}, err
+		return commit.DocumentOutcome{}, err
 	}
 	require.Len(s, out, 1)
 	s.refusedByItself(it, out[0])
@@ -83,12 +83,12 @@ func (s *sinkTest) alone(it commit.Item) (commit.Outcome, error) {
 }
 
 // refusedByItself requires that an outcome says nothing but that the sink refused the item, if it says so.
-func (s *sinkTest) refusedByItself(it commit.Item, o commit.Outcome) (refused bool) {
+func (s *sinkTest) refusedByItself(it commit.Item, o commit.DocumentOutcome) (refused bool) {
 	s.Helper()
 	if o.Refused == nil {
 		return false
 	}
-	require.Equal(s, commit.Outcome{DocumentID: it.DocumentID, Refused: o.Refused}, o)
+	require.Equal(s, commit.DocumentOutcome{DocumentID: it.DocumentID, Refused: o.Refused}, o)
 	require.Equal(s, fault.Document, fault.KindOf(o.Refused))
 	require.ErrorContains(s, o.Refused, it.DocumentID, "it names the document")
 	return true

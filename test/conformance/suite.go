@@ -257,14 +257,14 @@ type lastAnswer struct {
 	sink commit.Sink
 
 	mu  sync.Mutex
-	out []commit.Outcome
+	out []commit.DocumentOutcome
 	err error
 }
 
 // Apply implements commit.Sink.
 func (a *lastAnswer) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	out, err := a.sink.Apply(ctx, items, mode, known)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -41,13 +41,13 @@ type answers struct{ err error }
 
 func (a answers) Apply(
 	_ context.Context, items []commit.Item, _ commit.Mode, _ breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	out := make([]commit.Outcome, len(items))
+	out := make([]commit.DocumentOutcome, len(items))
 	for i, it := range items {
-		out[i] = commit.Outcome{
+		out[i] = commit.DocumentOutcome{
 			DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied,
 			Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: invoice.OutcomeApplied}},
 		}

@@ -94,7 +94,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					forgetLedger(w, items)
 					return p.Apply(ctx, items, mode, known)
 				}),
@@ -104,7 +104,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					if items[0].FailureMark {
 						forgetLedger(w, items)
 					}
@@ -116,7 +116,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					half := slices.Clone(items)
 					for n := range half {
 						half[n].Duplicates = nil
@@ -129,7 +129,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					return p.Apply(ctx, items, commit.Rewrite, known)
 				}),
 		},
@@ -138,7 +138,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					return p.Apply(ctx, items, commit.Preview, known)
 				}),
 		},
@@ -147,7 +147,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					if items[0].FailureMark {
 						mode = commit.Preview
 					}
@@ -159,7 +159,7 @@ func mistakes() []mistake {
 			onApply(
 				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
 					known breaker.Heartbeat,
-				) ([]commit.Outcome, error) {
+				) ([]commit.DocumentOutcome, error) {
 					outcomes, err := p.Apply(ctx, items, mode, known)
 					if l, there := w.sink.Line(items[0].Main); err == nil && there {
 						values := slices.Clone(l.Values)
@@ -267,7 +267,7 @@ func (d forgetful) ReadMany(ctx context.Context, ids []string) ([]json.RawMessag
 }
 
 type applier func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-	known breaker.Heartbeat) ([]commit.Outcome, error)
+	known breaker.Heartbeat) ([]commit.DocumentOutcome, error)
 
 type wrongApply struct {
 	commit.Sink
@@ -277,7 +277,7 @@ type wrongApply struct {
 
 func (s wrongApply) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	return s.apply(ctx, s.w, s.Sink, items, mode, known)
 }
 

@@ -19,7 +19,7 @@ import (
 // apply is a request to the database.
 func (w *world) apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	before := make([][]inmem.Entry, len(items))
 	for n, it := range items {
 		for position := range it.Rows() {

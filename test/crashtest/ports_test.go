@@ -132,7 +132,7 @@ type sink struct{ i *instance }
 
 func (p sink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	about := make([]string, len(items))
 	for n, it := range items {
 		about[n] = it.DocumentID
@@ -141,7 +141,7 @@ func (p sink) Apply(
 		}
 	}
 	p.i.w.asks(p.i, len(items))
-	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]commit.Outcome, error) {
+	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]commit.DocumentOutcome, error) {
 		return p.i.w.apply(ctx, items, mode, known)
 	})
 }

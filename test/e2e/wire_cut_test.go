@@ -45,7 +45,7 @@ const (
 // Apply implements commit.Sink.
 func (s *brokenSink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	how := s.breaks(items)
 	if how == whole {
 		return s.Sink.Apply(ctx, items, mode, known)

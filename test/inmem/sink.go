@@ -166,7 +166,7 @@ func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool
 // that went back), document ("refused"), internal ("bug").
 func (s *Sink) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := ended(ctx, "inmem: apply"); err != nil {
 		return nil, err
 	}

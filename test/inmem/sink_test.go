@@ -127,7 +127,7 @@ func (l *lockedLines) holder(items []commit.Item) chan struct{} {
 // Apply waits for held lines, each as long as a statement would.
 func (l *lockedLines) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	for free := l.holder(items); free != nil; free = l.holder(items) {
 		select {
 		case <-free:

@@ -106,10 +106,10 @@ func (w *work) entry(id int64) Entry {
 }
 
 // outcomes draws the verdicts.
-func (w *work) outcomes() []commit.Outcome {
-	out := make([]commit.Outcome, len(w.items))
+func (w *work) outcomes() []commit.DocumentOutcome {
+	out := make([]commit.DocumentOutcome, len(w.items))
 	for i, it := range w.items {
-		o := commit.Outcome{DocumentID: it.DocumentID}
+		o := commit.DocumentOutcome{DocumentID: it.DocumentID}
 		var newest invoice.Version
 		for _, id := range linesOf(it) {
 			r := commit.RowOutcome{DetailID: id, Verdict: w.verdict(i, id)}
@@ -149,7 +149,7 @@ func (w *work) verdict(i int, id int64) invoice.Outcome {
 }
 
 // preview fills in the lines' values before and after, and those that each item wants.
-func (w *work) preview(out []commit.Outcome) {
+func (w *work) preview(out []commit.DocumentOutcome) {
 	for i := range out {
 		for j := range out[i].Rows {
 			r := &out[i].Rows[j]

@@ -37,7 +37,7 @@ type behaviour func(ctx context.Context) error
 // Apply implements commit.Sink.
 func (d sinkSpy) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	w := d.i.w
 	if d.i.name == "shadow" {
 		w.mu.Lock()
@@ -69,7 +69,7 @@ func (d sinkSpy) Apply(
 }
 
 // noteApplied notes when content was applied; a rewrite is of documents that were.
-func (w *world) noteApplied(items []commit.Item, out []commit.Outcome, mode commit.Mode) {
+func (w *world) noteApplied(items []commit.Item, out []commit.DocumentOutcome, mode commit.Mode) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	applied := false

@@ -22,7 +22,7 @@ type previewed struct {
 
 func (p *previewed) Apply(
 	_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if len(items) == 0 && mode == commit.Preview {
 		p.previews++
 	}

@@ -108,7 +108,7 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 			_, err := d.CheckAdopted(ctx, "ops: check the database")
 			return err
 		},
-		Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+		Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 			return d.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 		},
 	}
@@ -196,7 +196,7 @@ func (c *Checked) Close() error {
 // Apply implements commit.Sink.
 func (c *Checked) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, err
 	}

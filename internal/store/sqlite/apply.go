@@ -14,15 +14,16 @@ import (
 // Apply implements commit.Sink in one transaction. An error means that nothing was written.
 //
 // Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "bug" (internal);
-// "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure). Every other code is SQLite's extended result code.
+// "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure). Every other code is SQLite's
+// extended result code.
 func (s *Store) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 && mode != commit.Preview {
-		return []commit.Outcome{}, nil
+		return []commit.DocumentOutcome{}, nil
 	}
 	payload, err := shared.Request(items, shared.Form{})
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Store) Apply(
 }
 
 // send runs the request in a transaction of its own. Its end frees the only connection, after a panic too.
-func (r *request) send(ctx context.Context, of *prepared) ([]commit.Outcome, error) {
+func (r *request) send(ctx context.Context, of *prepared) ([]commit.DocumentOutcome, error) {
 	statements, err := of.ready(ctx) // before the transaction, which takes the writer's only connection
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ type request struct {
 
 // run executes the request up to the commit. Its order is the order of locks on SQL Server: ledger, IVCE_DTL,
 // IVCE_TRKG_MSTR.
-func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
+func (r *request) run(ctx context.Context) ([]commit.DocumentOutcome, error) {
 	if r.mode != commit.Preview {
 		if err := checkHeartbeat("sqlite: apply",
 			r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {

@@ -83,7 +83,7 @@ func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, e
 // Apply runs a whole request in tx.
 func (i InTx) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	text, err := renderFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err

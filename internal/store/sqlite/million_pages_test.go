@@ -50,7 +50,7 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: s.AuditLog("web"), Runs: runs, Reports: reports, Ledger: noLedger{}, Findings: s.Findings("web"),
-				Preview: func(ctx context.Context, items []commit.Item) ([]commit.Outcome, error) {
+				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return s.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},
 				Check: func(context.Context) error { return nil },

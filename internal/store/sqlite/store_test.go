@@ -44,7 +44,7 @@ func item(id string, us int64, lines ...int64) commit.Item {
 	}
 }
 
-func apply(t testing.TB, s *sqlite.Store, items ...commit.Item) []commit.Outcome {
+func apply(t testing.TB, s *sqlite.Store, items ...commit.Item) []commit.DocumentOutcome {
 	t.Helper()
 	out, err := s.Apply(context.Background(), items, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)

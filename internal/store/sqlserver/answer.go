@@ -14,7 +14,7 @@ type answer struct {
 	items    []commit.Item
 	mode     commit.Mode
 	form     shared.Form
-	outcomes []commit.Outcome
+	outcomes []commit.DocumentOutcome
 	// leavesAlone reports that a rewrite does not write every line.
 	leavesAlone bool
 }

@@ -20,19 +20,21 @@ const opApply = "sqlserver: apply"
 // unchanged.
 //
 // Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "bug"
-// (internal); "timeout", "cancelled", "connection" and "certificate" (infrastructure). Every other code is the server's number (classify.go).
+// (internal); "timeout", "cancelled", "connection" and "certificate" (infrastructure). Every other code is the server's
+// number (classify.go).
 //
-// A document with a value that its column does not take is refused alone (Outcome.Refused). limits.go has the codes.
+// A document with a value that its column does not take is refused alone (DocumentOutcome.Refused). limits.go has the
+// codes.
 func (s *Store) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 && mode != commit.Preview {
-		return []commit.Outcome{}, nil
+		return []commit.DocumentOutcome{}, nil
 	}
-	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.Outcome, error) {
+	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.DocumentOutcome, error) {
 		return s.request(ctx, fitting, mode, known)
 	})
 }
@@ -40,7 +42,7 @@ func (s *Store) Apply(
 // request makes one request for documents that fit.
 func (s *Store) request(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	a := answer{items: items, mode: mode, form: s.form()}
 	var err error
 	if mode == commit.Rewrite {

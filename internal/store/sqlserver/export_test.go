@@ -189,8 +189,8 @@ func NewLimits(read func(context.Context) (map[string]UserColumn, error), now fu
 
 // Apply compares the items and calls apply with those that fit.
 func (l Limits) Apply(
-	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error),
-) ([]commit.Outcome, error) {
+	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.DocumentOutcome, error),
+) ([]commit.DocumentOutcome, error) {
 	return l.limits.applyFitting(ctx, items, apply)
 }
 

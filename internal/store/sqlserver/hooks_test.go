@@ -27,12 +27,12 @@ type hooked struct {
 
 // hook makes the next request. made reports whether the request reached the hook's place.
 type hook func(ctx context.Context, items []commit.Item, mode commit.Mode,
-	known breaker.Heartbeat) (out []commit.Outcome, err error, made bool)
+	known breaker.Heartbeat) (out []commit.DocumentOutcome, err error, made bool)
 
 // Apply makes a request with the waiting hook, if there is one. A hook that was not reached waits for the next request.
 func (s *hooked) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.Outcome, error) {
+) ([]commit.DocumentOutcome, error) {
 	s.mu.Lock()
 	h := s.next
 	if mode == commit.Preview || len(items) == 0 {
@@ -85,7 +85,7 @@ func (s *hooked) failAfter(t testing.TB, step string) {
 	s.arm(
 		func(ctx context.Context, items []commit.Item, mode commit.Mode,
 			known breaker.Heartbeat,
-		) ([]commit.Outcome, error, bool) {
+		) ([]commit.DocumentOutcome, error, bool) {
 			out, err := store.Apply(ctx, items, mode, known)
 			return out, err, err != nil && strings.Contains(err.Error(), "injected")
 		})
@@ -112,8 +112,8 @@ func (s *hooked) during(t testing.TB, step string, f func(conformance.Inside)) {
 	s.arm(
 		func(ctx context.Context, items []commit.Item, mode commit.Mode,
 			known breaker.Heartbeat,
-		) ([]commit.Outcome, error, bool) {
-			return s.paused(t, func() ([]commit.Outcome, error) {
+		) ([]commit.DocumentOutcome, error, bool) {
+			return s.paused(t, func() ([]commit.DocumentOutcome, error) {
 				return store.Apply(ctx, items, mode, known)
 			}, func() {
 				f(conformance.Inside{
@@ -136,7 +136,7 @@ func (s *hooked) loseReply(t testing.TB) {
 	s.arm(
 		func(ctx context.Context, items []commit.Item, mode commit.Mode,
 			known breaker.Heartbeat,
-		) ([]commit.Outcome, error, bool) {
+		) ([]commit.DocumentOutcome, error, bool) {
 			proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
 			store := openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address()))
 			require.NoError(t, store.KnowColumns(ctx), "or that answer were the next one")
@@ -148,8 +148,8 @@ func (s *hooked) loseReply(t testing.TB) {
 
 // paused runs a request, and calls there while it waits at its place.
 func (s *hooked) paused(
-	t testing.TB, request func() ([]commit.Outcome, error), there func(),
-) (out []commit.Outcome, err error, made bool) {
+	t testing.TB, request func() ([]commit.DocumentOutcome, error), there func(),
+) (out []commit.DocumentOutcome, err error, made bool) {
 	s.d.exec(t, makeMeeting)
 	ended := make(chan struct{})
 	go func() {

@@ -58,17 +58,17 @@ type limit struct {
 // applyFitting refuses the items with a value that does not fit, calls apply with the others, and returns all
 // outcomes in their order. Its error is that of reading the columns or of apply.
 func (l *columnLimits) applyFitting(
-	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error),
-) ([]commit.Outcome, error) {
+	ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.DocumentOutcome, error),
+) ([]commit.DocumentOutcome, error) {
 	refused, err := l.refusals(ctx, items)
 	if err != nil {
 		return nil, err
 	}
-	outcomes, places := make([]commit.Outcome, len(items)), make([]int, 0, len(items))
+	outcomes, places := make([]commit.DocumentOutcome, len(items)), make([]int, 0, len(items))
 	var fitting []commit.Item
 	for i, it := range items {
 		if refused[i] != nil {
-			outcomes[i] = commit.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}
+			outcomes[i] = commit.DocumentOutcome{DocumentID: it.DocumentID, Refused: refused[i]}
 			continue
 		}
 		fitting, places = append(fitting, it), append(places, i)

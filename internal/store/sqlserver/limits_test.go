@@ -130,11 +130,11 @@ func (u *userTables) limits() sqlserver.Limits {
 	}, func() time.Time { return u.at })
 }
 
-func (u *userTables) apply(items []commit.Item) (outcomes []commit.Outcome, err error) {
+func (u *userTables) apply(items []commit.Item) (outcomes []commit.DocumentOutcome, err error) {
 	var ids []string
 	for _, it := range items {
 		ids = append(ids, it.DocumentID)
-		outcomes = append(outcomes, commit.Outcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied})
+		outcomes = append(outcomes, commit.DocumentOutcome{DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied})
 	}
 	u.sent = append(u.sent, strings.Join(ids, " "))
 	if u.answer != nil {
@@ -287,7 +287,7 @@ func TestARefusedRequestHasTheColumnsReadAgain(t *testing.T) {
 	u := newUserTables(makerColumn, sqlserver.UserColumn{Kind: "nvarchar", Length: 255})
 	limits := u.limits()
 	items, others := hundred(t)
-	apply := func() ([]commit.Outcome, error) { return limits.Apply(t.Context(), items, u.apply) }
+	apply := func() ([]commit.DocumentOutcome, error) { return limits.Apply(t.Context(), items, u.apply) }
 	_, err := apply()
 	require.NoError(t, err)
 
