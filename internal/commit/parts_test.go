@@ -194,7 +194,7 @@ func TestOneBadDocumentInAHundredTakesTwiceACleanBatch(t *testing.T) {
 }
 
 // Promise G6 with four connections. Documents that share a line are never under way at once: one would lose the race
-// for it.
+// for it. What a batch took of the connections for parts it gives back.
 func TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		items := numbered(rapid.IntRange(1, 100).Draw(rt, "n"))
@@ -208,7 +208,9 @@ func TestPartsAtOnceBlameTheBadDocumentsAndNobodyElse(t *testing.T) {
 			}
 		}
 		var results []result
-		inBubble(t, func(t *testing.T) { results, _ = applied(t, committing(s, 4), items) })
+		c := committing(s, 4)
+		inBubble(t, func(t *testing.T) { results, _ = applied(t, c, items) })
+		require.Empty(rt, c.spare)
 		for i, it := range items {
 			require.Equal(rt, s.bad[it.DocumentID], results[i].failed(), it.DocumentID)
 		}
