@@ -102,6 +102,20 @@ func TestSeedExample4PoisonMessage(t *testing.T) {
 	}
 }
 
+// What keeps a document from its end for an hour is nothing that another document's write can end.
+func TestAnHourWithoutAStoreForEvidenceIsNotCutShort(t *testing.T) {
+	w := newWorld(t, 1)
+	w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) { o.Evidence = nil })
+	w.othersApply()
+	doc := result(30, 1, tooLong(), spent())
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	w.clock = w.clock.Add(2 * time.Minute)
+	w.othersApply()
+	require.Empty(t, w.tick().Found)
+	w.clock = w.clock.Add(2 * time.Hour)
+	require.Equal(t, map[commit.Window]int{commit.Blamed: 1}, w.tick().Found)
+}
+
 func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	doc := result(30, 1, tooLong(), spent(), 2)
