@@ -51,6 +51,22 @@ func TestTheFirstRequestForDocumentsIsClaimed(t *testing.T) {
 	})
 }
 
+// Two instances that saw the same half-open breaker do not both send the first document.
+func TestTheFirstRequestOfTwoInstancesIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		st.put(halfOpen())
+		a, b := open(st, sv, "a"), open(st, sv, "b")
+		a.View(t.Context())
+		b.View(t.Context())
+		require.NoError(t, a.Do(t.Context(), 1, 0, func(context.Context, breaker.Heartbeat) error {
+			require.True(t, breaker.IsRefusal(b.Do(t.Context(), 1, 0, sv.request)))
+			return nil
+		}))
+		require.Zero(t, sv.tries)
+	})
+}
+
 // Two documents that repeatedly fail like an outage count as two documents.
 func TestTwoDocumentsAreNoOutageHoweverOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
