@@ -228,8 +228,10 @@ func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.
 		st.put(breaker.State{Name: breaker.Paused, HeldBy: "eva"})
 		time.Sleep(6 * time.Second)
 		require.Equal(t, breaker.CodePaused, fault.CodeOf(b.Permit(t.Context())))
-
 		st.put(breaker.State{})
+		time.Sleep(6 * time.Second)
+		require.NoError(t, b.Permit(t.Context()), "the operator resumed")
+
 		st.readOnly = false
 		time.Sleep(6 * time.Second)
 		require.NoError(t, b.Permit(t.Context()))
