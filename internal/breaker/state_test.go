@@ -92,6 +92,19 @@ func TestAFullDatabaseIsAskedEveryFiveMinutes(t *testing.T) {
 	require.True(t, s.due(at(302), "a"))
 }
 
+// No stop is so long that it looks like one that a clock which is ahead has noted: the others would probe at once.
+func TestTheLongestStopIsBelieved(t *testing.T) {
+	later := func(noted time.Time) bool { return noted.After(at(0).Add(mostAhead)) }
+	for _, in := range []input{
+		{event: failed, kind: fault.Infrastructure, jitter: probeJitter},
+		{event: failed, kind: fault.Throttled, retryAfter: maxThrottleWait},
+		fails(fault.Quota),
+	} {
+		s := State{}.next(in, at(0))
+		require.Equal(t, s, s.asOf(at(0), later), in.kind)
+	}
+}
+
 func TestTwoHeartbeatsCloseWhatNoDocumentNeeds(t *testing.T) {
 	s := State{}.next(fails(fault.Infrastructure), at(0)).next(input{event: committed, probe: true}, at(60))
 	require.Equal(t, HalfOpen, s.next(input{event: committed}, at(60+119)).Name)
