@@ -273,6 +273,11 @@ func stateRules() []rule {
 			why: "the host may have rewritten the id: only a document that is found under it is used; otherwise an error line reports it and nothing is written",
 		},
 		{
+			name: "the whole id is an ISO time, beside an unknown member of sql_writer",
+			in:   `{"id": "2025-12-17T10:30:00.1000000Z", "sql_writer": {"note": "QA"}}`, then: "written",
+			sql: "kept = 1 unknown members; read again = true", why: "as above, whatever the member is",
+		},
+		{
 			name: "an ISO time with a counter behind it", in: `{"id": "2025-12-17T10:30:00.100000-06:00-0001-1"}`,
 			then: "written", sql: "read again = false", why: "the host rewrites only texts that are a time as a whole",
 		},
