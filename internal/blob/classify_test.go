@@ -255,6 +255,18 @@ func TestAnAccountThatRecoversIsWaitedFor(t *testing.T) {
 	}
 }
 
+// Each page of a listing has a bound of its own: an operator's search reads many.
+func TestAListingThatIsNeverAnsweredEnds(t *testing.T) {
+	_, s := startFake(t, Timeouts{List: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, _, err := s.FilesBelow(ctx, "failed", "")
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.NoError(t, ctx.Err())
+}
+
 func TestHalfAFileIsNoFile(t *testing.T) {
 	_, s := startFake(t, once(), func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
