@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -199,6 +200,12 @@ func TestANewDatabaseIsFilled(t *testing.T) {
 	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeUnchanged: 2}, r.execute(started))
 	require.Equal(t, []string{"a", ""}, []string{r.makerOf(1), r.makerOf(2)}, "what was adopted is not written")
 	require.Empty(t, r.behind())
+	for n := range 100 { // a page of later runs
+		require.NoError(t, r.store.StartRun(t.Context(),
+			run.Run{ID: fmt.Sprint("later-", n), SysName: "web", Kind: run.Drain},
+			run.Audit{Action: run.CodeRunStart, By: "kim", Why: "x"}))
+	}
+	require.Empty(t, r.behind(), "nor later")
 }
 
 // The entry of a forced resume may wait for the audit log, and is not asked for for ever.
