@@ -239,6 +239,25 @@ func TestADocumentThatWasWrittenSinceIsNotPutBack(t *testing.T) {
 	}
 }
 
+// Two contents of one second have no order: what SQL has may be the later one.
+func TestADocumentThatWasWrittenInTheSameSecondIsNotPutBack(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1)
+	r.put(result(1, tooLong(), ""))
+	r.poison(1)
+	shown, err := r.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	r.put(result(1, "CORRECTED", ""))
+	require.Equal(t, 1, r.run(id(1)).Outcomes["applied"])
+	entry, _ := r.sink.Entry(1)
+	entry.SourceTS = shown.Episodes[0].Metadata.TS
+	r.sink.SetEntry(1, entry)
+	r.docs.Delete(id(1))
+	_, err = r.ops.EvidenceRestore(by(t, "pat"), restore(1))
+	require.Equal(t, ops.Conflict, refusal(err), "%v", err)
+	require.ErrorContains(t, err, "line 1 has content of it of ")
+}
+
 // What SQL has of it is older, or only its mark: then the evidence is the latest.
 func TestADocumentThatFailedLastIsPutBack(t *testing.T) {
 	r := newRuns(t)
