@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -122,6 +123,20 @@ func TestALookIntoAQueueIsAnAnswerOfServiceBus(t *testing.T) {
 	look(nil)
 	require.Equal(t, breaker.DependencyOK, state())
 }
+
+// Of many messages one that the service did not take is enough.
+func TestASendThatFailsInPartIsAFailureOfServiceBus(t *testing.T) {
+	_, a, _ := sharing(t)
+	away := fault.New(fault.Infrastructure, "test", "refused", "nobody listens")
+	errs := watchedQueue{sentQueue{nil, away, nil}, a.status.seen}.Send(t.Context(), make([]run.Outgoing, 3))
+	require.Equal(t, []error{nil, away, nil}, errs)
+	require.Equal(t, breaker.DependencyFailing, a.status.report().Dependencies[depServiceBus].State)
+}
+
+// sentQueue is a queue that answers so.
+type sentQueue []error
+
+func (q sentQueue) Send(context.Context, []run.Outgoing) []error { return q }
 
 // silentQueue is a queue that answers with an error.
 type silentQueue struct{ err error }
