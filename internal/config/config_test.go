@@ -434,6 +434,14 @@ func TestProducedSettingsPage(t *testing.T) {
 }
 
 // The pages are never open to everybody in Azure, and a setting that says so stops nothing else.
+// The platform may write the value in capitals.
+func TestThePlatformSaysThatPeopleSignIn(t *testing.T) {
+	for value, on := range map[string]bool{"": false, "False": false, "true": true, "True": true} {
+		c := Of(func(name string) string { return map[string]string{"WEBSITE_AUTH_ENABLED": value}[name] })
+		require.Equal(t, on, c.SignIn, value)
+	}
+}
+
 func TestThePagesAreNotOpenInAzure(t *testing.T) {
 	for site, open := range map[string]bool{"": true, "app": false} {
 		c := Of(func(name string) string { return map[string]string{UIAuth: "none", "WEBSITE_SITE_NAME": site}[name] })
