@@ -120,18 +120,22 @@ func TestWindowsGrowAndShrink(t *testing.T) {
 	require.LessOrEqual(t, c.most, most+200+3*most/10, "beside the second that cannot be divided")
 }
 
-// A document that changes during the adoption gets a present _ts, so no past window misses it.
+// A document that changes during the adoption gets a present _ts, so no past window misses it, also where the
+// container's clock is behind.
 func TestWhatIsTouchedMeanwhileIsSeen(t *testing.T) {
-	c, touched := &container{}, false
-	c.afterQuery = func(_, to int64) {
-		if !touched && to >= now().Unix()-600 {
-			touched = true
-			c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+60))) // changed, but not committed again
+	for _, ahead := range []int64{60, -299} {
+		c, touched := &container{}, false
+		c.afterQuery = func(_, to int64) {
+			if !touched && to >= now().Unix()-600 {
+				touched = true
+				ts := now().Unix() + ahead
+				c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(ts))) // changed, but not committed again
+			}
 		}
+		state := run(t, c, inmem.NewSink())
+		require.True(t, touched)
+		require.Equal(t, 3, state.Counts.Adopted, ahead)
 	}
-	state := run(t, c, inmem.NewSink())
-	require.True(t, touched)
-	require.Equal(t, 3, state.Counts.Adopted)
 }
 
 // Another writer would finish documents that the adoption misses. The run does not finish, and the next call continues
