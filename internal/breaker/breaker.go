@@ -297,8 +297,8 @@ func (b *Breaker) recordSuccess(ctx context.Context) {
 	}
 }
 
-// recordFailure counts a failure and opens the breaker at the threshold. Requests that fail together count once, so that
-// many at once give other instances no less time than one.
+// recordFailure counts a failure and opens the breaker at the threshold. Requests that fail together count once, so
+// that many at once give other instances no less time than one.
 func (b *Breaker) recordFailure(ctx context.Context, err error, ofDocument bool) {
 	now := b.o.Now()
 	b.mu.Lock()

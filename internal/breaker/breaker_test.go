@@ -163,7 +163,8 @@ func TestFiveFailuresThatSpanFifteenSecondsOpenIt(t *testing.T) {
 	})
 }
 
-// The parts of a divided batch fail together. If only this instance is cut off, others need the 40 s to write something.
+// The parts of a divided batch fail together. If only this instance is cut off, others need the 40 s to write
+// something.
 func TestRequestsThatFailTogetherCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}

@@ -25,25 +25,6 @@ func dependency(t *testing.T, b *breaker.Breaker, name string) breaker.Dependenc
 	return b.View(t.Context()).Status.Dependencies[name]
 }
 
-// noting is open for an app: the instance notes each answer of SQL.
-func noting(
-	st *store, sv *server, name string,
-) (b *breaker.Breaker, request func(ctx context.Context, known breaker.Heartbeat) error) {
-	b = breaker.New(st, breaker.Options{
-		Instance: name, Build: "v1", Draw: func() float64 { return 0 },
-		Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-			row, err := sv.heartbeat(ctx, known)
-			b.NoteDependency(ctx, "sql", err)
-			return row, err
-		},
-	})
-	return b, func(ctx context.Context, known breaker.Heartbeat) error {
-		err := sv.request(ctx, known)
-		b.NoteDependency(ctx, "sql", err)
-		return err
-	}
-}
-
 func TestGoodAnswersCostNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}

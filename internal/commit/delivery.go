@@ -27,8 +27,8 @@ type Delivery struct {
 	// Rewrite writes lines again that have their document's content already. Only ForRun uses it.
 	Rewrite bool
 	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those
-	// of a document with outcome manual all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be
-	// compared.
+	// of a document with outcome manual all of whose lines are named. NotComparable lets a Rewrite write lines that
+	// cannot be compared.
 	Overwrite     []int64
 	NotComparable bool
 	// OneByOne sends each document in a request of its own. It is for documents whose earlier request had bad ones.

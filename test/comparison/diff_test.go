@@ -421,7 +421,7 @@ func onNarrowServer(t testing.TB, now func() time.Time) database {
 		{"IVCE_TRKG_MSTR", "PRCS_END_TS", "datetime2(3)"},
 	} {
 		for _, change := range []string{"DROP COLUMN " + c.column, "ADD " + c.column + " " + c.kind + " NULL"} {
-			_, err := db.statements.db.ExecContext(t.Context(), "ALTER TABLE "+c.table+" "+change)
+			_, err := db.db.ExecContext(t.Context(), "ALTER TABLE "+c.table+" "+change)
 			require.NoError(t, err, change)
 		}
 	}
