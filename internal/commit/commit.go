@@ -22,8 +22,8 @@ import (
 // should name the lines in SQL even when the invocation's time is over.
 const recordTimeout = time.Minute
 
-// escapeRetries is the number of offers of a batch after which its documents are left to the recovery timer, when its
-// dependencies answer others. A committed document of a run has failed then.
+// escapeRetries is how often the host offers a batch again, after which its documents are left to the recovery timer,
+// when its dependencies answer others. A committed document of a run has failed then.
 const escapeRetries = 20
 
 // maxRaces bounds how often one document is read again because it changed. One that changes more often is left to the

@@ -12,7 +12,8 @@ const (
 	// jitterShare is the largest share that jitter adds. It never shortens the wait, which is a promise to the
 	// operators.
 	jitterShare = 0.2
-	// aloneBackoff is the wait of a document that lost every race. It spends no retry.
+	// aloneBackoff is the wait of a document that lost every race, or whose evidence, count or mark could not be
+	// written. It spends no retry.
 	aloneBackoff = 120 * time.Second
 )
 

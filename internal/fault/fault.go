@@ -2,7 +2,7 @@
 // the failure, unless a condition overrides it.
 //
 //   - Dependency: a service that every document needs fails. No document is blamed, and no retry is spent.
-//   - Attempt: this try lost a race and is repeated at once. A document that keeps losing alone is postponed.
+//   - Attempt: this try lost a race and is repeated at once. A document that keeps losing alone is put off.
 //   - Document: this document cannot be written as it is. It spends one of its retries.
 //
 // ConditionRules lists the conditions that override the kind. With OwnWhenAlone (contention) and OthersAnswered
