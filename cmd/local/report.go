@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -180,6 +181,9 @@ func (d *drain) stats(ctx context.Context, method string, into any) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: expected 200, found %s", method, req.URL, resp.Status)
+	}
 	if into == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 // to loopback addresses.
 //
 //	GET    /_emulator/stats   counters ([]Stat)
+//	DELETE /_emulator/stats   ResetStats
 //	POST   /_emulator/split   Split, body {"database", "container", "range"}; answers {"children": [ids]}
 const controlPrefix = "/_emulator/"
 
@@ -26,6 +27,9 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + strings.TrimPrefix(r.URL.Path, controlPrefix) {
 	case "GET stats":
 		controlAnswer(w, http.StatusOK, s.Stats())
+	case "DELETE stats":
+		s.ResetStats()
+		controlAnswer(w, http.StatusOK, struct{}{})
 	case "POST split":
 		s.controlSplit(w, r)
 	default:
