@@ -182,6 +182,21 @@ func TestRequestsThatFailTogetherCountOnce(t *testing.T) {
 	})
 }
 
+// Single documents that fail within 15 s may meet one hiccup.
+func TestLoneFailuresOpenItWhenTheySpanFifteenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(nil, &server{}, "a")
+		for n := range 7 { // the first is one document and no outage; six count, from the 4th second to the 14th
+			time.Sleep(2 * time.Second)
+			b.FailedAlone(t.Context(), string(rune('a'+n)), infra())
+		}
+		require.NoError(t, b.Permit(t.Context()))
+		time.Sleep(6 * time.Second)
+		b.FailedAlone(t.Context(), "z", infra())
+		require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
+	})
+}
+
 func TestOneDocumentIsNoOutageAndManyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv := &server{}

@@ -154,7 +154,8 @@ func table() []mutant {
 		// The breaker: its states, what counts as a failure, who probes, and which database it refuses.
 		{
 			"one hiccup that hits many requests opens the breaker", breaker,
-			" && now.Sub(b.failingSince) >= minFailingSpan", "", flow, "TestFiveFailuresThatSpanFifteenSecondsOpenIt",
+			" && now.Sub(b.lastFailure) < repeatEvery; !together {", " && false; !together {", flow,
+			"TestRequestsThatFailTogetherCountOnce",
 		},
 		{
 			"requests are made beside an open breaker", breaker,
