@@ -8,6 +8,8 @@
 //	   +------------------------------------------------------------- half-open
 //	                                                                      | one dependency failure: open again
 //
+// Failures of one instance within 10 s count once, but for those of single documents.
+//
 // A heartbeat row that is not the one in the control document, or is older, opens the breaker at the first refusal
 // (heartbeat.go). A database that went back in time is never written to.
 //

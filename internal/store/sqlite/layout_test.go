@@ -19,7 +19,8 @@ func renamed(t *testing.T) invoice.Layout {
 	t.Helper()
 	l, err := invoice.ReadLayout([]byte(`{
 		"IVCE_DTL": {"IVCE_DTL_UID": "DTL \"ID", "AI_STG_NM": "STAGE", "UNSPSC_CNFDC_SCR": "CODE_SURE"},
-		"IVCE_TRKG_MSTR": {"IVCE_DTL_UID": "TRKG_ID", "IVCE_LNE_STAT": "STATUS", "RQST_TS": "REQUEST_TIME", "DUP_IND": "DUPLICATE"}
+		"IVCE_TRKG_MSTR": {"IVCE_DTL_UID": "TRKG_ID", "IVCE_LNE_STAT": "STATUS",
+			"RQST_TS": "REQUEST_TIME", "DUP_IND": "DUPLICATE"}
 	}`))
 	require.NoError(t, err)
 	return l

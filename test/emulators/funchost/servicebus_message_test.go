@@ -88,7 +88,8 @@ func TestTheBodyOfAServiceBusMessageOverwritesItsMetadata(t *testing.T) {
 		"deliveryCount": 5, "MESSAGEID": "mine", "sequencenumber": 1.50,
 		"Sys": {"at":"2025-12-17T10:30:01.10Z","n":[1.0]},
 		"list": [1], "nothing": null, "yes": true, "no": false, "whole": 2.0, "big": 12345678901234567890, "minus": -0,
-		"utc": "2025-12-17T10:30:01.123Z", "offset": "2025-12-17T10:30:01+00:00", "local": "2025-12-17T10:30:01", "day": "2025-12-17",
+		"utc": "2025-12-17T10:30:01.123Z", "offset": "2025-12-17T10:30:01+00:00", "local": "2025-12-17T10:30:01",
+		"day": "2025-12-17",
 		"lastTrigger": "x", "Subject": null, "Label": [], "twice": 1, "TWICE": 2, "quoted \"": "\u00fc\n"
 	}`), zone)
 	for name, want := range map[string]string{
