@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,7 +68,7 @@ func (s *store) Load(context.Context) (breaker.Control, string, error) {
 	if s.version == 0 {
 		return breaker.Control{}, "", nil
 	}
-	return s.control, string(rune('a' + s.version%26)), nil
+	return s.control, strconv.Itoa(s.version), nil
 }
 
 func (s *store) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
@@ -82,12 +83,12 @@ func (s *store) Store(ctx context.Context, c breaker.Control, etag string) (stri
 	if s.away || s.readOnly || ctx.Err() != nil {
 		return "", fault.New(fault.Infrastructure, "test", "503", "away")
 	}
-	if (s.version == 0) != (etag == "") || (s.version > 0 && etag != string(rune('a'+s.version%26))) {
+	if (s.version == 0) != (etag == "") || (s.version > 0 && etag != strconv.Itoa(s.version)) {
 		return "", &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "412"}
 	}
 	s.version++
 	s.control = c
-	return string(rune('a' + s.version%26)), nil
+	return strconv.Itoa(s.version), nil
 }
 
 // server is SQL: err fails requests, beat fails heartbeats.

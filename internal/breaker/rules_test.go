@@ -2,6 +2,9 @@ package breaker_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,6 +271,28 @@ func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 		require.True(t, taken(t, b, "four", true))
 		require.Equal(t, 1, st.control.Poison.Count)
 	})
+}
+
+// Parts of one batch count at once. What one of them wrote meanwhile is not undone.
+func TestPoisonMessagesOfOneInstanceAreCountedAtOnce(t *testing.T) {
+	st, noon := &store{}, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	b := breaker.New(st, breaker.Options{
+		Instance: "a", MaxPoisonPerHour: 10_000, Now: func() time.Time { return noon },
+	})
+	var counted atomic.Int64
+	var all sync.WaitGroup
+	for part := range 8 {
+		all.Go(func() {
+			for i := range 250 {
+				if taken, err := b.TakePoison(t.Context(), fmt.Sprint(part, " ", i), true); err == nil && taken {
+					counted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, counted.Load())
+	require.EqualValues(t, counted.Load(), st.control.Poison.Count)
 }
 
 // Without proof a build gives up three documents, counted by all instances, until it writes content. Five other builds

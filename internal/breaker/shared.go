@@ -84,9 +84,7 @@ func (s *shared) reload(ctx context.Context) (Control, bool) {
 // change counts for this instance only. It reports whether fn wanted a change and the change was made.
 func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 	for range storeTries {
-		s.mu.Lock()
-		c, etag := s.control.clone(), s.etag
-		s.mu.Unlock()
+		c, etag := s.copied()
 		if !fn(&c) {
 			return false
 		}
@@ -116,14 +114,10 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 // throttled, contention.
 func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	for range storeTries {
-		c, available := s.reload(ctx)
-		if !available {
+		if _, available := s.reload(ctx); !available {
 			return errControl()
 		}
-		s.mu.Lock()
-		etag := s.etag
-		s.mu.Unlock()
-		c = c.clone()
+		c, etag := s.copied()
 		if !fn(&c) {
 			return nil
 		}
@@ -138,6 +132,13 @@ func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	}
 	return fault.New(fault.Contention, op, "412",
 		"the control document changed %d times meanwhile: try again", storeTries)
+}
+
+// copied is a copy to change, with the ETag of what was copied: with a later one it would undo another's change.
+func (s *shared) copied() (Control, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.control.clone(), s.etag
 }
 
 // write stores a control document. It does nothing without a store.

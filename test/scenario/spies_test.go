@@ -221,6 +221,7 @@ func (d controlSpy) Store(ctx context.Context, c control, etag string) (string, 
 		if w.flowNow() != is {
 			w.flow = append(w.flow, change{time.Now(), is, why})
 		}
+		w.poison[c.Poison.Hour] = max(w.poison[c.Poison.Hour], c.Poison.Count)
 	}
 	return etag, err
 }

@@ -64,6 +64,7 @@ type world struct {
 	requests, heartbeats []asked
 	applied              []time.Time
 	flow                 []change
+	poison               map[time.Time]int // by hour, as the control document counts them
 	instances            []*instance
 	invocations          []invocation
 	ticks                []tick
@@ -164,7 +165,8 @@ func newWorld(t *testing.T, o options) *world {
 		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(),
 		evidence: inmem.NewEvidence(),
 		store:    inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
-		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, began: time.Now(), cost: o.cost,
+		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, poison: map[time.Time]int{},
+		began: time.Now(), cost: o.cost,
 	}
 	if w.cost == 0 {
 		w.cost = 2 * time.Millisecond
