@@ -20,15 +20,15 @@ import (
 const purgedVariable = "SQLWRITER_PURGED"
 
 // TestAPurge deletes an old run with many documents, and as many other rows as a tenth of them, chunk by chunk. The
-// first chunks go beside drains, one a second, as the rate of a night allows. It measures the chunks and by what they
-// slow a drain. A run of the same age that is running keeps all it has.
+// first chunks go beside drains, one a second, as the rate of a night allows. With
+// SQLWRITER_PURGED it bounds by what they slow a drain. A run of the same age that is running keeps all it has.
 func TestAPurge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	rows, rounds, slower := 20_000, 2, 4.0 // a mistake; docs/figures.md has what was measured
+	rows, rounds, measured := 20_000, 2, false // docs/figures.md has what was measured
 	if n, err := strconv.Atoi(os.Getenv(purgedVariable)); err == nil {
-		rows, rounds, slower = n, 16, 1.2
+		rows, rounds, measured = n, 16, true
 	}
 	for name, open := range databases() {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAPurge(t *testing.T) {
 			left := p.counts()
 			require.Equal(t, map[string]int{"batch_item": 500, "error_detail": 50, "audit_log": 0}, left,
 				"of the running run, and what it failed of")
-			if os.Getenv(purgedVariable) == "" && len(ratios) == 0 {
+			if !measured && len(ratios) == 0 {
 				t.Log(
 					"nothing was measured: other work made the first drain so slow that the old run was over before it")
 				return
@@ -85,7 +85,9 @@ func TestAPurge(t *testing.T) {
 				t.Logf("%s: %s: %d chunks, median %.1f ms, p99 %.1f, worst %.1f", name, of, len(took),
 					millis(took[len(took)/2]), millis(took[len(took)*99/100]), millis(took[len(took)-1]))
 			}
-			require.Less(t, median, slower)
+			if measured { // a time proves nothing on a machine that does other work
+				require.Less(t, median, 1.2)
+			}
 		})
 	}
 }
