@@ -27,7 +27,7 @@ func requireRowSays(t *testing.T, k fault.Kind, format string, args ...any) {
 
 // The table of kinds states what the use case and the schedule do.
 func TestTheTableOfKindsSaysWhatIsDone(t *testing.T) {
-	requireRowSays(t, fault.Contention, "up to %d times", contentionTries)
+	requireRowSays(t, fault.Contention, "%d tries in all", contentionTries)
 	requireRowSays(t, fault.Contention, "alone is tried again after %.0f s", aloneBackoff.Seconds())
 	var waits []string
 	for n := range MaxRetries {

@@ -29,7 +29,7 @@ type Fields struct {
 	Reason string     `log:"reason" says:"why, in words without any value of a document"`
 	Stack  string     `log:"stack" says:"where a panic happened"`
 
-	HTTPStatus int    `log:"http_status" says:"HTTP status: of the answer to the caller (Ops), else of the answer to the host unless it is 200"`
+	HTTPStatus int    `log:"http_status" says:"HTTP status: to the caller (Ops, Ui), else to the host unless it is 200"`
 	MS         int64  `log:"ms" says:"duration of the invocation in milliseconds"`
 	Method     string `log:"method" says:"GET, POST or other"`
 	Call       string `log:"call" says:"name of the operators' call"`

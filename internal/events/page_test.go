@@ -25,7 +25,7 @@ func Tables() string {
 	for _, c := range condition.Table() {
 		told := strings.Join(c.Events, ", ")
 		if c.After > 0 {
-			told = "told when it has lasted for " + strings.TrimSuffix(strings.TrimSuffix(c.After.String(), "0s"), "0m")
+			told = "told after " + strings.Replace(strings.TrimSuffix(c.After.String(), "0s"), "h0m", "h", 1)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s: [%s](%s) | %s |\n", c.Code, c.Severity, c.Means, c.Do, c.Page,
 			strings.TrimPrefix(c.Link(), "docs/"), orDash(told))

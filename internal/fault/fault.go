@@ -81,7 +81,7 @@ func Rules() []Rule {
 		},
 		{
 			Kind: Contention, Scope: ScopeAttempt,
-			When: "at once, up to 3 times with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
+			When: "at once, 3 tries in all, with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
 		},
 		{
 			Kind: Document, Scope: ScopeDocument, SpendsRetry: true,

@@ -183,7 +183,7 @@ func ConditionRules() []ConditionRule {
 			Means:     "contention that no other document can have caused if the document fails alone",
 			Consequence: Consequence{
 				Spends: Nothing + "; when it happens to the document alone: " + OneRetry,
-				Next:   "at once, up to 3 times with jitter; then divided; alone: as document",
+				Next:   "at once, 3 tries in all, with jitter; then divided; alone: as document",
 			},
 		},
 	}
