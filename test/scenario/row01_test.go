@@ -41,7 +41,7 @@ func TestRow01(t *testing.T) {
 		})
 	}
 	// Hostile: bad ones keep coming.
-	each(t, "without end", one(2), func(w *world) {
+	each(t, "without end", daily(one(2)), func(w *world) {
 		pause := time.Hour
 		if large() {
 			pause = 10 * time.Minute

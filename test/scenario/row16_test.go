@@ -97,10 +97,10 @@ func TestRow16(t *testing.T) {
 		wentBack(w, breaker.CodeWentBack, anHour, failback)
 		w.check()
 	})
-	each(t, "a copy of an hour ago, accepted", one(2), func(w *world) {
+	each(t, "a copy of an hour ago, accepted", daily(one(2)), func(w *world) {
 		wentBack(w, breaker.CodeWentBack, anHour, func(_, _ *inmem.Sink) { forced(w) })
 	})
-	each(t, "a replica three minutes behind, failback", one(2), func(w *world) {
+	each(t, "a replica three minutes behind, failback", daily(one(2)), func(w *world) {
 		wentBack(w, breaker.CodeWentBack, threeMinutes, failback)
 		w.check()
 	})
@@ -130,7 +130,7 @@ func TestRow16(t *testing.T) {
 			func(_, _ *inmem.Sink) { forced(w) })
 		w.check()
 	})
-	each(t, "another database, and back", one(2), func(w *world) {
+	each(t, "another database, and back", daily(one(2)), func(w *world) {
 		wentBack(w, breaker.CodeOtherDatabase, func(sql, _, _ *inmem.Sink) {
 			other := inmem.NewSink()
 			for line := range int64(4000) {

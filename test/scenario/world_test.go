@@ -105,6 +105,8 @@ type options struct {
 	ranges int
 	sqlite bool
 	cost   time.Duration
+	// daily leaves it out with -short: make e2e plays it.
+	daily bool
 }
 
 func (o options) String() string {
@@ -127,6 +129,14 @@ func both() []options { return append(memory(), options{ranges: 2, sqlite: true}
 // one is the in-memory sink with as many ranges.
 func one(ranges int) []options { return []options{{ranges: ranges}} }
 
+// daily are variants that take long, or that say nearly what another one of the row says.
+func daily(variants []options) []options {
+	for i := range variants {
+		variants[i].daily = true
+	}
+	return variants
+}
+
 // large reports whether the large sizes are asked for: SQLWRITER_SCENARIOS=full.
 func large() bool { return os.Getenv("SQLWRITER_SCENARIOS") == "full" }
 
@@ -138,6 +148,9 @@ func each(t *testing.T, name string, variants []options, play func(w *world)) {
 		variants = variants[min(1, len(variants)-1):][:1]
 	}
 	for _, o := range variants {
+		if o.daily && testing.Short() {
+			continue
+		}
 		t.Run(strings.TrimSpace(name+" "+o.String()), func(t *testing.T) {
 			t.Parallel()
 			simulate(t, o, play)
