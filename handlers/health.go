@@ -70,7 +70,7 @@ const StatusReady = "ready"
 // does not change a ready status, because a new instance would not help; the body names it.
 func Health(report func() HealthReport) Mounted {
 	return Mounted{
-		Name: "Health", Binding: "req", Payload: Object, Event: events.HealthAnswered,
+		Name: "Health", Binding: "req", Payload: Object, MaxBody: postOf(0), Event: events.HealthAnswered,
 		Run: func(context.Context, Invocation) (Reply, error) {
 			h := report()
 			status := http.StatusServiceUnavailable

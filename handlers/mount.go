@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,9 @@ type Mounted struct {
 	// Slow delays the response to a failure until slowFailure has passed. A dead-letter queue has no delivery limit and
 	// delivers a failed message again at once (docs/facts.md F50).
 	Slow bool
+	// MaxBody is the longest accepted body in bytes; 0 means that of Options. An HTTP function sets it (postOf), because
+	// its caller chooses the size: a longer body is not held, and the caller gets 413.
+	MaxBody int64
 	// Event is the event of an invocation that succeeds.
 	Event events.Name
 	Run   Function
@@ -175,8 +179,11 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 			err = &panicError{value: value, stack: debug.Stack()}
 		}
 	}()
-	body, err := readBody(r, m.o.MaxBody)
+	body, err := readBody(r, cmp.Or(f.MaxBody, m.o.MaxBody))
 	switch {
+	case errors.Is(err, errTooLarge) && f.MaxBody > 0: // the caller's mistake, so no failed invocation
+		p := problem(&httpError{http.StatusRequestEntityTooLarge, "the body is too large (docs/api.md)", nil})
+		return Reply{HTTP: answer(p), Fields: events.Fields{HTTPStatus: p.Status}}, nil
 	case errors.Is(err, errTooLarge):
 		return Reply{}, fmt.Errorf("read the body: %w", err)
 	case err != nil: // the host stops or the connection broke: the payload comes again

@@ -21,8 +21,13 @@ import (
 // Ops mounts functions/Ops, the operators' API behind a function key. open returns the use cases, or an error of scope
 // dependency while they are not available.
 func Ops(open func(context.Context) (*ops.Ops, error)) Mounted {
-	return operators{name: "Ops", route: "/ops/", prefix: "v1", who: keyHolder, open: open}.mounted()
+	return operators{
+		name: "Ops", route: "/ops/", prefix: "v1", longest: maxCall, who: keyHolder, open: open,
+	}.mounted()
 }
+
+// maxCall bounds the body of a call: a run may name 10,000 documents, whose ids have some 50 characters.
+const maxCall = 768 << 10
 
 // operators serves the table of calls (internal/opsapi) over one function. Every body is a JSON object: a result, or an
 // opsapi.Problem with status 400 (invalid request), 401, 403 (role), 404, 405, 409 (the state does not allow it), 415,
@@ -31,6 +36,8 @@ type operators struct {
 	name string
 	// route is the function's route in an address; prefix is what follows it before a row's path.
 	route, prefix string
+	// longest is the longest body of a caller in bytes.
+	longest int64
 	// who returns the caller. Errors: *httpError (401, 403).
 	who func(r opsRequest) (opsapi.Who, error)
 	// guard refuses actions that the caller did not mean; may be nil.
@@ -40,7 +47,7 @@ type operators struct {
 
 func (f operators) mounted() Mounted {
 	return Mounted{
-		Name: f.name, Binding: "req", Payload: Object, Event: events.CallAnswered,
+		Name: f.name, Binding: "req", Payload: Object, MaxBody: postOf(f.longest), Event: events.CallAnswered,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			request, err := f.read(in.Object)
 			if err != nil {
@@ -56,9 +63,7 @@ func (f operators) mounted() Mounted {
 				if p.Kind != opsapi.KindRequest {
 					note.Reason = p.Detail
 				}
-				reply = &HTTPReply{
-					Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType},
-				}
+				reply = answer(p)
 				if p.Status == http.StatusMethodNotAllowed {
 					reply.Headers["Allow"] = strings.Join(p.Known, ", ")
 				}
@@ -66,6 +71,11 @@ func (f operators) mounted() Mounted {
 			return Reply{HTTP: reply, Fields: note}, nil
 		},
 	}
+}
+
+// answer is the caller's answer of a problem.
+func answer(p opsapi.Problem) *HTTPReply {
+	return &HTTPReply{Status: p.Status, Body: p, Headers: map[string]string{"Content-Type": opsapi.ProblemType}}
 }
 
 // opsRequest is the host's httpTrigger value (docs/facts.md F12).

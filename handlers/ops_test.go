@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,26 @@ func TestACallThatFailsIsLoggedWithItsReason(t *testing.T) {
 		require.Regexp(t, event, got.log)
 		require.NotContains(t, got.log+got.Body, "key-marker")
 	}
+}
+
+// A body of the most documents that a run may name is accepted, a larger one is not held. Either is answered to the
+// caller, because a failed invocation would wake somebody.
+func TestOpsTakesTheMostDocumentsOfARun(t *testing.T) {
+	o, _ := operated(t)
+	ask := func(ids int) called {
+		body, err := json.Marshal(map[string]any{
+			"kind": "replay", "dry_run": true,
+			"ids": slices.Repeat([]string{"2025-12-17 10:30:00.000000-06:00-0001-12345678901234567890"}, ids),
+		})
+		require.NoError(t, err)
+		return opsCall{method: http.MethodPost, path: "v1/runs", body: string(body)}.call(t, Ops(opened(o)))
+	}
+	got := ask(10_000)
+	require.Equal(t, "200", got.Status, got.Body)
+	got = ask(40_000)
+	require.Equal(t, "413", got.Status, got.Body)
+	require.Contains(t, got.Body, `"kind":"request","code":"usage"`)
+	require.Contains(t, got.log, `"level":"info","event":"call_answered","function":"Ops","http_status":413`)
 }
 
 func TestOpsServesEachCall(t *testing.T) {

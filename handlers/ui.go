@@ -29,7 +29,8 @@ type UIAccess struct {
 // key at Ops whoever signed in (docs/facts.md F12). open is that of Ops.
 func UI(open func(context.Context) (*ops.Ops, error), site *ui.Site, access UIAccess) Mounted {
 	api := operators{
-		name: "Ui", route: "/ui/", prefix: apiPrefix, who: access.who, guard: access.sameOrigin, open: open,
+		name: "Ui", route: "/ui/", prefix: apiPrefix, longest: maxForm, who: access.who, guard: access.sameOrigin,
+		open: open,
 	}
 	p := pages{api: api, site: site, access: access, open: open}
 	m := api.mounted()

@@ -132,7 +132,7 @@ func TestAPageActsOnlyOnAFormOfOurOwn(t *testing.T) {
 		},
 		"JSON":              {opsCall{body: `{"why":"w"}`, headers: own}, "400"},
 		"no form":           {opsCall{body: "why=%zz", media: form, headers: own}, "400"},
-		"too much":          {opsCall{body: "why=" + string(make([]byte, maxForm)), media: form, headers: own}, "400"},
+		"too much":          {opsCall{body: "why=" + strings.Repeat("w", maxForm), media: form, headers: own}, "400"},
 		"a page that shows": {opsCall{body: "why=w", media: form, headers: own}, "405"},
 	} {
 		c.call.method, c.call.identities = "POST", operator()

@@ -181,8 +181,11 @@ func (p *process) send(method, path string, body []byte) (int, string) {
 
 // post makes one request from another goroutine than the test's, so it returns its error.
 func (p *process) post(path string, body []byte) (string, error) {
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
-		"http://"+p.address()+path, bytes.NewReader(body))
+	return p.postFrom(path, bytes.NewReader(body))
+}
+
+func (p *process) postFrom(path string, body io.Reader) (string, error) {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+p.address()+path, body)
 	if err != nil {
 		return "", err
 	}

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 func TestFiftyLargeDocumentsInOneBatch(t *testing.T) {
@@ -37,4 +40,59 @@ func TestFiftyLargeDocumentsInOneBatch(t *testing.T) {
 	require.LessOrEqual(t, peak, 4*len(body), "docs/adr/0050-the-envelope-is-read-by-a-library.md")
 	require.Equal(t, map[string]int{`"committed"`: 50}, s.statuses())
 	require.Equal(t, 50, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
+}
+
+// Whoever sends large bodies to the anonymous page fills no instance, and Health answers meanwhile. A body of 100 MB is
+// twice that in the host's post, because quotes are escaped. Bodies just short of the bound are read and refused.
+func TestBodiesThatNobodyNeedsAreNotHeld(t *testing.T) {
+	huge := int64(200 << 20)
+	if testing.Short() {
+		huge = 8 << 20
+	}
+	const clients, most = 20, 64 << 20
+	for name, c := range map[string]struct {
+		path, status string
+		size         int64
+	}{
+		"Ui": {"/Ui", "413", huge}, "Health": {"/Health", "413", huge}, "Ops": {"/Ops", "413", huge},
+		"Ui, no more than it takes": {"/Ui", "403", 380 << 10}, "Ops, no more than it takes": {"/Ops", "401", 1790 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, nil)
+			p.health()
+			before, began := p.peak(), time.Now()
+			var all errgroup.Group
+			for range clients {
+				all.Go(func() error { return p.flood(c.path, c.status, c.size) })
+			}
+			p.health()
+			err := all.Wait()
+			t.Logf("%d bodies of %.1f MB: peak RSS %.1f MB, before %.1f MB, %s", clients, float64(c.size)/(1<<20),
+				float64(p.peak())/(1<<20), float64(before)/(1<<20), time.Since(began))
+			require.NoError(t, err)
+			require.LessOrEqual(t, p.peak()-before, most, "VmHWM")
+		})
+	}
+}
+
+// flood posts a body of a size as the host would send it, and wants an answer with a status to the caller.
+func (p *process) flood(path, status string, size int64) error {
+	body := io.MultiReader(strings.NewReader(`{"Data":{"req":{"Method":"POST","Body":"`),
+		io.LimitReader(quotes{}, size), strings.NewReader(`"}},"Metadata":{}}`))
+	text, err := p.postFrom(path, body)
+	if err == nil && !strings.HasPrefix(text, `{"Outputs":{"res":{"statusCode":"`+status+`",`) {
+		err = fmt.Errorf("answered: %s", text[:min(len(text), 200)])
+	}
+	return err
+}
+
+// quotes is a text of escaped quotes without an end.
+type quotes struct{}
+
+func (quotes) Read(p []byte) (int, error) {
+	n := len(p) &^ 1
+	for i := 0; i < n; i += 2 {
+		p[i], p[i+1] = '\\', '"'
+	}
+	return n, nil
 }

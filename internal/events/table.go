@@ -154,7 +154,7 @@ func Table() []Row {
 		{Name: TickDone, Level: info, Says: "a tick of the recovery timer is done", Fields: tick},
 		{Name: MessageDone, Level: info, Says: "a message of a run is done", Fields: message},
 		{Name: CallAnswered, Level: info, Says: "an operator's call was answered", Fields: call},
-		{Name: HealthAnswered, Level: debug, Says: "Health was asked", Fields: []string{"ms"}},
+		{Name: HealthAnswered, Level: debug, Says: "Health was asked", Fields: []string{"http_status", "ms"}},
 		{
 			Name: InvocationPostponed, Level: warn,
 			Says: "not now: a dependency is unwell, and the payload comes again",

@@ -202,7 +202,7 @@ func (d *describer) operation(r opsapi.Row) object {
 			"description": "done", "content": object{"application/json": object{"schema": d.schema(r.Answer, false)}},
 		},
 	}
-	for _, status := range []int{400, 401, 403, 404, 409, 415, 500, 503} {
+	for _, status := range []int{400, 401, 403, 404, 409, 413, 415, 500, 503} {
 		responses[fmt.Sprint(status)] = object{"$ref": "#/components/responses/Problem"}
 	}
 	o := object{

@@ -52,6 +52,10 @@ func TestHostFile(t *testing.T) {
 		}
 		ExtensionBundle struct{ ID, Version string }
 		Extensions      struct {
+			HTTP struct {
+				MaxConcurrentRequests, MaxOutstandingRequests int
+				DynamicThrottlesEnabled                       *bool
+			}
 			ServiceBus struct {
 				PrefetchCount              *int
 				AutoCompleteMessages       bool
@@ -81,6 +85,11 @@ func TestHostFile(t *testing.T) {
 	require.Contains(t, strings.Split(host.Logging.ApplicationInsights.SamplingSettings.ExcludedTypes, ";"), "Trace",
 		"F27: sampling drops traces")
 
+	http := host.Extensions.HTTP
+	require.Equal(t, []int{100, 200}, []int{http.MaxConcurrentRequests, http.MaxOutstandingRequests},
+		"F113: 100 bodies at once fit into the handler, and twenty clients leave Health its answer")
+	require.NotNil(t, http.DynamicThrottlesEnabled)
+	require.False(t, *http.DynamicThrottlesEnabled, "F113: under load it would refuse Health")
 	bus := host.Extensions.ServiceBus
 	require.True(t, bus.AutoCompleteMessages, "F51: a handler cannot complete a message itself")
 	require.Greater(t, span(t, bus.MaxAutoLockRenewalDuration), handlers.DefaultDeadline,

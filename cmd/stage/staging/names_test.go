@@ -43,6 +43,10 @@ func hostMembers() map[string]members {
 		"extensions.cosmosDB": {
 			"azure-webjobs-sdk-extensions CosmosDBOptions.cs", "connectionMode userAgentSuffix",
 		},
+		"extensions.http": {
+			"azure-webjobs-sdk-extensions HttpOptions.cs",
+			"routePrefix maxOutstandingRequests maxConcurrentRequests dynamicThrottlesEnabled hsts customHeaders",
+		},
 		"extensions.serviceBus": {
 			"azure-sdk-for-net ServiceBusOptions.cs",
 			"prefetchCount clientRetryOptions transportType webProxy autoCompleteMessages maxAutoLockRenewalDuration maxConcurrentCalls maxConcurrentSessions maxMessages sessionIdleTimeout",

@@ -29,8 +29,9 @@
 //     ServiceBusOptions.cs, ReceiverManager.cs; azure-functions-host: Utility.cs ApplyBindingData.
 //   - timerTrigger: azure-webjobs-sdk-extensions TimerListener.cs, ScheduleMonitor.cs, StorageScheduleMonitor.cs.
 //   - Retries: azure-webjobs-sdk FunctionExecutorExtensions.cs, RandomizedExponentialBackoffStrategy.cs.
-//   - HTTP routes, keys and the platform's sign-in: WebScriptHostHttpRoutesManager.cs, FunctionInvocationMiddleware.cs,
-//     Binding/Http/HttpBinding.cs, AuthenticationLevelHandler.cs.
+//   - HTTP routes, keys, the platform's sign-in, and bounds of bodies and of requests at once:
+//     WebScriptHostHttpRoutesManager.cs, FunctionInvocationMiddleware.cs, Binding/Http/HttpBinding.cs,
+//     AuthenticationLevelHandler.cs, HttpThrottleMiddleware.cs, HttpRequestBodySizeMiddleware.cs.
 //   - A handler that is left behind by a host that stopped, by a switch (Options.LeaveHandler).
 //
 // # A message of Service Bus

@@ -50,12 +50,12 @@ func (x indexer) httpTrigger(functionName string, b binding) (*httpTrigger, erro
 	if r.errs != nil {
 		return nil, r.errs[0]
 	}
-	first, _, _ := strings.Cut(joinRoute(x.host.routePrefix, template), "/")
+	first, _, _ := strings.Cut(joinRoute(x.host.http.routePrefix, template), "/")
 	if strings.EqualFold(first, "admin") || strings.EqualFold(first, "runtime") {
 		return nil, fmt.Errorf("the specified route conflicts with one or more built in routes: %q", template)
 	}
 	var err error
-	t.route, err = parseRoute(joinRoute(x.host.routePrefix, template))
+	t.route, err = parseRoute(joinRoute(x.host.http.routePrefix, template))
 	return t, err
 }
 

@@ -22,12 +22,15 @@ type httpRequest struct {
 	body       []byte
 }
 
-func readRequest(r *http.Request, path string, params []param, who []identity) (httpRequest, error) {
+func readRequest(r *http.Request, path string, params []param, who []identity, most int64) (httpRequest, error) {
 	out := httpRequest{
 		Request: r, path: path, params: params, query: queryOf(r.URL.RawQuery), headers: headersOf(r), identities: who,
 	}
 	if r.ContentLength <= 0 { // a chunked upload loses its body
 		return out, nil
+	}
+	if r.ContentLength > most {
+		return out, fmt.Errorf("request body too large: the max request body size is %d bytes", most)
 	}
 	var err error
 	if out.body, err = io.ReadAll(r.Body); err != nil {

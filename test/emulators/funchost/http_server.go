@@ -16,11 +16,12 @@ import (
 type router struct {
 	host  *Host
 	http  []*function // in the order of their routes
+	queue throttle
 	start int64
 }
 
 func newRouter(h *Host) http.Handler {
-	r := &router{host: h, start: h.clock.Now().UnixMilli()}
+	r := &router{host: h, queue: newThrottle(h.config.http), start: h.clock.Now().UnixMilli()}
 	for _, f := range h.functions {
 		if f.http != nil {
 			r.http = append(r.http, f)
@@ -46,7 +47,7 @@ func (r *router) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case manual && request.Method == http.MethodPost:
 		r.admin(w, request, func(w http.ResponseWriter, request *http.Request) { r.manual(w, request, name) })
 	default:
-		r.function(w, request, path) //nolint:contextcheck // a client that hangs up does not end the handler's call (docs/facts.md)
+		r.queue.serve(w, func() { r.function(w, request, path) }) //nolint:contextcheck // a client that hangs up does not end the handler's call (docs/facts.md)
 	}
 }
 
@@ -90,7 +91,9 @@ func (r *router) function(w http.ResponseWriter, request *http.Request, path str
 		case f.disabled && level < authAdmin:
 			w.WriteHeader(http.StatusNotFound)
 		default:
-			r.serve(w, f, func() (httpRequest, error) { return readRequest(request, path, params, who) }) //nolint:contextcheck // the caller may hang up; the invocation goes on
+			r.serve(w, f, func() (httpRequest, error) { //nolint:contextcheck // the caller may hang up; the invocation goes on
+				return readRequest(request, path, params, who, bodyLimit(r.host.options.Settings))
+			})
 		}
 		return
 	}
@@ -111,7 +114,7 @@ func (r *router) serve(w http.ResponseWriter, f *function, read func() (httpRequ
 func (h *Host) invokeHTTP(f *function, read func() (httpRequest, error)) (httpReply, error) {
 	request, err := read()
 	if err != nil {
-		return httpReply{}, err
+		return httpReply{}, err // before the handler hears of it
 	}
 	// The caller may hang up; the invocation goes on.
 	out, err := h.execute(context.WithoutCancel(request.Context()), f, request.payload(f, h.options.Zone))
@@ -172,7 +175,8 @@ func manualPayload(ctx context.Context, f *function, input string, h *Host) (pay
 		if err != nil {
 			return payload{}, err
 		}
-		made, err := readRequest(request, request.URL.Path, nil, []identity{{nameType: nameClaim, roleType: roleClaim}})
+		made, err := readRequest(request, request.URL.Path, nil, []identity{{nameType: nameClaim, roleType: roleClaim}},
+			defaultBodyLimit)
 		return made.payload(f, h.options.Zone), err
 	}
 }

@@ -359,7 +359,7 @@ func TestHostFile(t *testing.T) {
 	c, err := readHostConfig(r.dir, map[string]string{"A": "b"})
 	require.NoError(t, err)
 	require.Zero(t, c.functionTimeout, "-1 means unlimited")
-	require.Equal(t, "v1", c.routePrefix)
+	require.Equal(t, "v1", c.http.routePrefix)
 	require.Equal(t, []string{"b", "%NOPE%"}, c.arguments)
 	require.Equal(t, filepath.Join(r.dir, "sub"), c.workDir)
 	require.True(t, filepath.IsAbs(c.executable), "found in PATH")
@@ -368,7 +368,7 @@ func TestHostFile(t *testing.T) {
 			`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`).dir, nil)
 	require.NoError(t, err)
 	require.Equal(t, 30*time.Minute, c.functionTimeout)
-	require.Equal(t, "api", c.routePrefix)
+	require.Equal(t, "api", c.http.routePrefix)
 }
 
 func TestOnlyDirectChildFoldersAreFunctions(t *testing.T) {

@@ -23,7 +23,7 @@ type hostConfig struct {
 	executable, workDir     string
 	arguments               []string
 	functionTimeout         time.Duration // 0 = unlimited
-	routePrefix             string
+	http                    httpOptions
 	serviceBus              serviceBusOptions
 }
 
@@ -42,9 +42,7 @@ type hostJSON struct {
 		EnableProxyingHTTPRequest   bool `json:"enableProxyingHttpRequest"`
 	} `json:"customHandler"`
 	Extensions struct {
-		HTTP struct {
-			RoutePrefix *string `json:"routePrefix"`
-		} `json:"http"`
+		HTTP       json.RawMessage `json:"http"`
 		ServiceBus json.RawMessage `json:"serviceBus"`
 	} `json:"extensions"`
 }
@@ -85,9 +83,9 @@ func readHostConfig(root string, settings map[string]string) (hostConfig, error)
 			errors.New(
 				"host.json: enableForwardingHttpRequest and enableProxyingHttpRequest are not implemented by this emulator")
 	}
-	config := hostConfig{routePrefix: "api"}
-	if file.Extensions.HTTP.RoutePrefix != nil {
-		config.routePrefix = strings.Trim(*file.Extensions.HTTP.RoutePrefix, "/")
+	var config hostConfig
+	if config.http, err = parseHTTPOptions(file.Extensions.HTTP); err != nil {
+		return hostConfig{}, err
 	}
 	if file.ExtensionBundle != nil {
 		config.bundleID, config.bundleVersion = file.ExtensionBundle.ID, file.ExtensionBundle.Version
