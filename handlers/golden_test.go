@@ -111,7 +111,7 @@ func TestGoldens(t *testing.T) {
 			},
 				Options{Log: zerolog.New(&log), Now: clock})
 			w := httptest.NewRecorder()
-			request := httptest.NewRequest(g.method, g.path, strings.NewReader(g.body))
+			request := httptest.NewRequest(g.method, host+g.path, strings.NewReader(g.body))
 			request.Header.Set(hostInvocation, "11111111-2222-3333-4444-555555555555")
 			h.ServeHTTP(w, request)
 			logcheck.Lines(t, log.Bytes())

@@ -129,6 +129,11 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, known := m.byName[name]
 	switch {
+	case !isHost(r):
+		const reason = "only the Functions host is answered, which is no browser and calls 127.0.0.1"
+		events.For(r.Context(), m.o.Log).Write(events.InvocationFailed,
+			events.Fields{Function: f.Name, Reason: reason, HTTPStatus: http.StatusForbidden})
+		sendError(w, http.StatusForbidden, errorDetail{Reason: reason})
 	case name != "" && !known:
 		events.For(r.Context(), m.o.Log).Write(events.FunctionUnknown,
 			events.Fields{Invocation: r.Header.Get(hostInvocation), HTTPStatus: http.StatusNotFound})
@@ -141,6 +146,13 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		m.invoke(w, r, f)
 	}
+}
+
+// isHost reports whether a request can be the host's. A page in a browser of this machine can post to our port, also by
+// a name of its own that points here, with identities of its own making. The host calls 127.0.0.1 (docs/facts.md F1) and
+// sends none of a browser's headers: those of its callers stand in the body.
+func isHost(r *http.Request) bool {
+	return isLoopback("http://"+r.Host) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
 // invoke runs one invocation, writes its log line and responds.

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const invocationID = "11111111-2222-3333-4444-555555555555"
 
+// host is the address at which the host calls the handler (docs/facts.md F1).
+const host = "http://127.0.0.1:40001"
+
 type committer func(ctx context.Context, b commit.Delivery) (commit.Report, error)
 
 func (c committer) Run(ctx context.Context, b commit.Delivery) (commit.Report, error) {
@@ -41,7 +44,7 @@ func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.Respo
 	t.Helper()
 	var log bytes.Buffer
 	o.Log = zerolog.New(&log)
-	r := httptest.NewRequest(http.MethodPost, "/"+f.Name, body)
+	r := httptest.NewRequest(http.MethodPost, host+"/"+f.Name, body)
 	r.Header.Set(hostInvocation, invocationID)
 	w := httptest.NewRecorder()
 	if o.Wait == nil {
@@ -128,6 +131,39 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 	require.Contains(t, log, "index out of range [7] with length 1", "the runtime's own words are harmless")
 	w, _ = invoke(t, Health(func() HealthReport { panic("x") }), Options{}, strings.NewReader(`{"Data":{"req":{}}}`))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
+}
+
+// A page in a developer's browser can post to the handler's port, with identities of its own making. Nobody but the host
+// is answered; what a browser adds to a request, and a name that points here, gives the others away.
+func TestABrowserIsNotTheHost(t *testing.T) {
+	o, store := operated(t)
+	var log bytes.Buffer
+	h := Mount([]Mounted{Ops(opened(o))}, Options{Log: zerolog.New(&log), Now: clock})
+	pause := opsCall{
+		method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`, identities: keyed("operator-ann"),
+	}.object(t, "ops")
+	post := func(address string, header ...string) int {
+		r := httptest.NewRequest(http.MethodPost, address+"/Ops", strings.NewReader(pause))
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Equal(t, 403, post(host, "Origin", "https://evil.example"))
+	require.Equal(t, 403, post(host, "Origin", "null"))
+	require.Equal(t, 403, post(host, "Sec-Fetch-Site", "cross-site"))
+	require.Equal(t, 403, post(host, "Sec-Fetch-Site", "none"))
+	require.Equal(t, 403, post("http://evil.example"), "its name points to this machine")
+	require.Equal(t, 403, post("http://127.0.0.1.evil.example:40001"))
+	require.Equal(t, 403, post("http://192.168.1.7:40001"))
+	require.Empty(t, store.Audits())
+	require.Equal(t, 7, strings.Count(log.String(), `"event":"invocation_failed","function":"Ops","reason":"only the Functions host`))
+	for _, address := range []string{host, "http://localhost:40001", "http://[::1]:40001"} {
+		require.Equal(t, 200, post(address), address)
+	}
+	require.Len(t, store.Audits(), 1, "it is paused already")
 }
 
 func TestAnInvocationHasItsOwnDeadline(t *testing.T) {

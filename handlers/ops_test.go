@@ -179,7 +179,7 @@ func (c opsCall) call(t testing.TB, f Mounted) called {
 	h := Mount([]Mounted{f}, Options{Log: zerolog.New(&out), Now: clock})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w,
-		httptest.NewRequest(http.MethodPost, "/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
+		httptest.NewRequest(http.MethodPost, host+"/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
 	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s %s", w.Body, out.String())
 	var reply struct {
 		Outputs struct {

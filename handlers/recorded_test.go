@@ -43,6 +43,38 @@ func posted(t *testing.T) map[string][2]string {
 	return out
 }
 
+// No post of the real host is taken for a browser's, whatever headers its caller sent: those are in the body.
+func TestThePostsOfTheRealHostAreTheHosts(t *testing.T) {
+	seen := 0
+	for _, file := range []string{"http-requests.jsonl", "http-identity.jsonl", "cosmos.jsonl", "timer.jsonl"} {
+		f, err := os.Open("../test/emulators/funchost/testdata/" + file)
+		require.NoError(t, err)
+		defer func() { _ = f.Close() }()
+		for d := json.NewDecoder(f); d.More(); {
+			type post struct{ Headers [][2]string }
+			var c struct {
+				post
+
+				Posted []post
+			}
+			require.NoError(t, d.Decode(&c))
+			if c.Headers != nil {
+				c.Posted = append(c.Posted, c.post)
+			}
+			for _, p := range c.Posted {
+				r := httptest.NewRequest("POST", "/", nil)
+				for _, h := range p.Headers {
+					r.Header.Set(h[0], h[1])
+				}
+				r.Host = strings.Replace(r.Header.Get("Host"), "PORT", "40001", 1)
+				require.True(t, isHost(r), "%s: %v", file, p.Headers)
+				seen++
+			}
+		}
+	}
+	require.Equal(t, 60, seen)
+}
+
 var metadataOf = regexp.MustCompile(`,"Metadata":\{.*\}\}$`)
 
 // forged is Metadata as a caller may have it (docs/facts.md F13).
@@ -61,7 +93,7 @@ func TestNothingIsDecidedFromMetadataInAnHTTPFunction(t *testing.T) {
 			},
 			Options{Log: zerolog.New(&log), Now: clock})
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", url, strings.NewReader(body)))
+		h.ServeHTTP(w, httptest.NewRequest("POST", host+url, strings.NewReader(body)))
 		require.Equal(t, 200, w.Code)
 		return r.seen.String() + "|" + w.Body.String() + "|" + log.String()
 	}
@@ -107,7 +139,7 @@ func TestNoKeyReachesALogOrAReply(t *testing.T) {
 				strings.Replace(body, `"Params":{"path":`, `"Params":{"path":"v1/`+key+`","x":`, 1),
 			} {
 				w := httptest.NewRecorder()
-				h.ServeHTTP(w, httptest.NewRequest("POST", p[0], strings.NewReader(text)))
+				h.ServeHTTP(w, httptest.NewRequest("POST", host+p[0], strings.NewReader(text)))
 				require.NotContains(t, w.Body.String(), key, "%s %s", name, how)
 				require.NotContains(t, w.Body.String(), signIn, "%s %s", name, how)
 			}

@@ -66,7 +66,7 @@ func (r *runs) post(function string, err error) {
 		handlers.Options{Log: zerolog.New(&r.log)})
 	body := strings.NewReader(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`)
 	h.ServeHTTP(httptest.NewRecorder(),
-		httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "/"+function, body))
+		httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://127.0.0.1/"+function, body))
 }
 
 // process runs the handler's process with one setting until it ends.
