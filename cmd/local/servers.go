@@ -119,6 +119,9 @@ func localSettings(at addresses, sql string) (map[string]string, error) {
 	}
 	f.Values[config.CosmosConnection] = "AccountEndpoint=http://" + at.cosmos + "/;AccountKey=" + cosmosKey + ";"
 	f.Values[config.SQLConnection] = sql
+	if config.EngineOf(sql) == config.SQLServer { // see openSQL
+		f.Values[config.SQLCertificate] = config.AnyCertificate
+	}
 	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(at.bus)
 	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" +
 		blobKey +

@@ -128,7 +128,7 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 	connection := c.Connection.Reveal()
 	switch c.Engine {
 	case config.SQLServer:
-		if err := sqlserver.CheckDSN(connection); err != nil {
+		if err := sqlserver.CheckDSN(connection, c.AnyCertificate); err != nil {
 			return nil, &usageError{fmt.Errorf("%s of %s: %w", config.SQLConnection, s.from, err)}
 		}
 	case config.SQLite:

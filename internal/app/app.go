@@ -93,6 +93,9 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		made.close()
 		return a
 	}
+	if a.config.SQL.AnyCertificate {
+		a.status.lacks("certificate", config.SQLCertificate+" is any: nobody checks whose server SQL_CONNECTION leads to")
+	}
 	a.clients, a.status.partitionKey = made, made.results.PartitionKey
 	db, err := open.SQL(a.config.SQL, layout, a.config.Mode == config.ModeShadow)
 	a.useSQL(db, func(ctx context.Context) error {

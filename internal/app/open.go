@@ -266,7 +266,7 @@ func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	if c.SQL.Engine != config.SQLServer {
 		return nil
 	}
-	err := sqlserver.CheckDSN(c.SQL.Connection.Reveal())
+	err := sqlserver.CheckDSN(c.SQL.Connection.Reveal(), c.SQL.AnyCertificate)
 	if err == nil {
 		return nil
 	}

@@ -85,6 +85,16 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 	require.NotContains(t, p.stdout.String()+problems, "key-marker")
 }
 
+func TestHealthNamesAServerThatNobodyChecks(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.settings["SQL_CERTIFICATE"] = "any"
+	p := start(t, s.settings)
+	p.waitReady()
+	_, body := p.health()
+	require.Equal(t, []any{"SQL_CERTIFICATE is any: nobody checks whose server SQL_CONNECTION leads to"}, body["problems"])
+}
+
 func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

@@ -65,6 +65,8 @@ type SQL struct {
 	ColumnNames string
 	// MaxOpen bounds the connections of one instance to SQL Server.
 	MaxOpen int
+	// AnyCertificate accepts a server on another machine whose certificate nobody checks.
+	AnyCertificate bool
 }
 
 // Reconcile are the settings of the comparison of documents and rows.
@@ -215,6 +217,7 @@ func Of(get func(name string) string) Config {
 	c.Location, _ = time.LoadLocation(values[TimeZone])
 	c.SQL.Engine = EngineOf(values[SQLConnection])
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
+	c.SQL.AnyCertificate = values[SQLCertificate] == AnyCertificate
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
 	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" // there everybody could come
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])

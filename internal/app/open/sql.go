@@ -61,6 +61,7 @@ func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, erro
 	if c.Engine == config.SQLServer {
 		s, err := sqlserver.New(c.Connection.Reveal(), sqlserver.Options{
 			Layout: layout, Schema: c.Schema, MaxOpen: c.MaxOpen, PreviewOnly: previewOnly,
+			AnyCertificate: c.AnyCertificate,
 		})
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package sqlserver
 
 import (
+	"net"
 	"net/url"
 	"strings"
 
@@ -22,16 +23,16 @@ const dsnForm = "sqlserver://HOST?database=NAME with user and password, or with 
 	"ActiveDirectoryManagedIdentity (and &user id=CLIENT_ID for a user-assigned one)"
 
 // CheckDSN checks a connection string without connecting. Errors by kind: infrastructure, code "settings". The reason
-// names what was expected and found, and never contains a value.
-func CheckDSN(dsn string) error {
-	_, err := connector(dsn)
+// names what was expected and found, and never contains a value. anyCertificate is that of Options.
+func CheckDSN(dsn string, anyCertificate bool) error {
+	_, err := connector(dsn, anyCertificate)
 	return err
 }
 
 // connector makes connections with safe defaults. The driver's own defaults send everything unencrypted, trust any
 // certificate, and repeat statements that may have run (docs/facts.md F80). Repeating is off in any case, because the
-// caller decides whether a write is sent again.
-func connector(dsn string) (boundedConnector, error) {
+// caller decides whether a write is sent again. A connection to another machine must be encrypted and checked.
+func connector(dsn string, anyCertificate bool) (boundedConnector, error) {
 	safe, identity, err := withDefaults(dsn)
 	if err != nil {
 		return boundedConnector{}, err
@@ -39,6 +40,9 @@ func connector(dsn string) (boundedConnector, error) {
 	config, err := msdsn.Parse(safe)
 	if err != nil {
 		return boundedConnector{}, badDSN("a parameter that the driver refuses")
+	}
+	if err := private(config, anyCertificate); err != nil {
+		return boundedConnector{}, err
 	}
 	var c *mssql.Connector
 	if identity {
@@ -50,6 +54,25 @@ func connector(dsn string) (boundedConnector, error) {
 		return boundedConnector{}, badDSN("a parameter that the driver refuses")
 	}
 	return newBoundedConnector(c, config.KeepAlive), nil
+}
+
+// private refuses a connection that others on the way to another machine can read, or take for themselves.
+func private(c msdsn.Config, anyCertificate bool) error {
+	switch {
+	case isLoopback(c.Host) && (c.FailOverPartner == "" || isLoopback(c.FailOverPartner)):
+		return nil
+	case c.Encryption != msdsn.EncryptionRequired && c.Encryption != msdsn.EncryptionStrict:
+		return badDSN("a server on another machine and a connection that is not encrypted")
+	case c.TrustServerCertificate && !anyCertificate:
+		return badDSN("TrustServerCertificate for a server on another machine: name a certificate of its own by " +
+			"servercertificate=FILE, or its authority by certificate=FILE; in a test network set SQL_CERTIFICATE=any")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
 }
 
 // withDefaults returns the connection string for the driver, and whether it names an identity.
