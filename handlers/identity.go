@@ -31,21 +31,22 @@ const (
 	// keyAuthentication is the authentication type of a function key.
 	keyAuthentication = "WebJobsAuthLevel"
 	keyIDClaim        = "http://schemas.microsoft.com/2017/07/functions/claims/keyid"
-	// readerKeys begins the names of keys that only read.
-	readerKeys = "reader"
+	// operatorKeys begins the names of keys that act.
+	operatorKeys = "operator"
 )
 
-// keyHolder takes the name of the function key for who asks. A key whose name begins with "reader" has the role Reader,
-// any other one Operator: the host knows no roles of keys, and their names need no state of ours.
+// keyHolder takes the name of the function key for who asks. A key whose name begins with "operator" has that role. Any
+// other one is a Reader, also those that nobody chose: default, master, and no name where the Core Tools ask for no key.
+// The host knows no roles of keys, and their names need no state of ours.
 func keyHolder(r opsRequest) (opsapi.Who, error) {
 	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last
 		id := r.Identities[i]
 		if id.AuthenticationType != keyAuthentication || !id.IsAuthenticated {
 			continue
 		}
-		name, role := id.claim(keyIDClaim), opsapi.Operator
-		if strings.HasPrefix(strings.ToLower(name), readerKeys) {
-			role = opsapi.Reader
+		name, role := id.claim(keyIDClaim), opsapi.Reader
+		if strings.HasPrefix(strings.ToLower(name), operatorKeys) {
+			role = opsapi.Operator
 		}
 		return opsapi.Who{Name: strings.TrimSpace("function key " + name), Role: role}, nil
 	}

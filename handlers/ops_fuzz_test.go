@@ -159,7 +159,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 			c := request(rt, r, rapid.Bool().Draw(rt, "whole"))
 			f, prefix := Ops(opened(o)), "v1/"
 			c.identities = rapid.SampledFrom(
-				[]string{keyed("default"), keyed("reader"), keyed(""), `{"IsAuthenticated":false}`}).Draw(rt, "who")
+				[]string{keyed("operator"), keyed("default"), keyed(""), `{"IsAuthenticated":false}`}).Draw(rt, "who")
 			if rapid.Bool().Draw(rt, "ui") {
 				f, prefix = signedInUI(o), "api/v1/"
 				c.headers = map[string]string{
@@ -188,7 +188,7 @@ func TestNoRequestBreaksTheAPI(t *testing.T) {
 			status, err := strconv.Atoi(got.Status)
 			require.NoError(rt, err)
 			may := r.Role == opsapi.Reader || strings.Contains(c.identities, "Ann") ||
-				c.identities == keyed("default") || c.identities == keyed("")
+				c.identities == keyed("operator")
 			if status == http.StatusOK {
 				require.True(rt, may, "%s without the role", r.Name)
 				require.NoError(rt, answers[r.Name].Validate(body), "%s: %s", r.Name, got.Body)

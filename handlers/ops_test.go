@@ -121,7 +121,7 @@ func keyed(name string) string {
 // opsCall is a request as the host forwards it.
 type opsCall struct {
 	method, path, body, media string
-	// identities are those of the host; by default a key of the name default.
+	// identities are those of the host; by default an operator's key.
 	identities string
 	headers    map[string]string
 	// noParams omits Params, so that only the address has the path.
@@ -138,7 +138,7 @@ func (c opsCall) object(t testing.TB, route string) string {
 		values[name] = parsed.Get(name)
 	}
 	if c.identities == "" {
-		c.identities = keyed("default")
+		c.identities = keyed("operator-ann")
 	}
 	headers := map[string][]string{}
 	for name, value := range c.headers {
@@ -246,7 +246,7 @@ func TestOpsServesEachCall(t *testing.T) {
 	started := run(
 		opsCall{
 			method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`,
-			media: "application/vnd.x+json", identities: keyed("ann"),
+			media: "application/vnd.x+json", identities: keyed("operator-ann"),
 		})
 	require.Len(t, run(opsCall{method: "GET", path: "v1/runs?limit=3"})["runs"], 1)
 	id := started["run"].(string)
@@ -262,7 +262,7 @@ func TestOpsServesEachCall(t *testing.T) {
 	require.Len(t, run(opsCall{method: "GET", path: "v1/audits?all=true"})["audits"], 5)
 	require.Len(t, run(opsCall{method: "GET", path: "v1/reports"})["rows"], 1, "their names")
 	require.Equal(t, []any{[]any{1.0}}, run(opsCall{method: "GET", path: "v1/reports?name=runs"})["rows"])
-	require.Equal(t, "function key ann", store.Audits()[0].By, "the audit log names the key")
+	require.Equal(t, "function key operator-ann", store.Audits()[0].By, "the audit log names the key")
 }
 
 func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
@@ -376,23 +376,25 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	require.Equal(t, "GET, POST", got.Headers["Allow"])
 }
 
-// A key whose name begins with reader reads and does nothing else. Who has no key does nothing.
+// Only a key whose name begins with operator acts: whoever made it meant that. Others read. Who has no key does nothing.
 func TestAKeyHasARole(t *testing.T) {
 	o, store := operated(t)
 	principal := `{"AuthenticationType":"aad","IsAuthenticated":true,"RoleClaimType":"roles","Claims":[{"Type":"roles","Value":"Operator"}]}`
 	for name, c := range map[string]struct{ identities, reads, acts string }{
-		"default": {keyed("default"), "200", "200"},
-		"master":  {keyed("master"), "200", "200"},
+		"operator":      {keyed("operator"), "200", "200"},
+		"an operator's": {keyed("Operator-ann"), "200", "200"},
+		"default":       {keyed("default"), "200", "403"},
+		"master":        {keyed("master"), "200", "403"},
 		"a tool without": {
-			`{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[]}`, "200", "200",
+			`{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[]}`, "200", "403",
 		},
-		"reader":            {keyed("reader"), "200", "403"},
-		"a reader's":        {keyed("Reader-monitor"), "200", "403"},
+		"a reader's":        {keyed("reader-monitor"), "200", "403"},
+		"no operator's":     {keyed("no-operator"), "200", "403"},
 		"nobody":            {`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401"},
 		"a person":          {principal, "401", "401"},
 		"a person and key":  {principal + "," + keyed("reader"), "200", "403"},
-		"a forged key":      {keyed("default") + "," + keyed("reader"), "200", "403"},
-		"not authenticated": {strings.Replace(keyed("default"), "true", "false", 1), "401", "401"},
+		"a forged key":      {keyed("operator") + "," + keyed("reader"), "200", "403"},
+		"not authenticated": {strings.Replace(keyed("operator"), "true", "false", 1), "401", "401"},
 	} {
 		got := opsCall{method: "GET", path: "v1/status", identities: c.identities}.call(t, Ops(opened(o)))
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)

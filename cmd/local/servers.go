@@ -76,7 +76,7 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 		Env: funchost.PlainEnv(),
 		// The operators' API requires a key, as in Azure. A public key is safe here, because all servers listen on
 		// loopback.
-		Keys: funchost.Keys{Host: functionKey},
+		Keys: funchost.Keys{Named: map[string]string{"operator-local": functionKey}},
 		Tune: funchost.Tune{StopTimeout: stopTimeout},
 	})
 }

@@ -121,5 +121,5 @@ func TestADeletedDocumentIsPutBackByItsID(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "evidence", "restore", id, "--why", "x"), w.errors)
 	require.Regexp(t, `^`+id+` was put back as failed \(document 2628\), from `, w.out)
 	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", ops.DocumentRestore), w.errors)
-	require.Regexp(t, `DOCUMENT_RESTORE\s+function key default\s+`+id+`\s+x\n`, w.out)
+	require.Regexp(t, `DOCUMENT_RESTORE\s+function key operator\s+`+id+`\s+x\n`, w.out)
 }

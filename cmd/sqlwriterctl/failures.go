@@ -79,7 +79,7 @@ func (a *app) describe(err error) (what, advice string) {
 		return what, advice
 	case errors.As(err, &denied):
 		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), fmt.Sprintf(
-			"check %s, a function key of Ops whose name does not begin with reader for an action, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
+			"check %s, a function key of Ops, for an action one whose name begins with operator, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
 	case errors.As(err, &request) && request.Refusal == ops.NotFound:
 		return err.Error(), a.finds()
 	case classified != nil:

@@ -147,7 +147,7 @@ func TestOperating(t *testing.T) {
 	var actions []string
 	for _, entry := range page.Audits {
 		actions = append(actions, entry.Action)
-		require.Equal(t, "function key default", entry.By)
+		require.Equal(t, "function key operator", entry.By)
 	}
 	require.Equal(t, []string{"mark-committed", ops.FlowResumed, ops.FlowPaused, run.CodeRunStart}, actions)
 }

@@ -236,7 +236,7 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
 	require.Regexp(t, `batches\s+3 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+27 applied, 3 retry_scheduled\n`, w.out)
-	require.Regexp(t, `requested by\s+function key default at \S+ \S+: column widened\n`, w.out)
+	require.Regexp(t, `requested by\s+function key operator at \S+ \S+: column widened\n`, w.out)
 	counts, all := w.receipt(t, id)
 	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 27, invoice.OutcomeRetryScheduled: 3}, counts)
 	require.Equal(t,

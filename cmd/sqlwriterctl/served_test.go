@@ -49,7 +49,7 @@ func hostOf(t *testing.T, f handlers.Mounted, key string) *httptest.Server {
 			"Url": "http://x" + r.URL.RequestURI(), "Method": r.Method, "Query": query, "Headers": r.Header,
 			"Params": map[string]string{"path": rest},
 			"Identities": json.RawMessage(`[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,
-				"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"default"}]}]`),
+				"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"operator"}]}]`),
 		}
 		if r.ContentLength > 0 {
 			body, err := io.ReadAll(r.Body)

@@ -53,6 +53,6 @@ func hostFrom(path string) error {
 	}
 	return funchost.Run(context.Background(), funchost.Options{
 		ScriptRoot: f.Root, Settings: f.Settings, Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
-		Keys: funchost.Keys{Host: functionKey}, Tune: f.Tune,
+		Keys: funchost.Keys{Named: map[string]string{"operator-e2e": functionKey}}, Tune: f.Tune,
 	})
 }

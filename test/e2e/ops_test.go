@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// functionKey opens the host's functions of authLevel function.
+// functionKey opens the host's functions of authLevel function. It is an operator's.
 const functionKey = "function-key-marker"
 
 // masterKey opens the host's admin paths, too.
 const masterKey = "master-key-marker"
 
-// readerKey is a key whose name begins with reader.
+// readerKey is a key whose name does not begin with operator.
 const readerKey = "reader-key-marker"
 
 // ops calls the operators' API as a laptop does, and answers status and body.

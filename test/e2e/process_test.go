@@ -49,7 +49,7 @@ func (s *stack) launchFrom(root, name string, change map[string]string) *process
 	p.Host = funchost.New(funchost.Options{
 		ScriptRoot: root, Settings: settings, Log: zerolog.Nop(), Instance: name, Env: funchost.PlainEnv(),
 		Keys: funchost.Keys{
-			Master: masterKey, Host: functionKey, Named: map[string]string{"reader-monitor": readerKey},
+			Master: masterKey, Named: map[string]string{"operator-e2e": functionKey, "reader-monitor": readerKey},
 		},
 		OnConsole: func(l funchost.ConsoleLine) {
 			p.mu.Lock()
