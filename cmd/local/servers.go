@@ -69,7 +69,8 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const stopTimeout = 4 * time.Second // the whole stack has ten seconds to end
+	settings["AZURE_FUNCTIONS_ENVIRONMENT"] = "Development" // as func start does
+	const stopTimeout = 4 * time.Second                     // the whole stack has ten seconds to end
 	return funchost.Run(ctx, funchost.Options{
 		ScriptRoot: c.Root, Settings: settings, Listen: c.Listen,
 		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),

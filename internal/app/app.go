@@ -87,7 +87,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		a.log = log.Level(level)
 	}
 	if len(a.problems) > 0 {
-		a.status.lacks("settings", a.problems.Public()...)
+		a.status.lacks("settings", a.problems.Lines()...)
 		a.events(context.Background()).Write(events.SettingsInvalid, events.Fields{Problems: a.problems.Lines()})
 		a.breaker = breaker.New(nil, breaker.Options{})
 		made.close()

@@ -246,7 +246,7 @@ func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
 		_, _, problems = readLayout(path)
 		require.Len(t, problems, 1)
 		require.Equal(t, config.ColumnNames, problems[0].Setting)
-		require.Contains(t, problems[0].Public(), want)
+		require.Contains(t, problems[0].String(), want)
 		require.NotContains(t, problems[0].String(), dir)
 	}
 }
@@ -256,7 +256,7 @@ func TestTheAdapterReadsTheConnectionOnlyIfNothingElseIsWrongWithIt(t *testing.T
 	problems := sqlProblems(c, nil)
 	require.Len(t, problems, 1)
 	require.Equal(t, config.SQLConnection, problems[0].Setting)
-	require.Contains(t, problems[0].Public(), "no database")
+	require.Contains(t, problems[0].String(), "no database")
 	require.NotContains(t, problems[0].String(), "password-marker")
 	require.Empty(t, sqlProblems(c, config.Problems{{Setting: config.SQLConnection}}))
 

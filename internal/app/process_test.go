@@ -73,6 +73,10 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example",
 		"COLUMN_NAMES":      "value-marker.json",
 		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
+		// secrets that were pasted into the wrong setting
+		"MODE": "value-marker", "SQL_SCHEMA": " value-marker", "RUNS_QUEUE": "value-marker", "BATCHES_QUEUE": "value-marker",
+		"UI_AUTH": "value-marker", "UI_ORIGIN": "value-marker", "RECONCILE_AT": "value-marker", "SQL_MAX_OPEN": "value-marker",
+		"SQL_CERTIFICATE": "value-marker", "RETENTION_DAYS": "value-marker",
 	})
 	_, body := p.health()
 	problems := fmt.Sprint(body["problems"])
@@ -82,6 +86,8 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 		require.Contains(t, problems, problem)
 	}
 	require.NotContains(t, problems, "value-marker", "Health is anonymous: it repeats no value")
+	require.Contains(t, p.stdout.String(), "RUNS_QUEUE: expected ")
+	require.NotContains(t, p.stdout.String(), "value-marker", "the log goes to who reads logs")
 	require.NotContains(t, p.stdout.String()+problems, "key-marker")
 }
 

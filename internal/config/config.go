@@ -121,17 +121,12 @@ type Problem struct {
 	showsValue bool
 }
 
-// String returns the problem in one line.
+// String returns the problem in one line. It leaves out the value, which may be a secret in the wrong place.
 func (p Problem) String() string {
-	return p.Setting + ": expected " + p.Expected + ", found " + p.Found
-}
-
-// Public is String without the value, which may be a secret in the wrong place.
-func (p Problem) Public() string {
 	if p.showsValue {
 		return p.Setting + ": expected " + p.Expected
 	}
-	return p.String()
+	return p.Setting + ": expected " + p.Expected + ", found " + p.Found
 }
 
 // Problems is the error of Load.
@@ -146,15 +141,6 @@ func (p Problems) Lines() []string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
 		lines[i] = problem.String()
-	}
-	return lines
-}
-
-// Public returns one line per problem, without values.
-func (p Problems) Public() []string {
-	lines := make([]string, len(p))
-	for i, problem := range p {
-		lines[i] = problem.Public()
 	}
 	return lines
 }
@@ -219,7 +205,8 @@ func Of(get func(name string) string) Config {
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
 	c.SQL.AnyCertificate = values[SQLCertificate] == AnyCertificate
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
-	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" // there everybody could come
+	// Elsewhere everybody could come, also where these settings came by mistake.
+	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" && strings.EqualFold(get(environment), development)
 	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
 	return c
 }

@@ -164,7 +164,8 @@ func TestEachSettingIsChecked(t *testing.T) {
 			var lines []string
 			for _, p := range problems {
 				if p.Setting == c.name {
-					lines = append(lines, p.String())
+					lines = append(lines, p.Expected+", found "+p.Found)
+					require.True(t, !p.showsValue || !strings.Contains(p.String(), "found"), "a secret may stand there by mistake")
 				}
 			}
 			require.Len(t, lines, 1, "%v", problems)
@@ -442,10 +443,20 @@ func TestThePlatformSaysThatPeopleSignIn(t *testing.T) {
 	}
 }
 
-func TestThePagesAreNotOpenInAzure(t *testing.T) {
-	for site, open := range map[string]bool{"": true, "app": false} {
-		c := Of(func(name string) string { return map[string]string{UIAuth: "none", "WEBSITE_SITE_NAME": site}[name] })
-		require.Equal(t, open, c.OpenUI)
+func TestThePagesAreOpenInDevelopmentOnly(t *testing.T) {
+	for _, c := range []struct {
+		environment, site string
+		open              bool
+	}{
+		{"Development", "", true}, {"development", "", true}, {"Development", "app", false},
+		{"", "", false}, {"Production", "", false}, {"Staging", "", false},
+	} {
+		got := Of(func(name string) string {
+			return map[string]string{
+				UIAuth: "none", "WEBSITE_SITE_NAME": c.site, "AZURE_FUNCTIONS_ENVIRONMENT": c.environment,
+			}[name]
+		})
+		require.Equal(t, c.open, got.OpenUI, "%+v", c)
 	}
 	require.False(t, Of(func(string) string { return "" }).OpenUI, "by default a sign-in is wanted")
 }

@@ -76,6 +76,8 @@ const (
 	platformUI           = "platform"
 	RetentionDays        = "RETENTION_DAYS"
 	azureSite            = "WEBSITE_SITE_NAME"
+	environment          = "AZURE_FUNCTIONS_ENVIRONMENT" // the Core Tools set it to development, nothing else does
+	development          = "Development"
 	cosmosCredential     = CosmosConnection + "__credential" // the host's, as the next
 	serviceBusCredential = ServiceBusConnection + "__credential"
 	platformSignIn       = "WEBSITE_AUTH_ENABLED"
@@ -246,7 +248,7 @@ func Settings() []Setting {
 		{
 			Name: UIAuth, Default: platformUI, Sample: openUI, check: oneOf(platformUI, openUI),
 			Meaning: "who may use the operators' pages: `platform` wants a sign-in (docs/settings.md, Sign-in); `none` makes everybody an operator who " +
-				"asks for them on this machine by a loopback address, and means `platform` in Azure",
+				"asks for them on this machine by a loopback address, where `func start` or `make run` is the host; elsewhere it means `platform`",
 		},
 		{
 			Name: UIOrigin, check: checkOrigin, field: func(c *Config) any { return &c.UIOrigin },
