@@ -115,7 +115,7 @@ stage: ## Lay out .stage exactly as the Functions host wants its script root; be
 publish: ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az to find errors).
 	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }
 	@command -v func >/dev/null || { echo "func (Azure Functions Core Tools) is not on the PATH"; exit 2; }
-	$(GO) run ./cmd/stage -goos linux -goarch amd64 -named
+	$(GO) run ./cmd/stage -goos linux -goarch amd64 -publish
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 	$(GO) run ./cmd/published -app $(APP)
 

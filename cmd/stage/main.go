@@ -19,7 +19,7 @@ func main() {
 	flag.StringVar(&o.GOARCH, "goarch", "", "target architecture, amd64 to publish (default this machine's)")
 	flag.StringVar(&o.State, "state", "",
 		"state folder of a local stack; its servers' settings become local.settings.json")
-	flag.BoolVar(&o.Named, "named", false, "refuse a source without a git version, to publish")
+	flag.BoolVar(&o.Publish, "publish", false, "refuse a source without a git version, and leave out local settings")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := staging.Build(ctx, o)

@@ -26,8 +26,9 @@ type Options struct {
 	// State is the state folder of a local stack. If its servers run without a host (make servers), its settings become
 	// local.settings.json. Empty means that none is looked for.
 	State string
-	// Named refuses a source without a git version. Otherwise the version of such a build is a hash of its content.
-	Named bool
+	// Publish refuses a source without a git version, which is a hash of its content else, and leaves out the local
+	// settings: a tool other than func would publish their keys.
+	Publish bool
 }
 
 // ColumnNames is the file of a deployment's own column names. It stands beside host.json and is deployed with the app;
@@ -43,7 +44,7 @@ func copied() map[string]bool {
 }
 
 // Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one,
-// for `func start`, or takes that of running servers; `func` never publishes that file. Errors: ErrUnnamed; a source
+// for `func start`, or takes that of running servers; never to publish. Errors: ErrUnnamed; a source
 // without functions; a failed compilation.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
@@ -68,6 +69,9 @@ func Build(ctx context.Context, o Options) error {
 // fill writes the script root into an empty directory.
 func fill(ctx context.Context, o Options, dir string) error {
 	for name, optional := range copied() {
+		if name == localSettings && o.Publish {
+			continue
+		}
 		err := copyFile(filepath.Join(o.Source, name), filepath.Join(dir, name))
 		if err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 			return err
@@ -125,7 +129,7 @@ func copyServersSettings(ctx context.Context, state, to string) error {
 // recompiles nothing.
 func compile(ctx context.Context, o Options, path string) error {
 	name, err := version(ctx, o.Source)
-	if err != nil && o.Named {
+	if err != nil && o.Publish {
 		return err
 	}
 	absolute, err := filepath.Abs(path) // the tool runs in Source

@@ -99,6 +99,20 @@ func TestOnlyServersWithoutAHostGiveTheirSettings(t *testing.T) {
 	require.Equal(t, "the user's", staged(state), "they were killed")
 }
 
+// What is published may be taken from the root by other tools than func, which leaves the file out by itself.
+func TestARootToPublishHasNoLocalSettings(t *testing.T) {
+	source := small(t)
+	require.NoError(t, os.WriteFile(filepath.Join(source, localSettings), []byte(`{"Values":{"KEY":"secret"}}`), 0o600))
+	s := &module{t, source}
+	s.init()
+	s.commit()
+	file := filepath.Join(source, ".stage", localSettings)
+	require.NoError(t, Build(t.Context(), Options{Source: source}))
+	require.FileExists(t, file)
+	require.NoError(t, Build(t.Context(), Options{Source: source, Publish: true}))
+	require.NoFileExists(t, file)
+}
+
 func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
 	source := small(t)
 	const names = `{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`

@@ -107,7 +107,7 @@ func TestTheHandlersVersionIsGitDescribe(t *testing.T) {
 func TestPublishRefusesABuildWithoutAVersion(t *testing.T) {
 	s := newModule(t, t.TempDir())
 	publish := func() error {
-		return compile(t.Context(), Options{Source: s.dir, Named: true}, filepath.Join(s.t.TempDir(), Binary))
+		return compile(t.Context(), Options{Source: s.dir, Publish: true}, filepath.Join(s.t.TempDir(), Binary))
 	}
 	require.ErrorIs(t, publish(), ErrUnnamed)
 	require.ErrorContains(t, publish(), "publish from a git clone")
@@ -121,5 +121,5 @@ func TestPublishRefusesABuildWithoutAVersion(t *testing.T) {
 
 	makefile, err := os.ReadFile("../../../Makefile")
 	require.NoError(t, err)
-	require.Regexp(t, `(?m)^publish:.*\n(\t.*\n)*\t\$\(GO\) run \./cmd/stage .*-named`, string(makefile))
+	require.Regexp(t, `(?m)^publish:.*\n(\t.*\n)*\t\$\(GO\) run \./cmd/stage .*-publish`, string(makefile))
 }
