@@ -71,7 +71,11 @@ func (p pages) run(ctx context.Context, in Invocation) (Reply, error) {
 	}
 	a := p.answer(ctx, r, page)
 	fields := events.Fields{Method: methodOf(r.Method), Call: p.site.Known(r.path), HTTPStatus: a.Status}
-	if a.Err != nil {
+	switch {
+	case a.Err == nil:
+	case a.Status < http.StatusInternalServerError:
+		fields.Kind = opsapi.KindRequest // refused; nothing failed
+	default:
 		fields.Kind, fields.Code = fault.KindOf(a.Err), fault.CodeOf(a.Err)
 	}
 	return Reply{HTTP: &HTTPReply{Status: a.Status, Headers: a.Headers, Body: Text(a.Body)}, Fields: fields}, nil

@@ -70,6 +70,7 @@ func TestThePagesAreOffWithoutAuthentication(t *testing.T) {
 	off := UI(opened(o), ui.New(ui.Options{SysName: "web"}), UIAccess{})
 	got := opsCall{method: "GET", path: "", identities: operator()}.call(t, off)
 	require.Equal(t, "403", got.Status)
+	require.Contains(t, got.log, `"kind":"request","http_status":403`, "nothing failed, and anybody can ask")
 	require.Contains(t, got.Body, "WEBSITE_AUTH_ENABLED")
 	require.Contains(t, got.Body, "docs/settings.md, Sign-in")
 }
