@@ -198,7 +198,7 @@ func (r *runs) foreignRun(id string, batches int) {
 	require.NoError(r.t,
 		r.runStore.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
 	for b := range batches {
-		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{},
+		claimed, err := r.runStore.For("dev").ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{},
 			run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		require.NoError(r.t, r.runStore.FailBatch(ctx, claimed.Lease, "x", run.Audit{}))

@@ -68,3 +68,85 @@ func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
 		}
 	})
 }
+
+// theirs makes a run of another environment in the same database, with one queued batch.
+func (w *world) theirs() run.Batch {
+	w.t.Helper()
+	s := w.store.For("dev")
+	require.NoError(w.t, s.StartRun(w.ctx, run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain}, run.Audit{Action: "X"}))
+	r, ok, err := s.ClaimRun(w.ctx, "theirs", 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
+	require.NoError(w.t, err)
+	require.True(w.t, ok)
+	l := run.RunLease{Run: "theirs", Owner: r.Owner, Epoch: r.Epoch}
+	require.NoError(w.t, s.AddChunk(w.ctx, l, run.Chunk{First: 1, Batches: [][]string{{"a"}, {"b"}}}))
+	batches, err := s.Unsent(w.ctx, "theirs", 1)
+	require.NoError(w.t, err)
+	_, err = s.MarkQueued(w.ctx, l, batches)
+	require.NoError(w.t, err)
+	return w.theirBatch(batches[0].ID)
+}
+
+func (w *world) theirBatch(id string) run.Batch {
+	w.t.Helper()
+	b, _, ok, err := w.store.For("dev").Batch(w.ctx, id)
+	require.NoError(w.t, err)
+	require.True(w.t, ok)
+	return b
+}
+
+// about is a message of this environment about a batch of another one.
+func about(b run.Batch, attempt int) run.Incoming {
+	m := run.Payload{
+		Kind: run.BatchMessage, SysName: sysName, RunID: b.Run, BatchID: b.ID, BatchAttempt: attempt,
+	}.Outgoing(0)
+	return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
+}
+
+// A right to send to one environment's queue is no right over another's batches, whatever attempt a message shows.
+func TestAWorkerLeavesAnotherEnvironmentsBatchAlone(t *testing.T) {
+	t.Parallel()
+	for _, attempt := range []int{run.FirstAttempt, 1 << 30} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.fakeWrites(100)
+			b := w.theirs()
+			h, err := w.instance("w").workers.Receive(t.Context(), about(b, attempt))
+			require.NoError(t, err, "it is done with")
+			require.Equal(t, b, w.theirBatch(b.ID))
+			require.Equal(t, "dead_lettered", h.Did)
+			require.True(t, h.Foreign, "and Health counts it")
+			require.Contains(t, h.Reason, `expected a batch of "web", found one of "dev"`)
+			w.readEvidence()
+			a := w.lastAudit()
+			require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Action, a.Level, a.Batch})
+		})
+	}
+}
+
+func TestADeadLetterLeavesAnotherEnvironmentsBatchAlone(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		b := w.theirs()
+		h, err := w.instance("l").batchDead.Receive(t.Context(), about(b, b.Attempt))
+		require.NoError(t, err)
+		require.Equal(t, b, w.theirBatch(b.ID))
+		require.Equal(t, "dead_lettered", h.Did, "its evidence is kept")
+		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "and nothing was changed")
+	})
+}
+
+// No message shows a later attempt than its row: the row is changed before a message is sent.
+func TestAMessageOfAnInventedAttemptEndsNothing(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(100)
+		w.handedOff()
+		before := w.batchOf(1)
+		_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, 1<<30))
+		require.NoError(t, err)
+		require.Equal(t, before, w.batchOf(1))
+		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, 1<<30))
+		require.NoError(t, err)
+		require.Equal(t, []string{"skipped", "the message is not of the batch's attempt"}, []string{h.Did, h.Reason})
+		require.Equal(t, before, w.batchOf(1))
+	})
+}

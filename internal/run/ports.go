@@ -101,10 +101,10 @@ type Runs interface {
 // failure_count from the outcomes in the database.
 type Batches interface {
 	// ClaimBatch gives a batch to a worker: a pending_queue, pending_retry or queued one, or a processing one that is
-	// free as in ClaimRun. A lost worker adds one to lost_workers. A ticket with an earlier attempt than the batch's
-	// gets nothing. A claim sets status processing, owner, epoch + 1, heartbeat, the process_start_time of the first
-	// claim, and a worker row RUNNING. The entry is written for the first claim and when a worker was lost. Otherwise
-	// nothing is changed.
+	// free as in ClaimRun. A lost worker adds one to lost_workers. A ticket with another attempt than the batch's
+	// gets nothing, nor does one for a batch of another environment. A claim sets status processing, owner, epoch + 1,
+	// heartbeat, the process_start_time of the first claim, and a worker row RUNNING. The entry is written for the
+	// first claim and when a worker was lost. Otherwise nothing is changed.
 	ClaimBatch(ctx context.Context, id string, t Ticket, w Worker, stale time.Duration, a Audit) (Claimed, error)
 	// BeatBatch records a heartbeat and reports whether the run is to end.
 	BeatBatch(ctx context.Context, l BatchLease) (cancel bool, err error)
@@ -134,8 +134,8 @@ type Batches interface {
 	// message. False when the batch is not failed, or its run was cancelled or failed.
 	RequeueBatch(ctx context.Context, id string, a Audit) (bool, error)
 	// DeadLetter fails a batch whose message of an attempt is a dead letter. It leaves a batch alone that has ended,
-	// has a later attempt, has a worker that was silent for less than stale, or whose run is purged. False when nothing
-	// was changed.
+	// has another attempt, has a worker that was silent for less than stale, or whose run is purged or of another
+	// environment. False when nothing was changed.
 	DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a Audit) (bool, error)
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error

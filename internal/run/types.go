@@ -258,8 +258,10 @@ const (
 	Finished Answer = "finished"
 	// Ended: its run has ended or is to end.
 	Ended Answer = "ended"
-	// Outdated: a later message of it exists.
+	// Outdated: the message is not of the batch's attempt.
 	Outdated Answer = "outdated"
+	// Foreign: its run is of another environment.
+	Foreign Answer = "foreign"
 	// Unknown: there is no such row.
 	Unknown Answer = "unknown"
 )

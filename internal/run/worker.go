@@ -59,8 +59,12 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 		return w.deferMessage(ctx, w.p.BatchQueue, p, busyWait, "another worker has it")
 	case Outdated:
 		return Handled{
-			Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "a later message of the batch is on its way",
+			Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the message is not of the batch's attempt",
 		}, nil
+	case Foreign:
+		return w.rejecter.reject(ctx, in, p,
+			invalidMessage(codeEnvironment, "batch_id: expected a batch of %q, found one of %q", w.o.SysName,
+				fault.Truncate(claimed.Run.SysName, fault.MaxForeign)))
 	case Unknown:
 		return w.rejecter.reject(ctx, in, p,
 			invalidMessage("no_batch", "batch_id: expected a batch in the table batch, found none"))

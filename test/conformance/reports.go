@@ -445,7 +445,7 @@ func (r *reportsTest) error(changes row) {
 func (r *reportsTest) batchOf(sysName string) (store run.Store, h run.BatchLease) {
 	r.Helper()
 	store = r.Store(sysName)
-	of := runTest{T: r.T, RunStoreFixture: RunStoreFixture{Store: store}}
+	of := runTest{T: r.T, RunStoreFixture: RunStoreFixture{Store: store, For: r.Store}}
 	of.batchesIn(sysName, "of-"+sysName, 1)
 	return store, of.leaseBatch(run.BatchID(sysName, "of-"+sysName, 1))
 }

@@ -332,7 +332,7 @@ func retentionPurged(f *retentionTest) {
 				return ok, err
 			},
 			"dead letter": func() (bool, error) {
-				return f.Store.DeadLetter(f.Context(), batchID("failed", 2), 100, "x", 0, entry("X"))
+				return f.Store.DeadLetter(f.Context(), batchID("failed", 2), run.FirstAttempt, "x", 0, entry("X"))
 			},
 			"rescue": func() (bool, error) {
 				batches, workers, err := f.Store.Rescue(f.Context(), runSys, runStale, runReleased, 10)

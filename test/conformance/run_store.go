@@ -3,7 +3,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +19,8 @@ import (
 type RunStoreFixture struct {
 	// Store is the port under test, with nothing in it.
 	Store run.Store
+	// For is the store of another environment in the same database.
+	For func(sysName string) run.Store
 	// Now is the clock that its times come from, or one that is close to it.
 	Now func() time.Time
 	// Age lets d pass. On an engine it moves every time that the store keeps of runs, batches and workers back by d
@@ -67,8 +68,8 @@ const runSys = "web"
 // noEpoch is shown by a message that no owner put off.
 const noEpoch = -1
 
-// anyTicket is shown by a message that no owner put off and that is never outdated.
-func anyTicket() run.Ticket { return run.Ticket{Attempt: math.MaxInt32, Epoch: noEpoch} }
+// ticketOf is shown by a batch's newest message, which no owner put off.
+func ticketOf(j run.Batch) run.Ticket { return run.Ticket{Attempt: j.Attempt, Epoch: noEpoch} }
 
 // runTest is a case at work.
 type runTest struct {
@@ -208,10 +209,16 @@ func (r *runTest) batchesOf(id string) []run.Batch {
 	return list
 }
 
-// claim asks for a batch for a new worker.
+// claim asks for a batch for a new worker of its environment.
 func (r *runTest) claim(id string) run.Claimed {
 	r.Helper()
-	c, err := r.Store.ClaimBatch(r.Context(), id, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+	j, _, there, err := r.Store.Batch(r.Context(), id)
+	require.NoError(r, err)
+	store := r.Store
+	if there {
+		store = r.For(r.read(j.Run).SysName)
+	}
+	c, err := store.ClaimBatch(r.Context(), id, ticketOf(j), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
 	require.NoError(r, err)
 	return c
 }

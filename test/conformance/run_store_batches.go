@@ -27,7 +27,8 @@ func runBatchCases() []runCase {
 		{"a batch that does not add up is failed and says so", batchFinishShort},
 		{"a released batch is taken over at once", batchRelease},
 		{"a message that shows the owner's epoch takes the batch at once", batchShown},
-		{"a message older than its row's attempt gets nothing", batchOutdated},
+		{"a message of another attempt than its row's gets nothing", batchOutdated},
+		{"a claim and a dead letter leave a foreign batch alone", batchForeign},
 		{"a batch is given up", batchFail},
 		{"what a batch came to that was given up is counted", batchCounts},
 		{"a late worker changes nothing", batchLate},
@@ -47,7 +48,7 @@ func runBatchCases() []runCase {
 func batchClaim(r *runTest) {
 	r.batches("r", 2)
 	w := r.worker(RunBatchWorker)
-	c, err := r.Store.ClaimBatch(r.Context(), batchID("r", 2), anyTicket(), w, runStale, entry("BATCH_START"))
+	c, err := r.Store.ClaimBatch(r.Context(), batchID("r", 2), run.Ticket{}, w, runStale, entry("BATCH_START"))
 	require.NoError(r, err)
 	require.Equal(r, run.Taken, c.Answer)
 	require.False(r, c.TookOver)
@@ -416,7 +417,7 @@ func batchShown(r *runTest) {
 		"the first claim, and over a lost worker")
 }
 
-// A message that is older than its row's attempt gets nothing.
+// A message gets nothing that is older than its row's attempt, or shows one that no row had.
 func batchOutdated(r *runTest) {
 	r.batches("r", 1)
 	id := batchID("r", 1)
@@ -429,10 +430,28 @@ func batchOutdated(r *runTest) {
 		return c.Answer
 	}
 	r.changesNothing("an earlier attempt", func() { require.Equal(r, run.Outdated, claim(run.FirstAttempt)) })
+	r.changesNothing("an invented one", func() { require.Equal(r, run.Outdated, claim(1<<30)) })
 	require.Equal(r, run.Taken, claim(run.FirstAttempt+1))
 	r.changesNothing("while somebody has it", func() { require.Equal(r, run.Outdated, claim(run.FirstAttempt)) })
 	r.finish(run.BatchLease{Batch: id, Run: "r", Owner: r.batchOf(id).Owner, Epoch: r.batchOf(id).Epoch})
 	require.Equal(r, run.Finished, claim(run.FirstAttempt))
+}
+
+// A batch's id is no secret, and environments may share a database.
+func batchForeign(r *runTest) {
+	for n, in := range []situation{
+		inPendingQueue, inQueued, inPendingRetry, inProcessingDead, inProcessingAlone, inFailed,
+	} {
+		b := r.bring(fmt.Sprint("theirs-", n), in)
+		was := r.stateOf(b.batch.Run)
+		c, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, run.Ticket{Attempt: b.batch.Attempt, Epoch: b.batch.Epoch},
+			r.worker(RunBatchWorker), runStale, entry("X"))
+		require.NoError(r, err)
+		require.Equal(r, run.Foreign, c.Answer)
+		require.Equal(r, b.sys, c.Run.SysName, "the run comes along")
+		r.mustNot(r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x", runStale, entry("X")))
+		require.Equal(r, was, r.stateOf(b.batch.Run), in)
+	}
 }
 
 func batchFail(r *runTest) {
@@ -694,6 +713,9 @@ func batchDeadLetterNothing(r *runTest) {
 	not(batchID("later", 2), "a message after a silence")
 	r.must(r.Store.RequeueBatch(r.Context(), batchID("r", 2), entry("X")))
 	not(batchID("r", 2), "a message after a requeue")
+	r.changesNothing("an invented attempt", func() {
+		r.mustNot(r.Store.DeadLetter(r.Context(), batchID("r", 2), 1<<30, "x", runStale, entry("X")))
+	})
 	j := r.batchOf(batchID("r", 2))
 	r.must(r.Store.DeadLetter(r.Context(), j.ID, j.Attempt, "x", runStale, entry("X")))
 }

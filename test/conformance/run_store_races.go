@@ -84,8 +84,9 @@ func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
 	for i := range workers {
 		workers[i] = r.worker(RunBatchWorker)
 	}
+	ticket := ticketOf(r.batchOf(id))
 	claims, errs := atOnce(n, func(i int) (run.Claimed, error) {
-		return r.Store.ClaimBatch(r.Context(), id, anyTicket(), workers[i], runStale, entry("RACE"))
+		return r.Store.ClaimBatch(r.Context(), id, ticket, workers[i], runStale, entry("RACE"))
 	})
 	won := make([]bool, n)
 	for i, c := range claims {
@@ -140,7 +141,7 @@ func raceFinish(r *runTest) {
 				})
 				return err == nil, err
 			}
-			c, err := r.Store.ClaimBatch(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimBatch(r.Context(), id, run.Ticket{Epoch: noEpoch}, w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
 		want := []run.BatchStatus{run.Completed, run.Processing}[r.oneOf(won, errs)]
@@ -158,7 +159,7 @@ func raceQueued(r *runTest) {
 				_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{j})
 				return false, err
 			}
-			c, err := r.Store.ClaimBatch(r.Context(), j.ID, anyTicket(), w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimBatch(r.Context(), j.ID, ticketOf(j), w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
 		if errs[1] == nil { // contention claims nothing, and the message comes again
@@ -278,7 +279,7 @@ func raceDeadLetterAgain(r *runTest) {
 		for _, b := range batches {
 			won, errs := atOnce(2, func(k int) (bool, error) {
 				if k == 0 {
-					return r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
+					return r.For(b.sys).DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
 						runStale, entry("DEAD_LETTER"))
 				}
 				changed, err := again(b.sys, b.batch)

@@ -127,7 +127,7 @@ func stateCalls() []stateCall {
 		{
 			name: "a claim", to: into(run.Processing, append(waiting, left...)...),
 			call: func(r *runTest, b batchAt) error {
-				_, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, anyTicket(), r.worker(RunBatchWorker),
+				_, err := r.For(b.sys).ClaimBatch(r.Context(), b.batch.ID, ticketOf(b.batch), r.worker(RunBatchWorker),
 					runStale, entry("BATCH_START"))
 				return err
 			},
@@ -161,7 +161,7 @@ func stateCalls() []stateCall {
 		{
 			name: "a dead letter", to: into(run.Failed, append(waiting, left...)...),
 			call: func(r *runTest, b batchAt) error {
-				_, err := r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
+				_, err := r.For(b.sys).DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x",
 					runStale, entry("DEAD_LETTER"))
 				return err
 			},

@@ -48,11 +48,13 @@ func (s *RunStore) ClaimBatch(
 // answer says what a claim of a batch comes to.
 func (s *RunStore) answer(j *storedBatch, t run.Ticket, stale time.Duration) run.Answer {
 	switch {
+	case j.run.SysName != s.sysName:
+		return run.Foreign
 	case !j.Status.Open():
 		return run.Finished
 	case j.run.Status != run.RunRunning || j.run.Cancel:
 		return run.Ended
-	case t.Attempt < j.Attempt:
+	case t.Attempt != j.Attempt:
 		return run.Outdated
 	case j.Status == run.Processing && !s.free(j.Owner, j.HeartbeatAt, j.Epoch, t.Epoch, stale):
 		return run.Busy
@@ -368,8 +370,8 @@ func (s *RunStore) DeadLetter(
 	ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit,
 ) (bool, error) {
 	return s.changeBatch(ctx, "inmem: dead letter", id, a, func(j *storedBatch) bool {
-		if j.run.Status == run.RunPurged || !j.Status.Open() || j.Attempt > attempt ||
-			j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
+		if j.run.Status == run.RunPurged || j.run.SysName != s.sysName || !j.Status.Open() ||
+			j.Attempt != attempt || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
 			return false
 		}
 		s.giveUp(j, reason)

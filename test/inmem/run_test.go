@@ -23,7 +23,7 @@ func TestRunStore(t *testing.T) {
 		}
 		s := inmem.NewRunStore(now, "web")
 		return conformance.RunStoreFixture{
-			Store: s, Now: now,
+			Store: s, For: func(sysName string) run.Store { return s.For(sysName) }, Now: now,
 			Age: func(_ testing.TB, d time.Duration) {
 				mu.Lock()
 				defer mu.Unlock()

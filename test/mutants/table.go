@@ -267,6 +267,11 @@ func table() []mutant {
 			sqlite, "TestRunStore/the_answers_to_a_claim",
 		},
 		{
+			"run: a dead letter ends another environment's batch", shared + "/run_store_batches.go",
+			" || of.SysName != s.engine.SysName", "",
+			sqlite, "TestRunStore/a_claim_and_a_dead_letter_leave_a_foreign_batch_alone",
+		},
+		{
 			"run: a message is dead-lettered without evidence", runs + "/deadletter.go",
 			"return r.keepEvidence(ctx, folder, in, why.full)",
 			"_ = r.keepEvidence(ctx, folder, in, why.full); return nil",

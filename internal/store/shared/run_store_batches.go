@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// ClaimBatch implements run.Batches. A finished batch is answered before its run is read.
+// ClaimBatch implements run.Batches. A finished batch is answered whatever the status of its run.
 //
 // The run is read first and not locked, so a claim that has a batch never waits for a run. If an operator cancels the
 // run in between, the worker learns it from its first heartbeat.
@@ -35,7 +35,7 @@ func (s *RunStore) ClaimBatch(
 		if c.Run, _, err = s.readBrief(ctx, tx, c.Batch.Run); err != nil {
 			return err
 		}
-		if c.Answer = answerWithoutOwner(c.Batch, c.Run, t); c.Answer != "" {
+		if c.Answer = s.answerWithoutOwner(c.Batch, c.Run, t); c.Answer != "" {
 			return nil
 		}
 		before := c.Batch // names the former owner, if the epoch has not changed
@@ -49,7 +49,7 @@ func (s *RunStore) ClaimBatch(
 			return err
 		}
 		if n == 0 { // another worker has it or changed it
-			c.Answer = cmp.Or(answerWithoutOwner(c.Batch, c.Run, t), run.Busy)
+			c.Answer = cmp.Or(s.answerWithoutOwner(c.Batch, c.Run, t), run.Busy)
 			return nil
 		}
 		c.TookOver, c.Begun = before.Status == run.Processing, !before.StartedAt.IsZero()
@@ -68,13 +68,15 @@ func (s *RunStore) ClaimBatch(
 }
 
 // answerWithoutOwner is the answer to a claim that does not depend on the batch's owner; "" if it does.
-func answerWithoutOwner(j run.Batch, r run.Run, t run.Ticket) run.Answer {
+func (s *RunStore) answerWithoutOwner(j run.Batch, r run.Run, t run.Ticket) run.Answer {
 	switch {
+	case r.SysName != s.engine.SysName:
+		return run.Foreign
 	case !j.Status.Open():
 		return run.Finished
 	case r.Status != run.RunRunning || r.Cancel:
 		return run.Ended
-	case t.Attempt < j.Attempt:
+	case t.Attempt != j.Attempt:
 		return run.Outdated
 	default:
 		return ""
@@ -389,7 +391,8 @@ func (s *RunStore) DeadLetter(
 		if err != nil || !found {
 			return 0, err
 		}
-		if of, _, err := s.readBrief(ctx, tx, before.Run); err != nil || of.Status == run.RunPurged {
+		of, _, err := s.readBrief(ctx, tx, before.Run)
+		if err != nil || of.Status == run.RunPurged || of.SysName != s.engine.SysName {
 			return 0, err
 		}
 		n, err := s.exec(ctx, tx, "batch_dead", sql.Named("batch", id), sql.Named("epoch", int64(before.Epoch)),

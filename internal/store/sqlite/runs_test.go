@@ -24,7 +24,7 @@ func TestRunStore(t *testing.T) {
 // runs is the run store with the fixture of the conformance suite.
 func (d db) runs() conformance.RunStoreFixture {
 	return conformance.RunStoreFixture{
-		Store: d.RunStore("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		Store: d.RunStore("web"), For: d.RunStore, Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 	}
 }

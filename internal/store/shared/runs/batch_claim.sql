@@ -12,7 +12,7 @@ SET
         ELSE 0
     END
 WHERE
-    batch_id = @batch AND epoch = @epoch AND attempt <= @attempt
+    batch_id = @batch AND epoch = @epoch AND attempt = @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (

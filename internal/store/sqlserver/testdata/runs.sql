@@ -31,7 +31,7 @@ SET
         ELSE 0
     END
 WHERE
-    batch_id = @batch AND epoch = @epoch AND attempt <= @attempt
+    batch_id = @batch AND epoch = @epoch AND attempt = @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
@@ -49,13 +49,13 @@ DECLARE @batch varchar(64);
 DECLARE @epoch bigint;
 DECLARE @attempt bigint;
 DECLARE @stale bigint;
--- Fails a batch whose message of @attempt is a dead letter, unless its worker is alive or a later message exists.
+-- Fails a batch whose message of @attempt is a dead letter, unless its worker is alive or it has another attempt.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.batch
 SET status = 'failed', error = @reason, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
 WHERE
-    batch_id = @batch AND epoch = @epoch AND attempt <= @attempt
+    batch_id = @batch AND epoch = @epoch AND attempt = @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
