@@ -258,7 +258,7 @@ func Settings() []Setting {
 		{
 			Name: RetentionDays, Default: "365", Sample: "365", check: daysKept,
 			field: func(c *Config) any { return &c.RetentionDays },
-			Meaning: "for how many days runs and comparisons that ended, batches, error details and the audit log are kept, 30 or more, the audit log 365 or more; 0 keeps all. " +
+			Meaning: "for how many days runs and comparisons that ended, batches and error details are kept, 30 or more; 0 keeps all. The audit log has its own days. " +
 				"Each tick of the recovery timer deletes some (docs/rules.md, How long rows are kept)",
 		},
 	}

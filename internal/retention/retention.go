@@ -21,7 +21,8 @@ type Store interface {
 	// After an error, and after any crash, a repeated call goes on.
 	//
 	// ErrorDetails go by when they were added; those of a running run stay. The audit log goes by when an entry was
-	// written.
+	// written and by the days of the table audit_retention, 365 at least, which only the database's administrator
+	// writes: days do not matter, and without a row there nothing goes.
 	//
 	// EndedRuns go by their end, the oldest first, one run a call. The first call makes the run purged, so that nothing
 	// continues it. Its batches go first, then documents and workers, and its own row last. Runs stay that are running,
@@ -38,8 +39,6 @@ const (
 	LeastDays = 30
 	// CodeDays is the code of a purge for fewer days.
 	CodeDays = "retention_days"
-	// LeastAudit is how many days the audit log is kept at least, as long as evidence (deploy/storage/lifecycle.json).
-	LeastAudit = 365
 	// within bounds the purges of one tick. A chunk that has begun ends.
 	within = 500 * time.Millisecond
 )
@@ -69,7 +68,7 @@ func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows in
 	left, began := Parts(), now()
 	for i := 0; len(left) > 0 && now().Sub(began) < within; {
 		i %= len(left)
-		n, failed := s.Purge(ctx, left[i], daysOf(left[i], days), MaxPurge)
+		n, failed := s.Purge(ctx, left[i], days, MaxPurge)
 		err = cmp.Or(err, failed)
 		if rows += n; n == 0 || failed != nil {
 			left = slices.Delete(left, i, i+1)
@@ -78,14 +77,6 @@ func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows in
 		}
 	}
 	return rows, err
-}
-
-// daysOf is how many days a part is kept: a short time is meant for details of errors, and takes nobody's trail away.
-func daysOf(part Part, days int) int {
-	if part == AuditLog {
-		return max(days, LeastAudit)
-	}
-	return days
 }
 
 // Check refuses an unknown part and a limit outside of 1 to MaxPurge: internal, codes "part" and "limit".

@@ -2,6 +2,7 @@ package arch_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,7 +10,6 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/retention"
 )
 
 // The rule deletes what the app stores under the default names, and nothing before a comparison stops expecting it.
@@ -36,7 +36,11 @@ func TestTheLifecycleRuleKeepsEvidenceAsLongAsTheAuditLog(t *testing.T) {
 	require.True(t, rule.Enabled)
 	require.Equal(t, "Lifecycle", rule.Type)
 	require.Equal(t, []string{"blockBlob"}, rule.Definition.Filters.BlobTypes)
-	require.Equal(t, retention.LeastAudit, rule.Definition.Actions.BaseBlob.Delete.DaysAfterModificationGreaterThan)
+	days := rule.Definition.Actions.BaseBlob.Delete.DaysAfterModificationGreaterThan
+	for _, engine := range []string{"sqlite", "sqlserver"} {
+		require.Contains(t, string(tracked(t)["internal/store/"+engine+"/migrations/0001_schema.sql"]),
+			fmt.Sprintf("CHECK (kept_days >= %d)", days))
+	}
 	environment := config.EvidenceContainer + "/" + defaults.SysName
 	require.Equal(t, []string{
 		environment + "/" + commit.EvidenceRoot + "/", environment + "/dead-letters/",

@@ -239,6 +239,14 @@ func times() map[string]string {
 	}
 }
 
+// keepAudits is what an administrator does: the audit log is kept for so many days.
+func (s statements) keepAudits(t testing.TB, days int) {
+	t.Helper()
+	text := fmt.Sprintf("INSERT INTO sqlwriter.audit_retention (sys_name, kept_days) VALUES ('%s', %d)", sysName, days)
+	_, err := s.db.ExecContext(t.Context(), s.tables.Replace(text))
+	require.NoError(t, err)
+}
+
 // age lets days pass for what our tables know of runs, findings and the audit log, but for the begin of runs.
 func (s statements) age(t testing.TB, days int) {
 	t.Helper()

@@ -39,6 +39,7 @@ func TestAPurge(t *testing.T) {
 			if name == "sqlite" {
 				p.execute("PRAGMA synchronous = FULL") // as the product has it
 			}
+			p.db.keepAudits(t, 365)
 			p.old("running", 500)
 			p.old("ended", rows)
 			p.end("ended")

@@ -32,6 +32,8 @@ type RetentionFixture struct {
 	// Kept is all that the ledger, the adoption and the heartbeats have: some rows, years old; nil where they are not
 	// kept beside.
 	Kept func(t testing.TB) string
+	// KeepAudits is what an administrator does: the audit log of an environment is kept for so many days; 0 for ever.
+	KeepAudits func(t testing.TB, sysName string, days int)
 	// HideWorkers takes the table worker away until restore, so that a purge fails in its middle; nil where there are
 	// no tables.
 	HideWorkers func(t testing.TB) (restore func())
@@ -58,6 +60,7 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 		{"nothing continues a run whose rows begin to go", retentionPurged},
 		{"a purge that fails in its middle deletes nothing", retentionWhole},
 		{"never: what is younger", retentionYounger},
+		{"never: the audit log, but as its own row says", retentionAudits},
 		{"never: a running run and its error details", retentionRunning},
 		{"never: a run that a running run names", retentionNamed},
 		{"never: the last comparison that ended well, and one that goes on", retentionLastCompared},
@@ -68,13 +71,18 @@ func TestRetention(t *testing.T, open func(t testing.TB) RetentionFixture) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := open(t)
+			f.KeepAudits(t, runSys, leastAudit)
+			f.KeepAudits(t, "dev", leastAudit)
 			c.run(&retentionTest{runTest{T: t, RunStoreFixture: f.RunStore}, f})
 		})
 	}
 }
 
-// old is an age that a purge for retention.LeastDays days takes.
-const old = 31 * 24 * time.Hour
+// leastAudit is how many days the audit log is kept at least, as long as evidence (deploy/storage/lifecycle.json).
+const leastAudit = 365
+
+// old is an age that a purge takes, of the audit log too.
+const old = (leastAudit + 1) * 24 * time.Hour
 
 // purge makes one call, and returns how many rows went.
 func (f *retentionTest) purge(part retention.Part, limit int) int {
@@ -234,7 +242,7 @@ func retentionLimit(f *retentionTest) {
 	all := add("younger", 100, 5)
 	f.Age(f, retention.LeastDays*24*time.Hour+time.Hour)
 	for part, table := range map[retention.Part]string{
-		retention.ErrorDetails: "error_detail", retention.Comparisons: "comparison", retention.AuditLog: "audit_log",
+		retention.ErrorDetails: "error_detail", retention.Comparisons: "comparison",
 	} {
 		rest := older[table] - 20
 		require.Equal(f, []int{10, 10, rest}, []int{f.purge(part, 10), f.purge(part, 10), f.purge(part, rest)}, part)
@@ -390,7 +398,23 @@ func retentionYounger(f *retentionTest) {
 	require.NoError(f, err)
 	require.Zero(f, n, "as many days as asked")
 	f.purgeAll(f.Retention)
-	require.Zero(f, f.all())
+	require.Equal(f, f.rows("audit_log"), f.all(), "which goes by its own days")
+}
+
+// Whoever may call the purge, with whatever days: the audit log goes by the row that only an administrator writes.
+func retentionAudits(f *retentionTest) {
+	f.endedRun("r")
+	n := f.rows("audit_log")
+	f.Age(f, old)
+	f.KeepAudits(f, runSys, 0)
+	require.Zero(f, f.purge(retention.AuditLog, 10), "without a row it is kept for ever")
+	f.KeepAudits(f, runSys, leastAudit+2)
+	require.Zero(f, f.purge(retention.AuditLog, 10), "it is younger")
+	f.Age(f, 48*time.Hour)
+	f.KeepAudits(f, "dev", 0)
+	require.Equal(f, []int{1, n - 1, 0}, []int{
+		f.purge(retention.AuditLog, 1), f.purge(retention.AuditLog, 10), f.purge(retention.AuditLog, 10),
+	})
 }
 
 func retentionRunning(f *retentionTest) {

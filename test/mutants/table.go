@@ -351,8 +351,8 @@ func table() []mutant {
 			"TestRetention/never:_another_environment's_rows",
 		},
 		{
-			"purge: the audit log goes with the rest", "internal/retention/retention.go", "max(days, LeastAudit)",
-			"days", "internal/retention", "TestTheAuditLogIsKeptAYear",
+			"purge: the audit log goes with the rest", purge + "audit_log.sql", "'-' || k.kept_days || ' days'",
+			"'-' || @days || ' days'", sqlite, "TestRetention/never:_the_audit_log,_but_as_its_own_row_says",
 		},
 		// What operators are told is so.
 		{

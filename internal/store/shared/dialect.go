@@ -55,6 +55,9 @@ type Dialect struct {
 	UpdateByAlias bool
 	// ForceOrder, at the end of a statement, makes the server start with the list and not with the table.
 	ForceOrder string
+	// AuditProcedure adds an entry to the audit log, where the app may not insert one. It is empty on an engine without
+	// logins.
+	AuditProcedure string
 	// DetailTable is IVCE_DTL. Layout has its names of columns, and Quote makes an identifier of one.
 	DetailTable string
 	Layout      invoice.Layout

@@ -40,9 +40,21 @@ func TestRetention(t *testing.T) {
 				}
 				return all
 			},
+			KeepAudits: func(t testing.TB, sysName string, days int) {
+				d.exec(t, `DELETE FROM sqlwriter_audit_retention WHERE sys_name = ?`, sysName)
+				if days > 0 {
+					d.exec(t, `INSERT INTO sqlwriter_audit_retention (sys_name, kept_days) VALUES (?, ?)`, sysName, days)
+				}
+			},
 			HideWorkers: func(t testing.TB) func() { return d.hide(t, "sqlwriter_worker", "") },
 		}
 	})
+}
+
+// It is kept as long as evidence, at least (deploy/storage/lifecycle.json).
+func TestTheAuditLogIsKeptAYear(t *testing.T) {
+	_, err := newStore(t).Writer().Exec(`INSERT INTO sqlwriter_audit_retention (sys_name, kept_days) VALUES ('web', 364)`)
+	require.ErrorContains(t, err, "CHECK constraint failed")
 }
 
 // text has all values of a table of one row.

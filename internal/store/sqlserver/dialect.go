@@ -22,8 +22,9 @@ func (t tables) dialect() shared.Dialect {
 		BinaryCollation: " COLLATE Latin1_General_BIN2",
 		LockTimeout:     t.lockTimeout.Milliseconds(),
 		ListOf:          listOf, HashFormat: "CAST(%s AS binary(32))", UpdateByAlias: true,
-		ForceOrder:  "\nOPTION (LOOP JOIN, FORCE ORDER)",
-		DetailTable: t.table(invoice.Detail), Layout: t.layout, Quote: quote,
+		ForceOrder:     "\nOPTION (LOOP JOIN, FORCE ORDER)",
+		AuditProcedure: "sqlwriter.audit_add",
+		DetailTable:    t.table(invoice.Detail), Layout: t.layout, Quote: quote,
 	}
 }
 

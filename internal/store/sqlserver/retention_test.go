@@ -43,9 +43,19 @@ func TestRetention(t *testing.T) {
 				}
 				return all
 			},
+			KeepAudits:  d.keepAudits,
 			HideWorkers: func(t testing.TB) func() { return d.rename(t, "worker") },
 		}
 	})
+}
+
+// keepAudits is the row of deploy/sql/audit_retention.sql; 0 days for none.
+func (d *database) keepAudits(t testing.TB, sysName string, days int) {
+	t.Helper()
+	d.exec(t, `DELETE FROM sqlwriter.audit_retention WHERE sys_name = N'`+sysName+`'`)
+	if days > 0 {
+		d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.audit_retention (sys_name, kept_days) VALUES (N'%s', %d)`, sysName, days))
+	}
 }
 
 // text has all values of one of our tables.

@@ -11,11 +11,13 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/retention"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -53,12 +55,12 @@ func (d *database) chained(t *testing.T, grants ...string) (real bool) {
 	return false
 }
 
-// run runs a script of deploy/sql, statement by statement.
-func (d *database) run(t *testing.T, script string) {
+// run runs a script of deploy/sql, statement by statement, with names replaced.
+func (d *database) run(t *testing.T, script string, names ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "sql", script))
 	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(strings.NewReplacer(names...).Replace(string(text))) {
 		if strings.Contains(line, "VIEW DEFINITION") && !sqlservertest.IsReal(d.version) {
 			t.Log("not to be had on this engine: " + line)
 			continue
@@ -86,8 +88,19 @@ func TestTheAppsRights(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t).AddLines(t, 1)
 	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
+	const entry = `INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject) ` +
+		`VALUES ('2001-01-01', N'web', N'mark-committed', N'ann', N'x', N'x')`
+	forbids( // first, because other engines need some of these rights for the procedures
+		t, s, entry, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
+		`INSERT INTO sqlwriter.audit_retention (sys_name, kept_days) VALUES (N'web', 365)`,
+		`UPDATE sqlwriter.audit_retention SET kept_days = 365`, `DELETE FROM sqlwriter.audit_retention`,
+		`INSERT INTO sqlwriter.adoption (id, phase, run_id, watermark, counts, adopted, marked, who, started_at) `+
+			`VALUES (1, 'empty', '', 0, N'{}', 0, 0, N'x', '2001-01-01')`,
+		`UPDATE sqlwriter.adoption SET who = N'x'`, `DELETE FROM sqlwriter.adoption`,
+	)
 	real := d.chained(
-		t, `GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`,
+		t, `GRANT INSERT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers`,
+		`GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`,
 		`GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
 		`GRANT INSERT, UPDATE ON OBJECT::sqlwriter.ledger TO sqlwriter_writers`,
 		`GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.heartbeat TO sqlwriter_writers`,
@@ -123,8 +136,7 @@ func TestTheAppsRights(t *testing.T) {
 		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`,
 		`DELETE FROM dbo.IVCE_TRKG_MSTR`,
 		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
-		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`,
-		`UPDATE sqlwriter.audit_log SET why = N'another'`,
+		`CREATE TABLE sqlwriter.mine (a int)`,
 		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.batch`, `DELETE FROM sqlwriter.batch_item`,
 		`DELETE FROM sqlwriter.worker`,
 		`DELETE FROM sqlwriter.error_detail`, `DELETE FROM sqlwriter.comparison`, `DELETE FROM sqlwriter.migration`,
@@ -138,10 +150,64 @@ func TestTheAppsRights(t *testing.T) {
 	for _, table := range conformance.PurgedTables() {
 		d.chained(t, `GRANT SELECT, UPDATE, DELETE ON OBJECT::sqlwriter.`+table+` TO sqlwriter_writers`)
 	}
+	d.chained(t, `GRANT SELECT ON OBJECT::sqlwriter.audit_retention TO sqlwriter_writers`)
 	for _, part := range retention.Parts() {
 		_, err := s.Retention("web").Purge(ctx, part, retention.LeastDays, 10)
 		require.NoError(t, err, part)
 	}
+}
+
+// The app's login may add entries, and say neither when nor who was connected. It may erase none: the purge obeys the
+// row that an administrator writes, and no row means for ever.
+func TestTheAppsLoginAndTheAuditLog(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t)
+	dsn := d.as(t, "sqlwriter_app", "app_rights.sql")
+	s := openStore(t, dsn)
+	d.chained(t, `GRANT INSERT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers`)
+	for _, sysName := range []string{"web", "dev"} {
+		require.NoError(t, s.AuditLog(sysName).Write(ctx, run.Audit{Action: "X", By: "somebody", Why: "w"}))
+	}
+	var login string
+	var seconds int
+	require.NoError(t, d.db.QueryRow(`SELECT MIN(a.db_login), MAX(ABS(DATEDIFF(SECOND, a.done_at, SYSUTCDATETIME())))
+FROM sqlwriter.audit_log AS a`).Scan(&login, &seconds))
+	require.Contains(t, dsn, login, "the login of the connection, whoever it says it was done for")
+	require.Contains(t, login, "sqlwriter_app")
+	require.Less(t, seconds, 60)
+
+	d.exec(t, `UPDATE sqlwriter.audit_log SET done_at = DATEADD(DAY, -3000, done_at)`)
+	d.chained(t, `GRANT SELECT ON OBJECT::sqlwriter.audit_retention TO sqlwriter_writers`,
+		`GRANT DELETE ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers`)
+	d.keepAudits(t, "web", 3650)
+	for _, sysName := range []string{"web", "dev"} {
+		n, err := s.Retention(sysName).Purge(ctx, retention.AuditLog, retention.LeastDays, 10)
+		require.NoError(t, err)
+		require.Zero(t, n, sysName)
+	}
+	require.Equal(t, 2, d.counts(t)["audit_log"])
+	d.keepAudits(t, "dev", 365)
+	n, err := s.Retention("dev").Purge(ctx, retention.AuditLog, retention.LeastDays, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "what the administrator allows")
+	_, err = d.db.Exec(`UPDATE sqlwriter.audit_retention SET kept_days = 364`)
+	require.ErrorContains(t, err, "ck_audit_retention_kept")
+}
+
+// Who adopts needs the app's rights and those of ledger_rights.sql.
+func TestTheRightsOfWhoAdopts(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t)
+	s := openStore(t, d.as(t, "sqlwriter_operator", "ledger_rights.sql"))
+	d.run(t, "app_rights.sql", "sqlwriter_app", "sqlwriter_operator")
+	d.chained(t, `GRANT UPDATE ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers`)
+	require.NoError(t, s.Check(ctx))
+	state, err := s.Begin(ctx, adopt.State{}, "ann")
+	require.NoError(t, err)
+	_, err = s.Finish(ctx, state.Run, 0)
+	require.NoError(t, err)
 }
 
 // The rights suffice for previews only.

@@ -136,9 +136,9 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		{"migration", []string{"SELECT"}},
 		{"procedure_set", []string{"SELECT"}},
 		{"ledger", []string{"SELECT"}}, // procedures write it
-		{"adoption", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"adoption", []string{"SELECT"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
-		{"audit_log", []string{"SELECT", "INSERT"}},
+		{"audit_log", []string{"SELECT"}}, // sqlwriter.audit_add writes it
 		{"batch", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},

@@ -53,6 +53,11 @@ CREATE TABLE sqlwriter_audit_log (
 -- longer than a key of an index.
 CREATE INDEX sqlwriter_ix_audit_log_done ON sqlwriter_audit_log (sys_name, done_at);
 CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (sys_name, action, audit_id);
+-- For how many days an environment's audit log is kept: without a row for ever. The app only reads it.
+CREATE TABLE sqlwriter_audit_retention (
+    sys_name TEXT PRIMARY KEY NOT NULL,
+    kept_days INTEGER NOT NULL CHECK (kept_days >= 365)
+);
 -- Runs (internal/run). run is one row from request to receipt, batch one batch of a run, batch_item one of its
 -- documents, worker one working invocation, error_detail one failure of a document. internal/run/states.go has the
 -- states and their changes.

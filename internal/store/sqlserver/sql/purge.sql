@@ -1,6 +1,7 @@
 -- Guarantees: at most @limit rows of one part of the environment are deleted, the oldest first, all older than
 -- @before. Nothing of a running run goes, nor of a run whose documents a running one may still read. The last
--- comparison that ended well stays: its beginning is where the next one begins.
+-- comparison that ended well stays: its beginning is where the next one begins. The audit log goes by the days of
+-- the administrator's row, whatever the caller says, and not at all without one.
 -- A run is marked before its first row goes, so that nothing continues it, and its own row goes last. Its tables
 -- are locked in the order of all transactions.
 -- Each subquery reads the end of an index: the oldest rows cost the same however many there are.
@@ -72,6 +73,11 @@ IF @part = 'comparisons'
     END;
 IF @part = 'audit_log'
     BEGIN
+        SET @before = (
+            SELECT DATEADD(DAY, -k.kept_days, SYSUTCDATETIME())
+            FROM sqlwriter.audit_retention AS k
+            WHERE k.sys_name = @sys_name
+        );
         DELETE FROM sqlwriter.audit_log
         WHERE audit_id IN (
             SELECT TOP (@limit) a.audit_id

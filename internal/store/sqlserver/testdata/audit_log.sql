@@ -11,11 +11,9 @@ DECLARE @batch varchar(64);
 -- Adds an entry to the audit log. The time is the database's.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, batch_id)
-VALUES (
-    SYSUTCDATETIME(), @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''),
-    NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@batch, '')
-);
+EXEC sqlwriter.audit_add
+    @sys_name = @sys_name, @action = @action, @by = @by, @why = @why, @subject = @subject, @detail = @detail,
+    @level = @level, @run = @run, @batch = @batch;
 GO
 -- audits
 DECLARE @limit bigint;

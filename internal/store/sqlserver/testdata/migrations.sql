@@ -74,10 +74,11 @@ CREATE TABLE sqlwriter.adoption (
     CONSTRAINT ck_adoption_phase CHECK (phase IN (''running'', ''done'', ''empty''))
 );
 -- The audit log: one entry for each action of an operator and each step of a run, never changed. detail is JSON.
--- All times are UTC by the database''s clock.
+-- All times are UTC by the database''s clock. db_login is who was connected, done_by who it was done for.
 CREATE TABLE sqlwriter.audit_log (
     audit_id bigint IDENTITY (1, 1) NOT NULL,
-    done_at datetime2(3) NOT NULL,
+    done_at datetime2(3) NOT NULL CONSTRAINT df_audit_log_done DEFAULT SYSUTCDATETIME(),
+    db_login nvarchar(256) NOT NULL CONSTRAINT df_audit_log_login DEFAULT ORIGINAL_LOGIN(),
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     level varchar(10) COLLATE Latin1_General_BIN2 NULL,
     action nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -94,6 +95,26 @@ CREATE TABLE sqlwriter.audit_log (
 -- longer than a key of an index.
 CREATE INDEX ix_audit_log_done ON sqlwriter.audit_log (sys_name, done_at);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (sys_name, action, audit_id);
+-- Adds an entry, which gets the server''s time and login. The app has no right to insert into the table itself.
+EXEC (N''CREATE PROCEDURE sqlwriter.audit_add
+    @sys_name nvarchar(256), @action nvarchar(40), @by nvarchar(256), @why nvarchar(2000), @subject nvarchar(1023),
+    @detail nvarchar(max), @level varchar(10), @run varchar(64), @batch varchar(64)
+AS
+BEGIN
+    INSERT INTO sqlwriter.audit_log (sys_name, action, done_by, why, subject, detail, level, run_id, batch_id)
+    VALUES (
+        @sys_name, @action, @by, @why, @subject, NULLIF(@detail, N''''''''),
+        NULLIF(@level, ''''''''), NULLIF(@run, ''''''''), NULLIF(@batch, '''''''')
+    );
+END;'');
+-- For how many days an environment''s audit log is kept: without a row for ever. Only an administrator writes it
+-- (deploy/sql/audit_retention.sql), and the purge obeys it, whatever the app asks for.
+CREATE TABLE sqlwriter.audit_retention (
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    kept_days int NOT NULL,
+    CONSTRAINT pk_audit_retention PRIMARY KEY (sys_name),
+    CONSTRAINT ck_audit_retention_kept CHECK (kept_days >= 365)
+);
 -- Runs (internal/run). run is one row from request to receipt, batch one batch of a run, batch_item one of its
 -- documents, worker one working invocation, error_detail one failure of a document. internal/run/states.go has the
 -- states and their changes.
@@ -297,6 +318,6 @@ CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status)
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_schema', '03a403379ab3c96bf0e9b926a85abe8718a368efa12acc6b907f060466ae491f');
+        VALUES (1, N'0001_schema', '9354f7941ba0d15ac6fa0f86b6acac6d42ef1868aad336c148314418aba15e3d');
     END;
 GO
