@@ -134,7 +134,7 @@ func plant(t *testing.T) planted {
 	column(goodLine, editedValue)
 	now = now.Add(time.Hour)
 	compares := reconcile.New(reconcile.Ports{
-		Rows: sink.ReconcileRows("web"), Findings: store.Findings(sink), Finder: docs, Breaker: flow,
+		Rows: sink.ReconcileRows("web", 0), Findings: store.Findings(sink), Finder: docs, Breaker: flow,
 		Mend: func(context.Context, string) error { return nil },
 	}, reconcile.Options{SysName: "web", Now: at})
 	for range 5 { // two looks

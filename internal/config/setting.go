@@ -70,6 +70,7 @@ const (
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	ReconcileAt          = "RECONCILE_AT"
 	ReconcileRU          = "RECONCILE_RU"
+	LinesKeptDays        = "LINES_KEPT_DAYS"
 	UIAuth               = "UI_AUTH"
 	UIOrigin             = "UI_ORIGIN"
 	openUI               = "none"
@@ -244,6 +245,12 @@ func Settings() []Setting {
 			Name: ReconcileRU, Default: "200", Sample: "200", check: wholeNumber(leastRU, mostRU),
 			field:   func(c *Config) any { return &c.Reconcile.RU },
 			Meaning: "most request units of Cosmos DB a second that a comparison uses",
+		},
+		{
+			Name: LinesKeptDays, check: wholeNumber(1, mostKept),
+			field: func(c *Config) any { return &c.Reconcile.LinesKeptDays },
+			Meaning: "for how many days `IVCE_DTL` keeps lines after a write, where its owner archives them: a comparison counts " +
+				"older ones without a row as `archived`, and no finding",
 		},
 		{
 			Name: UIAuth, Default: platformUI, Sample: openUI, check: oneOf(platformUI, openUI),

@@ -26,6 +26,8 @@ const (
 	Reviewed Class = "reviewed"
 	// NotComparable: the ledger does not say what was written: an adopted line, or one of another HashVersion.
 	NotComparable Class = "not_comparable"
+	// Archived: the line's row is gone, and it was written longer ago than the user keeps rows.
+	Archived Class = "archived"
 	// Changing: it changed between the two looks. The next comparison looks again.
 	Changing Class = "changing"
 	// Impossible: its states exclude each other: a mistake of this program.

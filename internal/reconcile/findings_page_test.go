@@ -141,6 +141,7 @@ func statesTable() string {
 			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one",
 			"edited":      "a value other than the status differs",
 			"no_tracking": "no row in IVCE_TRKG_MSTR, the other as written", "missing": "no row in IVCE_DTL",
+			"archived": "the same, of a line written before `LINES_KEPT_DAYS`",
 			"unknown": "a row is there, and the ledger does not say what was written",
 		}},
 	} {

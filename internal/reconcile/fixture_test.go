@@ -225,7 +225,7 @@ func (w *world) call(name string, do func() error) error {
 }
 
 func (w *world) reconciler() *reconcile.Reconcile {
-	p := ports{w, w.sink.ReconcileRows(sysName), w.docs.Paged(100)}
+	p := ports{w, w.sink.ReconcileRows(sysName, 0), w.docs.Paged(100)}
 	return reconcile.New(
 		reconcile.Ports{
 			Rows: rowsOf{p}, Findings: findingsOf{p}, Finder: documentsOf{p}, Mend: p.mend, Breaker: p,

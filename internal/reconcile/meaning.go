@@ -61,6 +61,11 @@ func Meanings() []Meaning {
 			Do:    "nothing. It becomes comparable when it is written again (docs/adr/0031-rewrites-respect-people.md has the price)",
 		},
 		{
+			Class: Archived,
+			Means: "its row in IVCE_DTL is gone, and it was written before `LINES_KEPT_DAYS`",
+			Do:    "nothing. More than were archived: the setting hides losses",
+		},
+		{
 			Class: Changing, Means: "it changed between the two looks",
 			Do: "nothing: the next comparison looks again",
 		},

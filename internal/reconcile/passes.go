@@ -142,6 +142,7 @@ func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	done.counts[Consistent] += scanned.Same
 	done.counts[Reviewed] += scanned.Reviewed
 	done.counts[NotComparable] += scanned.NotComparable
+	done.counts[Archived] += scanned.Archived
 	if scanned.More {
 		done.next = &position{After: scanned.Last}
 	}

@@ -33,9 +33,9 @@ type Scanned struct {
 	Last int64
 	More bool
 	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed,
-	// RowsUnknown. A line with a failure mark counts as the same: nothing but its status was written, and stewards
+	// RowsUnknown, and Archived those that are RowsArchived. A line with a failure mark counts as the same: nothing but its status was written, and stewards
 	// change that.
-	Same, Reviewed, NotComparable int
+	Same, Reviewed, NotComparable, Archived int
 	// Differ are the ids of the others.
 	Differ []int64
 }
@@ -82,6 +82,8 @@ const (
 	RowsNoTracking RowState = "no_tracking"
 	// RowsMissing: there is no detail row.
 	RowsMissing RowState = "missing"
+	// RowsArchived: there is no detail row, and the line was written longer ago than the user keeps rows.
+	RowsArchived RowState = "archived"
 	// RowsUnknown: the detail row is there, and the ledger does not say what was written: no ledger row, a mark, an
 	// adopted line, another HashVersion.
 	RowsUnknown RowState = "unknown"

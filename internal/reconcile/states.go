@@ -55,7 +55,7 @@ func ledgerStates() []LedgerState {
 }
 
 func rowStates() []RowState {
-	return []RowState{RowsSame, RowsReviewed, RowsEdited, RowsNoTracking, RowsMissing, RowsUnknown}
+	return []RowState{RowsSame, RowsReviewed, RowsEdited, RowsNoTracking, RowsMissing, RowsArchived, RowsUnknown}
 }
 
 // Circumstances are what a look knows beside the document.

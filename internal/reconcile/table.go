@@ -105,6 +105,10 @@ func lineRules() []Rule {
 			Because: "only the status differs, and no document gives such a one",
 		},
 		{
+			Subject: SubjectLine, Rows: []RowState{RowsArchived}, Class: Archived,
+			Because: "it was written before `LINES_KEPT_DAYS`",
+		},
+		{
 			Subject: SubjectLine, Rows: []RowState{RowsMissing}, Class: RowMissing,
 			Because: "IVCE_DTL had a row when the line was written",
 		},
@@ -151,6 +155,10 @@ func linkRules() []Rule {
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerUnknown}, Class: NotComparable,
 			Because: "the ledger names the document, and cannot say with which content",
+		},
+		{
+			Subject: SubjectLink, Documents: sent(), Rows: []RowState{RowsArchived}, Class: Archived,
+			Because: "no row is left for the content",
 		},
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerOlder},

@@ -112,6 +112,8 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 				require.Equal(t, Consistent, link.Class, "%+v", c)
 			case c.Ledger == LedgerUnknown:
 				require.Equal(t, NotComparable, link.Class, "%+v", c)
+			case c.Rows == RowsArchived:
+				require.Equal(t, Archived, link.Class, "%+v", c)
 			default:
 				require.True(t, finding(link.Class), "%+v: a committed document's line has not its content", c)
 			}
@@ -129,7 +131,7 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 		}
 		for rows, class := range map[RowState]Class{
 			RowsSame: Consistent, RowsReviewed: Reviewed, RowsEdited: Edited, RowsMissing: RowMissing,
-			RowsNoTracking: TrackingMissing,
+			RowsArchived: Archived, RowsNoTracking: TrackingMissing,
 		} {
 			require.Equal(t, c.Rows == rows, line.Class == class && c.Rows != RowsUnknown, "%+v", c)
 		}

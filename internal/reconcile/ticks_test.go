@@ -138,7 +138,7 @@ func TestTwoTicksAtOnce(t *testing.T) {
 	want := counted(alone.night())
 
 	r := reconcile.New(reconcile.Ports{
-		Rows: w.sink.ReconcileRows(sysName), Findings: w.findings, Finder: w.docs, Breaker: ready{},
+		Rows: w.sink.ReconcileRows(sysName, 0), Findings: w.findings, Finder: w.docs, Breaker: ready{},
 		Mend: func(context.Context, string) error { return nil },
 	}, reconcile.Options{
 		SysName: sysName, At: w.options.At, Log: zerolog.Nop(), Now: w.now,

@@ -29,7 +29,9 @@ type database struct {
 	name string
 	sink commit.Sink
 	rows reconcile.Rows
-	runs run.Store
+	// rowsKept are rows of an environment whose lines are kept for some days; those of rows are kept for ever.
+	rowsKept func(sysName string, keptDays int) reconcile.Rows
+	runs     run.Store
 	// retention deletes old rows, and audit has the entries of the audit log.
 	retention retention.Store
 	audit     ops.AuditLog
@@ -84,7 +86,7 @@ func sqliteOf(s *sqlite.Store) database {
 		strings.NewReplacer("sqlwriter.", "sqlwriter_"),
 	}
 	return database{
-		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
+		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName, 0), rowsKept: s.ReconcileRows, runs: s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		statements: tables,
@@ -105,7 +107,7 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	t.Logf("measured on %s", sqlservertest.Version(t, db))
 	tables := statements{db, "2006-01-02T15:04:05.000", "DATEADD(day, -%[2]d, %[1]s)", strings.NewReplacer()}
 	return database{
-		name: "server", sink: s, rows: s.ReconcileRows(sysName), runs: s.RunStore(sysName),
+		name: "server", sink: s, rows: s.ReconcileRows(sysName, 0), rowsKept: s.ReconcileRows, runs: s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		statements: tables,
@@ -254,6 +256,30 @@ func (s statements) age(t testing.TB, days int) {
 		text := "UPDATE sqlwriter." + table + " SET " + column + " = " + fmt.Sprintf(s.earlier, column, days)
 		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(text))
 		require.NoError(t, err, text)
+	}
+}
+
+// written makes lines of the ledger as if they had been written so many days ago.
+func (s statements) written(t testing.TB, daysAgo int, ids ...int64) {
+	t.Helper()
+	s.exec(t, "UPDATE sqlwriter.ledger SET applied_at = "+
+		strings.ReplaceAll(fmt.Sprintf(s.earlier, "applied_at", daysAgo), "%", "%%")+" WHERE detail_id IN %s", ids...)
+}
+
+// copies makes n ledger rows like that of a line, from an id on. They have no row in the user's tables.
+func (s statements) copies(t testing.TB, line, from, n int64) {
+	t.Helper()
+	const others = "version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, " +
+		"detail_row_hash, tracking_row_hash, outcome, write_id, applied_at"
+	insert := func(id string, first, last int64) {
+		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(fmt.Sprintf(
+			"INSERT INTO sqlwriter.ledger (detail_id, %[1]s) SELECT %[2]s, %[1]s FROM sqlwriter.ledger WHERE detail_id BETWEEN %[3]d AND %[4]d",
+			others, id, first, last)))
+		require.NoError(t, err)
+	}
+	insert(fmt.Sprint(from), line, line)
+	for made := int64(1); made < n; made *= 2 {
+		insert(fmt.Sprintf("detail_id + %d", made), from, from+min(made, n-made)-1)
 	}
 }
 

@@ -31,6 +31,7 @@ func rowsCases() []sinkCase {
 		{"rows: an edit that a person took back is the same", nil, rowsTakenBack},
 		{"rows: a line without its tracking row", nil, rowsNoTracking},
 		{"rows: a line without its detail row", nil, rowsMissing},
+		{"rows: a line without its detail row is archived if it was written long ago", nil, rowsArchived},
 		{
 			"rows: what was written is unknown of a mark, an adopted line, another hash version and no ledger row", nil,
 			rowsUnknown,
@@ -59,7 +60,7 @@ func rowsCases() []sinkCase {
 // line reads one line. A scan of its ledger row must say the same.
 func (s *sinkTest) line(id int64) reconcile.Line {
 	s.Helper()
-	lines, err := s.h.Rows(sysName).Lines(s.Context(), []int64{id})
+	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), []int64{id})
 	require.NoError(s, err)
 	require.Len(s, lines, 1)
 	require.Equal(s, id, lines[0].ID)
@@ -78,7 +79,7 @@ func (s *sinkTest) line(id int64) reconcile.Line {
 // at.
 func (s *sinkTest) scanned(id int64) reconcile.RowState {
 	s.Helper()
-	scanned, err := s.h.Rows(sysName).Scan(s.Context(), id-1, 1)
+	scanned, err := s.h.Rows(sysName, 0).Scan(s.Context(), id-1, 1)
 	require.NoError(s, err)
 	require.Equal(s, id, scanned.Last)
 	require.True(s, scanned.More, "as many as were asked for")
@@ -92,7 +93,7 @@ func (s *sinkTest) scanned(id int64) reconcile.RowState {
 		return reconcile.RowsUnknown
 	}
 	require.Equal(s, []int64{id}, scanned.Differ)
-	lines, err := s.h.Rows(sysName).Lines(s.Context(), []int64{id})
+	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), []int64{id})
 	require.NoError(s, err)
 	require.Contains(s,
 		[]reconcile.RowState{reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing}, lines[0].Rows)
@@ -108,7 +109,7 @@ func (s *sinkTest) are(want reconcile.RowState, ids ...int64) {
 }
 
 func rowsEmpty(s *sinkTest) {
-	rows := s.h.Rows(sysName)
+	rows := s.h.Rows(sysName, 0)
 	for _, after := range []int64{math.MinInt64, 0, 7} {
 		scanned, err := rows.Scan(s.Context(), after, reconcile.MaxScan)
 		require.NoError(s, err)
@@ -226,6 +227,49 @@ func rowsNoTracking(s *sinkTest) {
 	a.Overwrite = linesOf(a)
 	s.givesIn(commit.Rewrite, []string{"applied(applied applied applied)"}, a)
 	s.are(reconcile.RowsSame, 1, 2, 3)
+}
+
+// rowsArchived: the ledger's time decides, in days by the database's clock, and only for a row that is gone.
+func rowsArchived(s *sinkTest) {
+	s.h.AddLines(s, 4)
+	for id, c := range map[int64]struct {
+		outcome string
+		daysAgo int
+	}{1: {"applied", 31}, 2: {"adopted", 31}, 3: {"failed", 31}, 4: {"applied", 31}, 5: {"applied", 29}} {
+		l := ledgerOf(doc("a", 10, 5, "x", id), id)
+		if c.outcome == "failed" {
+			l = ledgerOf(mark(doc("a", 10, 5, "x", id)), id)
+		}
+		l.Outcome, l.DaysAgo = c.outcome, c.daysAgo
+		s.h.SetLedger(s, id, l)
+	}
+	for kept, want := range map[int][]reconcile.RowState{
+		30: {
+			reconcile.RowsArchived, reconcile.RowsArchived, reconcile.RowsArchived, reconcile.RowsEdited,
+			reconcile.RowsMissing, reconcile.RowsMissing,
+		},
+		0: {
+			reconcile.RowsMissing, reconcile.RowsMissing, reconcile.RowsMissing, reconcile.RowsEdited,
+			reconcile.RowsMissing, reconcile.RowsMissing,
+		},
+	} {
+		lines, err := s.h.Rows(sysName, kept).Lines(s.Context(), span(1, 6))
+		require.NoError(s, err)
+		found := make([]reconcile.RowState, len(want))
+		scanned := reconcile.Scanned{Last: 5}
+		for _, l := range lines {
+			if found[l.ID-1] = l.Rows; l.Rows == reconcile.RowsArchived {
+				scanned.Archived++
+			} else if l.ID <= scanned.Last {
+				scanned.Differ = append(scanned.Differ, l.ID)
+			}
+		}
+		slices.Sort(scanned.Differ)
+		require.Equal(s, want, found, "kept for %d days", kept)
+		got, err := s.h.Rows(sysName, kept).Scan(s.Context(), 0, reconcile.MaxScan)
+		require.NoError(s, err)
+		require.Equal(s, scanned, got)
+	}
 }
 
 func rowsMissing(s *sinkTest) {
@@ -398,7 +442,7 @@ func rowsHashes(s *sinkTest) {
 }
 
 func rowsPages(s *sinkTest) {
-	rows := s.h.Rows(sysName)
+	rows := s.h.Rows(sysName, 0)
 	const n = 1000
 	ids := span(1, 3*n+1)
 	s.h.AddLines(s, ids...)
@@ -445,10 +489,10 @@ func rowsEnvironments(s *sinkTest) {
 		s.h.SetLedger(s, ids[i], l)
 		s.edit(ids[i])
 	}
-	scanned, err := s.h.Rows(sysName).Scan(s.Context(), 0, reconcile.MaxScan)
+	scanned, err := s.h.Rows(sysName, 0).Scan(s.Context(), 0, reconcile.MaxScan)
 	require.NoError(s, err)
 	require.Equal(s, reconcile.Scanned{Last: int64(len(ids)), Same: 1}, scanned)
-	lines, err := s.h.Rows(sysName).Lines(s.Context(), ids)
+	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), ids)
 	require.NoError(s, err)
 	require.Len(s, lines, len(ids))
 	for _, l := range lines {
@@ -466,7 +510,7 @@ func rowsByID(s *sinkTest) {
 	asked := slices.Concat(ids, span(7, 400), ids[:100])
 	slices.Reverse(asked)
 	before := slices.Clone(asked)
-	lines, err := s.h.Rows(sysName).Lines(s.Context(), asked)
+	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), asked)
 	require.NoError(s, err)
 	require.Equal(s, before, asked, "the caller's list stays as it is")
 	states, seen := map[reconcile.RowState]int{}, map[int64]bool{}
@@ -497,7 +541,7 @@ func rowsBesideWriter(s *sinkTest) {
 			}
 		}
 	})
-	rows, looks := s.h.Rows(sysName), 0
+	rows, looks := s.h.Rows(sysName, 0), 0
 	for running := true; running; {
 		select {
 		case <-done:
@@ -533,14 +577,14 @@ func rowsLocked(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	s.gives(doc("a", 10, 5, "x", 1, 2), "applied(applied applied)")
 	unlock := s.lock(1)
-	lines, err := s.h.Rows(sysName).Lines(s.Context(), []int64{1, 2})
+	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), []int64{1, 2})
 	if err != nil {
 		require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
 	} else {
 		require.Equal(s, []reconcile.RowState{reconcile.RowsSame, reconcile.RowsSame},
 			[]reconcile.RowState{lines[0].Rows, lines[1].Rows})
 	}
-	scanned, err := s.h.Rows(sysName).Scan(s.Context(), 0, reconcile.MaxScan)
+	scanned, err := s.h.Rows(sysName, 0).Scan(s.Context(), 0, reconcile.MaxScan)
 	if err != nil {
 		require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
 	} else {
@@ -553,7 +597,7 @@ func rowsLocked(s *sinkTest) {
 func rowsHidden(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	s.gives(doc("a", 10, 5, "x", 1), "applied(applied)")
-	rows := s.h.Rows(sysName)
+	rows := s.h.Rows(sysName, 0)
 	for _, c := range []struct {
 		table  invoice.Table
 		column string
@@ -580,7 +624,7 @@ func rowsEnded(s *sinkTest) {
 	s.gives(doc("a", 10, 5, "x", 1), "applied(applied)")
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	rows := s.h.Rows(sysName)
+	rows := s.h.Rows(sysName, 0)
 	_, scan := rows.Scan(ctx, 0, reconcile.MaxScan)
 	_, lines := rows.Lines(ctx, []int64{1})
 	for _, err := range []error{scan, lines} {

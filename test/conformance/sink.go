@@ -24,7 +24,7 @@ type SinkHarness struct {
 
 	// Sink is the port under test, over tables with nothing in them. Rows is that of TestRows, over the same tables.
 	Sink commit.Sink
-	Rows func(sysName string) reconcile.Rows
+	Rows func(sysName string, keptDays int) reconcile.Rows
 	// AddLines makes rows in IVCE_DTL with NULL in every column of ours.
 	AddLines func(t testing.TB, lines ...int64)
 	// Row reads what the user's tables hold for a line.
@@ -157,6 +157,8 @@ type LedgerRow struct {
 	Hash, DetailHash, TrackingHash string
 	HashVersion                    int
 	Outcome                        string
+	// DaysAgo is how long ago SetLedger says that it was written. Ledger does not give it.
+	DaysAgo int
 }
 
 // HeartbeatRow is an environment's row of the table heartbeat. The harness has looked at the time in it.

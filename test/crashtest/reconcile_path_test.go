@@ -140,7 +140,7 @@ func (p rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	})
 }
 
-func (p rows) real() reconcile.Rows { return p.i.w.sink.ReconcileRows(sysName) }
+func (p rows) real() reconcile.Rows { return p.i.w.sink.ReconcileRows(sysName, 0) }
 
 type findings struct{ i *instance }
 

@@ -14,11 +14,14 @@ import (
 )
 
 // ReconcileRows is reconcile.Rows of an environment over the sink's maps.
-func (s *Sink) ReconcileRows(sysName string) reconcile.Rows { return rows{s, sysName} }
+func (s *Sink) ReconcileRows(sysName string, keptDays int) reconcile.Rows {
+	return rows{s, sysName, keptDays}
+}
 
 type rows struct {
-	s       *Sink
-	sysName string
+	s        *Sink
+	sysName  string
+	keptDays int
 }
 
 // Scan implements reconcile.Rows.
@@ -35,7 +38,7 @@ func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 		if r.s.ledger[id].SysName != r.sysName {
 			continue
 		}
-		switch r.s.rowState(id) {
+		switch r.rowState(id) {
 		case reconcile.RowsSame:
 			out.Same++
 		case reconcile.RowsReviewed:
@@ -46,6 +49,8 @@ func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 			} else {
 				out.NotComparable++
 			}
+		case reconcile.RowsArchived:
+			out.Archived++
 		default:
 			out.Differ = append(out.Differ, id)
 		}
@@ -62,7 +67,7 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	defer r.s.mu.Unlock()
 	var lines []reconcile.Line
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		line := reconcile.Line{ID: id, Rows: r.s.rowState(id)}
+		line := reconcile.Line{ID: id, Rows: r.rowState(id)}
 		if e, ok := r.s.ledger[id]; ok {
 			line.Ledger = reconcile.Ledger{
 				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID,
@@ -89,12 +94,15 @@ func (s *Sink) ledgerAfter(after int64, limit int) []int64 {
 }
 
 // rowState compares a line with its entry.
-func (s *Sink) rowState(id int64) reconcile.RowState {
-	l, there := s.lines[id]
-	if !there {
+func (r rows) rowState(id int64) reconcile.RowState {
+	l, there := r.s.lines[id]
+	e := r.s.ledger[id]
+	switch {
+	case !there && r.keptDays > 0 && e.DaysAgo > r.keptDays:
+		return reconcile.RowsArchived
+	case !there:
 		return reconcile.RowsMissing
 	}
-	e := s.ledger[id]
 	if e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
 		e.TrackingHash == "" {
 		return reconcile.RowsUnknown

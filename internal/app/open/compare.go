@@ -24,7 +24,7 @@ type Comparison struct {
 // Reconcile makes what compares the environment. It makes no request.
 func (d *Database) Reconcile(c config.Config, p Comparison) *reconcile.Reconcile {
 	return reconcile.New(reconcile.Ports{
-		Rows: d.ReconcileRows(c.SysName), Findings: d.Findings(c.SysName), Finder: p.Results,
+		Rows: d.ReconcileRows(c.SysName, c.Reconcile.LinesKeptDays), Findings: d.Findings(c.SysName), Finder: p.Results,
 		Mend: p.Mend, Breaker: p.Breaker,
 	}, reconcile.Options{
 		SysName: c.SysName, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log,

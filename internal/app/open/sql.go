@@ -40,8 +40,9 @@ type Store interface {
 	Reports(sysName string) run.Reports
 	Findings(sysName string) *shared.Findings
 	Retention(sysName string) retention.Store
-	// ReconcileRows compares the rows of one environment's ledger.
-	ReconcileRows(sysName string) reconcile.Rows
+	// ReconcileRows compares the rows of one environment's ledger. The user keeps a line's row for keptDays after a
+	// write, by the database's clock; 0 means for ever.
+	ReconcileRows(sysName string, keptDays int) reconcile.Rows
 	Close() error
 }
 

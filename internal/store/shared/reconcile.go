@@ -32,8 +32,10 @@ func NewRows(e RowsEngine) Rows { return Rows{engine: e, columns: invoice.Column
 
 // RowsEngine is what an engine gives to Rows.
 type RowsEngine struct {
-	// SysName is the environment.
-	SysName string
+	// SysName is the environment. KeptDays is for how many days the user keeps a line's row after a write; 0 means for
+	// ever.
+	SysName  string
+	KeptDays int
 	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is
 	// a document's.
 	Query func(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error
@@ -62,10 +64,13 @@ func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 			} else {
 				scanned.NotComparable++
 			}
+		case reconcile.RowsArchived:
+			scanned.Archived++
 		case reconcile.RowsEdited, reconcile.RowsNoTracking, reconcile.RowsMissing:
 			scanned.Differ = append(scanned.Differ, l.ID)
 		}
-	}, sql.Named("after", after), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.engine.SysName))
+	}, sql.Named("after", after), sql.Named("limit", int64(limit)), sql.Named("sys_name", r.engine.SysName),
+		r.days())
 	if err != nil {
 		return reconcile.Scanned{}, err
 	}
@@ -84,12 +89,15 @@ func (r Rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 	lines := make([]reconcile.Line, 0, len(ids))
 	err := r.lines(ctx, ReconcileLines, func(l storedLine) {
 		lines = append(lines, l.line())
-	}, sql.Named("lines", idList(ids)))
+	}, sql.Named("lines", idList(ids)), r.days())
 	if err != nil {
 		return nil, err
 	}
 	return lines, nil
 }
+
+// days is the parameter of KeptDays.
+func (r Rows) days() sql.NamedArg { return sql.Named("days", int64(r.engine.KeptDays)) }
 
 // lines reads the rows of a statement that gives lines.
 func (r Rows) lines(ctx context.Context, statement string, each func(storedLine), args ...any) error {
@@ -121,11 +129,12 @@ type nullable struct {
 	key, hash, detailRow, tracking      Hash
 }
 
-// columns are the places of a row's first columns: the line, its ledger row, and which of the user's rows exist.
+// columns are the places of a row's first columns: the line, its ledger row, its age, and which of the user's rows
+// exist.
 func (n *nullable) columns(l *storedLine) []any {
 	return []any{
 		&l.ID, &n.us, &n.key, &n.document, &n.sourceTS, &n.hash, &n.hashVersion, &n.sysName, &n.outcome, &n.writeID,
-		&n.detailRow, &n.tracking, &l.Detail, &l.Tracking,
+		&n.detailRow, &n.tracking, &l.Old, &l.Detail, &l.Tracking,
 	}
 }
 
@@ -161,6 +170,8 @@ type storedLine struct {
 	Ledger reconcile.Ledger
 	// DetailHash and TrackingHash are the ledger's; empty where it has NULL.
 	DetailHash, TrackingHash string
+	// Old: it was written longer ago than RowsEngine.KeptDays.
+	Old bool
 	// Detail and Tracking report whether the rows exist.
 	Detail, Tracking bool
 	// Values are those of both rows, as RowsEngine.Values makes them, aligned with columns.
@@ -171,6 +182,8 @@ type storedLine struct {
 // state compares the rows with the ledger row.
 func (l storedLine) state() reconcile.RowState {
 	switch {
+	case !l.Detail && l.Old:
+		return reconcile.RowsArchived
 	case !l.Detail:
 		return reconcile.RowsMissing
 	case l.Ledger.HashVersion != invoice.HashVersion || l.DetailHash == "" || l.TrackingHash == "":

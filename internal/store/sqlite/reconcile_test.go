@@ -27,9 +27,9 @@ func TestTheComparisonReadsByKey(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
 	page := []any{sql.Named("after", 7), sql.Named("limit", 1000)}
-	sysName := sql.Named("sys_name", "web")
+	sysName, days := sql.Named("sys_name", "web"), sql.Named("days", 30)
 	for name, args := range map[string][]any{
-		"reconcile_scan": append(page, sysName), "reconcile_lines": {sql.Named("lines", "[[1]]")},
+		"reconcile_scan": append(page, sysName, days), "reconcile_lines": {sql.Named("lines", "[[1]]"), days},
 	} {
 		plan := strings.Join(planOf(t, conn, texts[name], args...), "; ")
 		require.NotContains(t, plan, "TEMP B-TREE", "%s: %s", name, plan)
@@ -55,14 +55,15 @@ func TestAComparisonAndAWriterDoNotWaitForEachOther(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(`UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'edited'`)
 	require.NoError(t, err)
-	scanned, err := s.ReconcileRows("").Scan(t.Context(), 0, reconcile.MaxScan)
+	scanned, err := s.ReconcileRows("", 0).Scan(t.Context(), 0, reconcile.MaxScan)
 	require.NoError(t, err)
 	require.Equal(t, reconcile.Scanned{Last: 2, Same: 2}, scanned)
 	require.NoError(t, tx.Commit())
 	// A reader that has begun holds no lock that a writer needs.
 	texts, _, err := sqlite.Statements()
 	require.NoError(t, err)
-	rows, err := s.Reader().QueryContext(t.Context(), texts["reconcile_lines"], sql.Named("lines", "[[1],[2]]"))
+	rows, err := s.Reader().QueryContext(t.Context(), texts["reconcile_lines"], sql.Named("lines", "[[1],[2]]"),
+		sql.Named("days", 0))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
 	require.True(t, rows.Next())
@@ -79,7 +80,7 @@ func TestACallerWhoHoldsTheWritersConnectionKeepsNoReaderWaiting(t *testing.T) {
 	defer func() { require.NoError(t, conn.Close()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err = s.ReconcileRows("").Scan(ctx, 0, reconcile.MaxScan)
+	_, err = s.ReconcileRows("", 0).Scan(ctx, 0, reconcile.MaxScan)
 	require.NoError(t, err)
 }
 
@@ -90,7 +91,7 @@ func TestATrackingRowAlone(t *testing.T) {
 	apply(t, s, item("a", 1, 1))
 	db{s}.exec(t, `DELETE FROM IVCE_DTL`)
 	line := func() reconcile.Line {
-		lines, err := s.ReconcileRows("").Lines(t.Context(), []int64{1})
+		lines, err := s.ReconcileRows("", 0).Lines(t.Context(), []int64{1})
 		require.NoError(t, err)
 		require.Equal(t, reconcile.RowsMissing, lines[0].Rows)
 		require.Nil(t, lines[0].Values)
@@ -124,7 +125,7 @@ func BenchmarkScan(b *testing.B) {
 		_, err := s.Apply(b.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{SysName: "web"})
 		require.NoError(b, err)
 	}
-	rows := s.ReconcileRows("web")
+	rows := s.ReconcileRows("web", 0)
 	b.ReportAllocs()
 	for b.Loop() {
 		scanned, page := 0, reconcile.Scanned{More: true}

@@ -199,9 +199,9 @@ func (d db) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	t.Helper()
 	d.exec(t, `INSERT OR REPLACE INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
-		VALUES (?1, ?2, unhex(?3), ?4, ?5, unhex(nullif(?6, '')), iif(?6 = '', NULL, ?7), unhex(nullif(?8, '')), unhex(nullif(?9, '')), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
+		VALUES (?1, ?2, unhex(?3), ?4, ?5, unhex(nullif(?6, '')), iif(?6 = '', NULL, ?7), unhex(nullif(?8, '')), unhex(nullif(?9, '')), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ?12 || ' days'))`,
 		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash,
-		l.TrackingHash, l.SysName, l.Outcome)
+		l.TrackingHash, l.SysName, l.Outcome, l.DaysAgo)
 }
 
 func (d db) refuse(t testing.TB, value string) {

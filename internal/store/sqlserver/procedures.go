@@ -147,11 +147,11 @@ func (t tables) renderProcedures() (procedures, error) {
 		{
 			procedure{
 				schema: ownSchema, name: procReconcileScan,
-				parameters: "@after bigint, @limit int, @sys_name nvarchar(256)",
+				parameters: "@after bigint, @limit int, @sys_name nvarchar(256), @days int",
 			}, ledgerTable, reconcileSteps(procReconcileScan),
 		},
 		{
-			procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max)"},
+			procedure{schema: ownSchema, name: procReconcileLines, parameters: "@lines nvarchar(max), @days int"},
 			ledgerTable,
 			reconcileSteps(procReconcileLines),
 		},

@@ -113,10 +113,10 @@ func TestTheAppsRights(t *testing.T) {
 	}
 	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
-	scanned, err := s.ReconcileRows("web").Scan(ctx, 0, 10)
+	scanned, err := s.ReconcileRows("web", 0).Scan(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), scanned.Last)
-	_, err = s.ReconcileRows("web").Lines(ctx, []int64{1})
+	_, err = s.ReconcileRows("web", 0).Lines(ctx, []int64{1})
 	require.NoError(t, err)
 	useAuditLog(t, s)
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))

@@ -198,9 +198,10 @@ func (h *spies) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	h.exec(t, `DELETE FROM sqlwriter.ledger WHERE detail_id = @p1`, line)
 	h.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts,
 		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
-		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, CASE WHEN @p6 IS NULL THEN NULL ELSE @p7 END, @p8, @p9, @p10, @p11, NEWID(), SYSUTCDATETIME())`,
+		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, CASE WHEN @p6 IS NULL THEN NULL ELSE @p7 END, @p8, @p9, @p10, @p11, NEWID(), DATEADD(DAY, -@p12, SYSUTCDATETIME()))`,
 		line, l.Version.US, bytesOf(t, l.Version.Key), l.DocumentID, l.SourceTS, bytesOf(t, l.Hash), l.HashVersion,
-		bytesOf(t, l.DetailHash), bytesOf(t, l.TrackingHash), l.SysName, l.Outcome)
+		bytesOf(t, l.DetailHash), bytesOf(t, l.TrackingHash), l.SysName, l.Outcome,
+		l.DaysAgo)
 }
 
 // bytesOf are the bytes of a hash; nil for none.

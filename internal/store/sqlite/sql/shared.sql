@@ -23,10 +23,11 @@ same document, of other content than the ledger has as written. */ -}}
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
             END{{end -}}
-{{/* A ledger row l, which of the user's rows d and t of its line exist, and their values as text, in the order of the
-column table. */ -}}
+{{/* A ledger row l, whether it was written more than @days ago (0 days: nothing was), which of the user's rows d and t of
+its line exist, and their values as text, in the order of the column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
     l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
+    @days > 0 AND coalesce(l.applied_at < {{template "before"}}, FALSE),
     d.{{.DetailKey}} IS NOT NULL, t.{{.TrackingKey}} IS NOT NULL{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}{{end -}}
 {{/* The time @days ago. */ -}}

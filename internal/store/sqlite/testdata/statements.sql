@@ -558,6 +558,7 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
     l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
+    @days > 0 AND coalesce(l.applied_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || @days || ' days'), FALSE),
     d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
@@ -602,6 +603,7 @@ ORDER BY l.detail_id;
 SELECT
     s.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
     l.outcome, l.write_id, l.detail_row_hash, l.tracking_row_hash,
+    @days > 0 AND coalesce(l.applied_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || @days || ' days'), FALSE),
     d."IVCE_DTL_UID" IS NOT NULL, t."IVCE_DTL_UID" IS NOT NULL,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),

@@ -14,9 +14,11 @@
                         OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
                     )
                 ){{end -}}
-{{/* A ledger row l, which of the user's rows d and t of its line exist, and their values in the order of the column table. */ -}}
+{{/* A ledger row l, whether it was written more than @days ago (0 days: nothing was), which of the user's rows d and t of */ -}}
+{{/* its line exist, and their values in the order of the column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
     l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
+    CASE WHEN @days > 0 AND l.applied_at < DATEADD(DAY, -@days, SYSUTCDATETIME()) THEN 1 ELSE 0 END AS is_old,
     CASE WHEN d.{{.DetailKey}} IS NULL THEN 0 ELSE 1 END AS in_detail,
     CASE WHEN t.{{.TrackingKey}} IS NULL THEN 0 ELSE 1 END AS in_tracking{{range .Columns}},
     {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}{{end -}}

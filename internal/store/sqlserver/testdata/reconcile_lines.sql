@@ -1,6 +1,7 @@
 -- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.reconcile_lines_hash
-    @lines nvarchar(max)
+    @lines nvarchar(max),
+    @days int
 AS
 BEGIN
     -- begin_lowest
@@ -17,6 +18,7 @@ BEGIN
     SELECT
         s.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
         l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
+        CASE WHEN @days > 0 AND l.applied_at < DATEADD(DAY, -@days, SYSUTCDATETIME()) THEN 1 ELSE 0 END AS is_old,
         CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_detail,
         CASE WHEN t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_tracking,
         d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],

@@ -2,7 +2,8 @@
 CREATE PROCEDURE sqlwriter.reconcile_scan_hash
     @after bigint,
     @limit int,
-    @sys_name nvarchar(256)
+    @sys_name nvarchar(256),
+    @days int
 AS
 BEGIN
     -- begin_lowest
@@ -19,6 +20,7 @@ BEGIN
     SELECT
         l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,
         l.sys_name, l.outcome, LOWER(CAST(l.write_id AS varchar(36))) AS write_id, l.detail_row_hash, l.tracking_row_hash,
+        CASE WHEN @days > 0 AND l.applied_at < DATEADD(DAY, -@days, SYSUTCDATETIME()) THEN 1 ELSE 0 END AS is_old,
         CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_detail,
         CASE WHEN t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END AS in_tracking,
         d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],
