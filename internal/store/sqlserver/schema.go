@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/fault"
@@ -231,28 +232,49 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 	return s.noteTriggers(ctx, table, name, f)
 }
 
-// checkUnique requires a unique index on the key. With two rows of one key a write would change only part of a line.
-func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key dbColumn, f *Findings) error {
-	var n int
-	err := s.db.QueryRowContext(ctx, `SELECT COUNT(*)
+// checkUnique requires a unique index on the key. With two rows of one key a write would change only part of a line. A
+// partitioned table cannot have one without its partition column. That may be a column that each write sets: two rows
+// of one key would get the same value, which the index refuses. A rewrite may keep the status, so that is none.
+func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key dbColumn, f *Findings) (
+	err error,
+) {
+	rows, err := s.db.QueryContext(ctx, `SELECT
+    COALESCE(MAX(CASE WHEN k.key_ordinal = 2 THEN COL_NAME(k.object_id, k.column_id) END), ''),
+    COALESCE(MAX(CASE WHEN k.partition_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) END), '')
 FROM sys.indexes AS i
 INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id
-WHERE
-    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal = 1
-    AND COL_NAME(k.object_id, k.column_id) = @key
-    AND NOT EXISTS (
-        SELECT 1 FROM sys.index_columns AS o
-        WHERE o.object_id = k.object_id AND o.index_id = k.index_id AND o.key_ordinal > 1
-    )`, sql.Named("table", s.tables.table(table)), sql.Named("key", key.name)).Scan(&n)
+WHERE i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0
+GROUP BY i.index_id
+HAVING MAX(CASE WHEN k.key_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) END) = @key AND MAX(k.key_ordinal) <= 2`,
+		sql.Named("table", s.tables.table(table)), sql.Named("key", key.name))
 	if err != nil {
 		return err
 	}
-	if n == 0 {
-		f.differ(
-			"%s.%s: expected a primary key or unique index on it alone, found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
-			name, key.name, key.name, name, key.name)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var second, partition string
+		if err := rows.Scan(&second, &partition); err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+		if second == "" || (second == partition && s.setByEachWrite(table, second)) {
+			return nil
+		}
 	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	f.differ(
+		"%s.%s: expected a primary key or unique index on it alone, or on it and the table's partition column, which each write must set: "+
+			"a column of docs/rules.md but the status; found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
+		name, key.name, key.name, name, key.name)
 	return nil
+}
+
+// setByEachWrite reports whether each write and rewrite of content sets a column of a table.
+func (s *Store) setByEachWrite(table invoice.Table, column string) bool {
+	return slices.ContainsFunc(s.tables.layout.Columns, func(c invoice.Column) bool {
+		return c.Table == table && strings.EqualFold(c.Name, column) && !c.IsStatus()
+	})
 }
 
 // checkRights requires the right to read; procedures do the writing. Rights on all columns are enough too.

@@ -2,6 +2,8 @@ package sqlserver_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +79,78 @@ func TestTheCheckLooksAtTypes(t *testing.T) {
 			require.Contains(t, errorText, want, column)
 			require.Contains(t, errorText, "1 differences", column)
 		}
+	}
+}
+
+// A unique index of a partitioned table has the partition column, too. Where each write sets that column, two rows of
+// one key cannot stay beside each other.
+func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
+	d := newDatabase(t)
+	for _, statement := range []string{
+		`CREATE PARTITION FUNCTION times (datetime2(6)) AS RANGE RIGHT FOR VALUES ('2025-01-01', '2026-01-01')`,
+		`CREATE PARTITION SCHEME times AS PARTITION times ALL TO ([PRIMARY])`,
+		`CREATE PARTITION FUNCTION texts (nvarchar(20)) AS RANGE RIGHT FOR VALUES (N'DS1', N'RC-AI')`,
+		`CREATE PARTITION SCHEME texts AS PARTITION texts ALL TO ([PRIMARY])`,
+	} {
+		d.exec(t, statement)
+	}
+	sample, err := os.ReadFile("testdata/sample.sql")
+	require.NoError(t, err)
+	partitioned := func(table, columns, on string) []string {
+		create := regexp.MustCompile(`(?s)CREATE TABLE [^;]*` + table + `[^;]*;`).FindString(string(sample))
+		create, ends := strings.CutSuffix(create, "PRIMARY KEY ([IVCE_DTL_UID])\n    );")
+		require.True(t, ends, "%s", create)
+		return []string{
+			"DROP TABLE dbo." + table, create + "MADE_TS datetime2(6) NULL)" + on,
+			"CREATE UNIQUE INDEX ux_parted ON dbo." + table + " (" + columns + ")" + on,
+		}
+	}
+	for _, c := range []struct{ table, columns, on, refused string }{
+		{"IVCE_TRKG_MSTR", "IVCE_DTL_UID, RQST_TS", " ON times (RQST_TS)", ""},
+		{"IVCE_TRKG_MSTR", "IVCE_DTL_UID, MADE_TS", " ON times (MADE_TS)", "IVCE_TRKG_MSTR.IVCE_DTL_UID: expected"},
+		{"IVCE_DTL", "IVCE_DTL_UID, MADE_TS", " ON times (MADE_TS)", "IVCE_DTL.IVCE_DTL_UID: expected"},
+		{"IVCE_DTL", "IVCE_DTL_UID, UPC_CD", " ON texts (UPC_CD)", ""},
+		{
+			"IVCE_DTL", "IVCE_DTL_UID, IVCE_LNE_STAT", " ON texts (IVCE_LNE_STAT)",
+			"the table's partition column, which each write must set: a column of docs/rules.md but the status",
+		},
+		{"IVCE_DTL", "IVCE_DTL_UID, UPC_CD", "", "IVCE_DTL.IVCE_DTL_UID: expected"}, // several rows are meant
+		{"IVCE_DTL", "UPC_CD, IVCE_DTL_UID", " ON texts (UPC_CD)", "IVCE_DTL.IVCE_DTL_UID: expected"},
+		{"IVCE_DTL", "IVCE_DTL_UID, UPC_CD, MADE_TS", " ON texts (UPC_CD)", "IVCE_DTL.IVCE_DTL_UID: expected"},
+	} {
+		t.Run(c.table+" "+c.columns+c.on, func(t *testing.T) {
+			h := d.harness(t) // makes the tables anew
+			for _, statement := range partitioned(c.table, c.columns, c.on) {
+				d.exec(t, statement)
+			}
+			err := d.store.Check(t.Context())
+			if c.refused != "" {
+				require.ErrorContains(t, err, c.refused)
+				return
+			}
+			require.NoError(t, err)
+			h.AddLines(t, 1, 2)
+			for version := range 2 {
+				it := item(fmt.Sprint("a", version), int64(version+10), 1, 2)
+				for i, column := range invoice.Columns() {
+					switch column.Name {
+					case "RQST_TS":
+						it.Values[i] = invoice.Of(fmt.Sprintf("202%d-12-17T16:30:15.123456Z", version+4))
+					case "UPC_CD":
+						it.Values[i] = invoice.Of([]string{"A", "Z"}[version]) // the row changes its partition
+					}
+				}
+				out, err := d.store.Apply(t.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{})
+				require.NoError(t, err)
+				require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
+			}
+			// two rows of one key, in two partitions
+			other := strings.TrimPrefix(c.columns, "IVCE_DTL_UID, ")
+			d.exec(t, "INSERT INTO dbo."+c.table+" (IVCE_DTL_UID, "+other+") VALUES (1, '2027-01-01')")
+			_, err = d.store.Apply(t.Context(), []commit.Item{item("b", 20, 1)}, commit.Write, breaker.Heartbeat{})
+			require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
+			require.True(t, fault.Has(err, fault.OwnWhenAlone), "it is told of this document alone: %v", err)
+		})
 	}
 }
 

@@ -118,16 +118,14 @@ GO
 SELECT OBJECT_ID(@table);
 GO
 -- schema.go, checkUnique
-SELECT COUNT(*)
+SELECT
+    COALESCE(MAX(CASE WHEN k.key_ordinal = 2 THEN COL_NAME(k.object_id, k.column_id) END), ''),
+    COALESCE(MAX(CASE WHEN k.partition_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) END), '')
 FROM sys.indexes AS i
 INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id
-WHERE
-    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal = 1
-    AND COL_NAME(k.object_id, k.column_id) = @key
-    AND NOT EXISTS (
-        SELECT 1 FROM sys.index_columns AS o
-        WHERE o.object_id = k.object_id AND o.index_id = k.index_id AND o.key_ordinal > 1
-    );
+WHERE i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0
+GROUP BY i.index_id
+HAVING MAX(CASE WHEN k.key_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) END) = @key AND MAX(k.key_ordinal) <= 2;
 GO
 -- schema.go, hasRight
 SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right);
