@@ -29,6 +29,12 @@ type store struct {
 	told, heard int
 }
 
+func (s *store) isAway(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
+}
+
 func (s *store) LoadStatuses(_ context.Context, since time.Time) (all []breaker.Status, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

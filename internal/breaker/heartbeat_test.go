@@ -571,6 +571,47 @@ func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
 	}
 }
 
+// Each instance probes by its own copy while the control document is away. It comes back during the probe of one, and
+// another claims the next: the failure of the first must not take that claim over.
+func TestAFailedProbeLeavesTheClaimOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &store{}
+		probing, goOn := make(chan struct{}), make(chan struct{})
+		st.put(breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, OpenUntil: time.Now().Add(time.Minute)})
+		a := breaker.New(st, breaker.Options{Instance: "a", Heartbeat: func(
+			context.Context, breaker.Heartbeat,
+		) (breaker.Heartbeat, error) {
+			close(probing)
+			<-goOn
+			return breaker.Heartbeat{}, infra()
+		}})
+		a.View(t.Context())
+		time.Sleep(time.Minute)
+		st.isAway(true)
+		failed := make(chan error)
+		go func() { failed <- a.Tick(t.Context()) }()
+		<-probing
+		st.isAway(false)
+		claim := make(chan breaker.State)
+		b := breaker.New(st, breaker.Options{Instance: "b", Heartbeat: func(
+			context.Context, breaker.Heartbeat,
+		) (breaker.Heartbeat, error) {
+			c, _, err := st.Load(t.Context())
+			require.NoError(t, err)
+			claim <- c.Breaker
+			return breaker.Heartbeat{}, infra()
+		}})
+		go func() { _ = b.Tick(t.Context()) }()
+		claimed := <-claim
+		require.Equal(t, "b", claimed.HeldBy)
+		close(goOn)
+		require.True(t, fault.IsDependency(<-failed))
+		c, _, err := st.Load(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []any{"b", claimed.OpenUntil}, []any{c.Breaker.HeldBy, c.Breaker.OpenUntil})
+	})
+}
+
 // An instance that cannot read the control document does not raise the number, which could hide a database that went
 // back. The flow continues, and an instance with a copy compares with that.
 func TestWithoutTheControlDocumentNothingIsRaised(t *testing.T) {

@@ -241,11 +241,13 @@ func (s State) fail(in input, now time.Time) State {
 	case fault.Quota:
 		s.OpenUntil = now.Add(quotaWait)
 	default:
-		at := was.OpenUntil
-		if was.Name != Open || at.Before(now) { // a failed probe's claim is the wait already
-			at = now.Add(probeEvery + in.jitter)
+		if was.Name != Open || was.OpenUntil.Before(now) {
+			s.OpenUntil = now.Add(probeEvery + in.jitter)
+			break
 		}
-		s.OpenUntil = at
+		// The claim of the failed probe is the wait already. It is another instance's when the control document was away
+		// at this probe.
+		s.HeldBy = was.HeldBy
 	}
 	return s
 }
