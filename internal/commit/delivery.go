@@ -31,6 +31,8 @@ type Delivery struct {
 	// cannot be compared.
 	Overwrite     []int64
 	NotComparable bool
+	// Releases are those of the batch's documents, for a Rewrite.
+	Releases []Release
 	// OneByOne sends each document in a request of its own. It is for documents whose earlier request had bad ones.
 	OneByOne bool
 	// DivideUntil, if set, is an earlier end of the search for bad documents.

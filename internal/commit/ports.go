@@ -39,6 +39,9 @@ type Sink interface {
 	// and one that is not comparable, untouched in all tables, and writes the item's other lines. A person who edits a
 	// line at the same time makes it contention. Failure marks are not compared.
 	//
+	// A Rewrite writes a line of Item.Releases over newer content while the ledger row is the one that was found, and
+	// compares it as the others. Of any other row the line is superseded.
+	//
 	// The ledger's row of a written line has known.SysName, and the hashes of the line's two rows (invoice.RowHashes).
 	//
 	// Without items a Preview still sends a request, with everything that a preview needs, and gives no outcomes. A
@@ -90,7 +93,7 @@ const (
 	Write Mode = "write"
 	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (invoice.OutcomeEdited,
 	// OutcomeNotComparable). It keeps the status of a line that has the content already, because a steward may have set
-	// it. An older result still never replaces a newer one.
+	// it. An older result replaces a newer one only where Item.Releases says so.
 	Rewrite Mode = "rewrite"
 	// Preview writes nothing. Its outcomes are those of a Write, with the values before and after.
 	Preview Mode = "preview"
@@ -118,6 +121,21 @@ type Item struct {
 	Overwrite []int64
 	// NotComparable lets a Rewrite write lines that are not comparable.
 	NotComparable bool
+	// Releases let a Rewrite write lines of this document over the content of a newer one.
+	Releases []Release
+}
+
+// Release lets a Rewrite write one line of a document although the ledger names a newer document, which does not name
+// the line any more. It holds for the ledger row that was found, and for no later one: the writing statement compares
+// key, write id and source_ts. The last one tells that the newer document was written with the same content again.
+type Release struct {
+	Line int64 `json:"line"`
+	// Document is the id of the document that is written.
+	Document string `json:"document"`
+	// Key is the invoice.Version.Key of the document that the ledger row names. WriteID and SourceTS are the row's.
+	Key      string `json:"key"`
+	WriteID  string `json:"write_id"`
+	SourceTS int64  `json:"source_ts"`
 }
 
 // Rows is the number of detail rows of an item.

@@ -44,9 +44,10 @@ type writer struct {
 	*requester
 	purpose               Purpose
 	maxDocuments, maxRows int
-	// overwrite and notComparable are those of the batch.
+	// overwrite, notComparable and releases are those of the batch.
 	overwrite     []int64
 	notComparable bool
+	releases      []Release
 	// divideUntil ends the search for bad documents.
 	divideUntil time.Time
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
@@ -88,6 +89,9 @@ func (w *writer) write(ctx context.Context, works []inflight) error {
 			it := ItemOf(works[i].doc.Document)
 			if w.mode == Rewrite {
 				it.Overwrite, it.NotComparable = w.overwrite, w.notComparable
+				it.Releases = slices.DeleteFunc(slices.Clone(w.releases), func(r Release) bool {
+					return r.Document != it.DocumentID
+				})
 			}
 			items, at = append(items, it), append(at, i)
 		}

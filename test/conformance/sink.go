@@ -177,7 +177,7 @@ func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 func sinkCases() []sinkCase {
 	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
 		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
-		historyCases(), heartbeatCases(), rewriteCases())
+		historyCases(), heartbeatCases(), rewriteCases(), releaseCases())
 }
 
 // TestBisect runs the real use case (commit.Commit) over an implementation of commit.Sink and documents in memory: bad

@@ -72,7 +72,7 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 			line.Ledger = reconcile.Ledger{
 				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID,
 				SysName: e.SysName, SourceTS: e.SourceTS,
-				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: fmt.Sprint(e.Write, e.Run),
+				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: e.writeID(),
 			}
 		}
 		if l, ok := r.s.lines[id]; ok {
@@ -121,6 +121,9 @@ func (r rows) rowState(id int64) reconcile.RowState {
 	}
 	return reconcile.RowsSame
 }
+
+// writeID is what stands for the write of an entry.
+func (e Entry) writeID() string { return fmt.Sprint(e.Write, e.Run) }
 
 // hashOf is the hash of a line's content.
 func hashOf(l Line) string {

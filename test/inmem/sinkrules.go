@@ -51,11 +51,11 @@ func (s *Sink) work(items []commit.Item, mode commit.Mode, sysName string) *work
 func (w *work) settle(id int64, it commit.Item) {
 	e, known := w.s.ledger[id]
 	switch {
-	case !known || mayTake(e, it, w.mode):
+	case !known || w.mayTake(e, it, id):
 		w.taken[id] = true
 		w.entries[id] = w.entryOf(it, id, w.s.writes+1)
 		w.lines[id] = written(w.s.lines[id], it, id)
-		if known && !mayTake(e, it, commit.Write) && !it.Overwrites(id) {
+		if known && it.Version.Compare(e.Version) <= 0 && !other(e, it) && !it.Overwrites(id) {
 			w.lines[id] = withStatusOf(w.lines[id], w.s.lines[id])
 		}
 	case holds(e, it) && it.SourceTS > e.SourceTS:
@@ -69,7 +69,7 @@ func (w *work) settle(id int64, it commit.Item) {
 func (w *work) leftAlone(it commit.Item, id int64) invoice.Outcome {
 	e, known := w.s.ledger[id]
 	switch {
-	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !mayTake(e, it, w.mode):
+	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !w.mayTake(e, it, id):
 		return ""
 	case e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
 		e.TrackingHash == "":
@@ -188,17 +188,26 @@ func outdatedHash(e Entry, it commit.Item) bool {
 }
 
 // mayTake is the guard: whether an item may take a line over from what the ledger names.
-func mayTake(e Entry, it commit.Item, mode commit.Mode) bool {
+func (w *work) mayTake(e Entry, it commit.Item, id int64) bool {
 	if order := it.Version.Compare(e.Version); order != 0 {
-		return order > 0
+		return order > 0 || w.released(e, it, id)
 	}
-	if it.SourceTS < e.SourceTS {
-		return false
-	}
+	return it.SourceTS >= e.SourceTS && (other(e, it) || (!it.FailureMark && w.mode == commit.Rewrite))
+}
+
+// released reports whether a release of the item names the line's entry.
+func (w *work) released(e Entry, it commit.Item, id int64) bool {
+	return w.mode == commit.Rewrite && slices.ContainsFunc(it.Releases, func(r commit.Release) bool {
+		return r.Line == id && r.Key == e.Version.Key && r.WriteID == e.writeID() && r.SourceTS == e.SourceTS
+	})
+}
+
+// other reports whether an item has other content than the ledger says that the line was written with.
+func other(e Entry, it commit.Item) bool {
 	if it.FailureMark {
 		return !holds(e, it)
 	}
-	if e.Outcome == OutcomeFailed || mode == commit.Rewrite {
+	if e.Outcome == OutcomeFailed {
 		return true
 	}
 	if e.HashVersion != it.HashVersion {

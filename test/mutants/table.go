@@ -43,6 +43,16 @@ func table() []mutant {
 			sqlite, "TestSink/a_redelivery_leaves_a_person's_correction_alone",
 		},
 		{
+			"a release counts for any write of the newer document", guard,
+			" AND p.value ->> 4 = l.source_ts", "",
+			sqlite, "TestSink/a_release_is_superseded_when_the_newer_document_was_written_with_the_same_content_again",
+		},
+		{
+			"a release counts for any ledger row", guard,
+			"p.value ->> 3 = l.write_id", "1 = 1",
+			sqlite, "TestSink/a_release_of_another_row_than_the_ledger's_is_superseded",
+		},
+		{
 			"a document that is left out wins its other lines", prune,
 			"    OR EXISTS (SELECT 1 FROM {{.Item}} AS i WHERE i.doc = r.doc AND i.left_out = 1)\n", "",
 			sqlite, "TestSink/a_missing_duplicate_leaves_the_whole_document_out",

@@ -30,7 +30,7 @@ func AdoptionRows(rows []adopt.Row) (Payload, error) {
 	if err != nil {
 		return Payload{}, fault.Wrap(fault.Internal, opEncode, fault.CodeBug, "the rows cannot be sent", err)
 	}
-	return Payload{string(b), hashes}, nil
+	return Payload{JSON: string(b), Hashes: hashes}, nil
 }
 
 // CodeMoved and MovedReason are the code and the reason of AdoptionMoved.

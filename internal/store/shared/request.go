@@ -20,10 +20,13 @@ const (
 	LineHead = 5
 )
 
-// Payload has the two parameters of a write: JSON, and the hashes that it names by their places (hashList).
+// Payload has the parameters of a write: JSON, and the hashes that it names by their places (hashList).
 type Payload struct {
-	JSON   string
-	Hashes []byte
+	JSON string
+	// Releases are those of the items, for a rewrite: [[detail id, item's number, key, write id, source_ts], ...]. The
+	// key is a place in Hashes.
+	Releases string
+	Hashes   []byte
 }
 
 // Request encodes the parameters of a write:
@@ -55,7 +58,9 @@ func Request(items []commit.Item, form Form) (Payload, error) {
 		}
 	}
 	e.raw(`]}`)
-	return Payload{string(e.b), e.hashes}, e.err
+	request := string(e.b)
+	e.releases(items)
+	return Payload{request, string(e.b), e.hashes}, e.err
 }
 
 // Form is what an engine needs of a request. Nil functions change and add nothing.
@@ -173,6 +178,28 @@ func (e *encoder) line(it commit.Item, doc, position int) {
 	e.values(it, e.perLine, e.lineValues)
 	if e.Line != nil {
 		e.b = e.Line(e.b, doc, position)
+	}
+	e.raw("]")
+}
+
+// releases makes the list of the items' releases.
+func (e *encoder) releases(items []commit.Item) {
+	e.b = append(e.b[:0], '[')
+	for doc, it := range items {
+		for _, r := range it.Releases {
+			e.comma(len(e.b) - 1)
+			e.raw("[")
+			e.int(r.Line)
+			e.raw(",")
+			e.int(int64(doc))
+			e.raw(",")
+			e.int(int64(e.place(r.Key)))
+			e.raw(",")
+			e.text(r.WriteID)
+			e.raw(",")
+			e.int(r.SourceTS)
+			e.raw("]")
+		}
 	}
 	e.raw("]")
 }

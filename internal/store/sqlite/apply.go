@@ -108,7 +108,7 @@ func (r *request) run(ctx context.Context) ([]commit.DocumentOutcome, error) {
 	if mode == commit.Preview {
 		mode = commit.Write // a preview predicts the outcomes of a Write
 	}
-	if _, err := r.exec(ctx, stLedgerUpdate, string(mode)); err != nil {
+	if _, err := r.exec(ctx, stLedgerUpdate, append(r.releases(), sql.Named("mode", string(mode)))...); err != nil {
 		return nil, err
 	}
 	if _, err := r.exec(ctx, stLedgerInsert); err != nil {
@@ -135,6 +135,11 @@ func (r *request) run(ctx context.Context) ([]commit.DocumentOutcome, error) {
 		return nil, err
 	}
 	return outcomes, nil
+}
+
+// releases are the parameters of the items' releases.
+func (r *request) releases() []any {
+	return []any{sql.Named("releases", r.payload.Releases), sql.Named("hashes", r.payload.Hashes)}
 }
 
 // stage loads the request and leaves out documents with missing lines.

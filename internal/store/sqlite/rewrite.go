@@ -37,7 +37,7 @@ func (r *request) leaveAlone(ctx context.Context) error {
 // compare reads the lines that are left alone or keep their status.
 func (r *request) compare(ctx context.Context) ([]compared, error) {
 	const op = "sqlite: apply: " + stRewriteRead
-	rows, err := r.statement(stRewriteRead).QueryContext(ctx)
+	rows, err := r.statement(stRewriteRead).QueryContext(ctx, r.releases()...)
 	if err != nil {
 		return nil, classify(op, err)
 	}

@@ -72,7 +72,7 @@ func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartb
 	}
 	name := procApply
 	if a.mode == commit.Rewrite {
-		name = procRewrite
+		name, args = procRewrite, append(args, sql.Named("releases", mssql.NVarCharMax(payload.Releases)))
 	}
 	return s.send(ctx, opApply, s.procedures.name(name), a.read, append(args, knownArguments(known)...))
 }

@@ -25,8 +25,9 @@ type mutant struct {
 
 func mutants() []mutant {
 	const (
-		refused       = "a refused value in the only document"
-		editedBetween = "an edit between the read and the write of a rewrite is contention, and is found then"
+		refused        = "a refused value in the only document"
+		releaseOfOther = "a release of another row than the ledger's is superseded"
+		editedBetween  = "an edit between the read and the write of a rewrite is contention, and is found then"
 	)
 	try := map[string]string{
 		"BEGIN TRY BEGIN TRANSACTION": "BEGIN TRANSACTION",
@@ -120,6 +121,23 @@ func mutants() []mutant {
 			name: "a rewrite that keeps any status", procedure: "rewrite_read",
 			cut:     map[string]string{"THEN 0 ELSE 1 END AS keep_status": "THEN 1 ELSE 1 END AS keep_status"},
 			noticed: "a rewrite with newer content writes its status",
+		},
+		{
+			name: "a release of any write", procedure: "rewrite",
+			cut:     map[string]string{"AND p.write_id = LOWER(CAST(l.write_id AS varchar(36)))": ""},
+			noticed: releaseOfOther,
+		},
+		{
+			name: "a release of any document", procedure: "rewrite",
+			cut: map[string]string{
+				"AND CAST(SUBSTRING(@hashes, 32 * p.document_key + 1, 32) AS binary(32)) = l.document_key": "",
+			},
+			noticed: releaseOfOther,
+		},
+		{
+			name: "a release of what was written again", procedure: "rewrite",
+			cut:     map[string]string{"AND p.source_ts = l.source_ts": ""},
+			noticed: "a release is superseded when the newer document was written with the same content again",
 		},
 		{
 			name: "a line that is left alone keeps others from it", procedure: "rewrite",

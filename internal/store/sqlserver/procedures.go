@@ -128,13 +128,13 @@ func (t tables) renderProcedures() (procedures, error) {
 		{
 			procedure{
 				schema: ownSchema, name: procRewriteRead,
-				parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int",
+				parameters: "@request nvarchar(max), @hashes varbinary(max), @expected int, @releases nvarchar(max)",
 			}, ledgerTable, rewriteReadSteps(),
 		},
 		{
 			procedure{
 				schema: ownSchema, name: procRewrite,
-				parameters: request + ", @database_id varchar(36), @number bigint",
+				parameters: request + ", @database_id varchar(36), @number bigint, @releases nvarchar(max)",
 			}, ledgerTable, applySteps(),
 		},
 		{

@@ -45,7 +45,7 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 		return rows.Err()
 	}, []any{
 		sql.Named("request", mssql.NVarCharMax(payload.JSON)), sql.Named("hashes", payload.Hashes),
-		sql.Named("expected", int64(expected)),
+		sql.Named("expected", int64(expected)), sql.Named("releases", mssql.NVarCharMax(payload.Releases)),
 	})
 	a.form.Line = func(b []byte, doc, position int) []byte { return lines[[2]int{doc, position}].append(b) }
 	return err

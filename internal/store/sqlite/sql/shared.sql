@@ -23,6 +23,16 @@ same document, of other content than the ledger has as written. */ -}}
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
             END{{end -}}
+{{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names. @releases is a list of detail
+id, item's number, key, write id, source_ts; the key is a place in @hashes. */ -}}
+{{define "released"}}EXISTS (
+            SELECT 1
+            FROM json_each(@releases) AS p
+            WHERE
+                p.value ->> 0 = s.detail_id AND p.value ->> 1 = s.doc
+                AND substr(@hashes, 32 * (p.value ->> 2) + 1, 32) = l.document_key
+                AND p.value ->> 3 = l.write_id AND p.value ->> 4 = l.source_ts
+        ){{end -}}
 {{/* A ledger row l, whether it was written more than @days ago (0 days: nothing was), which of the user's rows d and t of
 its line exist, and their values as text, in the order of the column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,

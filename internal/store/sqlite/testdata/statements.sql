@@ -102,8 +102,8 @@ WHERE
 ---- ledger_update
 -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
 -- needs a snapshot that is not older, and another content than the ledger has as written.
--- ?1 is the mode. A rewrite also takes the same content, never an older one. A failure mark skips lines that
--- have the content that failed.
+-- @mode is the mode. A rewrite also takes the same content, and an older one where a release names the ledger's row.
+-- A failure mark skips lines that have the content that failed.
 -- The guard is part of the writing statement and compares only the target's columns with the staged line.
 UPDATE sqlwriter_ledger AS l
 SET
@@ -130,7 +130,7 @@ WHERE
         (l.version_us, l.document_key) < (s.version_us, s.document_key)
         OR (
             l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
-            AND ((s.mark = 0 AND ?1 = 'rewrite') OR CASE
+            AND ((s.mark = 0 AND @mode = 'rewrite') OR CASE
                 WHEN s.mark THEN NOT (
                     l.outcome IN ('applied', 'adopted')
                     AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
@@ -141,6 +141,14 @@ WHERE
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
             END)
         )
+        OR (@mode = 'rewrite' AND EXISTS (
+            SELECT 1
+            FROM json_each(@releases) AS p
+            WHERE
+                p.value ->> 0 = s.detail_id AND p.value ->> 1 = s.doc
+                AND substr(@hashes, 32 * (p.value ->> 2) + 1, 32) = l.document_key
+                AND p.value ->> 3 = l.write_id AND p.value ->> 4 = l.source_ts
+        ))
     );
 ---- ledger_insert
 -- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
@@ -350,7 +358,7 @@ WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IV
 -- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
 -- tracked is 1 for a line with a tracking row; the others have NULL as its values.
 SELECT
-    r.doc, r.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR CASE
+    s.doc, s.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR CASE
                 WHEN s.mark THEN NOT (
                     l.outcome IN ('applied', 'adopted')
                     AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
@@ -395,14 +403,20 @@ SELECT
     CAST(t."DUP_IND" AS TEXT),
     CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
 FROM
-    sqlwriter_row AS r
-    CROSS JOIN sqlwriter_item AS s
+    (SELECT r.detail_id, r.position, i.* FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i WHERE i.doc = r.doc) AS s
     CROSS JOIN sqlwriter_ledger AS l
     CROSS JOIN "IVCE_DTL" AS d
     LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
 WHERE
-    s.doc = r.doc AND s.mark = 0 AND l.detail_id = r.detail_id AND d."IVCE_DTL_UID" = r.detail_id
-    AND ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR (l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts));
+    s.mark = 0 AND l.detail_id = s.detail_id AND d."IVCE_DTL_UID" = s.detail_id
+    AND ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR (l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts) OR EXISTS (
+            SELECT 1
+            FROM json_each(@releases) AS p
+            WHERE
+                p.value ->> 0 = s.detail_id AND p.value ->> 1 = s.doc
+                AND substr(@hashes, 32 * (p.value ->> 2) + 1, 32) = l.document_key
+                AND p.value ->> 3 = l.write_id AND p.value ->> 4 = l.source_ts
+        ));
 ---- rewrite_line
 -- Guarantees: line ?1 of item ?2 has a verdict already, or keeps the status of its rows.
 UPDATE sqlwriter_row

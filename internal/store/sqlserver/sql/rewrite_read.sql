@@ -32,5 +32,6 @@ WHERE
         l.detail_id IS NULL
         OR {{template "newer" .}}
         OR ({{template "same" .}})
+        OR {{template "released" .}}
     )
 OPTION (LOOP JOIN, FORCE ORDER);

@@ -14,6 +14,21 @@
                         OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
                     )
                 ){{end -}}
+{{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names (@releases). */ -}}
+{{define "released"}}EXISTS (
+            SELECT 1
+            FROM OPENJSON (@releases) WITH (
+                detail_id bigint '$[0]',
+                doc int '$[1]',
+                document_key int '$[2]',
+                write_id varchar(36) '$[3]',
+                source_ts bigint '$[4]'
+            ) AS p
+            WHERE
+                p.detail_id = s.detail_id AND p.doc = s.doc
+                AND {{template "hash" "p.document_key"}} = l.document_key
+                AND p.write_id = LOWER(CAST(l.write_id AS varchar(36))) AND p.source_ts = l.source_ts
+        ){{end -}}
 {{/* A ledger row l, whether it was written more than @days ago (0 days: nothing was), which of the user's rows d and t of */ -}}
 {{/* its line exist, and their values in the order of the column table. */ -}}
 {{define "compared"}}l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version,

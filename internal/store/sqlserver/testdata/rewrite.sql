@@ -7,7 +7,8 @@ CREATE PROCEDURE sqlwriter.rewrite_hash
     @twice bit,
     @sys_name nvarchar(256),
     @database_id varchar(36),
-    @number bigint
+    @number bigint,
+    @releases nvarchar(max)
 AS
 BEGIN
     -- begin
@@ -188,8 +189,8 @@ BEGIN
         -- ledger_update
         -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
         -- needs a snapshot that is not older, and another content than the ledger has as written.
-        -- A rewrite also takes the same content, never an older one. A failure mark skips lines that have the content
-        -- that failed.
+        -- A rewrite also takes the same content, and an older one where a release names the ledger's row. A failure mark
+        -- skips lines that have the content that failed.
         -- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
         -- needs no lock hint.
         UPDATE l
@@ -226,6 +227,20 @@ BEGIN
                             )
                         )
                     )
+                )
+                OR EXISTS (
+                    SELECT 1
+                    FROM OPENJSON (@releases) WITH (
+                        detail_id bigint '$[0]',
+                        doc int '$[1]',
+                        document_key int '$[2]',
+                        write_id varchar(36) '$[3]',
+                        source_ts bigint '$[4]'
+                    ) AS p
+                    WHERE
+                        p.detail_id = s.detail_id AND p.doc = s.doc
+                        AND CAST(SUBSTRING(@hashes, 32 * p.document_key + 1, 32) AS binary(32)) = l.document_key
+                        AND p.write_id = LOWER(CAST(l.write_id AS varchar(36))) AND p.source_ts = l.source_ts
                 )
             )
         OPTION (LOOP JOIN, FORCE ORDER);
