@@ -73,6 +73,8 @@ type SQL struct {
 type Reconcile struct {
 	// RU is the most request units a second.
 	RU int
+	// Lines is the most lines and documents a second.
+	Lines int
 	// LinesKeptDays is for how many days the user keeps a line's row after it was written; 0 means for ever.
 	LinesKeptDays int
 	// At is the time of day at which a night begins, since midnight.

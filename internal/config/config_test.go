@@ -142,6 +142,7 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{BatchesQueue, "batches", `"web" in it`, `"batches"`},
 		{BatchesQueue, "SQLWriter-web-RUNS", "another queue than RUNS_QUEUE", "the same name"},
 		{ReconcileRU, "9", "from 10 to 1000000", `"9"`},
+		{ReconcileLines, "0", "from 100 to 1000000", `"0"`},
 		{LinesKeptDays, "0", "from 1 to 3650", `"0"`},
 		{LinesKeptDays, "13m", "from 1 to 3650", `"13m"`},
 		{UIAuth, "off", "platform, none", `"off"`},

@@ -28,6 +28,8 @@ type Found struct {
 	// Comparing is one that goes on, and MovedAt the time of its last step; both empty when there is none.
 	Comparing string    `json:"comparing,omitempty"`
 	MovedAt   time.Time `json:"moved_at,omitzero"`
+	// Progress says how far Comparing is.
+	Progress string `json:"progress,omitempty"`
 	// At is when they were counted.
 	At time.Time `json:"at"`
 	// Says describes them in a line.
@@ -105,7 +107,7 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 		return Found{}, err
 	}
 	if there {
-		f.Comparing, f.MovedAt = open.ID, open.MovedAt.UTC()
+		f.Comparing, f.MovedAt, f.Progress = open.ID, open.MovedAt.UTC(), open.Progress()
 	}
 	return f, nil
 }
@@ -117,7 +119,9 @@ func (o *Ops) localFound(f Found) Found {
 	for i, c := range f.Classes {
 		f.Classes[i].First = o.in(c.First)
 	}
-	f.Says = o.foundSays(f)
+	if f.Says = o.foundSays(f); f.Comparing != "" {
+		f.Says += fmt.Sprintf("; comparison %s goes on: %s", f.Comparing, f.Progress)
+	}
 	return f
 }
 

@@ -38,6 +38,26 @@ func TestTheStatusSaysWhetherSQLEqualsCosmos(t *testing.T) {
 		"SQL does not equal Cosmos: 1 open finding (1 row_missing), as of 2025-12-18T11:00:00-06:00", attends(r.tick()))
 }
 
+// One that goes on for days tells how far it is.
+func TestAComparisonTellsItsProgress(t *testing.T) {
+	r := newRuns(t)
+	r.compared(0)
+	findings := r.store.Findings(nil)
+	_, err := findings.Begin(t.Context(), reconcile.Comparison{ID: "2025-12-19", By: "ann", Why: "a test"})
+	require.NoError(t, err)
+	says := func() string {
+		t.Helper()
+		return r.tick().Counts.Findings.Says
+	}
+	require.Contains(t, says(), "; comparison 2025-12-19 goes on: documents, 0 lines and documents compared")
+	c, _, err := findings.Next(t.Context())
+	require.NoError(t, err)
+	c.Position = `{"pass":"rows","after":1421549}`
+	c.Counts = map[reconcile.Class]int{reconcile.Consistent: 5000, reconcile.Edited: 2, reconcile.NewEdits: 1}
+	require.NoError(t, findings.Save(t.Context(), c, nil, nil))
+	require.Contains(t, says(), "goes on: rows, 5002 lines and documents compared, the ledger up to line 1421549")
+}
+
 // The night mends some classes by itself. People look at these only when the second night still finds them.
 func TestWhatTheNightMendsAsksForAttentionADayLater(t *testing.T) {
 	r := newRuns(t)

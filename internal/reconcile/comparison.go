@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"time"
 
@@ -56,6 +58,25 @@ func (c *Comparison) Unkept(class Class, n int) {
 	if c.Counts[class] += n; class != Edited {
 		c.Counts[Unlisted] += n
 	}
+}
+
+// Progress says how far it is, for people: what it compares, and how much it has compared.
+func (c Comparison) Progress() string {
+	at, err := readPosition(c.Position)
+	if err != nil {
+		return "its position cannot be read"
+	}
+	n := 0
+	for class, counted := range c.Counts {
+		if class != NewEdits && class != Unlisted { // they are counted in their class, too
+			n += counted
+		}
+	}
+	says := fmt.Sprintf("%s, %d lines and documents compared", cmp.Or(at.Pass, passes()[0].name), n)
+	if at.After != 0 {
+		says += fmt.Sprintf(", the ledger up to line %d", at.After)
+	}
+	return says
 }
 
 // names reports whether it compares the documents that it names, and nothing else.

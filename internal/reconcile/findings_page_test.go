@@ -142,7 +142,7 @@ func statesTable() string {
 			"edited":      "a value other than the status differs",
 			"no_tracking": "no row in IVCE_TRKG_MSTR, the other as written", "missing": "no row in IVCE_DTL",
 			"archived": "the same, of a line written before `LINES_KEPT_DAYS`",
-			"unknown": "a row is there, and the ledger does not say what was written",
+			"unknown":  "a row is there, and the ledger does not say what was written",
 		}},
 	} {
 		fmt.Fprintf(&b, "Of the %s:\n\n", s.of)

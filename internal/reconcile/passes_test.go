@@ -460,7 +460,10 @@ func TestThePaceOfRequestUnits(t *testing.T) {
 		return w.waited
 	}
 	lines := waited(0)
-	require.Equal(t, 800*time.Millisecond, lines, "800 lines at 60,000 a minute")
+	require.Equal(t, 800*time.Millisecond, lines, "800 lines at 1,000 a second")
+	w.options.Lines = 100_000
+	require.Equal(t, 8*time.Millisecond, waited(0))
+	w.options.Lines = 0
 	slow := waited(200) - lines
 	require.Positive(t, slow)
 	require.InDelta(t, slow/2, waited(400)-lines, float64(slow)/20)

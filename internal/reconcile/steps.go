@@ -28,8 +28,8 @@ const (
 	documentsAStep = 100
 	// restarts bounds how often a pass begins again because its continuation was lost.
 	restarts = 10
-	// perMinute bounds the lines and documents a minute: a drain beside a comparison keeps most of SQL.
-	perMinute = 60_000
+	// linesPerSecond is the default of Options.Lines: a drain beside a comparison keeps most of SQL.
+	linesPerSecond = 1000
 	// carryOnFor bounds the time of one tick, and stopBefore is kept of the invocation's.
 	carryOnFor = 2 * time.Minute
 	stopBefore = 45 * time.Second
@@ -59,7 +59,9 @@ type Options struct {
 	Location *time.Location
 	// RequestUnits is the most request units a second; 0 means no bound.
 	RequestUnits int
-	Log          zerolog.Logger
+	// Lines is the most lines and documents a second; 1,000 by default.
+	Lines int
+	Log   zerolog.Logger
 	// Now is the clock. Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
@@ -76,6 +78,9 @@ type Reconcile struct {
 func New(p Ports, o Options) *Reconcile {
 	if o.Location == nil {
 		o.Location = time.UTC
+	}
+	if o.Lines <= 0 {
+		o.Lines = linesPerSecond
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -196,7 +201,7 @@ func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration,
 	if c.Ended {
 		r.tell(ctx, c)
 	}
-	return max(done.wait, time.Duration(max(0, compared))*time.Minute/perMinute), nil
+	return max(done.wait, time.Duration(max(0, compared))*time.Second/time.Duration(r.o.Lines)), nil
 }
 
 // tell tells that a comparison has ended.

@@ -32,7 +32,7 @@ func TestArchivedLinesDrownNoLoss(t *testing.T) {
 			w.db.written(t, 7, lost)
 			w.db.remove(t, invoice.Detail, 1, 2, 4, 5, lost)
 			w.db.set(t, invoice.Detail, "UPC_CD", "by hand", edited)
-			w.db.copies(t, 1, 5*duplicateOf, archived)
+			w.db.copies(t, ledgerTable, 1, 5*duplicateOf, archived)
 
 			w.pass(day)
 			w.db.rows = w.db.rowsKept(sysName, 395)

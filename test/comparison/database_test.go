@@ -266,20 +266,32 @@ func (s statements) written(t testing.TB, daysAgo int, ids ...int64) {
 		strings.ReplaceAll(fmt.Sprintf(s.earlier, "applied_at", daysAgo), "%", "%%")+" WHERE detail_id IN %s", ids...)
 }
 
-// copies makes n ledger rows like that of a line, from an id on. They have no row in the user's tables.
-func (s statements) copies(t testing.TB, line, from, n int64) {
+// ledgerTable is the ledger, by its name on a server.
+const ledgerTable = "sqlwriter.ledger"
+
+// copies makes n rows of a table like that of a line, from an id on.
+func (s statements) copies(t testing.TB, table string, line, from, n int64) {
 	t.Helper()
-	const others = "version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, " +
-		"detail_row_hash, tracking_row_hash, outcome, write_id, applied_at"
+	key, others := "IVCE_DTL_UID", []string{}
+	for _, c := range invoice.Columns() {
+		if string(c.Table) == table {
+			others = append(others, c.Name)
+		}
+	}
+	if table == ledgerTable {
+		key = "detail_id"
+		others = strings.Fields("version_us document_key document_id source_ts content_hash hash_version sys_name " +
+			"detail_row_hash tracking_row_hash outcome write_id applied_at")
+	}
 	insert := func(id string, first, last int64) {
 		_, err := s.db.ExecContext(t.Context(), s.tables.Replace(fmt.Sprintf(
-			"INSERT INTO sqlwriter.ledger (detail_id, %[1]s) SELECT %[2]s, %[1]s FROM sqlwriter.ledger WHERE detail_id BETWEEN %[3]d AND %[4]d",
-			others, id, first, last)))
+			"INSERT INTO %[1]s (%[2]s, %[3]s) SELECT %[4]s, %[3]s FROM %[1]s WHERE %[2]s BETWEEN %[5]d AND %[6]d",
+			table, key, strings.Join(others, ", "), id, first, last)))
 		require.NoError(t, err)
 	}
 	insert(fmt.Sprint(from), line, line)
 	for made := int64(1); made < n; made *= 2 {
-		insert(fmt.Sprintf("detail_id + %d", made), from, from+min(made, n-made)-1)
+		insert(fmt.Sprintf("%s + %d", key, made), from, from+min(made, n-made)-1)
 	}
 }
 

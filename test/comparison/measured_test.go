@@ -285,6 +285,50 @@ func nonzero(counts map[reconcile.Class]int) map[reconcile.Class]int {
 	return found
 }
 
+// TestAThousandLinesCostTheSame measures a pass over the ledger, where nothing differs: a thousand lines take the same
+// time however many there are.
+func TestAThousandLinesCostTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	sizes := []int64{3000, 60_000}
+	if most, err := strconv.ParseInt(os.Getenv(comparedVariable), 10, 64); err == nil {
+		sizes = []int64{most / 10, 3 * most / 10, most}
+	}
+	for name, open := range databases() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, open, inMemoryContainer)
+			w.offer(w.consistent(1, 1)...)
+			var fastest []time.Duration
+			made := int64(0)
+			for _, size := range sizes {
+				for _, table := range []string{"IVCE_DTL", "IVCE_TRKG_MSTR", ledgerTable} {
+					w.db.copies(t, table, 1, duplicateOf+made, size-made)
+				}
+				made = size
+				var took []time.Duration
+				const pages = 100 // spread over all lines
+				for i := range int64(pages) {
+					began := time.Now()
+					page, err := w.db.rows.Scan(t.Context(), duplicateOf+(size-reconcile.MaxScan)*i/pages,
+						reconcile.MaxScan)
+					require.NoError(t, err)
+					require.Equal(t, reconcile.MaxScan, page.Same)
+					took = append(took, time.Since(began))
+				}
+				slices.Sort(took)
+				fastest = append(fastest, took[0])
+				t.Logf("%s: %d lines, 1,000 lines of both tables in %v, median; 99 of 100 in %v, the slowest in %v",
+					name, size, took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+			}
+			for _, d := range fastest { // what else the machine does slows the others
+				const mistake = 3 // docs/figures.md has what was measured
+				require.Less(t, d, mistake*fastest[0])
+			}
+		})
+	}
+}
+
 // TestADrainBesideAComparison measures by what a comparison slows a drain, in one process. Each round drains twice:
 // alone, and beside a comparison at the rates of the nightly one.
 func TestADrainBesideAComparison(t *testing.T) {

@@ -27,6 +27,7 @@ func (d *Database) Reconcile(c config.Config, p Comparison) *reconcile.Reconcile
 		Rows: d.ReconcileRows(c.SysName, c.Reconcile.LinesKeptDays), Findings: d.Findings(c.SysName), Finder: p.Results,
 		Mend: p.Mend, Breaker: p.Breaker,
 	}, reconcile.Options{
-		SysName: c.SysName, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU, Log: p.Log,
+		SysName: c.SysName, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU,
+		Lines: c.Reconcile.Lines, Log: p.Log,
 	})
 }
