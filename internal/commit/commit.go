@@ -181,7 +181,8 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 		writer: &writer{
 			requester: request, purpose: in.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
 			overwrite: in.Overwrite, notComparable: in.NotComparable, releases: in.Releases,
-			divideUntil: earlier(o.Now().Add(divide), in.DivideUntil), ranOut: &c.ranOut, spare: c.spare,
+			takesCommitted: in.takesOver(invoice.Committed),
+			divideUntil:    earlier(o.Now().Add(divide), in.DivideUntil), ranOut: &c.ranOut, spare: c.spare,
 		},
 		judge: judge{selection: chosen, transitions: next, breaker: c.breaker, tally: t},
 		poison: &poisoner{

@@ -46,7 +46,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w := &world{t: t, clock: start()}
 	t.Cleanup(func() { logcheck.Lines(t, w.log.Bytes()) })
 	now := func() time.Time { return w.clock }
-	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSink()
+	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSinkOn(now)
 	w.sink.AddLines(lines...)
 	w.faulty = &faulty{docs: w.docs, sink: w.sink}
 	w.control, w.evidence = inmem.NewControl(), inmem.NewEvidence()

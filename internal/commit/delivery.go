@@ -96,13 +96,21 @@ func (in Delivery) takesOver(status invoice.Status) bool {
 	return in.Purpose == ForRun && slices.Contains(in.TakeOver, status)
 }
 
-// LeavesAlone reports whether the batch leaves a document to the person who repaired its lines.
-func (in Delivery) LeavesAlone(d invoice.Document) bool {
-	return in.takesOver(invoice.Committed) && d.State.Status == invoice.Committed &&
-		d.State.Outcome == invoice.OutcomeManual &&
+// LeavesAlone gives the outcome of a committed document that the batch leaves alone, and why: a person repaired its
+// lines, or it has no place among the results of its lines. Both are empty for every other document.
+func (in Delivery) LeavesAlone(d invoice.Document) (invoice.Outcome, string) {
+	repaired := d.State.Outcome == invoice.OutcomeManual &&
 		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool {
 			return !slices.Contains(in.Overwrite, line)
 		})
+	switch {
+	case !in.takesOver(invoice.Committed) || d.State.Status != invoice.Committed:
+	case repaired:
+		return invoice.OutcomeManual, "a person repaired its lines and marked it as committed"
+	case d.NeedsVersion: // with a version of today it would be the newest for ever
+		return invoice.OutcomeNotComparable, "another program committed it, and its id has no time: its place among other results is unknown"
+	}
+	return "", ""
 }
 
 // mode is the effect of the batch's requests.

@@ -182,7 +182,7 @@ func TestAnEditedLineCommitsNoDocument(t *testing.T) {
 // The same when it is marked while the version of an id without a time is recorded, before anything was written.
 func TestADocumentThatIsMarkedBeforeItsVersionIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)
-	w.put(document("no-time", 1, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`))
+	w.put(document("no-time", 1, "ACME", `{"status":"pending","retry_count":0}`))
 	w.faulty.onRecord = once(func() {
 		w.put(document("no-time", 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
 	})
@@ -259,6 +259,87 @@ func TestAReapplyWritesWhatTheDatabaseLacks(t *testing.T) {
 	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 	_, written := w.sink.Entry(5)
 	require.False(t, written, "what a person repaired is theirs")
+}
+
+// Another program committed a document whose id has no time, so nobody knows its place among the others. A run gives it
+// none: with the time of today it would be the newest for ever.
+func TestARunGivesNoCommittedDocumentAVersion(t *testing.T) {
+	for _, rewrite := range []bool{false, true} {
+		w := newWorld(t, 1, 7)
+		newest := result(1, 1, "NEWEST", "")
+		w.run(w.put(newest)...)
+		w.edit(7, "CLN_MFR_AI_NM", "BY HAND")
+		ancient := document("no-time", 1, "ANCIENT", `{"status":"committed","retry_count":0}`, 7)
+		before := w.put(ancient)
+
+		results, report := w.runFor(rewrite, []invoice.Status{invoice.Committed, invoice.Failed}, before...)
+		require.Equal(t, invoice.OutcomeNotComparable, results["no-time"].Outcome)
+		require.Contains(t, results["no-time"].Reason, "its id has no time")
+		require.Zero(t, report.Writes)
+		require.Equal(t, before, w.snapshots("no-time"), "it has no version")
+		require.Equal(t, []string{"NEWEST", "BY HAND"}, []string{
+			w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), w.value(7, invoice.Detail, "CLN_MFR_AI_NM"),
+		})
+	}
+	w := newWorld(t, 1)
+	w.put(document("no-time", 1, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x"}`))
+	results, _ := w.runFor(false, []invoice.Status{invoice.Committed, invoice.Failed}, w.snapshots("no-time")...)
+	require.Equal(t, invoice.OutcomeApplied, results["no-time"].Outcome, "one that failed has its place from now on")
+}
+
+// earlierBuild makes the ledger's row of a line that of a build with another recipe for hashes.
+func (w *world) earlierBuild(line int64) {
+	w.t.Helper()
+	e, ok := w.sink.Entry(line)
+	require.True(w.t, ok)
+	e.HashVersion, e.Hash = e.HashVersion-1, invoice.Key("another recipe")
+	w.sink.SetEntry(line, e)
+}
+
+// A line of an earlier build cannot be compared, and the record of the commit made the document a later snapshot than
+// the one that was written. People may have corrected the line since.
+func TestAReapplyLeavesLinesOfAnotherRecipeAlone(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	doc := result(1, 1, "ACME", "", 2)
+	w.faulty.onRecord = func(int) error { w.clock = w.clock.Add(3 * time.Second); return nil }
+	w.run(w.put(doc)...)
+	for _, line := range []int64{1, 2} {
+		w.earlierBuild(line)
+	}
+	w.edit(1, "CLN_MFR_AI_NM", "CORRECTED")
+	over := []invoice.Status{invoice.Committed, invoice.Failed}
+	again := func(told bool) (got commit.DocumentResult) {
+		t.Helper()
+		_, err := w.commit.Run(t.Context(), commit.Delivery{
+			Documents: w.snapshots(idOf(t, doc)), Received: w.clock, Purpose: commit.ForRun, TakeOver: over,
+			Rewrite: told, NotComparable: told, OnResult: func(r commit.DocumentResult) { got = r },
+		})
+		require.NoError(t, err)
+		return got
+	}
+	got := again(false)
+	require.Equal(t, invoice.OutcomeNotComparable, got.Outcome)
+	require.Equal(t, "not comparable with what was written: lines 1, 2", got.Reason)
+	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+
+	// It is offered again with another content, and the database is restored to the time before: it lacks that.
+	copied := w.sink.Backup()
+	w.clock = w.clock.Add(time.Hour)
+	w.run(w.put(result(1, 1, "NEWER", "", 2))...)
+	require.Equal(t, "NEWER", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+	beat, _ := w.sink.Heartbeats("web")
+	w.sink.Restore(copied)
+	w.sink.SetHeartbeat("web", beat) // an operator accepted the database
+	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+	require.Equal(t, invoice.OutcomeApplied, again(false).Outcome)
+	require.Equal(t, "NEWER", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+
+	w.earlierBuild(1)
+	w.edit(1, "CLN_MFR_AI_NM", "CORRECTED")
+	require.Equal(t, invoice.OutcomeNotComparable, again(false).Outcome, "it was written after the commit")
+	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+	require.Equal(t, invoice.OutcomeApplied, again(true).Outcome, "an operator told a reindex to")
+	require.Equal(t, "NEWER", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
 // edit changes a column of a line as a person does.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
@@ -123,6 +124,10 @@ type Item struct {
 	NotComparable bool
 	// Releases let a Rewrite write lines of this document over the content of a newer one.
 	Releases []Release
+	// LeaveSince is a time in epoch seconds; 0 means none. A Write leaves alone a line of the same document with another
+	// HashVersion if the ledger's row was written, or has a snapshot, of this time or later
+	// (invoice.OutcomeNotComparable).
+	LeaveSince int64
 }
 
 // Release lets a Rewrite write one line of a document although the ledger names a newer document, which does not name
@@ -147,6 +152,19 @@ func ItemOf(d invoice.Document) Item {
 		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash, HashVersion: invoice.HashVersion,
 		Main: d.Main, Duplicates: d.Duplicates, Values: d.Values,
 	}
+}
+
+// TakenOver makes the item of a document that a run takes over. The record of a commit makes a later snapshot, so a line
+// that another build wrote looks older than it is: a person may have corrected it since. It is left alone unless the
+// commit is later than the line: then the database lacks it. The two times are of different clocks.
+func TakenOver(d invoice.Document) Item {
+	it := ItemOf(d)
+	if d.State.Status == invoice.Committed {
+		us, _ := invoice.TimeOfID(d.State.CommittedAt) // without a time no line is provably older
+		at := min(time.UnixMicro(us).Unix(), d.TS)     // no commit is later than the document
+		it.LeaveSince = max(1, at-int64(invoice.ClockSkew/time.Second))
+	}
+	return it
 }
 
 // RowOutcome is the result for one line.

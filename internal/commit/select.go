@@ -35,13 +35,13 @@ func (s selection) eligibility(d invoice.Snapshot) invoice.Eligibility {
 // takes reports whether the batch takes a document now.
 func (s selection) takes(d invoice.Snapshot) bool { return s.eligibility(d) == invoice.Eligible }
 
-// passesOver counts a document that the batch leaves to the person who repaired its lines.
+// passesOver counts a document that the batch leaves alone.
 func (s selection) passesOver(d invoice.Snapshot, t *tally) bool {
-	if !s.delivery.LeavesAlone(d.Document) {
-		return false
+	outcome, why := s.delivery.LeavesAlone(d.Document)
+	if outcome != "" {
+		t.countLeftAlone(d, outcome, why)
 	}
-	t.countLeftAlone(d, invoice.OutcomeManual, "a person repaired its lines by hand and marked it as committed")
-	return true
+	return outcome != ""
 }
 
 // selector is the second stage: it takes the eligible documents, and counts the others.

@@ -44,10 +44,11 @@ type writer struct {
 	*requester
 	purpose               Purpose
 	maxDocuments, maxRows int
-	// overwrite, notComparable and releases are those of the batch.
-	overwrite     []int64
-	notComparable bool
-	releases      []Release
+	// overwrite, notComparable and releases are those of the batch. takesCommitted says that it takes committed documents
+	// over.
+	overwrite                     []int64
+	notComparable, takesCommitted bool
+	releases                      []Release
 	// divideUntil ends the search for bad documents.
 	divideUntil time.Time
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
@@ -87,11 +88,14 @@ func (w *writer) write(ctx context.Context, works []inflight) error {
 	for i := range works {
 		if works[i].needsResult() && works[i].doc.Problem == nil {
 			it := ItemOf(works[i].doc.Document)
-			if w.mode == Rewrite {
+			switch {
+			case w.mode == Rewrite:
 				it.Overwrite, it.NotComparable = w.overwrite, w.notComparable
 				it.Releases = slices.DeleteFunc(slices.Clone(w.releases), func(r Release) bool {
 					return r.Document != it.DocumentID
 				})
+			case w.takesCommitted:
+				it = TakenOver(works[i].doc.Document)
 			}
 			items, at = append(items, it), append(at, i)
 		}

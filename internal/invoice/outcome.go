@@ -17,8 +17,8 @@ const (
 	// OutcomeEdited: a rewrite left the line alone. A value other than the status differs from what the ledger says was
 	// written. A missing tracking row is no edit.
 	OutcomeEdited Outcome = "edited"
-	// OutcomeNotComparable: a rewrite left the line alone, because the ledger does not say what was written. The line
-	// was adopted or marked, or another HashVersion wrote it.
+	// OutcomeNotComparable: a run left the line alone, because the ledger does not say what was written. The line was
+	// adopted or marked, or another HashVersion wrote it. Of a whole document: it has no place among other results.
 	OutcomeNotComparable Outcome = "not_comparable"
 	// OutcomeManual: a person repaired the lines by hand and marked the document as committed.
 	OutcomeManual Outcome = "manual"

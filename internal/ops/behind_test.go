@@ -37,8 +37,8 @@ func (r *runs) execute(started ops.Started) map[invoice.Outcome]int {
 }
 
 // restored is a database that was replaced by its copy of an hour ago: line 1 has a newer result since, line 2 a first
-// one, line 3 is unchanged. It returns the time of the copy.
-func (r *runs) restored() time.Time {
+// one, line 3 is unchanged. Since has what else happened since. It returns the time of the copy.
+func (r *runs) restored(since ...func()) time.Time {
 	r.t.Helper()
 	r.sink.AddLines(1, 2, 3)
 	r.commitAll(result(1, "old", ""), result(3, "c", ""))
@@ -58,6 +58,9 @@ func (r *runs) restored() time.Time {
 	at()
 	r.put(documentOf("2025-12-17 11:00:00.000000-06:00-0001-1", "web", 1, "newer", ""), result(2, "b", ""))
 	r.run("2025-12-17 11:00:00.000000-06:00-0001-1", id(2))
+	for _, happened := range since {
+		happened()
+	}
 	at()
 	r.clock = r.clock.Add(time.Minute)
 	r.sink.Restore(backup)
@@ -164,6 +167,47 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 			require.Empty(t, r.behind())
 		})
 	}
+}
+
+// Across a new recipe of hashes, a run that brings a restored database up to date writes each document that it lacks:
+// whole where the ledger has none of its lines, and also one whose line it has as it was before the commit. A line that
+// is there stays as a person corrected it.
+func TestARestoredDatabaseKeepsWhatPeopleCorrected(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(4, 5, 6, 7)
+	r.sink.applied = func() { r.clock = r.clock.Add(3 * time.Second) } // the record makes a later snapshot
+	r.commitAll(result(6, "before", ""))
+	r.restored(func() {
+		r.put(twoLines(id(4), 4, 5, "both"), result(6, "after", ""),
+			result(7, tooLong(), failed(1, fault.Document, "2628")))
+		r.run(id(4), id(6))
+	})
+	for _, line := range []int64{3, 6} { // an earlier build wrote them
+		e, there := r.sink.Entry(line)
+		require.True(t, there)
+		e.HashVersion, e.Hash = e.HashVersion-1, invoice.Key("another recipe")
+		r.sink.SetEntry(line, e)
+	}
+	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "CORRECTED")
+	for line, want := range map[int64]invoice.Outcome{3: invoice.OutcomeNotComparable, 6: invoice.OutcomeApplied} {
+		diff, err := r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(line)}})
+		require.NoError(t, err)
+		require.Equal(t, want, diff.Documents[0].Verdict)
+		require.Contains(t, diff.Documents[0].Lines[0].Says, map[int64]string{3: "`reindex --not-comparable`", 6: "a write changes"}[line])
+	}
+	require.Error(t, r.breaker.Tick(t.Context()))
+	_, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})
+	require.NoError(t, err)
+	r.clock = r.clock.Add(6 * time.Second)
+
+	require.Equal(t, map[invoice.Outcome]int{
+		invoice.OutcomeApplied: 4, invoice.OutcomeNotComparable: 1, invoice.OutcomeUnchanged: 1,
+		invoice.OutcomeRetryScheduled: 1,
+	}, r.execute(r.start(ops.StartRequest{Kind: run.Reapply, Why: "x", All: true})))
+	require.Equal(t, []string{"newer", "b", "CORRECTED", "both", "both", "after"}, []string{
+		r.makerOf(1), r.makerOf(2), r.makerOf(3), r.makerOf(4), r.makerOf(5), r.makerOf(6),
+	})
+	require.Empty(t, r.behind())
 }
 
 // Of another database nobody knows what it lacks: all documents are looked at. What was adopted is not written.

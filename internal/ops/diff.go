@@ -39,9 +39,9 @@ type LineDiff struct {
 	Line int64 `json:"line"`
 	// Duplicate says that it is not the document's main line.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited; empty
-	// where another line's absence keeps the document back. By is the id of the document whose newer content the line
-	// has or gets.
+	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited,
+	// not_comparable; empty where another line's absence keeps the document back. By is the id of the document whose
+	// newer content the line has or gets.
 	Verdict invoice.Outcome `json:"verdict,omitempty"`
 	By      string          `json:"by,omitempty"`
 	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
@@ -148,6 +148,8 @@ func (l LineDiff) says(mode commit.Mode) string {
 		return "IVCE_DTL has no row for it"
 	case invoice.OutcomeEdited:
 		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
+	case invoice.OutcomeNotComparable:
+		return "another build wrote it, so nobody knows whether it was edited since: only `reindex --not-comparable` writes it"
 	}
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }

@@ -125,7 +125,7 @@ func (d *differ) add(doc invoice.Document, tooDeep bool) {
 		diff.Taken = true
 		d.taken = append(d.taken, commit.ItemOf(doc))
 	default:
-		d.others = append(d.others, commit.ItemOf(doc))
+		d.others = append(d.others, commit.TakenOver(doc))
 	}
 	d.byID[doc.ID], d.docs[doc.ID] = diff, doc
 }

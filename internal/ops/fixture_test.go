@@ -71,7 +71,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(t, err)
 	w.docs = &spyDocuments{Documents: inmem.NewDocuments(now)}
-	w.sink = &spySink{Sink: inmem.NewSink()}
+	w.sink = &spySink{Sink: inmem.NewSinkOn(now)}
 	w.sink.AddLines(lines...)
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidenceOn(now), inmem.NewRunStore(now, "web")
 	w.counts, w.queue = &inmem.Counts{}, inmem.NewQueue(now)

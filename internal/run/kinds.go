@@ -168,11 +168,12 @@ func (k KindRow) takeOver(named bool, asked []invoice.Status) []invoice.Status {
 func (k KindRow) Leaves(doc invoice.Document, f Filter, sysName string, now time.Time) string {
 	why := doc.Eligibility(now, sysName)
 	batch := commit.Delivery{Purpose: commit.ForRun, TakeOver: k.TakeOver, Overwrite: f.OverwriteEdits}
+	_, alone := batch.LeavesAlone(doc)
 	switch {
 	case why == invoice.NotOurs:
 		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)
-	case batch.LeavesAlone(doc):
-		return "a person repaired its lines and marked it as committed"
+	case alone != "":
+		return alone
 	case why == invoice.Eligible || slices.Contains(k.takeOver(true, nil), doc.State.Status):
 		return ""
 	case why == invoice.NotDue:

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -91,6 +92,9 @@ func (h *history) item() commit.Item {
 	}
 	it.Overwrite = rapid.SliceOfNDistinct(rapid.SampledFrom(linesOf(it)), 0, 1, rapid.ID).Draw(h.rt, "overwrite")
 	it.NotComparable = rapid.Bool().Draw(h.rt, "not comparable")
+	if ago := rapid.IntRange(-1, 2).Draw(h.rt, "leave since, hours ago"); ago != 0 && ago < 2 {
+		it.LeaveSince = time.Now().Add(-time.Duration(ago) * time.Hour).Unix()
+	}
 	return it
 }
 
@@ -133,6 +137,7 @@ func (h *history) adoptOne() {
 	h.oracle.SetEntry(line, inmem.Entry{
 		Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash, HashVersion: l.HashVersion,
 		SysName: l.SysName, DetailHash: l.DetailHash, TrackingHash: l.TrackingHash, Outcome: l.Outcome,
+		At: time.Now().Unix(),
 	})
 	h.newest[line] = l.Version
 }

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"time"
+
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
@@ -27,6 +29,7 @@ func versionCases() []sinkCase {
 		{"three snapshots in one request, the newest of them unchanged", nil, threeSnapshots},
 		{"a hash of another version with a later snapshot is written", nil, otherHashLater},
 		{"a hash of another version without a later snapshot is unchanged", nil, otherHashSame},
+		{"a run leaves a line of another hash version alone that was written after the commit", nil, leftSince},
 		{"adopted lines: the same content is unchanged", nil, adoptedSame},
 		{"adopted lines: other content of the document is applied", nil, adoptedOther},
 		{"adopted lines: an older result is superseded, a newer one applied", nil, adoptedOrder},
@@ -151,6 +154,44 @@ func otherHashSame(s *sinkTest) {
 	again := otherRecipe(first)
 	s.givesIn(commit.Rewrite, []string{"applied(applied)"}, again)
 	s.holds(again)
+}
+
+func leftSince(s *sinkTest) {
+	s.h.AddLines(s, 1, 2, 3, 4)
+	now := time.Now().Unix()
+	before, after := now-3600, now+3600
+	first := otherRecipe(doc("a", 10, 5, "x", 1, 2))
+	s.gives(first, "applied(applied applied)")
+	s.edit(1)
+	state := s.state(1, 2)
+	then := doc("a", 10, 8, "y", 1, 2, 3)
+	then.LeaveSince = before
+	s.givesIn(commit.Preview, []string{"not_comparable(not_comparable not_comparable applied)"}, then)
+	s.gives(then, "not_comparable(not_comparable not_comparable applied)")
+	require.Equal(s, state, s.state(1, 2))
+	s.holds(then, 3)  // the ledger lacked it
+	then.SourceTS = 5 // the document is as it was
+	s.gives(then, "not_comparable(not_comparable not_comparable unchanged)")
+	s.gives(mark(then), "applied(applied applied unchanged)")
+	then.SourceTS = 8
+	s.gives(then, "applied(applied applied unchanged)")
+	s.holds(then, 1, 2) // a mark has no recipe
+
+	// the commit is later than the line, which the database lost
+	s.gives(otherRecipe(doc("b", 10, 5, "x", 4)), "applied(applied)")
+	lost := doc("b", 10, 6, "y", 4)
+	lost.LeaveSince = after
+	s.gives(lost, "applied(applied)")
+	s.holds(lost)
+	// what was offered again after the commit is there, whenever it was written
+	s.gives(otherRecipe(doc("b", 10, after+1, "z", 4)), "applied(applied)")
+	lost.SourceTS = after + 2
+	s.gives(lost, "not_comparable(not_comparable)")
+	newer := doc("c", 11, 5, "w", 4)
+	newer.LeaveSince = before
+	s.gives(newer, "applied(applied)") // newest wins, whatever its recipe
+	s.holds(newer)
+	s.gives(lost, "superseded(superseded)")
 }
 
 // adopt puts an item into the ledger as adopted.

@@ -73,7 +73,7 @@ func (s *Sink) Page(ctx context.Context, p adopt.Page) error {
 			s.ledger[r.Line] = Entry{
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash,
 				HashVersion: r.HashVersion,
-				SysName:     r.SysName, Outcome: string(r.Outcome), Run: p.Run,
+				SysName:     r.SysName, Outcome: string(r.Outcome), Run: p.Run, At: s.now().Unix(),
 			}
 		}
 	}

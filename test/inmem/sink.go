@@ -28,6 +28,8 @@ type Sink struct {
 	adoption adoption
 
 	heartbeats map[string]HeartbeatRow // by sys_name
+
+	now func() time.Time
 }
 
 // HeartbeatRow is an environment's row of the table heartbeat.
@@ -76,11 +78,22 @@ type Entry struct {
 	Run   string
 	// DaysAgo is for how many days it has stood; time does not pass here.
 	DaysAgo int
+	// At is when an Apply wrote it, in epoch seconds.
+	At int64
 }
 
 // NewSink makes an empty one.
 func NewSink() *Sink {
-	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}}
+	return &Sink{
+		lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}, now: time.Now,
+	}
+}
+
+// NewSinkOn makes an empty one on a clock, for Entry.At.
+func NewSinkOn(now func() time.Time) *Sink {
+	s := NewSink()
+	s.now = now
+	return s
 }
 
 // Backup is a copy: another sink with the same content.
@@ -89,7 +102,7 @@ func (s *Sink) Backup() *Sink {
 	defer s.mu.Unlock()
 	return &Sink{
 		lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats),
-		writes: s.writes, adoption: s.adoption,
+		writes: s.writes, adoption: s.adoption, now: s.now,
 	}
 }
 

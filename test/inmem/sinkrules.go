@@ -140,6 +140,8 @@ func (w *work) verdict(i int, id int64) invoice.Outcome {
 		return w.leftAlone(it, id)
 	case w.taken[id] && sameEntry(e, w.entryOf(it, id, e.Write)):
 		return invoice.OutcomeApplied
+	case leaves(e, it):
+		return invoice.OutcomeNotComparable
 	case holds(e, it), outdatedHash(e, it):
 		return invoice.OutcomeUnchanged
 	default:
@@ -211,16 +213,22 @@ func other(e Entry, it commit.Item) bool {
 		return true
 	}
 	if e.HashVersion != it.HashVersion {
-		return it.SourceTS > e.SourceTS
+		return it.SourceTS > e.SourceTS && !leaves(e, it)
 	}
 	return e.Hash != it.Hash
+}
+
+// leaves reports whether a document that a run took over leaves a line alone that another recipe wrote.
+func leaves(e Entry, it commit.Item) bool {
+	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+		it.LeaveSince > 0 && max(e.SourceTS, e.At) >= it.LeaveSince
 }
 
 // entryOf is the ledger's row for a line that an item wrote.
 func (w *work) entryOf(it commit.Item, id, write int64) Entry {
 	e := Entry{
 		Version: it.Version, DocumentID: it.DocumentID, SysName: w.sysName, SourceTS: it.SourceTS,
-		Write: write, Outcome: OutcomeFailed,
+		Write: write, Outcome: OutcomeFailed, At: w.s.now().Unix(),
 	}
 	if !it.FailureMark {
 		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
@@ -231,7 +239,7 @@ func (w *work) entryOf(it commit.Item, id, write int64) Entry {
 
 // sameEntry compares what two entries say, apart from the values of their lines.
 func sameEntry(a, b Entry) bool {
-	a.DetailHash, b.DetailHash, a.TrackingHash, b.TrackingHash = "", "", "", ""
+	a.DetailHash, b.DetailHash, a.TrackingHash, b.TrackingHash, a.At, b.At = "", "", "", "", 0, 0
 	return a == b
 }
 

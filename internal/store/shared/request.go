@@ -1,8 +1,10 @@
 package shared
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +18,7 @@ const opEncode = "store: encode"
 
 // ItemHead and LineHead are the numbers of members before the values in an item's and a line's array (Request).
 const (
-	ItemHead = 8
+	ItemHead = 9
 	LineHead = 5
 )
 
@@ -31,7 +33,7 @@ type Payload struct {
 
 // Request encodes the parameters of a write:
 //
-//	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
+//	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, leave since, its values ...], ...],
 //	 "lines": [[detail id, item's number, position, row hash of each table,
 //	            the values that differ from line to line ...], ...]}
 //
@@ -104,8 +106,8 @@ func (e *encoder) place(hash string) int {
 	return place
 }
 
-// item appends number, id, key, version, source_ts, hash, hash version, mark, then the values that all lines share.
-// All arrays have one length; a mark's values are NULL.
+// item appends number, id, key, version, source_ts, hash, hash version, mark, commit.Item.LeaveSince (the largest number
+// for none), then the values that all lines share. All arrays have one length; a mark's values are NULL.
 func (e *encoder) item(doc int, it commit.Item) {
 	e.raw("[")
 	e.int(int64(doc))
@@ -122,10 +124,11 @@ func (e *encoder) item(doc int, it commit.Item) {
 	e.raw(",")
 	e.int(int64(it.HashVersion))
 	if it.FailureMark {
-		e.raw(",1")
+		e.raw(",1,")
 	} else {
-		e.raw(",0")
+		e.raw(",0,")
 	}
+	e.int(cmp.Or(it.LeaveSince, math.MaxInt64))
 	e.values(it, e.document, it.Values)
 	e.raw("]")
 }

@@ -96,7 +96,7 @@ func spread(values []invoice.Value, perLine bool) []any {
 
 func TestRequest(t *testing.T) {
 	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
-	mark.FailureMark, mark.Values = true, nil
+	good.LeaveSince, mark.FailureMark, mark.Values = 5, true, nil
 	p, err := shared.Request([]commit.Item{good, mark}, shared.Form{})
 	require.NoError(t, err)
 	s := read(t, p)
@@ -107,11 +107,12 @@ func TestRequest(t *testing.T) {
 		append(
 			[]any{
 				n("0"), `a"`, invoice.Key(`a"`), n("9007199254740992"), n("7"), good.Hash,
-				n(string(hashVersion)), n("0"),
+				n(string(hashVersion)), n("0"), n("5"),
 			}, spread(good.Values, false)...),
 		append(
 			[]any{
 				n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1"),
+				n("9223372036854775807"),
 			}, spread(nil, false)...),
 	}, s.Items)
 	line := func(position int, detail int64, head ...any) []any {

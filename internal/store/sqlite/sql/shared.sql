@@ -13,6 +13,7 @@
 same document, of other content than the ledger has as written. */ -}}
 {{define "newer"}}(l.version_us, l.document_key) < (s.version_us, s.document_key){{end -}}
 {{define "same"}}l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts{{end -}}
+{{/* A line of another recipe is left alone that is as new as the commit of a document that a run takes over. */ -}}
 {{define "other"}}CASE
                 WHEN s.mark THEN NOT (
                     l.outcome IN ('applied', 'adopted')
@@ -21,7 +22,10 @@ same document, of other content than the ledger has as written. */ -}}
                 ELSE
                     l.content_hash IS NULL
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+                    OR (
+                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
+                    )
             END{{end -}}
 {{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names. @releases is a list of detail
 id, item's number, key, write id, source_ts; the key is a place in @hashes. */ -}}

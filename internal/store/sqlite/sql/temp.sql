@@ -8,7 +8,8 @@ CREATE TEMP TABLE IF NOT EXISTS {{.Item}} (
     source_ts INTEGER NOT NULL,
     content_hash BLOB NOT NULL,
     hash_version INTEGER NOT NULL,
-    mark INTEGER NOT NULL{{range .ItemColumns}},
+    mark INTEGER NOT NULL,
+    leave_since INTEGER NOT NULL{{range .ItemColumns}},
     {{.Staged}} TEXT{{end}},
     left_out INTEGER NOT NULL DEFAULT 0
 );

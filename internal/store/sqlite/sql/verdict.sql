@@ -18,6 +18,11 @@ SET verdict = CASE
         THEN 'unchanged'
     WHEN
         s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version
+        AND max(s.ledger_ts, s.ledger_at) >= s.leave_since
+        THEN 'not_comparable'
+    WHEN
+        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
         AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
         THEN 'unchanged'
     WHEN
@@ -34,7 +39,7 @@ FROM (
         c.detail_id, c.missing, c.winner, i.*, w.write_id,
         l.version_us AS ledger_us, l.document_key AS ledger_key, l.source_ts AS ledger_ts,
         l.content_hash AS ledger_hash, l.hash_version AS ledger_hash_version, l.outcome AS ledger_outcome,
-        l.write_id AS ledger_write_id
+        l.write_id AS ledger_write_id, CAST(strftime('%s', l.applied_at) AS INTEGER) AS ledger_at
     FROM {{.Row}} AS c CROSS JOIN {{.Item}} AS i CROSS JOIN {{.Send}} AS w
     LEFT JOIN {{.Ledger}} AS l ON l.detail_id = c.detail_id
     WHERE i.doc = c.doc

@@ -11,10 +11,11 @@ INSERT OR REPLACE INTO sqlwriter_send (one, sys_name, write_id, sent_at)
 VALUES (1, ?1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 ---- load_items
 -- Guarantees: each document of the request is staged once, as text and in its order. ?1 is the request's JSON
--- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, then the values that all
--- lines share (NULL for a mark). Key and hash are places in ?2.
+-- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, leave since, then the values that
+-- all lines share (NULL for a mark). Key and hash are places in ?2.
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
+    leave_since,
     "process_output.manufacturer_name",
     "process_output.part_number",
     "process_output.unspsc",
@@ -37,8 +38,7 @@ INSERT INTO sqlwriter_item (
 )
 SELECT
     j.value ->> 0, j.value ->> 1, substr(?2, 32 * (j.value ->> 2) + 1, 32), j.value ->> 3, j.value ->> 4,
-    substr(?2, 32 * (j.value ->> 5) + 1, 32), j.value ->> 6, j.value ->> 7,
-    j.value ->> 8,
+    substr(?2, 32 * (j.value ->> 5) + 1, 32), j.value ->> 6, j.value ->> 7, j.value ->> 8,
     j.value ->> 9,
     j.value ->> 10,
     j.value ->> 11,
@@ -56,7 +56,8 @@ SELECT
     j.value ->> 23,
     j.value ->> 24,
     j.value ->> 25,
-    j.value ->> 26
+    j.value ->> 26,
+    j.value ->> 27
 FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
 -- Guarantees: each line of a document is staged once, keyed (detail_id, doc). A line of ?1: detail id, item's
@@ -138,7 +139,10 @@ WHERE
                 ELSE
                     l.content_hash IS NULL
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+                    OR (
+                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
+                    )
             END)
         )
         OR (@mode = 'rewrite' AND EXISTS (
@@ -210,6 +214,11 @@ SET verdict = CASE
         THEN 'unchanged'
     WHEN
         s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version
+        AND max(s.ledger_ts, s.ledger_at) >= s.leave_since
+        THEN 'not_comparable'
+    WHEN
+        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
         AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
         THEN 'unchanged'
     WHEN
@@ -226,7 +235,7 @@ FROM (
         c.detail_id, c.missing, c.winner, i.*, w.write_id,
         l.version_us AS ledger_us, l.document_key AS ledger_key, l.source_ts AS ledger_ts,
         l.content_hash AS ledger_hash, l.hash_version AS ledger_hash_version, l.outcome AS ledger_outcome,
-        l.write_id AS ledger_write_id
+        l.write_id AS ledger_write_id, CAST(strftime('%s', l.applied_at) AS INTEGER) AS ledger_at
     FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
     LEFT JOIN sqlwriter_ledger AS l ON l.detail_id = c.detail_id
     WHERE i.doc = c.doc
@@ -366,7 +375,10 @@ SELECT
                 ELSE
                     l.content_hash IS NULL
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+                    OR (
+                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
+                    )
             END) AS keep_status,
     l.hash_version, l.detail_row_hash, l.tracking_row_hash, t."IVCE_DTL_UID" IS NOT NULL AS tracked,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
@@ -510,6 +522,7 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
     content_hash BLOB NOT NULL,
     hash_version INTEGER NOT NULL,
     mark INTEGER NOT NULL,
+    leave_since INTEGER NOT NULL,
     "process_output.manufacturer_name" TEXT,
     "process_output.part_number" TEXT,
     "process_output.unspsc" TEXT,

@@ -2,7 +2,7 @@
 -- the lines, which is then the usual order of locks.
 -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
 -- is too wide. A narrower type would cut it silently.
--- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
+-- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, leave since, its values] ...],
 -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
 -- Key and hashes are places in @hashes, which has 32 bytes for each.
 -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
@@ -11,12 +11,12 @@ SELECT
     r.detail_id, r.doc, r.position,
     {{template "hash" "r.detail_row_hash"}} AS detail_row_hash,
     {{template "hash" "r.tracking_row_hash"}} AS tracking_row_hash, 0 AS missing,
-    {{if .Rewrite}}CASE WHEN r.verdict IS NULL THEN 1 ELSE 0 END AS winner, COALESCE(r.verdict, 'applied') AS verdict,{{else}}1 AS winner, CAST('applied' AS varchar(10)) AS verdict,{{end}}{{if .Rewrite}}
+    {{if .Rewrite}}CASE WHEN r.verdict IS NULL THEN 1 ELSE 0 END AS winner, COALESCE(r.verdict, 'applied') AS verdict,{{else}}1 AS winner, CAST('applied' AS varchar(14)) AS verdict,{{end}}{{if .Rewrite}}
     r.keep_status, r.detail_seen, r.tracking_seen,{{end}}
     CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS binary(32)) AS holder_key,
     i.document_id, {{template "hash" "i.document_key"}} AS document_key, i.version_us,
     i.source_ts, {{template "hash" "i.content_hash"}} AS content_hash, i.hash_version,
-    i.mark{{range .ItemSlots}},
+    i.mark, i.leave_since{{range .ItemSlots}},
     i.{{.Staged}}{{end}}{{range .LineSlots}},
     r.{{.Staged}}{{end}}
 INTO #line
@@ -39,7 +39,8 @@ INNER HASH JOIN
         source_ts bigint '$[4]',
         content_hash int '$[5]',
         hash_version int '$[6]',
-        mark int '$[7]'{{range .ItemSlots}},
+        mark int '$[7]',
+        leave_since bigint '$[8]'{{range .ItemSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}
     ) AS i
     ON i.doc = r.doc

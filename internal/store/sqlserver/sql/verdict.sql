@@ -22,6 +22,14 @@ IF @stamped < @rows
                     THEN 'unchanged'
                 WHEN
                     s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
+                    AND l.hash_version <> s.hash_version
+                    AND (
+                        l.source_ts >= s.leave_since
+                        OR DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) >= s.leave_since
+                    )
+                    THEN 'not_comparable'
+                WHEN
+                    s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
                     AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
                     THEN 'unchanged'
                 WHEN

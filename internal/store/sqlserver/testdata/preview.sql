@@ -28,7 +28,7 @@ BEGIN
     -- the lines, which is then the usual order of locks.
     -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
     -- is too wide. A narrower type would cut it silently.
-    -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
+    -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, leave since, its values] ...],
     -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
     -- Key and hashes are places in @hashes, which has 32 bytes for each.
     -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
@@ -37,11 +37,11 @@ BEGIN
         r.detail_id, r.doc, r.position,
         CAST(SUBSTRING(@hashes, 32 * r.detail_row_hash + 1, 32) AS binary(32)) AS detail_row_hash,
         CAST(SUBSTRING(@hashes, 32 * r.tracking_row_hash + 1, 32) AS binary(32)) AS tracking_row_hash, 0 AS missing,
-        1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
+        1 AS winner, CAST('applied' AS varchar(14)) AS verdict,
         CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS binary(32)) AS holder_key,
         i.document_id, CAST(SUBSTRING(@hashes, 32 * i.document_key + 1, 32) AS binary(32)) AS document_key, i.version_us,
         i.source_ts, CAST(SUBSTRING(@hashes, 32 * i.content_hash + 1, 32) AS binary(32)) AS content_hash, i.hash_version,
-        i.mark,
+        i.mark, i.leave_since,
         i.[process_output.manufacturer_name],
         i.[process_output.part_number],
         i.[process_output.unspsc],
@@ -84,25 +84,26 @@ BEGIN
             content_hash int '$[5]',
             hash_version int '$[6]',
             mark int '$[7]',
-            [process_output.manufacturer_name] nvarchar(256) '$[8]',
-            [process_output.part_number] nvarchar(101) '$[9]',
-            [process_output.unspsc] nvarchar(11) '$[10]',
-            [process_output.upc] nvarchar(21) '$[11]',
-            [process_output.aks_part_number] nvarchar(51) '$[12]',
-            [process_output.cleaned_description] nvarchar(1001) '$[13]',
-            [process_output.invoice_line_status] nvarchar(21) '$[14]',
-            [process_output.data_verified] nvarchar(2) '$[15]',
-            [process_output.web_search_url] nvarchar(2001) '$[16]',
-            [process_output.manufacturer_name_confidence] decimal(38, 12) '$[17]',
-            [process_output.part_number_confidence] decimal(38, 12) '$[18]',
-            [process_output.unspsc_confidence] decimal(38, 12) '$[19]',
-            [process_output.stage] nvarchar(51) '$[20]',
-            [process_output.manufacturer_name_stage] nvarchar(51) '$[21]',
-            [process_output.part_number_stage] nvarchar(51) '$[22]',
-            [process_output.unspsc_stage] nvarchar(51) '$[23]',
-            [request_time] datetime2(7) '$[24]',
-            [process_output.processing_started_at] datetime2(7) '$[25]',
-            [process_output.processing_completed_at] datetime2(7) '$[26]'
+            leave_since bigint '$[8]',
+            [process_output.manufacturer_name] nvarchar(256) '$[9]',
+            [process_output.part_number] nvarchar(101) '$[10]',
+            [process_output.unspsc] nvarchar(11) '$[11]',
+            [process_output.upc] nvarchar(21) '$[12]',
+            [process_output.aks_part_number] nvarchar(51) '$[13]',
+            [process_output.cleaned_description] nvarchar(1001) '$[14]',
+            [process_output.invoice_line_status] nvarchar(21) '$[15]',
+            [process_output.data_verified] nvarchar(2) '$[16]',
+            [process_output.web_search_url] nvarchar(2001) '$[17]',
+            [process_output.manufacturer_name_confidence] decimal(38, 12) '$[18]',
+            [process_output.part_number_confidence] decimal(38, 12) '$[19]',
+            [process_output.unspsc_confidence] decimal(38, 12) '$[20]',
+            [process_output.stage] nvarchar(51) '$[21]',
+            [process_output.manufacturer_name_stage] nvarchar(51) '$[22]',
+            [process_output.part_number_stage] nvarchar(51) '$[23]',
+            [process_output.unspsc_stage] nvarchar(51) '$[24]',
+            [request_time] datetime2(7) '$[25]',
+            [process_output.processing_started_at] datetime2(7) '$[26]',
+            [process_output.processing_completed_at] datetime2(7) '$[27]'
         ) AS i
         ON i.doc = r.doc
     ORDER BY r.detail_id, r.doc;
@@ -219,7 +220,11 @@ BEGIN
                         s.mark = 0
                         AND (
                             (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                            OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+                            OR (
+                                l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                                AND l.source_ts < s.leave_since
+                                AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
+                            )
                         )
                     )
                 )
@@ -289,6 +294,14 @@ BEGIN
                         l.document_key = s.document_key AND l.outcome IN ('applied', 'adopted')
                         AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
                         THEN 'unchanged'
+                    WHEN
+                        s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
+                        AND l.hash_version <> s.hash_version
+                        AND (
+                            l.source_ts >= s.leave_since
+                            OR DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) >= s.leave_since
+                        )
+                        THEN 'not_comparable'
                     WHEN
                         s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
                         AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
