@@ -208,8 +208,8 @@ func (l *look) again(ctx context.Context, known []Finding) (stepped, error) {
 	if err != nil {
 		return stepped{}, err
 	}
-	a := secondLook{map[Key]Seen{}, map[Key]bool{}, map[Class]int{}}
-	for _, f := range known {
+	verdicts := make([]verdict, len(known))
+	for i, f := range known {
 		v, doc := verdict{class: Consistent}, docs[f.Document]
 		switch {
 		case f.Class.ofLine():
@@ -218,7 +218,14 @@ func (l *look) again(ctx context.Context, known []Finding) (stepped, error) {
 			v = l.judgeLink(doc, lines[f.Line])
 		}
 		l.tellImpossible(ctx, v)
-		a.take(f, v)
+		verdicts[i] = v
+	}
+	if err := l.leavePeople(ctx, verdicts, docs); err != nil {
+		return stepped{}, err
+	}
+	a := secondLook{map[Key]Seen{}, map[Key]bool{}, map[Class]int{}}
+	for i, f := range known {
+		a.take(f, verdicts[i])
 	}
 	done := stepped{counts: a.counts, put: slices.Collect(maps.Values(a.put))}
 	for key := range a.drop {
@@ -227,6 +234,47 @@ func (l *look) again(ctx context.Context, known []Finding) (stepped, error) {
 		}
 	}
 	return done, nil
+}
+
+// leavePeople leaves findings to people whose document has a line that may be theirs: the night writes a document whole
+// or not at all. A line that the ledger lacks is none.
+func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[string]invoice.Document) error {
+	var mended []invoice.Document
+	for _, v := range verdicts {
+		if v.seen.Mends {
+			mended = append(mended, docs[v.seen.Document])
+		}
+	}
+	lines, err := l.lines(ctx, linesOf(mended))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, line := range lines {
+		if _, known := docs[line.Ledger.DocumentID]; !known && line.Ledger.DocumentID != "" {
+			names = append(names, line.Ledger.DocumentID)
+		}
+	}
+	holders, err := l.read(ctx, names)
+	if err != nil {
+		return err
+	}
+	maps.Copy(holders, docs)
+	for i, v := range verdicts {
+		doc := docs[v.seen.Document]
+		verdicts[i].seen.Mends = v.seen.Mends && !slices.ContainsFunc(linesOf([]invoice.Document{doc}), func(id int64) bool {
+			return l.mayBePeoples(doc, lines[id], holders[lines[id].Ledger.DocumentID])
+		})
+	}
+	return nil
+}
+
+// mayBePeoples reports whether a person may have written a line of a document. The holder is the document that the
+// ledger names for it.
+func (l *look) mayBePeoples(doc invoice.Document, line Line, holder invoice.Document) bool {
+	notComparable := line.Rows == RowsUnknown && line.Ledger.Outcome != "" && !line.Ledger.Marked()
+	return line.Rows == RowsEdited || notComparable || LedgerStateOf(doc, line.Ledger) == LedgerUnknown ||
+		l.DocState(holder) == DocManual
 }
 
 // secondLook is what a second look makes of findings and suspects.

@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/inmem"
 )
 
 func TestAConsistentEnvironment(t *testing.T) {
@@ -102,6 +103,71 @@ func TestANightMends(t *testing.T) {
 	w.compare(true)
 	w.night()
 	require.Equal(t, []string{"2025-12-19", "2025-12-20"}, w.mended)
+}
+
+// A night writes a document whole or leaves it to people: one of its lines may be a person's, or nobody may know. A line
+// that the ledger lacks is no obstacle.
+func TestTheNightLeavesADocumentWithALineOfPeople(t *testing.T) {
+	t.Parallel()
+	const main, other = 1, 2
+	for name, c := range map[string]struct {
+		plant func(w *world)
+		mends []string
+	}{
+		"nothing is a person's": {func(*world) {}, []string{"stale 1", "stale 2"}},
+		"another document of the line failed": {func(w *world) {
+			w.put(document(4, other, "REFUSED", `{"status":"failed","retry_count":5,"failed_at":"x"}`))
+		}, []string{"stale 1", "stale 2"}},
+		"another document of the line has no order": {func(w *world) {
+			w.put(documentOf("no-time", other, "ANCIENT", `{"status":"committed"}`))
+		}, []string{"stale 1", "stale 2"}},
+		"the ledger lacks it": {func(w *world) { w.sink.DeleteEntry(other) }, []string{"not_in_ledger 2", "stale 1"}},
+		"an edited line":      {func(w *world) { w.edit(other, "UPC_CD", "1") }, nil},
+		"an edited line beside a lost tracking row": {func(w *world) {
+			w.put(document(5, main, "ACME", stateOf(w.doc(idOf(5, main)).State), other)) // as it was written
+			l, _ := w.sink.Line(main)
+			l.Tracking = false
+			w.sink.SetLine(main, l)
+			w.edit(other, "UPC_CD", "1")
+		}, nil},
+		"a line of an earlier build": {func(w *world) {
+			e, _ := w.sink.Entry(other)
+			e.HashVersion--
+			w.sink.SetEntry(other, e)
+		}, nil},
+		"an adopted line": {func(w *world) {
+			e, _ := w.sink.Entry(other)
+			e.Outcome, e.DetailHash, e.TrackingHash = inmem.OutcomeAdopted, "", ""
+			w.sink.SetEntry(other, e)
+		}, nil},
+		"a line of which a person marked the document that failed": {func(w *world) {
+			failed := w.put(document(4, other, "REFUSED", `{"status":"committed","outcome":"manual"}`))
+			e, _ := w.sink.Entry(other)
+			d := w.doc(failed)
+			w.sink.SetEntry(other, inmem.Entry{
+				Outcome: inmem.OutcomeFailed, Version: d.Version, DocumentID: failed, SysName: sysName, Write: e.Write + 1,
+			})
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.addLines(main, other)
+			id := w.put(document(5, main, "ACME", "", other))
+			w.offer(id)
+			w.pass(time.Hour)
+			w.put(document(5, main, "CHANGED", stateOf(w.doc(id).State), other))
+			c.plant(w)
+			w.night()
+			var mends []string
+			for _, f := range w.all(reconcile.Query{Mends: true}) {
+				require.Equal(t, id, f.Document)
+				mends = append(mends, fmt.Sprint(f.Class, " ", f.Line))
+			}
+			require.Equal(t, c.mends, mends)
+			require.NotEmpty(t, w.found(), "it stays a finding")
+		})
+	}
 }
 
 func TestATickAsksTheBreakerFirst(t *testing.T) {
