@@ -65,8 +65,8 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor,
-				Findings: store.Findings(nil),
-				Check:    func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
+				Findings: store.Findings(sink), Rows: sink.ReconcileRows("web", 0),
+				Check: func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},

@@ -50,7 +50,7 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 			return printFindings(a, page.Findings)
 		})
 		for _, f := range page.Findings {
-			if err == nil && f.Class != reconcile.Edited {
+			if err == nil && f.Class.Asks() {
 				return openFindings(page.Found)
 			}
 		}
@@ -77,7 +77,7 @@ func printFindings(a *app, findings []ops.FindingRow) error {
 func openFindings(found ops.Found) error {
 	var parts []string
 	for _, c := range found.Classes {
-		if c.Class != reconcile.Edited {
+		if c.Class.Asks() {
 			parts = append(parts, fmt.Sprintf("%d %s", c.Findings, c.Class))
 		}
 	}

@@ -54,6 +54,7 @@ type cli struct {
 	Run      runCommands      `cmd:"" help:"Runs over many documents: drain, replay, reindex, reapply."`
 	Batch    batchCommands    `cmd:"" help:"The batches of runs."`
 	Finding  findingCommands  `cmd:"" help:"What comparisons of documents and rows found: list, compare."`
+	Line     lineCommands     `cmd:"" help:"Single lines: give one to the document that names it."`
 	Evidence evidenceCommands `cmd:"" help:"The evidence of poison messages: show, get, put a deleted document back."`
 	Audit    auditCommands    `cmd:"" help:"Who did what, and why."`
 	Report   reportCommands   `cmd:"" help:"Monitoring queries."`

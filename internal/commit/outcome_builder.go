@@ -20,6 +20,13 @@ func (i Item) Line(position int) int64 {
 // Overwrites reports whether an operator named the line.
 func (i Item) Overwrites(line int64) bool { return slices.Contains(i.Overwrite, line) }
 
+// Released reports whether the item has a release of the line.
+func (i Item) Released(line int64) bool {
+	return slices.ContainsFunc(i.Releases, func(r Release) bool {
+		return r.Line == line && r.Document == i.DocumentID
+	})
+}
+
 // CheckRequest validates a request against the contract of Sink before anything is sent. A violation is a bug of the
 // caller. Errors by kind: internal, code "bug".
 func CheckRequest(items []Item, mode Mode) error {

@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 // maxDiffRows bounds the lines of one preview, as those of one request. A document with more is previewed by itself.
@@ -118,6 +119,9 @@ func (s Stores) documentDiff(
 			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeUnchanged {
 				line.Verdict, after = rewritten(it, row, after)
 			}
+			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeSuperseded && it.Released(row.DetailID) {
+				line.Verdict = invoice.OutcomeApplied // the plan has no release that a person's edit keeps back
+			}
 			line.Columns = columnDiffs(s.Layout.OrDefault(), row.Before, after)
 		}
 		line.Writes, line.Says = line.Verdict == invoice.OutcomeApplied, line.says(mode)
@@ -206,7 +210,7 @@ func reasonText(err error) string {
 
 // rewriteDiff says what a rewrite does to lines of documents, at most shown of them.
 func (o *Ops) rewriteDiff(
-	ctx context.Context, docs []invoice.Document, overwrite []int64, lines map[int64]bool,
+	ctx context.Context, docs []invoice.Document, f run.Filter, lines map[int64]bool,
 ) (diffs []DocumentDiff, err error) {
 	var items []commit.Item
 	var unreadable []DocumentDiff
@@ -217,7 +221,7 @@ func (o *Ops) rewriteDiff(
 			continue
 		}
 		it := commit.ItemOf(doc)
-		it.Overwrite = overwrite
+		it.Overwrite, it.Releases = f.OverwriteEdits, f.Releases
 		items = append(items, it)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {

@@ -90,7 +90,7 @@ func TestFindingsAreListedByClassAndLine(t *testing.T) {
 	}
 	require.Equal(t, []string{"edited/7/" + id(7), "edited/8/" + id(8), "row_missing/7/" + id(7)}, all, "page by page")
 	for says, q := range map[string]ops.FindingQuery{
-		`classes: expected one of the classes edited, not_in_ledger, `: {Classes: []reconcile.Class{"edit"}},
+		`classes: expected one of the classes edited, no_document, not_in_ledger, `: {Classes: []reconcile.Class{"edit"}},
 		`page: expected the next of a page before, found "x"`:          {Page: "x"},
 		`line: expected the id of a line, found -1`:                    {Line: -1},
 		`limit: expected 1 to 1000, found 1001`:                        {Limit: 1001},

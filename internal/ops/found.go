@@ -13,8 +13,8 @@ import (
 
 // Found counts the findings at a time.
 type Found struct {
-	// Classes have findings, by name. Open are those that a person must look at, or that the night mends: all but
-	// Edited.
+	// Classes have findings, by name. Open are those that a person must look at, or that the night mends
+	// (reconcile.Class.Asks).
 	Classes []reconcile.Count `json:"classes"`
 	Open    int               `json:"open"`
 	// Edited are lines that people edited, which they may.
@@ -40,10 +40,10 @@ type Found struct {
 const mendWithin = 26 * time.Hour
 
 // forPeople counts the findings that people must look at: of the classes that the night mends only those that it did
-// not mend in time, and no edited lines. since is when the first of them was found.
+// not mend in time. since is when the first of them was found.
 func (f Found) forPeople(now time.Time) (open int, classes []string, since time.Time) {
 	for _, c := range f.Classes {
-		if c.Class == reconcile.Edited ||
+		if !c.Class.Asks() ||
 			(slices.Contains(reconcile.MendedClasses(), c.Class) && now.Sub(c.First) < mendWithin) {
 			continue
 		}
@@ -89,10 +89,11 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 		return strings.Compare(string(a.Class), string(b.Class))
 	})
 	for _, c := range f.Classes {
-		if c.Class == reconcile.Edited {
-			f.Edited = c.Findings
-		} else {
+		switch {
+		case c.Class.Asks():
 			f.Open += c.Findings
+		case c.Class == reconcile.Edited:
+			f.Edited = c.Findings
 		}
 	}
 	last, there, err := s.Last(ctx)
@@ -134,7 +135,7 @@ func (o *Ops) foundSays(f Found) string {
 	if f.Open > 0 {
 		var parts []string
 		for _, c := range f.Classes {
-			if c.Class != reconcile.Edited {
+			if c.Class.Asks() {
 				parts = append(parts, fmt.Sprintf("%d %s", c.Findings, c.Class))
 			}
 		}

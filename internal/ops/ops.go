@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -41,8 +42,9 @@ type Stores struct {
 	Runs    RunStore
 	Reports run.Reports
 	Ledger  Ledger
-	// Findings are what comparisons found.
+	// Findings are what comparisons found. Rows reads lines as they do.
 	Findings FindingStore
+	Rows     reconcile.Rows
 	// Executor executes runs in this process.
 	Executor Executor
 	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,

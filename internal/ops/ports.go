@@ -48,6 +48,7 @@ type FindingStore interface {
 	Begin(ctx context.Context, c reconcile.Comparison) (began bool, err error)
 	Next(ctx context.Context) (c reconcile.Comparison, there bool, err error)
 	Last(ctx context.Context) (c reconcile.Comparison, there bool, err error)
+	AdoptedAt(ctx context.Context) (time.Time, error)
 }
 
 // EvidenceStore is the store of evidence for operators. Errors by kind, for all calls: infrastructure, throttled;

@@ -23,10 +23,13 @@ const (
 // a rewrite write are named in its filter too. Errors: *RequestError (usage) when there are too many; those of
 // reconcile.Findings.List.
 func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
-	return o.stores(ctx, func(ctx context.Context, s Stores) error {
+	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 		_, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings},
 			func(all []reconcile.Finding) error {
-				if p.take(all); len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
+				if p.take(all); len(p.left) > mendedANight {
+					return refuse(Usage, "findings: there are more than %d of not_named: `line release` takes one", mendedANight)
+				}
+				if len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
 					return refuse(Usage,
 						"findings: those of %s name more than %d documents or lines: name fewer classes, or the documents with ids", joined(p.findings), maxRunIDs)
 				}
@@ -34,6 +37,10 @@ func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
 			})
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return o.release(ctx, p, p.left, func(l reconcile.Left) bool { return !l.NeedsWord() })
 }
 
 // listFindings lists all findings of a query. It asks enough with each page whether those so far are too many.
@@ -53,10 +60,19 @@ func listFindings(
 	}
 }
 
-// take makes the documents and lines of findings those of the plan.
+// take makes the documents and lines of findings those of the plan. A line that its document does not name is one of
+// left: release finds its document.
 func (p *runPlan) take(found []reconcile.Finding) {
 	lines, overwrite, documents := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
+	p.left = nil
 	for _, f := range found {
+		switch f.Class {
+		case reconcile.NotNamed:
+			p.left = append(p.left, f.Line)
+			continue
+		case reconcile.NoDocument:
+			continue
+		}
 		documents[f.Document], lines[f.Line] = true, true
 		if f.Overwrites() {
 			overwrite[f.Line] = true
@@ -88,6 +104,9 @@ func (o *Ops) MendFindings(ctx context.Context, comparison string) error {
 		p.take(found)
 		return err
 	})
+	if err == nil {
+		err = o.release(ctx, &p, p.left, func(l reconcile.Left) bool { return l.Rule.Mends })
+	}
 	n := len(p.filter.IDs)
 	if err != nil || n == 0 {
 		return err

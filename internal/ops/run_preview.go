@@ -172,7 +172,7 @@ func (o *Ops) previewNamed(ctx context.Context, of runPlan, p runPreview) error 
 		return nil
 	}
 	var err error
-	p.Diffs, err = o.rewriteDiff(ctx, taken, of.filter.OverwriteEdits, of.lines)
+	p.Diffs, err = o.rewriteDiff(ctx, taken, of.filter, of.lines)
 	return err
 }
 

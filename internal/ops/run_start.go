@@ -145,6 +145,8 @@ type runPlan struct {
 	// findings are the classes whose lines are written again. lines are these lines; a dry run shows their change.
 	findings []reconcile.Class
 	lines    map[int64]bool
+	// left are lines whose document is not named by the finding, but found (release).
+	left []int64
 	// id is that of the run; empty for a new one.
 	id string
 	// retry: somebody waits for the documents, so few of them are not handed to workers.
@@ -276,6 +278,9 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	found := ""
 	if len(p.findings) > 0 {
 		found = fmt.Sprintf(`,"findings":%q`, joined(p.findings)) // names of a table
+	}
+	if n := len(p.filter.Releases); n > 0 {
+		found += fmt.Sprintf(`,"releases":%d,"first_released":%d`, n, p.filter.Releases[0].Line)
 	}
 	detail := json.RawMessage(
 		fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"here":%t%s}`, row.Kind, res.Matched,

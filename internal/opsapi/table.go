@@ -74,6 +74,9 @@ var (
 	FindingCompare = acts("finding.compare", "findings/compare",
 		"Begin a comparison of documents, ledger and rows.", (*ops.Ops).Compare)
 
+	LineRelease = acts("line.release", "lines/release",
+		"Give a line to the newest document that names it, or show what that would change.", (*ops.Ops).ReleaseLine)
+
 	EvidenceShow = reads("evidence.show", "evidence/detail",
 		"Show where a document's evidence is, and what it says of each failure.", (*ops.Ops).EvidenceShow)
 	EvidenceGet = readsContent("evidence.get", "evidence/content",
@@ -104,6 +107,7 @@ func Table() []Row {
 		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
 		BatchList.row(), BatchRequeue.row(),
 		FindingList.row(), FindingCompare.row(),
+		LineRelease.row(),
 		EvidenceShow.row(), EvidenceGet.row(), EvidenceRestore.row(),
 		AuditList.row(),
 		ReportShow.row(),

@@ -17,6 +17,10 @@ const (
 	Stale Class = "stale"
 	// NotInLedger: a committed document names a line that the ledger does not have.
 	NotInLedger Class = "not_in_ledger"
+	// NotNamed: the document in a line's ledger row does not name the line, and another committed one does.
+	NotNamed Class = "not_named"
+	// NoDocument: as NotNamed, and no committed document names the line. There is nothing to do about it.
+	NoDocument Class = "no_document"
 )
 
 // The classes that are only counted.
@@ -34,7 +38,7 @@ const (
 	Impossible Class = "impossible"
 	// NewEdits are those of Edited that no earlier comparison found.
 	NewEdits Class = "edited_new"
-	// Unlisted are findings other than Edited that have no row, because their class has MaxFindings of them.
+	// Unlisted are findings that ask for a person and have no row, because their class has MaxFindings of them.
 	Unlisted Class = "unlisted"
 )
 
@@ -54,6 +58,14 @@ func classesThat(is func(Meaning) bool) (classes []Class) {
 	return classes
 }
 
-// ofLine reports whether a finding of the class is about a line of the ledger: SubjectLine. The others are of
-// SubjectLink.
-func (c Class) ofLine() bool { return c == RowMissing || c == TrackingMissing || c == Edited }
+// ofLine reports whether a finding of the class is about a line of the ledger: SubjectLine and SubjectLeft. The
+// others are of SubjectLink.
+func (c Class) ofLine() bool {
+	return c == RowMissing || c == TrackingMissing || c == Edited || c.ofLeft()
+}
+
+// ofLeft reports whether a finding of the class is of SubjectLeft.
+func (c Class) ofLeft() bool { return c == NotNamed || c == NoDocument }
+
+// Asks reports whether a finding of the class asks for a person, unless the night mends it. The others are listed.
+func (c Class) Asks() bool { return c != Edited && c != NoDocument }

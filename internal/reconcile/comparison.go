@@ -48,14 +48,14 @@ func (c Comparison) Audit() run.Audit {
 	return run.Audit{Action: run.CodeCompare, Level: run.LevelInfo, By: c.By, Why: c.Why, Detail: detail}
 }
 
-// Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Edits are people's
-// allowed work, and may stay many; of others, the comparison must not be the last.
+// Unkept counts n findings of a class that have no row, because the class has MaxFindings of them. Those that ask for
+// nobody may stay many; of others, the comparison must not be the last.
 func (c *Comparison) Unkept(class Class, n int) {
 	if n == 0 {
 		return
 	}
 	c.Counts = maps.Collect(maps.All(c.Counts))
-	if c.Counts[class] += n; class != Edited {
+	if c.Counts[class] += n; class.Asks() {
 		c.Counts[Unlisted] += n
 	}
 }

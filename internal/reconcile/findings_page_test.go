@@ -66,6 +66,10 @@ func sections() []section {
 			SubjectLink, "A document and one of its lines",
 			"The main line and each duplicate. The ledger may name another document.",
 		},
+		{
+			SubjectLeft, "A line that the ledger's document does not name",
+			"With the newest committed document that names it; *other* means that there is none.",
+		},
 	}
 }
 
@@ -136,6 +140,8 @@ func statesTable() string {
 			"marked": "this document's failure mark",
 			"newer":  "a newer document", "older": "an older document",
 			"unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
+			"dropped": "a committed document that does not name the line",
+			"lost":    "a document that is gone, or that a person or another writer made committed and that does not name the line",
 		}},
 		{"rows", texts(rowStates()), map[string]string{
 			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one",

@@ -114,6 +114,9 @@ func (c *comparison) found() []string {
 			c.excused = true // the one inconsistency of the product itself
 			continue
 		}
+		if f.Class == reconcile.NotNamed && c.h.now(f.Document) == nil {
+			continue // a plant deleted it
+		}
 		found = append(found, fmt.Sprintf("%s: %s", name(f.Key), f.Detail))
 	}
 	return found
@@ -177,7 +180,11 @@ func (c *comparison) Find(_ context.Context, q commit.Query, continuation string
 	}
 	for _, raw := range c.seen(ids) {
 		// the database's clock is ahead
-		if d := c.h.read(raw); d.TS >= q.From && d.TS < q.To+int64(invoice.ClockSkew.Seconds()) {
+		d := c.h.read(raw)
+		if q.Line > 0 && d.Main != q.Line && !slices.Contains(d.Duplicates, q.Line) {
+			continue
+		}
+		if d.TS >= q.From && d.TS < q.To+int64(invoice.ClockSkew.Seconds()) {
 			page.Documents = append(page.Documents, invoice.Projection(raw))
 		}
 	}

@@ -24,12 +24,14 @@ import (
 type look struct {
 	*Reconcile
 	Circumstances
+
+	changes *changes
 }
 
 // look begins the looks of a step.
-func (r *Reconcile) look(ctx context.Context) (*look, error) {
+func (r *Reconcile) look(ctx context.Context, c *changes) (*look, error) {
 	adopted, err := r.p.Findings.AdoptedAt(ctx)
-	return &look{r, Circumstances{SysName: r.o.SysName, Now: r.o.Now(), AdoptedAt: adopted}}, err
+	return &look{r, Circumstances{SysName: r.o.SysName, Now: r.o.Now(), AdoptedAt: adopted}, c}, err
 }
 
 // document reads a document; false if nobody can tell which it is.
@@ -91,6 +93,11 @@ func isFinding(c Class) bool { return slices.Contains(FindingClasses(), c) }
 // judge judges a subject. The key lacks the class.
 func judge(s Subject, c Cell, key Key, mark string, detail func() string) verdict {
 	rule, err := Judge(s, c)
+	return verdictOf(rule, err, key, mark, detail)
+}
+
+// verdictOf is the verdict of a rule. err is an impossible cell.
+func verdictOf(rule Rule, err error, key Key, mark string, detail func() string) verdict {
 	v := verdict{class: rule.Class, seen: Seen{Key: key}, err: err}
 	switch {
 	case err != nil:
@@ -103,8 +110,12 @@ func judge(s Subject, c Cell, key Key, mark string, detail func() string) verdic
 }
 
 // markOf is Seen.Mark; the zero document stands for one that is gone.
-func markOf(d invoice.Document, line Line) string {
-	sum := sha256.Sum256([]byte(d.ETag + "\n" + line.Ledger.WriteID + "\n" + line.RowHash))
+func markOf(line Line, docs ...invoice.Document) string {
+	text := line.Ledger.WriteID + "\n" + line.RowHash
+	for _, d := range docs {
+		text += "\n" + d.ETag
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -117,13 +128,13 @@ func (l *look) judgeLine(line Line, docs map[string]invoice.Document) (v verdict
 	doc := docs[line.Ledger.DocumentID]
 	cell := Cell{Document: l.DocState(doc), Ledger: LedgerStateOf(doc, line.Ledger), Rows: line.Rows}
 	key := Key{Line: line.ID, Document: line.Ledger.DocumentID}
-	return judge(SubjectLine, cell, key, markOf(doc, line), func() string { return lineDetail(doc, line) }), true
+	return judge(SubjectLine, cell, key, markOf(line, doc), func() string { return lineDetail(doc, line) }), true
 }
 
 // judgeLink judges a document with one of its lines, whatever the ledger names for the line.
 func (l *look) judgeLink(doc invoice.Document, line Line) verdict {
 	cell := Cell{Document: l.DocState(doc), Ledger: LedgerStateOf(doc, line.Ledger), Rows: line.Rows}
-	return judge(SubjectLink, cell, Key{Line: line.ID, Document: doc.ID}, markOf(doc, line), func() string {
+	return judge(SubjectLink, cell, Key{Line: line.ID, Document: doc.ID}, markOf(line, doc), func() string {
 		return linkDetail(doc, cell, line)
 	})
 }
@@ -150,18 +161,23 @@ func (l *look) judgeLines(ctx context.Context, ids []int64) (all []verdict, err 
 	return all, nil
 }
 
-// judgeDocuments judges documents, each with each of its lines.
+// judgeDocuments judges documents, each with each of its lines, and the lines that are left to newer documents.
 func (l *look) judgeDocuments(ctx context.Context, docs []invoice.Document) (all []verdict, err error) {
 	lines, err := l.lines(ctx, linesOf(docs))
 	if err != nil {
 		return nil, err
 	}
+	var newer []int64
 	for _, doc := range docs {
 		for _, id := range linesOf([]invoice.Document{doc}) {
 			all = append(all, l.judgeLink(doc, lines[id]))
+			if slices.Contains(sent(), l.DocState(doc)) && LedgerStateOf(doc, lines[id].Ledger) == LedgerNewer {
+				newer = append(newer, id)
+			}
 		}
 	}
-	return all, nil
+	left, err := l.judgeAllLeft(ctx, newer, true)
+	return append(all, left...), err
 }
 
 // linesOf lists the lines of documents.
@@ -212,6 +228,11 @@ func (l *look) again(ctx context.Context, known []Finding) (stepped, error) {
 	for i, f := range known {
 		v, doc := verdict{class: Consistent}, docs[f.Document]
 		switch {
+		case f.Class.ofLeft():
+			line := lines[f.Line]
+			if v, err = l.judgeLeft(ctx, line, docs[line.Ledger.DocumentID]); err != nil {
+				return stepped{}, err
+			}
 		case f.Class.ofLine():
 			v, _ = l.judgeLine(lines[f.Line], docs)
 		case slices.Contains(linesOf([]invoice.Document{doc}), f.Line):

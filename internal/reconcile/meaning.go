@@ -50,6 +50,18 @@ func Meanings() []Meaning {
 				"Many at once: docs/runbook.md, \"restored from a backup\"",
 			Mends: "writes the document again, if it was committed after the adoption and IVCE_DTL has the line",
 		},
+		{
+			Class: NotNamed, Finding: true,
+			Means: "the line has content of a document that does not name it any more, or is gone, and an older committed document names it",
+			Do: "nothing if it is gone after the next night; else `sqlwriterctl line release LINE --dry-run`, and with --why TEXT instead of --dry-run it writes the older document to the line. " +
+				"A line that a person edited, or that cannot be compared, needs --overwrite-edits, too",
+			Mends: "writes the older document to the line, if the newer one exists and the rows are as it wrote them",
+		},
+		{
+			Class: NoDocument, Finding: true,
+			Means: "the line has content of a document that does not name it any more, and no committed document names it",
+			Do:    leave,
+		},
 		{Class: Consistent, Means: "ledger, rows and document fit, or the document promises nothing", Do: leave},
 		{
 			Class: Reviewed,

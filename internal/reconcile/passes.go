@@ -85,11 +85,18 @@ func (w *oneStep) window(ctx context.Context) (position, error) {
 	if w.Whole {
 		return at, nil
 	}
+	var err error
+	at.From, err = w.since(ctx)
+	return at, err
+}
+
+// since is the _ts from which on documents count as changed since the comparison before; 0 for the first one.
+func (w *oneStep) since(ctx context.Context) (from int64, err error) {
 	last, compared, err := w.p.Findings.Last(ctx)
 	if compared {
-		at.From = max(0, last.BegunAt.Add(-overlap).Unix())
+		from = max(0, last.BegunAt.Add(-overlap).Unix())
 	}
-	return at, err
+	return from, err
 }
 
 // page reads the next documents of the pass, and gives the position after them; nil at the end.
@@ -120,16 +127,16 @@ func (w *oneStep) page(ctx context.Context, at position) (docs []invoice.Documen
 	return docs, next, w.pace.Spend(ctx, found.Charge)
 }
 
-// rows compares the next lines of the ledger with both tables. Only those that differ are looked at with their
-// documents.
+// rows compares the next lines of the ledger with both tables. Those that differ, and those that their document
+// may not name any more, are looked at with their documents.
 func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	if w.names() {
 		return stepped{}, nil
 	}
-	scanned, err := w.p.Rows.Scan(ctx, w.at.After, MaxScan)
+	scanned, dropped, err := w.scan(ctx, MaxScan)
 	// a step that reads more documents may not end within a tick, and then none does
-	if len(scanned.Differ) > documentsAStep {
-		scanned, err = w.p.Rows.Scan(ctx, w.at.After, documentsAStep)
+	if len(scanned.Differ)+len(dropped) > documentsAStep {
+		scanned, dropped, err = w.scan(ctx, documentsAStep)
 	}
 	if err != nil {
 		return stepped{}, err
@@ -138,6 +145,11 @@ func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	if err != nil {
 		return stepped{}, err
 	}
+	left, err := w.judgeAllLeft(ctx, dropped, false)
+	if err != nil {
+		return stepped{}, err
+	}
+	all = append(all, left...)
 	done := w.take(ctx, all)
 	done.counts[Consistent] += scanned.Same
 	done.counts[Reviewed] += scanned.Reviewed
@@ -147,6 +159,14 @@ func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 		done.next = &position{After: scanned.Last}
 	}
 	return done, nil
+}
+
+// scan reads the next lines of the ledger. dropped are those that their document may not name any more.
+func (w *oneStep) scan(ctx context.Context, limit int) (scanned Scanned, dropped []int64, err error) {
+	if scanned, err = w.p.Rows.Scan(ctx, w.at.After, limit); err == nil {
+		dropped, err = w.droppedLines(ctx, scanned.Documents)
+	}
+	return scanned, dropped, err
 }
 
 // suspects looks again at the next suspects and findings, a quarter of an hour after the first look: of the documents

@@ -38,6 +38,8 @@ type Scanned struct {
 	Same, Reviewed, NotComparable, Archived int
 	// Differ are the ids of the others.
 	Differ []int64
+	// Documents are all lines of the environment, by the id of the document that the ledger row names.
+	Documents map[string][]int64
 }
 
 // Line is a line in SQL.

@@ -48,10 +48,18 @@ const (
 	// LedgerUnknown: it names this document, and its content cannot be compared: another HashVersion, an adoption
 	// without proof, another version, or a document that is gone.
 	LedgerUnknown LedgerState = "unknown"
+	// LedgerDropped: it names a document that was committed and does not name the line. Only SubjectLeft has it.
+	LedgerDropped LedgerState = "dropped"
+	// LedgerLost: it names a document that is gone, or one that does not name the line and that a person or another
+	// writer made committed. Only SubjectLeft has it.
+	LedgerLost LedgerState = "lost"
 )
 
 func ledgerStates() []LedgerState {
-	return []LedgerState{LedgerNone, LedgerSame, LedgerOther, LedgerMarked, LedgerNewer, LedgerOlder, LedgerUnknown}
+	return []LedgerState{
+		LedgerNone, LedgerSame, LedgerOther, LedgerMarked, LedgerNewer, LedgerOlder, LedgerUnknown, LedgerDropped,
+		LedgerLost,
+	}
 }
 
 func rowStates() []RowState {

@@ -67,7 +67,7 @@ type Options struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// Reconcile compares an environment. It keeps nothing between two steps.
+// Reconcile compares an environment. It keeps nothing between two ticks.
 type Reconcile struct {
 	p    Ports
 	o    Options
@@ -108,12 +108,13 @@ func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-stopBefore).Before(end) {
 		end = deadline.Add(-stopBefore)
 	}
+	remembered := &changes{}
 	for r.o.Now().Before(end) {
 		c, there, err := r.p.Findings.Next(ctx)
 		if err != nil || !there {
 			return steps, err
 		}
-		wait, err := r.step(ctx, c)
+		wait, err := r.step(ctx, c, remembered)
 		switch {
 		case fault.Has(err, fault.Changed): // another tick did this step
 			return steps, nil
@@ -162,8 +163,8 @@ func night(now time.Time, at time.Duration) string {
 // step does the next step of a comparison, and stores its progress with what it found. wait is a pause before the next
 // one. A failure that is no dependency's ends the comparison, which then says why: another one must not wait for a
 // mistake.
-func (r *Reconcile) step(ctx context.Context, c Comparison) (wait time.Duration, err error) {
-	done, err := r.next(ctx, c)
+func (r *Reconcile) step(ctx context.Context, c Comparison, remembered *changes) (wait time.Duration, err error) {
+	done, err := r.next(ctx, c, remembered)
 	switch {
 	case fault.IsDependency(err) || fault.KindOf(err) == fault.Contention:
 		return 0, err
@@ -255,12 +256,12 @@ type stepped struct {
 }
 
 // next does the next step of the comparison's pass. Its next position is that of the comparison.
-func (r *Reconcile) next(ctx context.Context, c Comparison) (stepped, error) {
+func (r *Reconcile) next(ctx context.Context, c Comparison, remembered *changes) (stepped, error) {
 	at, err := readPosition(c.Position)
 	if err != nil {
 		return stepped{}, err
 	}
-	l, err := r.look(ctx)
+	l, err := r.look(ctx, remembered)
 	if err != nil {
 		return stepped{}, err
 	}

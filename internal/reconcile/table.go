@@ -15,6 +15,8 @@ const (
 	SubjectLine Subject = "line"
 	// SubjectLink is a document and one of its lines, whatever the ledger names for the line.
 	SubjectLink Subject = "link"
+	// SubjectLeft is a line that is left (Left), with the newest committed document that names it.
+	SubjectLeft Subject = "left"
 )
 
 // Cell is a state of what is compared.
@@ -53,8 +55,10 @@ func Judge(s Subject, c Cell) (Rule, error) {
 	return rules[i], nil
 }
 
+const codeImpossible = "impossible_cell"
+
 func impossible(s Subject, c Cell, why string) error {
-	return fault.New(fault.Internal, "reconcile: judge", "impossible_cell",
+	return fault.New(fault.Internal, "reconcile: judge", codeImpossible,
 		"a %s with document %s, ledger %s, rows %s: %s", s, c.Document, c.Ledger, c.Rows, why)
 }
 
@@ -71,7 +75,7 @@ func among[S ~string](list []S, s S) bool { return len(list) == 0 || slices.Cont
 
 // Rules is the table. For each subject the first rule that matches a cell decides.
 func Rules() []Rule {
-	return slices.Concat(lineRules(), linkRules())
+	return slices.Concat(lineRules(), linkRules(), leftRules())
 }
 
 // compared are the states of rows that only a ledger row with hashes gives.
@@ -87,8 +91,8 @@ func lineRules() []Rule {
 			Because: "without a ledger row, and with a mark, there are no hashes to compare with",
 		},
 		{
-			Subject: SubjectLine, Ledgers: []LedgerState{LedgerNewer, LedgerOlder}, Impossible: true,
-			Because: "a line is looked at with the document that its ledger row names",
+			Subject: SubjectLine, Ledgers: []LedgerState{LedgerNewer, LedgerOlder, LedgerDropped, LedgerLost},
+			Impossible: true, Because: "a line is looked at with the document that its ledger row names",
 		},
 		{
 			Subject: SubjectLine, Ledgers: []LedgerState{LedgerNone}, Class: Consistent,
@@ -141,6 +145,10 @@ func linkRules() []Rule {
 			Because: "without a ledger row, and with a mark, there are no hashes to compare with",
 		},
 		{
+			Subject: SubjectLink, Ledgers: []LedgerState{LedgerDropped, LedgerLost}, Impossible: true,
+			Because: "a line that its document does not name is looked at by itself",
+		},
+		{
 			Subject: SubjectLink, Documents: []DocState{DocOther, DocManual}, Class: Consistent,
 			Because: "such a document promises nothing about its lines",
 		},
@@ -187,6 +195,38 @@ func linkRules() []Rule {
 		{
 			Subject: SubjectLink, Documents: sent(), Ledgers: []LedgerState{LedgerNone}, Class: NotInLedger,
 			Because: "it was committed before the adoption, or IVCE_DTL has no such line",
+		},
+	}
+}
+
+func leftRules() []Rule {
+	return []Rule{
+		{
+			Subject: SubjectLeft, Ledgers: []LedgerState{
+				LedgerNone, LedgerSame, LedgerOther, LedgerMarked, LedgerNewer, LedgerOlder, LedgerUnknown,
+			},
+			Impossible: true, Because: "the document of such a line is gone, or does not name it",
+		},
+		{
+			Subject: SubjectLeft, Documents: []DocState{DocUnordered}, Impossible: true,
+			Because: "only documents with an order are looked for",
+		},
+		{
+			Subject: SubjectLeft, Rows: []RowState{RowsMissing}, Class: Consistent,
+			Because: "IVCE_DTL has no such line: `row_missing` tells of it",
+		},
+		{
+			Subject: SubjectLeft, Documents: []DocState{DocOther}, Class: NoDocument,
+			Because: "no committed document names the line, so nothing else belongs there",
+		},
+		{
+			Subject: SubjectLeft, Documents: sent(), Ledgers: []LedgerState{LedgerDropped},
+			Rows:  []RowState{RowsSame, RowsReviewed, RowsNoTracking},
+			Class: NotNamed, Mends: true, Because: "its document says that the line is not its own, and nobody edited it",
+		},
+		{
+			Subject: SubjectLeft, Class: NotNamed,
+			Because: "as above, and a person may have edited the line, or decided about one of the documents",
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-func subjects() []Subject { return []Subject{SubjectLine, SubjectLink} }
+func subjects() []Subject { return []Subject{SubjectLine, SubjectLink, SubjectLeft} }
 
 // cells calls each with every cell.
 func cells(each func(Cell)) {
@@ -124,6 +124,14 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 				require.False(t, c.Document == DocCommittedBefore && c.Ledger == LedgerNone,
 					"%+v: history is a person's", c)
 			}
+		}
+		left, err := Judge(SubjectLeft, c)
+		if err == nil && c.Rows != RowsMissing {
+			require.Equal(t, left.Class == NoDocument, c.Document == DocOther, "%+v", c)
+			require.Equal(t, left.Class == NotNamed, c.Document != DocOther, "%+v", c)
+			require.False(t, left.Mends && !slices.Contains(sent(), c.Document), "%+v: no order, or a person's", c)
+			require.False(t, left.Mends && c.Ledger != LedgerDropped, "%+v: whoever deleted it decides", c)
+			require.False(t, left.Mends && (c.Rows == RowsEdited || c.Rows == RowsUnknown), "%+v: a person's", c)
 		}
 		line, err := Judge(SubjectLine, c)
 		if err != nil || c.Ledger == LedgerNone || c.Document == DocManual {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 )
 
@@ -97,6 +98,8 @@ type Filter struct {
 	// that cannot be compared with what was written. Neither selects documents.
 	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
 	NotComparable  bool    `json:"not_comparable,omitempty"`
+	// Releases let a rewrite write lines of the named documents over the content of newer ones.
+	Releases []commit.Release `json:"releases,omitempty"`
 }
 
 // TakesAllSince returns since when the run takes every document that changed, whatever else is true of it; false if its

@@ -189,7 +189,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, RunID: c.Batch.Run, OnResult: res.record,
 			RetryCount: c.Lease.Epoch - 1,
 			TakeOver:   kind.takeOver(c.Run.Named > 0, filter.Statuses), Rewrite: kind.Rewrite,
-			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,
+			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable, Releases: filter.Releases,
 		}
 		if c.Begun {
 			batch.OnResult = res.recordAfterCrash(raws, w.o.SysName, w.o.Now())

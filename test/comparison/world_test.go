@@ -84,7 +84,7 @@ func (w *world) opens() {
 		Finder: w.container.finder, Counts: &inmem.Counts{},
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
-				Runs: w.db.runs, Findings: w.db, Executor: w.executor(),
+				Runs: w.db.runs, Findings: w.db, Rows: w.db.rows, Executor: w.executor(),
 				Check: func(context.Context) error { return nil },
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})

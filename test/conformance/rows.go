@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -75,6 +76,19 @@ func (s *sinkTest) line(id int64) reconcile.Line {
 	return lines[0]
 }
 
+// counted is a scan without the documents of its lines. They have each line that it counts.
+func (s *sinkTest) counted(scanned reconcile.Scanned) reconcile.Scanned {
+	s.Helper()
+	lines := slices.Concat(slices.Collect(maps.Values(scanned.Documents))...)
+	require.Len(s, lines, scanned.Same+scanned.Reviewed+scanned.NotComparable+len(scanned.Differ))
+	for _, line := range lines {
+		l, _ := s.h.Ledger(s, line)
+		require.Contains(s, scanned.Documents[l.DocumentID], line)
+	}
+	scanned.Documents = nil
+	return scanned
+}
+
 // scanned is the state of a line as a scan of its ledger row counts it. Those that differ are given as they are looked
 // at.
 func (s *sinkTest) scanned(id int64) reconcile.RowState {
@@ -113,7 +127,7 @@ func rowsEmpty(s *sinkTest) {
 	for _, after := range []int64{math.MinInt64, 0, 7} {
 		scanned, err := rows.Scan(s.Context(), after, reconcile.MaxScan)
 		require.NoError(s, err)
-		require.Equal(s, reconcile.Scanned{Last: after}, scanned)
+		require.Equal(s, reconcile.Scanned{Last: after}, s.counted(scanned))
 	}
 	lines, err := rows.Lines(s.Context(), nil)
 	require.NoError(s, err)
@@ -466,7 +480,7 @@ func rowsPages(s *sinkTest) {
 	for more {
 		page, err := rows.Scan(s.Context(), after, reconcile.MaxScan)
 		require.NoError(s, err)
-		pages, after, more = append(pages, page), page.Last, page.More
+		pages, after, more = append(pages, s.counted(page)), page.Last, page.More
 	}
 	require.Equal(s, []reconcile.Scanned{
 		{Last: 1000, More: true, Same: 998, Reviewed: 1, Differ: []int64{7}},
@@ -491,7 +505,8 @@ func rowsEnvironments(s *sinkTest) {
 	}
 	scanned, err := s.h.Rows(sysName, 0).Scan(s.Context(), 0, reconcile.MaxScan)
 	require.NoError(s, err)
-	require.Equal(s, reconcile.Scanned{Last: int64(len(ids)), Same: 1}, scanned)
+	require.Equal(s, map[string][]int64{"own": {ids[len(others)]}}, scanned.Documents)
+	require.Equal(s, reconcile.Scanned{Last: int64(len(ids)), Same: 1}, s.counted(scanned))
 	lines, err := s.h.Rows(sysName, 0).Lines(s.Context(), ids)
 	require.NoError(s, err)
 	require.Len(s, lines, len(ids))
@@ -588,7 +603,7 @@ func rowsLocked(s *sinkTest) {
 	if err != nil {
 		require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
 	} else {
-		require.Equal(s, reconcile.Scanned{Last: 2, Same: 2}, scanned)
+		require.Equal(s, reconcile.Scanned{Last: 2, Same: 2}, s.counted(scanned))
 	}
 	unlock()
 	s.are(reconcile.RowsSame, 1, 2)

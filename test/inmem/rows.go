@@ -32,12 +32,14 @@ func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	ids := r.s.ledgerAfter(after, limit)
-	out := reconcile.Scanned{Last: after, More: len(ids) == limit}
+	out := reconcile.Scanned{Last: after, More: len(ids) == limit, Documents: map[string][]int64{}}
 	for _, id := range ids {
 		out.Last = id
 		if r.s.ledger[id].SysName != r.sysName {
 			continue
 		}
+		document := r.s.ledger[id].DocumentID
+		out.Documents[document] = append(out.Documents[document], id)
 		switch r.rowState(id) {
 		case reconcile.RowsSame:
 			out.Same++

@@ -46,13 +46,14 @@ type RowsEngine struct {
 
 // Scan implements reconcile.Rows.
 func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scanned, error) {
-	scanned, rows := reconcile.Scanned{Last: after}, 0
+	scanned, rows := reconcile.Scanned{Last: after, Documents: map[string][]int64{}}, 0
 	err := r.lines(ctx, ReconcileScan, func(l storedLine) {
 		rows++
 		scanned.Last = l.ID
 		if l.Ledger.SysName != r.engine.SysName {
 			return
 		}
+		scanned.Documents[l.Ledger.DocumentID] = append(scanned.Documents[l.Ledger.DocumentID], l.ID)
 		switch l.state() {
 		case reconcile.RowsSame:
 			scanned.Same++

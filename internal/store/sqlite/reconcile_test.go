@@ -57,7 +57,8 @@ func TestAComparisonAndAWriterDoNotWaitForEachOther(t *testing.T) {
 	require.NoError(t, err)
 	scanned, err := s.ReconcileRows("", 0).Scan(t.Context(), 0, reconcile.MaxScan)
 	require.NoError(t, err)
-	require.Equal(t, reconcile.Scanned{Last: 2, Same: 2}, scanned)
+	require.Equal(t,
+		reconcile.Scanned{Last: 2, Same: 2, Documents: map[string][]int64{"a": {1, 2}}}, scanned)
 	require.NoError(t, tx.Commit())
 	// A reader that has begun holds no lock that a writer needs.
 	texts, _, err := sqlite.Statements()
