@@ -13,7 +13,7 @@ import (
 
 // findingCommands groups the commands about what comparisons found.
 type findingCommands struct {
-	List    findingListCommand    `cmd:"" help:"List findings. Exit code 3 if one of them is more than an edit."`
+	List    findingListCommand    `cmd:"" help:"List findings. Exit code 3 if one of them asks for a person."`
 	Compare findingCompareCommand `cmd:"" help:"Begin a comparison of documents, ledger and rows. The timer carries it on, and lists what it finds after a quarter of an hour."`
 }
 

@@ -24,7 +24,7 @@ func (r *real) finds(t *testing.T, comparison string, drop []reconcile.Key, keys
 	require.NoError(t, r.store.Findings("web").Save(t.Context(), c, seen, drop))
 }
 
-// The exit code says whether something is more than an edit, in any format.
+// The exit code says whether something asks for a person, in any format.
 func TestFindingsAreListed(t *testing.T) {
 	r := operated(t)
 	require.Equal(t, exitOK, r.run(t, "finding", "list"), r.errors)

@@ -73,22 +73,18 @@ func sections() []section {
 	}
 }
 
-// rulesTable leaves out a column that says "any" in every row.
+// rulesTable leaves out what cannot be, and a column that says "any" in every row.
 func rulesTable(s Subject) string {
 	rows := [][]string{{"document", "ledger", "rows", "result", "by itself", "because"}}
 	for _, r := range Rules() {
-		if r.Subject != s {
+		if r.Subject != s || r.Impossible {
 			continue
-		}
-		class := "*impossible*"
-		if !r.Impossible {
-			class = "`" + string(r.Class) + "`"
 		}
 		mends := "-"
 		if r.Mends {
 			mends = "written again"
 		}
-		rows = append(rows, []string{anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), class, mends, r.Because})
+		rows = append(rows, []string{anyOf(r.Documents), anyOf(r.Ledgers), anyOf(r.Rows), "`" + string(r.Class) + "`", mends, r.Because})
 	}
 	var b strings.Builder
 	for i, row := range rows {
@@ -141,7 +137,7 @@ func statesTable() string {
 			"newer":  "a newer document", "older": "an older document",
 			"unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
 			"dropped": "a committed document that does not name the line",
-			"lost":    "a document that is gone, or that a person or another writer made committed and that does not name the line",
+			"lost":    "a document that is gone; or as dropped, and a person or another writer made it committed",
 		}},
 		{"rows", texts(rowStates()), map[string]string{
 			"same": "both rows are as written", "reviewed": "only the status differs, and no document gives such a one",

@@ -52,14 +52,14 @@ func Meanings() []Meaning {
 		},
 		{
 			Class: NotNamed, Finding: true,
-			Means: "the line has content of a document that does not name it any more, or is gone, and an older committed document names it",
-			Do: "nothing if it is gone after the next night; else `sqlwriterctl line release LINE --dry-run`, and with --why TEXT instead of --dry-run it writes the older document to the line. " +
-				"A line that a person edited, or that cannot be compared, needs --overwrite-edits, too",
-			Mends: "writes the older document to the line, if the newer one exists and the rows are as it wrote them",
+			Means: "the line has content of a document that dropped it or is gone; an older committed one names it",
+			Do: "nothing if it is gone after the next night; else `sqlwriterctl line release LINE --dry-run`, and the same with --why TEXT instead of --dry-run. " +
+				"--overwrite-edits, too, where a person edited the line or nobody can tell",
+			Mends: "writes the older document to the line, if the newer one is committed and the rows are as it wrote them",
 		},
 		{
 			Class: NoDocument, Finding: true,
-			Means: "the line has content of a document that does not name it any more, and no committed document names it",
+			Means: "as `not_named`, and no committed document names the line",
 			Do:    leave,
 		},
 		{Class: Consistent, Means: "ledger, rows and document fit, or the document promises nothing", Do: leave},

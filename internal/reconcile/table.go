@@ -217,16 +217,16 @@ func leftRules() []Rule {
 		},
 		{
 			Subject: SubjectLeft, Documents: []DocState{DocOther}, Class: NoDocument,
-			Because: "no committed document names the line, so nothing else belongs there",
+			Because: "nothing else belongs there",
 		},
 		{
 			Subject: SubjectLeft, Documents: sent(), Ledgers: []LedgerState{LedgerDropped},
 			Rows:  []RowState{RowsSame, RowsReviewed, RowsNoTracking},
-			Class: NotNamed, Mends: true, Because: "its document says that the line is not its own, and nobody edited it",
+			Class: NotNamed, Mends: true, Because: "its document dropped it, and nobody edited it",
 		},
 		{
 			Subject: SubjectLeft, Class: NotNamed,
-			Because: "as above, and a person may have edited the line, or decided about one of the documents",
+			Because: "a person may have edited the line, or decided about a document",
 		},
 	}
 }

@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,12 +29,12 @@ func reconcilePath() *path {
 		batch: 2, chunk: 3, page: 2, want: map[string]map[string]invoice.Outcome{}, compares: true,
 		wishes: []wish{compared("night-1"), compared("night-2")},
 	}
-	p := runPath("reconcile", r, linesOf(801, 11), func(w *world) {
+	p := runPath("reconcile", r, linesOf(801, 14), func(w *world) {
 		w.advance(-10 * time.Hour) // no night's window has them but the first's
 		for _, d := range []want{
 			of("same", 801, "same", 802), of("edited", 803, "edited"), of("lost", 804, "lost"),
 			of("tracking", 805, "tracking", 806),
-			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811),
+			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811), of("own", 813, "own"), of("taker", 814, "taker", 813),
 		} {
 			w.put(d)
 			w.wroteBefore(d)
@@ -41,6 +42,7 @@ func reconcilePath() *path {
 		w.advance(9*time.Hour + 30*time.Minute)
 		w.put(of("changed", 808, "after"))
 		w.put(of("both", 810, "after", 811))
+		w.put(of("taker", 814, "taker")) // it drops line 813
 		w.edit(803, "CLN_MFR_AI_NM")
 		w.edit(807, invoice.StatusColumn)
 		w.edit(811, "CLN_MFR_AI_NM")
@@ -212,15 +214,48 @@ func (p mender) mend(ctx context.Context, comparison string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	var documents []string
+	var filter run.Filter
 	for _, f := range found {
-		documents = append(documents, f.Document)
+		if f.Class != reconcile.NotNamed {
+			filter.IDs = append(filter.IDs, f.Document)
+			continue
+		}
+		release, err := p.release(ctx, f)
+		if err != nil {
+			return err
+		}
+		filter.IDs, filter.Releases = append(filter.IDs, release.Document), append(filter.Releases, release)
 	}
-	r := request(run.Run{ID: comparison + "-mend", Kind: run.Reindex}, run.Filter{IDs: documents})
+	r := request(run.Run{ID: comparison + "-mend", Kind: run.Reindex}, filter)
 	err = runStore(p).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, ""))
 	if err == nil || fault.CodeOf(err) == "run_exists" {
 		p.i.notify(ctx, r)
 		return nil
 	}
 	return err
+}
+
+// release is that of a line which its document dropped.
+func (p mender) release(ctx context.Context, f reconcile.Finding) (commit.Release, error) {
+	lines, err := rows(p).Lines(ctx, []int64{f.Line})
+	if err != nil {
+		return commit.Release{}, err
+	}
+	adopted, err := findings(p).AdoptedAt(ctx)
+	if err != nil {
+		return commit.Release{}, err
+	}
+	documents := documentsToCompare(p)
+	page, err := documents.Find(ctx, commit.Query{IDs: []string{f.Document}, Size: commit.MaxPage}, "")
+	if err != nil {
+		return commit.Release{}, err
+	}
+	now := p.i.w.now()
+	dropped, err := invoice.Read(json.RawMessage(page.Documents[0]), now)
+	if err != nil {
+		return commit.Release{}, err
+	}
+	c := reconcile.Circumstances{SysName: sysName, Now: now, AdoptedAt: adopted}
+	left, _, err := c.Left(ctx, documents, lines[0], dropped)
+	return left.Release(), err
 }
