@@ -182,10 +182,14 @@ func (w *world) verifyUnwritten(d invoice.Document) {
 	}
 }
 
-// verifyLine asserts the invariant: the row equals the content of the document that the ledger names for it.
+// verifyLine asserts the invariant: the row equals the content of the document that the ledger names for it, and that
+// document names the line.
 func (w *world) verifyLine(line int64, r row) {
 	if slices.Contains(w.path.byPeople, line) {
 		return
+	}
+	if w.dropped(r.entry.DocumentID, line) {
+		w.violated("invariant", "line %d has content of %s, which does not name it", line, r.entry.DocumentID)
 	}
 	status := invoice.Null()
 	for n, c := range invoice.Columns() {
