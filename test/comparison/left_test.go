@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 )
 
 const waits = `{"status":"pending","retry_count":0}`
@@ -128,9 +129,13 @@ func TestALineOfADeletedDocumentIsGivenBackByAnOperator(t *testing.T) {
 		w.offer(third)
 		w.releases(ops.LineReleaseRequest{Line: 2, Why: "deleted on purpose"})
 		w.has(2, "RIGHT")
+		entries, err := w.db.audit.Audits(w.Context(), ops.AuditQuery{Action: run.CodeRunStart, Limit: 1})
+		require.NoError(w, err)
+		require.Equal(w, []string{"ann", "deleted on purpose"}, []string{entries[0].By, entries[0].Why})
+		require.Contains(w, string(entries[0].Detail), `"first_released":2`)
 		w.commitAs(commit.FromTimer, third)
 		w.has(2, "RIGHT")
-		_, err := w.ops.ReleaseLine(w.operator(), ops.LineReleaseRequest{Line: 2, Why: "again"})
+		_, err = w.ops.ReleaseLine(w.operator(), ops.LineReleaseRequest{Line: 2, Why: "again"})
 		require.ErrorContains(w, err, "needs no release")
 		require.Equal(w, right, w.lines(2)[2].Ledger.DocumentID)
 		w.compare(true)
