@@ -408,6 +408,13 @@ func (j *fakeAuditLog) Write(ctx context.Context, a run.Audit) error {
 	return j.AuditLog.Write(ctx, a)
 }
 
+func (j *fakeAuditLog) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+	if j.fails != nil {
+		return nil, j.fails
+	}
+	return j.AuditLog.Marks(ctx, documents)
+}
+
 func down() error {
 	return fault.New(fault.Infrastructure, "test: audit log", "refused", "set by the test")
 }

@@ -3,18 +3,10 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"maps"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-)
-
-// The members of sql_writer that record a mark.
-const (
-	markedBy  = "marked_by"
-	markedWhy = "marked_why"
-	markedAt  = "marked_at"
 )
 
 // markTries bounds the attempts to record over concurrent changes.
@@ -35,8 +27,9 @@ type Marked struct {
 
 // MarkCommitted marks a document as committed whose lines a person has repaired. It is not tried again, and readers
 // count it as committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a
-// line holds, and the repair is no document's. The document must be failed, retry_scheduled, or pending after a
-// failure. Its state is audited first.
+// line holds, and the repair is no document's. The document must be failed, retry_scheduled, pending after a failure, or
+// marked already, as after a restore that lost the entry. Its state is audited first: the mark counts only with the
+// entry, which says who and why.
 //
 // Errors by kind: *RequestError (usage; not found; conflict when the status does not allow it or changed). Further
 // infrastructure, throttled, quota, contention; document when it accepts no patch.
@@ -66,7 +59,7 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 			}
 			audited = true
 		}
-		_, err = o.p.Documents.Record(ctx, doc, o.marked(doc.State, by, r.Why))
+		_, err = o.p.Documents.Record(ctx, doc, o.marked(doc.State))
 		switch {
 		case err == nil:
 			return Marked{ID: doc.ID, From: doc.State.Status}, nil
@@ -85,7 +78,8 @@ func (o *Ops) markable(doc invoice.Document) error {
 	switch {
 	case doc.SysName != o.o.SysName:
 		return refuse(Conflict, "the document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
-	case s.Status == invoice.Failed || s.Status == invoice.RetryScheduled:
+	case s.Status == invoice.Failed || s.Status == invoice.RetryScheduled,
+		s.Status == invoice.Committed && s.Outcome == invoice.OutcomeManual:
 		return nil
 	case s.Status == invoice.Pending &&
 		(s.FailedAt != "" || s.LastErrorAt != "" || s.LastErrorKind != "" || len(s.Attempts) > 0):
@@ -110,29 +104,16 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why strin
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx,
-			run.Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
+			run.Audit{Action: run.CodeMarkCommitted, By: by, Why: why, Subject: doc.ID, Detail: detail})
 	})
 }
 
 // marked returns the committed state, without the fields of the failure.
-func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
-	const maxBy, maxWhy = 100, 500
-	at := invoice.Stamp(o.o.Now(), o.o.Location)
-	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, invoice.OutcomeManual, "", at
+func (o *Ops) marked(s invoice.State) invoice.State {
+	s.Status, s.Outcome, s.SupersededBy = invoice.Committed, invoice.OutcomeManual, ""
+	s.CommittedAt = invoice.Stamp(o.o.Now(), o.o.Location)
 	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
-	extra := maps.Clone(s.Extra)
-	if extra == nil {
-		extra = map[string]json.RawMessage{}
-	}
-	for name, text := range map[string]string{
-		markedBy: run.Truncate(by, maxBy), markedWhy: run.Truncate(why, maxWhy), markedAt: at,
-	} {
-		if value, err := json.Marshal(text); err == nil { // a text can always be encoded
-			extra[name] = value
-		}
-	}
-	s.Extra = extra
 	return s
 }

@@ -95,7 +95,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		},
 		"findings that have no line": {
 			ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.Edited, "left_behind"}},
-			`findings: expected edited, no_document, not_in_ledger, not_named, row_missing, stale, tracking_missing, found "left_behind"`,
+			`findings: expected edited, mark_without_audit, no_document, not_in_ledger, not_named, row_missing, stale, tracking_missing, found "left_behind"`,
 		},
 		"findings and a time": {
 			ops.StartRequest{

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 // Explanation says why a document is in its state, and what happens next.
@@ -48,7 +48,7 @@ type Explanation struct {
 	ProblemFound string `json:"problem_found,omitempty" role:"Operator"`
 	// Warning says what in the document keeps the change feed from bringing others; empty when nothing does.
 	Warning string `json:"warning,omitempty"`
-	// Marked says who marked it as committed; nil when no person did.
+	// Marked says who marked it as committed, by the audit log; nil when nobody did, or the log cannot be read.
 	Marked *Mark `json:"marked,omitempty"`
 	// Line is about the line that was asked for; nil for a document that was asked for by its id.
 	Line *AboutLine `json:"line,omitempty"`
@@ -67,14 +67,14 @@ type Tried struct {
 	NextTry time.Time `json:"next_try,omitzero"`
 }
 
-// Mark is the record of MarkCommitted in a document.
+// Mark is the entry of MarkCommitted in the audit log.
 type Mark struct {
-	By  string `json:"by"`
-	Why string `json:"why"`
-	At  string `json:"at"`
+	By  string    `json:"by"`
+	Why string    `json:"why"`
+	At  time.Time `json:"at"`
 }
 
-// whyDocument explains one document, without SQL. Errors as Why.
+// whyDocument explains one document. Only who marked it needs SQL. Errors as Why.
 func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if err := checkDocumentID(id); err != nil {
 		return Explanation{}, err
@@ -83,7 +83,30 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	return o.explaining(ctx).explanation(doc.Document, tooDeep), nil
+	e := o.explaining(ctx).explanation(doc.Document, tooDeep)
+	if doc.SysName == o.o.SysName && doc.State.Status == invoice.Committed && e.Outcome == invoice.OutcomeManual {
+		o.sayWhoMarked(ctx, &e)
+	}
+	return e, nil
+}
+
+// sayWhoMarked adds who marked a document, by the audit log: whoever may write the container can write the rest.
+func (o *Ops) sayWhoMarked(ctx context.Context, e *Explanation) {
+	var marks map[string]run.Audit
+	err := o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		marks, err = s.Audit.Marks(ctx, []string{e.ID})
+		return err
+	})
+	switch a, audited := marks[e.ID]; {
+	case err != nil:
+		e.Summary = "it says: " + e.Summary + "; the audit log, which says who did it, cannot be read now"
+	case !audited:
+		e.Summary = "it says: " + e.Summary + "; the audit log has no entry of it"
+		e.Next = "nothing by itself: `explain mark_without_audit` says what to do"
+	default:
+		e.Marked = &Mark{By: a.By, Why: a.Why, At: o.in(a.At)}
+		e.Summary += fmt.Sprintf(" by %s: %s", a.By, short(a.Why))
+	}
 }
 
 // explaining looks at what explanations of documents share: the flow and the timer.
@@ -106,7 +129,7 @@ func (w why) explanation(doc invoice.Document, tooDeep bool) Explanation {
 		SupersededBy: doc.State.SupersededBy,
 		RetriesUsed:  min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries,
 		Attempts: o.tried(doc.State.Attempts),
-		Error:    doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: w.flowSays,
+		Error:    doc.State.Error, FinalError: doc.State.FinalError, Flow: w.flowSays,
 	}
 	if s := doc.State; s.LastError != "" || s.LastErrorKind != "" {
 		e.LastError = &Tried{
@@ -215,9 +238,6 @@ func (w why) committed(e *Explanation) {
 		}
 	case invoice.OutcomeManual:
 		e.Summary = "committed by hand" + at
-		if e.Marked != nil {
-			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, short(e.Marked.Why))
-		}
 	default:
 		e.Summary = "committed" + at + "; the outcome is not said: another program did it"
 	}
@@ -416,18 +436,4 @@ func ago(d time.Duration) string {
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 	return fmt.Sprintf("%d days", int(math.Floor(d.Hours()/24)))
-}
-
-// markOf reads the record of MarkCommitted; nil without one, or when the document was committed otherwise since.
-func markOf(s invoice.State) *Mark {
-	if s.Outcome != invoice.OutcomeManual {
-		return nil
-	}
-	text := func(name string) (v string) {
-		if json.Unmarshal(s.Extra[name], &v) != nil {
-			return ""
-		}
-		return v
-	}
-	return &Mark{By: text(markedBy), Why: text(markedWhy), At: text(markedAt)}
 }

@@ -190,9 +190,10 @@ func TestWhy(t *testing.T) {
 			state: `{"status":"COMMITTED"}`, summary: "committed; the outcome is not said: another program did it",
 			next: "nothing: it is done",
 		},
-		"by hand": {
+		"by hand, it says": { // what else it says is nobody's word
 			state:   `{"status":"committed","outcome":"manual","marked_by":"kim","marked_why":"typed it in"}`,
-			summary: "committed by hand by kim: typed it in", next: "nothing: it is done",
+			summary: "it says: committed by hand; the audit log has no entry of it",
+			next:    "nothing by itself: `explain mark_without_audit` says what to do",
 		},
 		"unknown status": {
 			state: `{"status":"Parked"}`, summary: `sql_writer.status is "Parked", which is unknown`,

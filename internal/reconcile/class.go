@@ -21,6 +21,8 @@ const (
 	NotNamed Class = "not_named"
 	// NoDocument: as NotNamed, and no committed document names the line. There is nothing to do about it.
 	NoDocument Class = "no_document"
+	// MarkWithoutAudit: a document says that a person repaired its lines by hand, and the audit log does not.
+	MarkWithoutAudit Class = "mark_without_audit"
 )
 
 // The classes that are only counted.

@@ -35,6 +35,9 @@ func differing(d invoice.Document, line Line) (names []string) {
 }
 
 func linkDetail(d invoice.Document, c Cell, line Line) string {
+	if c.Document == DocUnaudited {
+		return fmt.Sprintf("its outcome is %q since %s; rows: %s", d.State.Outcome, d.State.CommittedAt, c.Rows)
+	}
 	has := map[LedgerState]string{
 		LedgerNone:   "the ledger has no such line",
 		LedgerOther:  "the line has its content of " + seconds(line.Ledger.SourceTS),

@@ -129,7 +129,8 @@ func statesTable() string {
 			"committed":        "committed after the adoption",
 			"committed_before": "committed before the adoption, or at a time that cannot be read",
 			"unordered":        "committed, without a version or with one from the future: only another writer does that",
-			"manual":           "a person said that its lines were repaired by hand",
+			"manual":           "a person said that its lines were repaired by hand, and the audit log has it",
+			"unaudited":        "it says so, and the audit log does not",
 		}},
 		{"ledger", texts(ledgerStates()), map[string]string{
 			"none": "no row", "same": "this document, this content", "other": "this document, other content",

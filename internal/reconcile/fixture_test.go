@@ -22,6 +22,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/fill"
 	"sqlwriter/test/inmem"
 )
@@ -443,4 +444,9 @@ func (p findingsOf) Counts(ctx context.Context) (counts []reconcile.Count, err e
 func (p findingsOf) AdoptedAt(context.Context) (at time.Time, err error) {
 	err = p.w.call("AdoptedAt", func() error { at = p.w.adoptedAt; return nil })
 	return at, err
+}
+
+func (p findingsOf) Marks(ctx context.Context, documents []string) (marks map[string]run.Audit, err error) {
+	err = p.w.call("Marks", func() error { marks, err = p.w.findings.Marks(ctx, documents); return err })
+	return marks, err
 }

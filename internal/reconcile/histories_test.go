@@ -41,9 +41,8 @@ type comparison struct {
 }
 
 func newComparison(h *history, lag time.Duration) *comparison {
-	store := inmem.NewRunStore(func() time.Time { return h.clock }, sysName)
 	return &comparison{
-		h: h, store: store, findings: store.Findings(h.sink), rows: h.sink.ReconcileRows(sysName, 0), lag: lag,
+		h: h, store: h.store, findings: h.store.Findings(h.sink), rows: h.sink.ReconcileRows(sysName, 0), lag: lag,
 		counts: map[reconcile.Class]int{},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"maps"
 	"slices"
 
@@ -32,6 +33,20 @@ type look struct {
 func (r *Reconcile) look(ctx context.Context, c *changes) (*look, error) {
 	adopted, err := r.p.Findings.AdoptedAt(ctx)
 	return &look{r, Circumstances{SysName: r.o.SysName, Now: r.o.Now(), AdoptedAt: adopted}, c}, err
+}
+
+// readMarks reads who marked those of the documents that say so. It comes after the documents: a mark is audited first.
+func (l *look) readMarks(ctx context.Context, docs iter.Seq[invoice.Document]) (err error) {
+	var ids []string
+	for doc := range docs {
+		if doc.State.Outcome == invoice.OutcomeManual {
+			ids = append(ids, doc.ID)
+		}
+	}
+	if l.Marks = nil; len(ids) > 0 {
+		l.Marks, err = l.p.Findings.Marks(ctx, ids)
+	}
+	return err
 }
 
 // document reads a document; false if nobody can tell which it is.
@@ -150,6 +165,9 @@ func (l *look) judgeLines(ctx context.Context, ids []int64) (all []verdict, err 
 		names = append(names, line.Ledger.DocumentID)
 	}
 	docs, err := l.read(ctx, names)
+	if err == nil {
+		err = l.readMarks(ctx, maps.Values(docs))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +182,9 @@ func (l *look) judgeLines(ctx context.Context, ids []int64) (all []verdict, err 
 // judgeDocuments judges documents, each with each of its lines, and the lines that are left to newer documents.
 func (l *look) judgeDocuments(ctx context.Context, docs []invoice.Document) (all []verdict, err error) {
 	lines, err := l.lines(ctx, linesOf(docs))
+	if err == nil {
+		err = l.readMarks(ctx, slices.Values(docs))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +242,9 @@ func (l *look) again(ctx context.Context, known []Finding) (stepped, error) {
 		}
 	}
 	docs, err := l.read(ctx, slices.DeleteFunc(names, func(id string) bool { return id == "" }))
+	if err == nil {
+		err = l.readMarks(ctx, maps.Values(docs))
+	}
 	if err != nil {
 		return stepped{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -29,6 +30,7 @@ type history struct {
 
 	docs     *inmem.Documents
 	sink     *inmem.Sink
+	store    *inmem.RunStore
 	control  *inmem.Control
 	episodes map[string][]episode
 
@@ -70,7 +72,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 		left: map[string]bool{}, torn: map[string]bool{},
 		parked: make(chan struct{}),
 	}
-	h.docs = inmem.NewDocuments(func() time.Time { return h.clock })
+	now := func() time.Time { return h.clock }
+	h.docs, h.store = inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
 	for line := range int64(historyLines) {
 		h.sink.AddLines(line + 1)
 	}
@@ -358,6 +361,7 @@ func (h *history) act() {
 		}
 	case 4:
 		if s := d.State; s.Status == invoice.Failed || s.Status == invoice.RetryScheduled {
+			require.NoError(h.t, h.store.Write(h.t.Context(), run.Audit{Action: run.CodeMarkCommitted, Subject: d.ID}))
 			s.Status, s.Outcome, s.CommittedAt = invoice.Committed, invoice.OutcomeManual, stamp(0)
 			h.offer(n, was, s)
 		}

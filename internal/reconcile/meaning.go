@@ -62,6 +62,12 @@ func Meanings() []Meaning {
 			Means: "as `not_named`, and no committed document names the line",
 			Do:    leave,
 		},
+		{
+			Class: MarkWithoutAudit, Finding: true,
+			Means: "a document has outcome `manual`, and the audit log has no entry of a person: another program wrote that, or the database went back",
+			Do: "if the lines are right: `sqlwriterctl document mark-committed ID --why TEXT`. Else find out who wrote it, and set `sql_writer.status` to pending: " +
+				"it is committed like a new one",
+		},
 		{Class: Consistent, Means: "ledger, rows and document fit, or the document promises nothing", Do: leave},
 		{
 			Class: Reviewed,

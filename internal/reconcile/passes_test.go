@@ -543,6 +543,7 @@ func TestTheStateOfADocumentIsReadOnceMore(t *testing.T) {
 	w.edit(1, "UPC_CD", "1")
 	w.ask(true)
 	require.NoError(t, w.tick())
+	w.audited(sysName, w.idOf(1))
 	w.record(w.idOf(1), func(s *invoice.State) { s.Outcome = "manual" })
 	w.finish()
 	require.Empty(t, w.found(), "a person marked it between the looks")

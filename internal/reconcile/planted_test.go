@@ -138,6 +138,7 @@ func (w *world) harmless(lines ...int64) {
 			w.edit(line, invoice.StatusColumn, "CC-ENR")
 		case 1:
 			w.edit(line, "UPC_CD", "1")
+			w.audited(sysName, w.idOf(line))
 			w.record(w.idOf(line), func(s *invoice.State) { s.Outcome = invoice.OutcomeManual })
 		case 2:
 			e, _ := w.sink.Entry(line)

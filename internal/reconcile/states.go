@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 // DocState is the state of a document for a comparison.
@@ -21,12 +22,14 @@ const (
 	// DocUnordered: it is committed and has no version, or one from the future. Only another writer commits such a
 	// document.
 	DocUnordered DocState = "unordered"
-	// DocManual: it is committed because a person said so.
+	// DocManual: it is committed because a person said so, and the audit log has the entry.
 	DocManual DocState = "manual"
+	// DocUnaudited: it says so itself, and the audit log does not: whoever may write the container can.
+	DocUnaudited DocState = "unaudited"
 )
 
 func docStates() []DocState {
-	return []DocState{DocOther, DocCommitted, DocCommittedBefore, DocUnordered, DocManual}
+	return []DocState{DocOther, DocCommitted, DocCommittedBefore, DocUnordered, DocManual, DocUnaudited}
 }
 
 // LedgerState is a line's ledger row as a document sees it.
@@ -73,6 +76,8 @@ type Circumstances struct {
 	Now     time.Time
 	// AdoptedAt is that of Findings.
 	AdoptedAt time.Time
+	// Marks are those of Findings, of the documents that are looked at.
+	Marks map[string]run.Audit
 }
 
 // DocState is the state of a document; the zero document stands for one that does not exist.
@@ -82,6 +87,9 @@ func (c Circumstances) DocState(d invoice.Document) DocState {
 	case d.SysName != c.SysName || d.State.Status != invoice.Committed:
 		return DocOther
 	case d.State.Outcome == invoice.OutcomeManual:
+		if _, audited := c.Marks[d.ID]; !audited {
+			return DocUnaudited
+		}
 		return DocManual
 	case d.NeedsVersion || d.Version.US <= 0 || d.Version.Future(c.Now):
 		return DocUnordered

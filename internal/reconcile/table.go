@@ -153,6 +153,10 @@ func linkRules() []Rule {
 			Because: "such a document promises nothing about its lines",
 		},
 		{
+			Subject: SubjectLink, Documents: []DocState{DocUnaudited}, Class: MarkWithoutAudit,
+			Because: "whoever may write the container can write such an outcome; a person's is audited",
+		},
+		{
 			Subject: SubjectLink, Documents: []DocState{DocUnordered}, Class: NotComparable,
 			Because: "another writer committed it, and the ledger takes no document without an order",
 		},

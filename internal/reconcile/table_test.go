@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 )
 
 func subjects() []Subject { return []Subject{SubjectLine, SubjectLink, SubjectLeft} }
@@ -104,6 +105,9 @@ func TestJudgeKeepsThePromises(t *testing.T) {
 			switch {
 			case c.Document == DocOther || c.Document == DocManual:
 				require.Equal(t, Consistent, link.Class, "%+v: it promises nothing", c)
+			case c.Document == DocUnaudited:
+				require.Equal(t, MarkWithoutAudit, link.Class, "%+v: anybody can write that", c)
+				require.False(t, link.Mends, "%+v: it may be a person's work", c)
 			case c.Document == DocUnordered:
 				require.Equal(t, NotComparable, link.Class)
 			case c.Ledger == LedgerNewer:
@@ -168,7 +172,9 @@ func ago(d time.Duration) time.Time { return now().Add(-d) }
 func stamp(at time.Time) string { return invoice.Stamp(at, time.UTC) }
 
 func usual() Circumstances {
-	return Circumstances{SysName: "web", Now: now(), AdoptedAt: ago(48 * time.Hour)}
+	return Circumstances{
+		SysName: "web", Now: now(), AdoptedAt: ago(48 * time.Hour), Marks: map[string]run.Audit{"by hand": {}},
+	}
 }
 
 // doc is a document of the environment, changed five minutes ago.
@@ -200,7 +206,10 @@ func TestStatesOfADocument(t *testing.T) {
 		"committed at an unknown time": {func(d *invoice.Document) {
 			d.State.CommittedAt = "yesterday"
 		}, DocCommittedBefore},
-		"committed by hand":           {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocManual},
+		"committed by hand": {func(d *invoice.Document) {
+			d.ID, d.State.Outcome = "by hand", "manual"
+		}, DocManual},
+		"committed by hand, it says":  {func(d *invoice.Document) { d.State.Outcome = "manual" }, DocUnaudited},
 		"committed without a version": {func(d *invoice.Document) { d.NeedsVersion = true }, DocUnordered},
 		"committed from the future": {func(d *invoice.Document) {
 			d.Version.US = ago(-2 * time.Hour).UnixMicro()

@@ -276,6 +276,8 @@ func (p *plan) plantStale(k int) {
 	// A person repaired a line by hand, and said so.
 	for _, line := range p.single(k) {
 		p.db.set(p, invoice.Detail, maker, byHand, line)
+		require.NoError(p, p.db.audit.Write(p.Context(),
+			run.Audit{Action: run.CodeMarkCommitted, By: "kim", Why: "typed it in", Subject: idOf(line)}))
 		p.setState(idOf(line), func(state map[string]any) { state["outcome"] = "manual" })
 		p.keeps(line)
 	}

@@ -57,6 +57,7 @@ func TestAuditLog(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 		{"what people did is not behind the steps of workers", auditQueries},
 		{"an action is asked for as it is spelled", auditActionSpelled},
 		{"two environments in one database see only their own", auditEnvironments},
+		{"who marked documents, and why: the last entry of each", auditMarks},
 		{"eight entries at once are all kept", auditParallel},
 		{"a missing table is infrastructure", auditMissing},
 		{"a call whose context has ended is infrastructure and keeps nothing", auditCancelled},
@@ -98,6 +99,38 @@ func auditEntry(j *auditLogTest) {
 	require.Positive(j, found[0].ID)
 	a.ID, a.At = found[0].ID, found[0].At
 	require.Equal(j, a, found[0])
+}
+
+func auditMarks(j *auditLogTest) {
+	odd := "O'Neil \"x\" \\ \u00e4\u6f22\U0001f600"
+	mark := func(log ops.AuditLog, document, by string) {
+		j.Helper()
+		require.NoError(j, log.Write(j.Context(),
+			run.Audit{Action: run.CodeMarkCommitted, By: by, Why: "why " + by, Subject: document}))
+	}
+	asked := []string{"a", "none", odd, "other action", "theirs"}
+	for i := range 250 { // more than one statement takes
+		asked = append(asked, fmt.Sprint("document ", i))
+	}
+	for document, by := range map[string]string{"A": "x", "a ": "x", "b": "x", odd: "bob", "document 249": "eve"} {
+		mark(j.AuditLog, document, by)
+	}
+	mark(j.AuditLog, "a", "ann")
+	mark(j.AuditLog, "a", "kim")
+	mark(j.Other, "theirs", "x")
+	j.write(run.Audit{Action: "retry", By: "x", Why: "x", Subject: "other action"})
+	marks, err := j.AuditLog.Marks(j.Context(), asked)
+	require.NoError(j, err)
+	require.Len(j, marks, 3)
+	for document, by := range map[string]string{"a": "kim", odd: "bob", "document 249": "eve"} {
+		a := marks[document]
+		require.Equal(j, []string{run.CodeMarkCommitted, document, by, "why " + by},
+			[]string{a.Action, a.Subject, a.By, a.Why})
+		j.now(a.At)
+	}
+	marks, err = j.AuditLog.Marks(j.Context(), nil)
+	require.NoError(j, err)
+	require.Empty(j, marks)
 }
 
 func auditOddTexts(j *auditLogTest) {
@@ -353,6 +386,7 @@ func auditMissing(j *auditLogTest) {
 // calls are all calls of the port.
 func (j *auditLogTest) calls(ctx context.Context) map[string]func() error {
 	return map[string]func() error{
+		"marks":  func() error { _, err := j.AuditLog.Marks(ctx, []string{"a"}); return err },
 		"write":  func() error { return j.AuditLog.Write(ctx, run.Audit{}) },
 		"audits": func() error { _, err := j.AuditLog.Audits(ctx, ops.AuditQuery{Limit: 1}); return err },
 	}

@@ -72,7 +72,7 @@ func readOnly() []string {
 	return []string{
 		"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent",
 		"ToSend", "OnTheWay", "OpenRuns",
-		"List", "Counts", "Next", "Last", "AdoptedAt",
+		"List", "Counts", "Next", "Last", "AdoptedAt", "Marks",
 	}
 }
 

@@ -41,6 +41,11 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, e
 	return audits, nil
 }
 
+// Marks implements ops.AuditLog.
+func (j *AuditLog) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+	return j.s.Marks(ctx, documents)
+}
+
 // latest are the last of a list, newest first, at most limit.
 func latest[T any](list []T, limit int) []T {
 	return latestOf(list, limit, func(T) bool { return true })

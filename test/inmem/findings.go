@@ -232,3 +232,8 @@ func (f *Findings) AdoptedAt(ctx context.Context) (time.Time, error) {
 	}
 	return state.Finished, nil
 }
+
+// Marks implements reconcile.Findings.
+func (f *Findings) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+	return f.s.Marks(ctx, documents)
+}

@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -194,6 +195,22 @@ func (s *RunStore) note(kept ...run.Audit) {
 		a.ID, a.At, a.Detail = s.lastAudit, s.at(), slices.Clone(a.Detail)
 		s.audits = append(s.audits, entry{s.sysName, a})
 	}
+}
+
+// Marks implements ops.AuditLog and reconcile.Findings.
+func (s *RunStore) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+	if err := ended(ctx, "inmem: read marks"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	marks := map[string]run.Audit{}
+	for _, e := range s.audits {
+		if a := e.of; s.ours(e.sysName) && a.Action == run.CodeMarkCommitted && slices.Contains(documents, a.Subject) {
+			marks[a.Subject] = run.Audit{At: a.At, Action: a.Action, By: a.By, Why: a.Why, Subject: a.Subject}
+		}
+	}
+	return marks, nil
 }
 
 // silent reports whether there is no owner or its last heartbeat is older than stale.

@@ -312,6 +312,14 @@ func table() []mutant {
 		},
 		{"a night mends what is people's", ops + "/run_findings.go", ", Mends: true}", "}", ops, "TestTheNightMends"},
 		{
+			"a forged mark hides its lines", reconcile + "/states.go", "; !audited {", "; false && !audited {",
+			reconcile, "TestAForgedMarkHidesNoEditedRow",
+		},
+		{
+			"purge: a person's marks go", purge + "audit_log.sql", "a.action <> 'mark-committed' AND ", "", sqlite,
+			"TestRetention/never:_the_audit_log,_but_as_its_own_row_says",
+		},
+		{
 			"a night mends without a bound", ops + "/run_findings.go", "found = found[:mendedANight]",
 			"_ = found[:mendedANight]", ops, "TestTheNightMends",
 		},

@@ -92,6 +92,35 @@ func (s *changes) audit(ctx context.Context, db execer, audits ...run.Audit) err
 	return nil
 }
 
+// Marks implements ops.AuditLog and reconcile.Findings. The engine may compare texts without regard to case; the ids of
+// the result are exact.
+func (s *changes) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+	marks := map[string]run.Audit{}
+	for part := range slices.Chunk(documents, maxRows) {
+		ids := make([][]any, len(part))
+		for i, id := range part {
+			ids[i] = []any{id}
+		}
+		args, err := rowsArgs(ids)
+		if err != nil {
+			return nil, err
+		}
+		err = s.each(ctx, s.engine.Read, "marks", func(rows *sql.Rows) error {
+			a := run.Audit{Action: run.CodeMarkCommitted}
+			var at moment
+			err := rows.Scan(&a.Subject, &at, &a.By, &a.Why)
+			if a.At = at.Time; slices.Contains(part, a.Subject) {
+				marks[a.Subject] = a
+			}
+			return err
+		}, append(args, s.environment())...)
+		if err != nil {
+			return nil, s.engine.Classify(s.op("read marks"), err)
+		}
+	}
+	return marks, nil
+}
+
 // changedErr is the error of a change whose condition no longer holds.
 func changedErr(op, reason string) error {
 	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "changed", Op: op, Reason: reason}

@@ -125,6 +125,9 @@ func (d Dialect) Statuses() string { return quoted(run.BatchStatuses()) }
 // PeopleCodes lists the codes that are notable at any level, for IN.
 func (d Dialect) PeopleCodes() string { return quoted(run.PeopleCodes()) }
 
+// MarkCode is the action of a person's mark, for a literal.
+func (d Dialect) MarkCode() string { return run.CodeMarkCommitted }
+
 func quoted[T ~string](words []T) string {
 	var list []string
 	for _, w := range words {

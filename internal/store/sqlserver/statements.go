@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/retention"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
 
@@ -104,6 +105,8 @@ type templateData struct {
 	Unwritten               int
 	WentBack, OtherDatabase int
 	LockTimeout             int64 // milliseconds
+	// MarkCode is the action of a person's mark.
+	MarkCode string
 	// LeastRetention is the least days of a purge, and RetentionDays the number of its refusal.
 	LeastRetention, RetentionDays int
 
@@ -153,7 +156,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
-		LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
+		MarkCode: run.CodeMarkCommitted, LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
 	var err error

@@ -105,3 +105,16 @@ WHERE
     AND a.run_id = @run
 ORDER BY a.audit_id DESC;
 GO
+-- marks
+DECLARE @sys_name nvarchar(2000);
+DECLARE @rows nvarchar(max);
+-- Who said that documents were repaired by hand, oldest first. A row of @rows: document.
+SELECT a.subject, a.done_at, a.done_by, a.why
+FROM sqlwriter.audit_log AS a
+WHERE
+    a.sys_name = @sys_name AND a.action = 'mark-committed'
+    AND a.subject IN (SELECT n.listed_document FROM OPENJSON (@rows) WITH (
+        listed_document nvarchar(1023) '$[0]'
+    ) AS n)
+ORDER BY a.audit_id;
+GO

@@ -31,7 +31,8 @@ BEGIN
         -- Guarantees: at most @limit rows of one part of the environment are deleted, the oldest first, all older than
         -- @before. Nothing of a running run goes, nor of a run whose documents a running one may still read. The last
         -- comparison that ended well stays: its beginning is where the next one begins. The audit log goes by the days of
-        -- the administrator's row, whatever the caller says, and not at all without one.
+        -- the administrator's row, whatever the caller says, and not at all without one. What a person said of repaired
+        -- lines stays: a document's outcome manual counts only with it.
         -- A run is marked before its first row goes, so that nothing continues it, and its own row goes last. Its tables
         -- are locked in the order of all transactions.
         -- Each subquery reads the end of an index: the oldest rows cost the same however many there are.
@@ -112,7 +113,7 @@ BEGIN
                 WHERE audit_id IN (
                     SELECT TOP (@limit) a.audit_id
                     FROM sqlwriter.audit_log AS a
-                    WHERE a.sys_name = @sys_name AND a.done_at < @before
+                    WHERE a.sys_name = @sys_name AND a.done_at < @before AND a.action <> 'mark-committed'
                     ORDER BY a.done_at
                 );
                 SET @rows = @@ROWCOUNT;
