@@ -40,7 +40,6 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		n, err := io.ReadFull(r.Body, segment)
 		segments = append(segments, segment[:n])
 		if total += int64(n); total > limit {
-			segments = nil
 			return nil, drain(r.Body)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

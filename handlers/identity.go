@@ -36,7 +36,7 @@ const (
 )
 
 // keyHolder takes the name of the function key for who asks. A key whose name begins with "operator" has that role. Any
-// other one is a Reader, also those that nobody chose: default, master, and no name where the Core Tools ask for no key.
+// other one is a Reader, also those that nobody chose: default, master, and no name where the Core Tools ask for none.
 // The host knows no roles of keys, and their names need no state of ours.
 func keyHolder(r opsRequest) (opsapi.Who, error) {
 	for i := len(r.Identities) - 1; i >= 0; i-- { // the host adds the key's last

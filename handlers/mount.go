@@ -66,8 +66,8 @@ type Mounted struct {
 	// Slow delays the response to a failure until slowFailure has passed. A dead-letter queue has no delivery limit and
 	// delivers a failed message again at once (docs/facts.md F50).
 	Slow bool
-	// MaxBody is the longest accepted body in bytes; 0 means that of Options. An HTTP function sets it (postOf), because
-	// its caller chooses the size: a longer body is not held, and the caller gets 413.
+	// MaxBody is the longest accepted body in bytes; 0 means that of Options. An HTTP function sets it (postOf): its
+	// caller chooses the size, and a longer body is not held. The caller gets 413.
 	MaxBody int64
 	// Event is the event of an invocation that succeeds.
 	Event events.Name
@@ -149,8 +149,8 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // isHost reports whether a request can be the host's. A page in a browser of this machine can post to our port, also by
-// a name of its own that points here, with identities of its own making. The host calls 127.0.0.1 (docs/facts.md F1) and
-// sends none of a browser's headers: those of its callers stand in the body.
+// a name of its own that points here, with identities of its own making. The host calls 127.0.0.1 (docs/facts.md F1)
+// and sends none of a browser's headers: those of its callers stand in the body.
 func isHost(r *http.Request) bool {
 	return isLoopback("http://"+r.Host) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }

@@ -133,8 +133,8 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 }
 
-// A page in a developer's browser can post to the handler's port, with identities of its own making. Nobody but the host
-// is answered; what a browser adds to a request, and a name that points here, gives the others away.
+// A page in a developer's browser can post to the handler's port, with identities of its own making. Nobody but the
+// host is answered; what a browser adds to a request, and a name that points here, gives the others away.
 func TestABrowserIsNotTheHost(t *testing.T) {
 	o, store := operated(t)
 	var log bytes.Buffer

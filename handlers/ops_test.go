@@ -376,7 +376,8 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	require.Equal(t, "GET, POST", got.Headers["Allow"])
 }
 
-// Only a key whose name begins with operator acts: whoever made it meant that. Others read. Who has no key does nothing.
+// Only a key whose name begins with operator acts: whoever made it meant that. Others read. Without a key nothing is
+// done.
 func TestAKeyHasARole(t *testing.T) {
 	o, store := operated(t)
 	principal := `{"AuthenticationType":"aad","IsAuthenticated":true,"RoleClaimType":"roles","Claims":[{"Type":"roles","Value":"Operator"}]}`

@@ -74,9 +74,10 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 		"COLUMN_NAMES":      "value-marker.json",
 		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
 		// secrets that were pasted into the wrong setting
-		"MODE": "value-marker", "SQL_SCHEMA": " value-marker", "RUNS_QUEUE": "value-marker", "BATCHES_QUEUE": "value-marker",
-		"UI_AUTH": "value-marker", "UI_ORIGIN": "value-marker", "RECONCILE_AT": "value-marker", "SQL_MAX_OPEN": "value-marker",
-		"SQL_CERTIFICATE": "value-marker", "RETENTION_DAYS": "value-marker",
+		"MODE": "value-marker", "SQL_SCHEMA": " value-marker", "RUNS_QUEUE": "value-marker",
+		"BATCHES_QUEUE": "value-marker", "UI_AUTH": "value-marker", "UI_ORIGIN": "value-marker",
+		"RECONCILE_AT": "value-marker", "SQL_MAX_OPEN": "value-marker", "SQL_CERTIFICATE": "value-marker",
+		"RETENTION_DAYS": "value-marker",
 	})
 	_, body := p.health()
 	problems := fmt.Sprint(body["problems"])

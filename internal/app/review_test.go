@@ -19,7 +19,7 @@ import (
 
 // The operator's name and reason of a pause. Health is anonymous, so it repeats neither.
 const (
-	operatorMarker = "ann-operator-marker"
+	operatorMarker = "operator-marker-ann"
 	wordsMarker    = "words-of-the-pause-marker"
 )
 

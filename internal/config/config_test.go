@@ -168,7 +168,8 @@ func TestEachSettingIsChecked(t *testing.T) {
 			for _, p := range problems {
 				if p.Setting == c.name {
 					lines = append(lines, p.Expected+", found "+p.Found)
-					require.True(t, !p.showsValue || !strings.Contains(p.String(), "found"), "a secret may stand there by mistake")
+					require.Equal(t, !p.showsValue, strings.Contains(p.String(), ", found "),
+						"a secret may stand there by mistake")
 				}
 			}
 			require.Len(t, lines, 1, "%v", problems)
@@ -451,8 +452,12 @@ func TestThePagesAreOpenInDevelopmentOnly(t *testing.T) {
 		environment, site string
 		open              bool
 	}{
-		{"Development", "", true}, {"development", "", true}, {"Development", "app", false},
-		{"", "", false}, {"Production", "", false}, {"Staging", "", false},
+		{"Development", "", true},
+		{"development", "", true},
+		{"Development", "app", false},
+		{"", "", false},
+		{"Production", "", false},
+		{"Staging", "", false},
 	} {
 		got := Of(func(name string) string {
 			return map[string]string{

@@ -67,7 +67,7 @@ func TestAForgedSignInOpensNothing(t *testing.T) {
 		require.Contains(t, []int{401, 403}, status, "%s: %s", path, body)
 	}
 	// A key that only reads, with all that a caller can add to Metadata.
-	identities := `[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"master"}]}]`
+	identities := `[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"operator-ann"}]}]`
 	forged["x-functions-key"] = readerKey
 	for _, query := range []string{"", "?Identities=" + "%5B%5D", "?Headers=x&sys=x&req=x&Identities=x"} {
 		for _, body := range []string{

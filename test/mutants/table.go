@@ -329,24 +329,6 @@ func table() []mutant {
 			"	if w.May() || w.Role == Reader {\n", "handlers", "TestAKeyHasARole",
 		},
 		{
-			"a key that nobody named for it acts", "handlers/identity.go",
-			"strings.HasPrefix(strings.ToLower(name), operatorKeys)", "name != operatorKeys+\"-\"", "handlers",
-			"TestAKeyHasARole",
-		},
-		{
-			"a page of another name calls the handler", "handlers/mount.go", `isLoopback("http://"+r.Host) && `, "",
-			"handlers", "TestABrowserIsNotTheHost",
-		},
-		{
-			"a body of any size is held", "handlers/mount.go", "cmp.Or(f.MaxBody, m.o.MaxBody)",
-			"cmp.Or(m.o.MaxBody, f.MaxBody)", "handlers", "TestOpsTakesTheMostDocumentsOfARun",
-		},
-		{
-			"a password goes to a server that nobody checks", sqlserver + "/dsn.go",
-			"case c.TrustServerCertificate && !anyCertificate:", "case false:", sqlserver,
-			"TestAnotherMachinesConnectionIsEncryptedAndChecked",
-		},
-		{
 			"a reader sees values", "internal/opsapi/role.go", "				v.Field(i).SetZero()\n",
 			"				hide(v.Field(i))\n", "handlers", "TestAReaderSeesNoValues",
 		},

@@ -44,14 +44,15 @@ func TestConnectionStrings(t *testing.T) {
 	}
 }
 
-// A password and rows go to another machine encrypted, and to the right one. What nobody checks is taken where a setting
-// says so, and where nobody is in between.
+// A password and rows go to another machine encrypted, and to the right one. What nobody checks is taken where a
+// setting says so, and where nobody is in between.
 func TestAnotherMachinesConnectionIsEncryptedAndChecked(t *testing.T) {
 	const login = "sqlserver://u:s3cret@"
 	for query, found := range map[string]string{
 		"encrypt=disable": "not encrypted", "encrypt=false": "not encrypted", "Encrypt=Optional": "not encrypted",
 		"encrypt=no": "not encrypted", "encrypt=0": "not encrypted",
-		"TrustServerCertificate=true": "SQL_CERTIFICATE=any", "encrypt=true&trustServerCertificate=1": "SQL_CERTIFICATE=any",
+		"TrustServerCertificate=true":           "SQL_CERTIFICATE=any",
+		"encrypt=true&trustServerCertificate=1": "SQL_CERTIFICATE=any",
 	} {
 		for _, host := range []string{
 			"db.example", "192.168.1.7:1433", "db/instance", "localhost.evil.example", "127.0.0.1.nip.io",

@@ -24,8 +24,8 @@ type Options struct {
 	MaxIdleTime, MaxLifetime time.Duration
 	// LockTimeout is how long a statement waits for a lock, in whole milliseconds; 0 means 5 s.
 	LockTimeout time.Duration
-	// AnyCertificate accepts TrustServerCertificate for a server on another machine. Nobody checks then whose server gets
-	// the password.
+	// AnyCertificate accepts TrustServerCertificate for a server on another machine. Nobody checks then whose server
+	// gets the password.
 	AnyCertificate bool
 	// PreviewOnly means that the login may only preview (deploy/sql/shadow_rights.sql). Check then requires no other
 	// rights.
