@@ -376,9 +376,8 @@ func TestADrainBesideAComparison(t *testing.T) {
 const (
 	// drained is how many documents a drain has.
 	drained = 3000
-	// requestUnits and linesAMinute are the rates of the nightly comparison.
+	// requestUnits is the rate of the nightly comparison.
 	requestUnits = 200
-	linesAMinute = 60_000
 )
 
 func perSecond(took []time.Duration) float64 {
