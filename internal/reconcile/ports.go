@@ -34,8 +34,8 @@ type Scanned struct {
 	Last int64
 	More bool
 	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed,
-	// RowsUnknown, and Archived those that are RowsArchived. A line with a failure mark counts as the same: nothing but its status was written, and stewards
-	// change that.
+	// RowsUnknown, and Archived those that are RowsArchived. A line with a failure mark counts as the same: nothing but
+	// its status was written, and stewards change that.
 	Same, Reviewed, NotComparable, Archived int
 	// Differ are the ids of the others.
 	Differ []int64

@@ -14,7 +14,8 @@ const opReconcile = "sqlite: reconcile"
 // ReconcileRows is reconcile.Rows of an environment. Each call is one statement on a reading connection. It sees the
 // file as it was when the statement began, and makes no writer wait.
 func (s *Store) ReconcileRows(sysName string, keptDays int) reconcile.Rows {
-	return shared.NewRows(shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: storedValues})
+	return shared.NewRows(
+		shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: storedValues})
 }
 
 // compared calls each for every row of a statement.

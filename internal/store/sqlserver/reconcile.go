@@ -15,7 +15,8 @@ const opReconcile = "sqlserver: reconcile"
 // long as a write does, and in a deadlock every writer wins. Codes are those of classify, and "bug"
 // (internal).
 func (s *Store) ReconcileRows(sysName string, keptDays int) reconcile.Rows {
-	return shared.NewRows(shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: s.storedValues})
+	return shared.NewRows(
+		shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: s.storedValues})
 }
 
 // compared calls each for every row of a procedure's result.
