@@ -87,7 +87,7 @@ func sqliteOf(s *sqlite.Store) database {
 	}
 	return database{
 		name: "sqlite", sink: s, rows: s.ReconcileRows(sysName, 0), rowsKept: s.ReconcileRows,
-		runs: s.RunStore(sysName),
+		runs:     s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		statements: tables,
@@ -109,7 +109,7 @@ func onServer(t testing.TB, _ func() time.Time) database {
 	tables := statements{db, "2006-01-02T15:04:05.000", "DATEADD(day, -%[2]d, %[1]s)", strings.NewReplacer()}
 	return database{
 		name: "server", sink: s, rows: s.ReconcileRows(sysName, 0), rowsKept: s.ReconcileRows,
-		runs: s.RunStore(sysName),
+		runs:     s.RunStore(sysName),
 		Findings: s.Findings(sysName), retention: s.Retention(sysName),
 		audit: s.AuditLog(sysName), empty: s.MarkEmpty,
 		statements: tables,
