@@ -90,10 +90,10 @@ func TestFindingsAreListedByClassAndLine(t *testing.T) {
 	}
 	require.Equal(t, []string{"edited/7/" + id(7), "edited/8/" + id(8), "row_missing/7/" + id(7)}, all, "page by page")
 	for says, q := range map[string]ops.FindingQuery{
-		`classes: expected one of the classes edited, mark_without_audit, no_document, not_in_ledger, `: {Classes: []reconcile.Class{"edit"}},
-		`page: expected the next of a page before, found "x"`:                                           {Page: "x"},
-		`line: expected the id of a line, found -1`:                                                     {Line: -1},
-		`limit: expected 1 to 1000, found 1001`:                                                         {Limit: 1001},
+		`classes: expected one of the classes edited, mark_without_audit, `: {Classes: []reconcile.Class{"edit"}},
+		`page: expected the next of a page before, found "x"`:               {Page: "x"},
+		`line: expected the id of a line, found -1`:                         {Line: -1},
+		`limit: expected 1 to 1000, found 1001`:                             {Limit: 1001},
 	} {
 		_, err := w.ops.FindingList(t.Context(), q)
 		require.Equal(t, ops.Usage, refusal(err), says)

@@ -63,7 +63,7 @@ func releasable(l reconcile.Left, r LineReleaseRequest) error {
 		return refuse(Conflict, "no committed document names line %d: there is nothing to write to it", r.Line)
 	case l.Rule.Class != reconcile.NotNamed:
 		return refuse(Conflict,
-			"line %d needs no release: no document has it, or the one that has it names it, waits or has failed", r.Line)
+			"line %d needs no release: no document has it, or the one that has it names it, waits or failed", r.Line)
 	case l.NeedsWord() && !r.OverwriteEdits:
 		return refuse(Conflict,
 			"line %d was edited by a person, or nobody can tell: --overwrite-edits writes over it, and with --dry-run shows the columns",

@@ -27,7 +27,8 @@ func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
 		_, err := listFindings(ctx, s.Findings, reconcile.Query{Classes: p.findings},
 			func(all []reconcile.Finding) error {
 				if p.take(all); len(p.left) > mendedANight {
-					return refuse(Usage, "findings: there are more than %d of not_named: `line release` takes one", mendedANight)
+					return refuse(Usage,
+						"findings: there are more than %d of not_named: `line release` takes one", mendedANight)
 				}
 				if len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
 					return refuse(Usage,

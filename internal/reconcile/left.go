@@ -60,7 +60,7 @@ func (c Circumstances) Left(
 	return left, charge, err
 }
 
-// find calls visit with the pages of a query. A continuation that is lost is infrastructure: the next tick begins again.
+// find calls visit with the pages of a query. A lost continuation is infrastructure: the next tick begins again.
 func find(ctx context.Context, f commit.Finder, q commit.Query, visit func(commit.Page) (bool, error)) error {
 	err := commit.Each(ctx, f, q, visit)
 	if fault.CodeOf(err) == "continuation" {

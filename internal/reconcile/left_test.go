@@ -42,7 +42,7 @@ func (w *world) corrects(doc string) {
 	w.pass(time.Hour)
 }
 
-// one finds one finding, of a class and about the line 2.
+// oneLeft requires one finding, of a class and about line 2.
 func (w *world) oneLeft(class reconcile.Class, document string) reconcile.Finding {
 	w.t.Helper()
 	require.Equal(w.t, []string{name(reconcile.Key{Class: class, Line: 2, Document: document})}, w.found())
@@ -59,7 +59,8 @@ func TestALineThatItsDocumentNoLongerNamesIsFound(t *testing.T) {
 	require.True(t, f.Mends)
 	require.Contains(t, f.Detail, right)
 	require.Equal(t, 1, c.Counts[reconcile.NotNamed])
-	require.Equal(t, f.FirstSeen, func() time.Time { w.night(); return w.oneLeft(reconcile.NotNamed, wrong).FirstSeen }())
+	w.night()
+	require.Equal(t, f.FirstSeen, w.oneLeft(reconcile.NotNamed, wrong).FirstSeen)
 }
 
 // Sequence B: the key of a document is corrected.
@@ -166,7 +167,9 @@ func TestALineIsNamedOrItsDocumentWaits(t *testing.T) {
 			w.put(document(2, 1, "WRONG", ""))
 			w.record(wrong, func(s *invoice.State) { s.Status = invoice.Failed })
 		},
-		"the document changed and names it": func(w *world, _, _ string) { w.corrects(document(2, 1, "WRONG", "", 2, 3)) },
+		"the document changed and names it": func(w *world, _, _ string) {
+			w.corrects(document(2, 1, "WRONG", "", 2, 3))
+		},
 		"another environment's": func(w *world, _, _ string) {
 			w.corrects(document(2, 1, "WRONG", ""))
 			e, _ := w.sink.Entry(2)
