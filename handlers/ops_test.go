@@ -52,7 +52,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 		return context.Canceled
 	}})
 	evidence, folder := inmem.NewEvidenceOn(clock),
-		commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, 0)
+		commit.EvidenceFolder(invoice.Document{ID: failedID, Main: 1, Hash: "h"}, time.Unix(0, 0))
 	for _, name := range []string{commit.EvidenceOriginal, commit.EvidenceError, commit.EvidenceMetadata} {
 		require.NoError(t, evidence.Keep(t.Context(), folder+"/"+name, []byte("{}")))
 	}
@@ -84,11 +84,12 @@ func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
 	require.NoError(t, err)
 	metadata, err := json.Marshal(commit.PoisonMetadata{DocumentID: doc.ID, HashVersion: invoice.HashVersion})
 	require.NoError(t, err)
+	folder := commit.EvidenceFolder(doc, time.Unix(0, 0))
 	for name, content := range map[string]string{
 		commit.EvidenceOriginal: original, commit.EvidenceError: string(failed),
 		commit.EvidenceMetadata: string(metadata),
 	} {
-		require.NoError(t, evidence.Keep(t.Context(), commit.EvidenceFolder(doc, 0)+"/"+name, []byte(content)))
+		require.NoError(t, evidence.Keep(t.Context(), folder+"/"+name, []byte(content)))
 	}
 }
 

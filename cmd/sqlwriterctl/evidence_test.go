@@ -21,7 +21,7 @@ func withEvidence(t *testing.T) (b *bench, app, id string, folders []string) {
 	clock := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	store := inmem.NewEvidenceOn(func() time.Time { return clock })
 	put := func(resets int, files ...string) {
-		folder := commit.EvidenceFolder(invoice.Document{ID: id, Main: 7, Hash: "h"}, resets)
+		folder := commit.EvidenceFolder(invoice.Document{ID: id, Main: 7, Hash: "h"}, time.Unix(int64(resets), 0))
 		for i := 0; i < len(files); i += 2 {
 			store.Put(folder+"/"+files[i], []byte(files[i+1]))
 		}
@@ -103,7 +103,7 @@ func TestADeletedDocumentIsPutBackByItsID(t *testing.T) {
 	require.NoError(t, err)
 	doc, err := invoice.Read(original, time.Now())
 	require.NoError(t, err)
-	folder := commit.EvidenceFolder(doc, 0)
+	folder := commit.EvidenceFolder(doc, time.Unix(0, 0))
 	for name, content := range map[string]string{
 		commit.EvidenceOriginal: string(original),
 		commit.EvidenceError:    `{"last_error_kind":"document","last_error_code":"2628"}`,

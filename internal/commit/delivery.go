@@ -108,7 +108,7 @@ func (in Delivery) LeavesAlone(d invoice.Document) (invoice.Outcome, string) {
 	case repaired:
 		return invoice.OutcomeManual, "a person repaired its lines and marked it as committed"
 	case d.NeedsVersion: // with a version of today it would be the newest for ever
-		return invoice.OutcomeNotComparable, "another program committed it, and its id has no time: its place among other results is unknown"
+		return invoice.OutcomeNotComparable, "its id has no time, so its place among other results is unknown"
 	}
 	return "", ""
 }

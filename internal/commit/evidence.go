@@ -30,7 +30,7 @@ func CheckEvidenceName(name string) error {
 	return nil
 }
 
-// The folders and files of evidence: failed/{main line}/{escaped id}/{number of resets}-{content hash}/{file}.
+// The folders and files of evidence: failed/{main line}/{escaped id}/{when it began to fail}-{content hash}/{file}.
 const (
 	// EvidenceRoot is the folder of all evidence of an environment.
 	EvidenceRoot = "failed"
@@ -86,9 +86,9 @@ func CheckEvidenceFolder(folder string) error {
 func EvidenceFoldersOf(d invoice.Document) []string {
 	unread := d
 	unread.Main = 0
-	folders := []string{path.Dir(EvidenceFolder(d, 0))}
+	folders := []string{evidenceParent(d)}
 	if d.Main > 0 {
-		folders = append(folders, path.Dir(EvidenceFolder(unread, 0)))
+		folders = append(folders, evidenceParent(unread))
 	}
 	return folders
 }

@@ -168,8 +168,12 @@ type PoisonMetadata struct {
 // collect makes the evidence of a document whose last failure is cause.
 func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 	s := p.transitions.failed(cur.State, cause, "")
+	began, known := p.transitions.firstFailure(s)
+	if !known { // somebody changed it by hand
+		began = time.Unix(cur.TS, 0)
+	}
 	return evidence{
-		folder: EvidenceFolder(cur.Document, s.ReprocessCount),
+		folder: EvidenceFolder(cur.Document, began),
 		error: PoisonError{
 			DocumentID: cur.ID, RunID: p.runID, InvocationID: p.invocationID, FailedAt: s.FailedAt,
 			RetryCount: s.RetryCount,
@@ -185,14 +189,22 @@ func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 	}
 }
 
-// EvidenceFolder is the folder of a document's evidence. It is the same for the same content and the same number of
-// resets.
-func EvidenceFolder(d invoice.Document, reprocessCount int) string {
+// EvidenceFolder is the folder of the evidence of a document that began to fail at a time. A step that is repeated has
+// the same folder; a document that fails again has another one, also with the same content.
+func EvidenceFolder(d invoice.Document, began time.Time) string {
+	return evidenceParent(d) + "/" + began.UTC().Format(evidenceTime) + "-" + d.Hash
+}
+
+// evidenceTime is the layout of a time in the name of a folder. Such names are in the order of their times.
+const evidenceTime = "20060102T150405.000000Z"
+
+// evidenceParent has the folders of a document's evidence.
+func evidenceParent(d invoice.Document) string {
 	main := unknownMain
 	if d.Main > 0 {
 		main = fmt.Sprint(d.Main)
 	}
-	return fmt.Sprintf(EvidenceRoot+"/%s/%s/%d-%s", main, escapeID(d), reprocessCount, d.Hash)
+	return EvidenceRoot + "/" + main + "/" + escapeID(d)
 }
 
 // escapeID makes a file name of an id: letters, digits and -_.~ stay, every other byte becomes %XX. An id that is too

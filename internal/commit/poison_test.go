@@ -3,6 +3,7 @@ package commit_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,7 +129,7 @@ func TestTheEvidenceOfAPoisonMessage(t *testing.T) {
 	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, report.Outcomes)
 
 	d := invoiceOf(t, batch[0])
-	folder := "failed/1/2025-12-17%2010%3A30%3A00.000000-06%3A00-0001-1/0-" + d.Hash + "/"
+	folder := "failed/1/2025-12-17%2010%3A30%3A00.000000-06%3A00-0001-1/20251218T140000.000000Z-" + d.Hash + "/"
 	var names []string
 	for name := range w.evidence.Files() {
 		names = append(names, name)
@@ -215,6 +216,44 @@ func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	w.clock = w.clock.Add(2 * time.Minute)
 	require.Equal(t, 1, w.retry(id).Outcomes["failed"], "and the next try ends it")
 	require.Equal(t, first, w.evidence.Files(), "with the evidence of the first try")
+}
+
+// A failed document is made anew as a whole, sql_writer included, and fails with the same values: that failure has
+// evidence of its own, with the document of now.
+func TestADocumentThatIsMadeAnewHasEvidenceOfItsOwn(t *testing.T) {
+	w := newWorld(t, 1)
+	fails := func(doc string) (since []string) {
+		before := w.evidence.Files()
+		w.again(doc)
+		for range 6 {
+			w.clock = w.clock.Add(2 * time.Hour)
+			w.othersApply()
+			w.retry(idOf(t, doc))
+		}
+		require.Equal(t, "failed", w.status(idOf(t, doc)))
+		for name := range w.evidence.Files() {
+			if _, there := before[name]; !there {
+				since = append(since, name)
+			}
+		}
+		slices.Sort(since)
+		return since
+	}
+	doc := result(30, 1, tooLong(), "")
+	began := w.clock
+	require.Len(t, fails(doc), 3)
+	w.clock = w.clock.Add(365 * 24 * time.Hour)
+	again := w.clock
+	second := fails(strings.Replace(doc, `{"id"`, `{"note":"made anew","id"`, 1))
+	require.Len(t, second, 3)
+	require.Contains(t, string(w.evidence.Files()[second[2]]), "made anew")
+	var why commit.PoisonError
+	require.NoError(t, json.Unmarshal(w.evidence.Files()[second[0]], &why))
+	require.Equal(t, w.state(idOf(t, doc))["failed_at"], why.FailedAt)
+	require.Contains(t, second[0], "/"+again.Format("20060102T150405.000000Z")+"-", "when it began to fail")
+	for name := range w.evidence.Files() {
+		require.Regexp(t, "/("+began.Format("20060102T150405")+"|"+again.Format("20060102T150405")+")[.]0{6}Z-", name)
+	}
 }
 
 // A mark that alone fails like an outage is not an outage: nothing is counted, and nothing is final.

@@ -154,9 +154,9 @@ func ItemOf(d invoice.Document) Item {
 	}
 }
 
-// TakenOver makes the item of a document that a run takes over. The record of a commit makes a later snapshot, so a line
-// that another build wrote looks older than it is: a person may have corrected it since. It is left alone unless the
-// commit is later than the line: then the database lacks it. The two times are of different clocks.
+// TakenOver makes the item of a document that a run takes over. The record of a commit makes a later snapshot, so a
+// line that another build wrote looks older than it is: a person may have corrected it since. It is left alone unless
+// the commit is later than the line: then the database lacks it. The two times are of different clocks.
 func TakenOver(d invoice.Document) Item {
 	it := ItemOf(d)
 	if d.State.Status == invoice.Committed {

@@ -124,8 +124,8 @@ func TestATwinOfAnotherEnvironmentKeepsNoDocumentFromItsEnd(t *testing.T) {
 		require.ElementsMatch(t, []string{"committed", "failed missing_detail_row"}, w.states())
 		require.Contains(t,
 			string(
-				w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+"/0-"+
-					w.hashOf1(t)+"/original.json"]), own)
+				w.evidence.Files()["failed/1/"+strings.NewReplacer(" ", "%20", ":", "%3A").Replace(idOf1)+
+					"/20251218T140000.000000Z-"+w.hashOf1(t)+"/original.json"]), own)
 	}
 }
 

@@ -153,7 +153,7 @@ func (l LineDiff) says(mode commit.Mode) string {
 	case invoice.OutcomeEdited:
 		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
 	case invoice.OutcomeNotComparable:
-		return "another build wrote it, so nobody knows whether it was edited since: only `reindex --not-comparable` writes it"
+		return "another build wrote it, and somebody may have edited it: only `reindex --not-comparable` writes it"
 	}
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -279,16 +278,23 @@ func (o *Ops) searchEvidence(ctx context.Context, found *DocumentEvidence, folde
 		found.Episodes = append(found.Episodes, *e)
 	}
 	slices.SortFunc(found.Episodes, func(a, b EvidenceEpisode) int {
-		return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.resets(), a.resets())) // times are in whole seconds
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(path.Base(b.Folder), path.Base(a.Folder))) // At has whole seconds
 	})
 	return nil
 }
 
-// resets is the number of resets in the folder's name; 0 for a name that has none.
-func (e EvidenceEpisode) resets() int {
-	text, _, _ := strings.Cut(path.Base(e.Folder), "-")
-	n, _ := strconv.Atoi(text)
-	return n
+// newestFolder gives the folder of the newest complete evidence of a document, with the environment; empty where there
+// is none, or no answer in some seconds.
+func (o *Ops) newestFolder(ctx context.Context, doc invoice.Document) string {
+	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
+	defer cancel()
+	found := DocumentEvidence{Document: doc.ID, Place: o.p.Evidence.Place()}
+	err := o.searchEvidence(ctx, &found, commit.EvidenceFoldersOf(doc), o.late(ledgerWithin))
+	i := slices.IndexFunc(found.Episodes, func(e EvidenceEpisode) bool { return !e.Incomplete })
+	if err != nil || i < 0 {
+		return ""
+	}
+	return found.Episodes[i].Path
 }
 
 // addFile adds a file to its episode, if it is one of the document whose name in folders is given.

@@ -23,7 +23,7 @@ func (w *world) keepEvidence(original string, resets int) (folder string) {
 	w.t.Helper()
 	doc, err := invoice.Read(json.RawMessage(original), w.clock)
 	require.NoError(w.t, err)
-	folder = commit.EvidenceFolder(doc, resets)
+	folder = commit.EvidenceFolder(doc, time.Unix(int64(resets), 0))
 	w.keepPoison(folder, original,
 		commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
 	return folder

@@ -27,7 +27,7 @@ func (w *world) keep(id string, line int64, resets int, code string) string {
 	folder := commit.EvidenceFolder(
 		invoice.Document{
 			ID: id, Main: line, Hash: strings.Repeat("a", 64), Version: invoice.Version{Key: invoice.Key(id)},
-		}, resets)
+		}, time.Unix(int64(resets), 0))
 	original, err := json.Marshal(map[string]any{"id": id, "resets": resets})
 	require.NoError(w.t, err)
 	failed, err := json.Marshal(
@@ -55,7 +55,7 @@ func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
 	cut := w.keep(id(2), 2, 0, "2628")
 	half := `{"document_id":"` + id(2) + `","last_error_code":"26`
 	w.place(cut+"/error.json", half)
-	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(4), Main: 4, Hash: "h"}, 0)
+	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(4), Main: 4, Hash: "h"}, time.Unix(0, 0))
 	w.place(incomplete+"/error.json", `{}`)
 	for _, name := range []string{
 		"failed/notes.txt", "failed/1/notes.txt", good + "/more/metadata.json",
@@ -152,7 +152,7 @@ func TestAFileOfEvidenceIsGivenAsItIs(t *testing.T) {
 	const odd = "\xff\x00{\"a\": 1.10}\r\n"
 	w.place(newest+"/original.json", odd)
 	w.clock = w.clock.Add(time.Hour)
-	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(1), Main: 1, Hash: "h"}, 2)
+	incomplete := commit.EvidenceFolder(invoice.Document{ID: id(1), Main: 1, Hash: "h"}, time.Unix(2, 0))
 	w.place(incomplete+"/error.json", `{"half":`)
 	for _, c := range []struct {
 		q            ops.EvidenceFileQuery

@@ -89,7 +89,8 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		w.open(kind, "9002")
 		w.audit.fails, w.sink.fails = full, full
 		fresh := w.newBreaker("fresh")
-		o := ops.New(ops.Ports{Documents: w.docs, Finder: w.docs, Breaker: fresh, Stores: w.stores},
+		o := ops.New(
+			ops.Ports{Documents: w.docs, Finder: w.docs, Breaker: fresh, Stores: w.stores, Evidence: w.evidence},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		change, err := o.Resume(by(t, "kim"), ops.ResumeFlow{Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
@@ -339,7 +340,7 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	w.fill(1)
 	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
 	early := ops.New(ops.Ports{
-		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, Counts: w.counts,
+		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, Counts: w.counts, Evidence: w.evidence,
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	s, err := early.Status(t.Context(), ops.StatusQuery{})

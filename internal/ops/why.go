@@ -40,7 +40,8 @@ type Explanation struct {
 	// Error is why a failed document failed; FinalError is why that could not be marked in SQL. An operator sees them.
 	Error      string `json:"error,omitempty" role:"Operator"`
 	FinalError string `json:"final_error,omitempty" role:"Operator"`
-	// Evidence is the folder in the evidence container of a failed document whose content has not changed since.
+	// Evidence is the folder in the container of evidence that has the newest of a failed document; empty where none was
+	// found in some seconds.
 	Evidence string `json:"evidence,omitempty"`
 	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has
 	// the values that were found. An operator sees it.
@@ -86,6 +87,9 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	e := o.explaining(ctx).explanation(doc.Document, tooDeep)
 	if doc.SysName == o.o.SysName && doc.State.Status == invoice.Committed && e.Outcome == invoice.OutcomeManual {
 		o.sayWhoMarked(ctx, &e)
+	}
+	if doc.State.Status == invoice.Failed && doc.SysName == o.o.SysName {
+		e.Evidence = o.newestFolder(ctx, doc.Document)
 	}
 	return e, nil
 }
@@ -253,7 +257,6 @@ func (w why) failed(e *Explanation) {
 		e.Summary += ": " + w.doc.State.LastErrorKind + " " + code
 	}
 	e.Next = "nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`"
-	e.Evidence = w.o.o.SysName + "/" + commit.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
 }
 
 func (w why) scheduled(e *Explanation) {

@@ -1,7 +1,9 @@
 package ops_test
 
 import (
+	"context"
 	"encoding/json"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/test/inmem"
 )
 
 // scheduled is sql_writer of a document with three failures whose next try is some minutes after ten in Chicago.
@@ -248,6 +251,53 @@ func TestWhyListsTheAttempts(t *testing.T) {
 	require.Contains(t, e.Problem, "process_output.manufacturer_name", "it cannot be written as it is now")
 	require.Equal(t, "running", e.Flow)
 	require.Empty(t, e.Evidence, "only of a failed document")
+}
+
+// The store says where the newest evidence of a failed document is, whatever became of its content since. Without an
+// answer the rest is said.
+func TestWhyAsksTheStoreForTheEvidence(t *testing.T) {
+	w := newWorld(t, 1)
+	w.put(result(1, tooLong(), ""))
+	asked := func() string {
+		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
+		require.NoError(t, err)
+		require.NotEmpty(t, e.Summary)
+		return e.Evidence
+	}
+	w.poison(1)
+	first := asked()
+	require.Regexp(t, "^web/failed/1/[^/]+/20251218T160000.000000Z-[0-9a-f]{64}$", first)
+	w.evidence.Put("failed/1/"+path.Base(path.Dir(first))+"/20261218T160000.000000Z-ab/original.json", []byte("{}"))
+	w.put(result(1, tooLong()+"x", "")) // made anew, and it fails again
+	w.clock = w.clock.Add(24 * time.Hour)
+	w.poison(1)
+	second := asked()
+	require.Greater(t, second, first)
+	require.NotContains(t, second, "-ab", "that one is not complete")
+	shown, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
+	require.NoError(t, err)
+	paths := []string{}
+	for _, e := range shown.Episodes {
+		paths = append(paths, e.Path)
+	}
+	require.Subset(t, paths, []string{first, second})
+	w.put(result(1, "corrected", failed(1, fault.Document, "2628")))
+	require.Equal(t, second, asked())
+	w.put(result(2, "never kept", failed(1, fault.Document, "2628")))
+	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(2)})
+	require.NoError(t, err)
+	require.Empty(t, e.Evidence)
+	w.ops = ops.New(
+		ops.Ports{Documents: w.docs, Breaker: w.breaker, Counts: w.counts, Evidence: awayEvidence{w.evidence}},
+		ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+	require.Empty(t, asked())
+}
+
+// awayEvidence is a store that lists nothing.
+type awayEvidence struct{ *inmem.Evidence }
+
+func (awayEvidence) FilesBelow(context.Context, string, string) ([]ops.EvidenceFile, string, error) {
+	return nil, "", fault.New(fault.Infrastructure, "test: list", "refused", "it is away")
 }
 
 func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {

@@ -296,8 +296,8 @@ func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[str
 	}
 	var names []string
 	for _, line := range lines {
-		if _, known := docs[line.Ledger.DocumentID]; !known && line.Ledger.DocumentID != "" {
-			names = append(names, line.Ledger.DocumentID)
+		if name := line.Ledger.DocumentID; name != "" && docs[name].ID == "" {
+			names = append(names, name)
 		}
 	}
 	holders, err := l.read(ctx, names)
@@ -307,19 +307,15 @@ func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[str
 	maps.Copy(holders, docs)
 	for i, v := range verdicts {
 		doc := docs[v.seen.Document]
-		verdicts[i].seen.Mends = v.seen.Mends && !slices.ContainsFunc(linesOf([]invoice.Document{doc}), func(id int64) bool {
-			return l.mayBePeoples(doc, lines[id], holders[lines[id].Ledger.DocumentID])
+		its := linesOf([]invoice.Document{doc})
+		verdicts[i].seen.Mends = v.seen.Mends && !slices.ContainsFunc(its, func(id int64) bool {
+			line := lines[id]
+			notComparable := line.Rows == RowsUnknown && line.Ledger.Outcome != "" && !line.Ledger.Marked()
+			return line.Rows == RowsEdited || notComparable || LedgerStateOf(doc, line.Ledger) == LedgerUnknown ||
+				l.DocState(holders[line.Ledger.DocumentID]) == DocManual
 		})
 	}
 	return nil
-}
-
-// mayBePeoples reports whether a person may have written a line of a document. The holder is the document that the
-// ledger names for it.
-func (l *look) mayBePeoples(doc invoice.Document, line Line, holder invoice.Document) bool {
-	notComparable := line.Rows == RowsUnknown && line.Ledger.Outcome != "" && !line.Ledger.Marked()
-	return line.Rows == RowsEdited || notComparable || LedgerStateOf(doc, line.Ledger) == LedgerUnknown ||
-		l.DocState(holder) == DocManual
 }
 
 // secondLook is what a second look makes of findings and suspects.

@@ -105,8 +105,8 @@ func TestANightMends(t *testing.T) {
 	require.Equal(t, []string{"2025-12-19", "2025-12-20"}, w.mended)
 }
 
-// A night writes a document whole or leaves it to people: one of its lines may be a person's, or nobody may know. A line
-// that the ledger lacks is no obstacle.
+// A night writes a document whole or leaves it to people: one of its lines may be a person's, or nobody may know. A
+// line that the ledger lacks is no obstacle.
 func TestTheNightLeavesADocumentWithALineOfPeople(t *testing.T) {
 	t.Parallel()
 	const main, other = 1, 2
@@ -145,7 +145,8 @@ func TestTheNightLeavesADocumentWithALineOfPeople(t *testing.T) {
 			e, _ := w.sink.Entry(other)
 			d := w.doc(failed)
 			w.sink.SetEntry(other, inmem.Entry{
-				Outcome: inmem.OutcomeFailed, Version: d.Version, DocumentID: failed, SysName: sysName, Write: e.Write + 1,
+				Outcome: inmem.OutcomeFailed, Version: d.Version, DocumentID: failed, SysName: sysName,
+				Write: e.Write + 1,
 			})
 		}, nil},
 	} {

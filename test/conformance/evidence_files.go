@@ -57,7 +57,7 @@ func evidenceOf(id string, main int64) invoice.Document {
 // fails keeps the evidence of a failure of a document, and gives its folder.
 func (h EvidenceFilesHarness) fails(t testing.TB, d invoice.Document, resets int) string {
 	t.Helper()
-	folder := commit.EvidenceFolder(d, resets)
+	folder := commit.EvidenceFolder(d, time.Unix(int64(resets), 0))
 	for _, file := range []struct{ name, content string }{
 		{"original.json", "{}"},
 		{"error.json", "{}"},

@@ -133,7 +133,7 @@ func (w *world) wroteBefore(d want) {
 func (w *world) evidenceBefore(d want) {
 	read, raw := w.document(d.id)
 	metadata := fmt.Sprintf(`{"document_id":%q,"content_hash":%q,"reprocess_count":0}`, d.id, read.Hash)
-	folder := fmt.Sprintf("failed/%d/%s/0-%s/", read.Main,
+	folder := fmt.Sprintf("failed/%d/%s/20251201T100000.000000Z-%s/", read.Main,
 		strings.NewReplacer(" ", "%20", ":", "%3A").Replace(d.id), read.Hash)
 	for name, content := range map[string]string{
 		"original.json": string(raw), "error.json": "{}", "metadata.json": metadata,

@@ -52,7 +52,7 @@ func documentStories() []Story {
 	failed.Status, failed.NextTry, failed.RetriesUsed = "failed", time.Time{}, 5
 	failed.Summary, failed.Next = "failed 2026-11-22T02:11:20-06:00 after 5 of 5 retries: document validation.too_long",
 		"nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`"
-	failed.Evidence = "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/0-ab12"
+	failed.Evidence = "web/failed/1421549/2026-11-22%2002%3A40%3A01.553120-06%3A00-0004-1421549/20251122T081120Z-ab12"
 	committed := ops.Explanation{
 		ID: waitingDocument, SysName: "web", Status: "committed", Outcome: "superseded",
 		SupersededBy: "2026-11-22 02:50:01.553120-06:00-0005-1421549", Retries: 5,

@@ -106,8 +106,8 @@ func (e *encoder) place(hash string) int {
 	return place
 }
 
-// item appends number, id, key, version, source_ts, hash, hash version, mark, commit.Item.LeaveSince (the largest number
-// for none), then the values that all lines share. All arrays have one length; a mark's values are NULL.
+// item appends number, id, key, version, source_ts, hash, hash version, mark, commit.Item.LeaveSince (the largest
+// number for none), then the values that all lines share. All arrays have one length; a mark's values are NULL.
 func (e *encoder) item(doc int, it commit.Item) {
 	e.raw("[")
 	e.int(int64(doc))
