@@ -124,8 +124,8 @@ type Item struct {
 	NotComparable bool
 	// Releases let a Rewrite write lines of this document over the content of a newer one.
 	Releases []Release
-	// LeaveSince is a time in epoch seconds; 0 means none. A Write leaves alone a line of the same document with another
-	// HashVersion if the ledger's row was written, or has a snapshot, of this time or later
+	// LeaveSince is a time in epoch seconds; 0 means none. A Write leaves alone a line of the same document with
+	// another HashVersion if the ledger's row was written, or has a snapshot, of this time or later
 	// (invoice.OutcomeNotComparable).
 	LeaveSince int64
 }
