@@ -46,7 +46,7 @@ func (c Circumstances) Left(
 		charge += page.Charge
 		for _, raw := range page.Documents {
 			d, err := invoice.Read(raw, c.Now)
-			if err == nil && slices.Contains(append(sent(), DocManual), c.DocState(d)) && names(d, line.ID) &&
+			if err == nil && slices.Contains(append(sent(), byHand()...), c.DocState(d)) && names(d, line.ID) &&
 				(left.Newest.ID == "" || d.Version.Compare(left.Newest.Version) > 0) {
 				left.Newest = d
 			}

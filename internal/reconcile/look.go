@@ -312,7 +312,7 @@ func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[str
 			line := lines[id]
 			notComparable := line.Rows == RowsUnknown && line.Ledger.Outcome != "" && !line.Ledger.Marked()
 			return line.Rows == RowsEdited || notComparable || LedgerStateOf(doc, line.Ledger) == LedgerUnknown ||
-				l.DocState(holders[line.Ledger.DocumentID]) == DocManual
+				slices.Contains(byHand(), l.DocState(holders[line.Ledger.DocumentID]))
 		})
 	}
 	return nil

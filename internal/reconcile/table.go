@@ -84,6 +84,10 @@ func compared() []RowState { return []RowState{RowsSame, RowsReviewed, RowsEdite
 // sent are documents that are committed and whose content belongs into SQL.
 func sent() []DocState { return []DocState{DocCommitted, DocCommittedBefore} }
 
+// byHand are documents that say that a person repaired their lines. A night writes over none, audited or not: after a
+// restore the entries may be lost.
+func byHand() []DocState { return []DocState{DocManual, DocUnaudited} }
+
 func lineRules() []Rule {
 	return []Rule{
 		{
