@@ -34,7 +34,8 @@ func TestAnEditedLineIsShownAndWrittenAgain(t *testing.T) {
 
 	require.Equal(t, exitUsage, r.run(t, "run", "start", "reindex", "--findings", "left_behind", "--dry-run"))
 	require.Contains(t, r.errors,
-		`--findings: expected edited, no_document, not_in_ledger, not_named, row_missing, stale, tracking_missing, found "left_behind"`)
+		"--findings: expected edited, mark_without_audit, no_document, not_in_ledger, not_named, row_missing, stale, "+
+			`tracking_missing, found "left_behind"`)
 	require.Equal(t, exitUsage,
 		r.run(t, "run", "start", "reindex", "--findings", "edited", "--since", "1d", "--dry-run"))
 	require.Contains(t, r.errors, "expected one of ids, since, run, findings and all, found 2")

@@ -68,6 +68,10 @@ func examples() map[string][]string {
 			`sqlwriterctl finding compare --why "numbers do not match"`,
 			`sqlwriterctl finding compare --all --why "INC-4715: restored"`,
 		},
+		"line release": {
+			"sqlwriterctl line release 1421550 --dry-run",
+			`sqlwriterctl line release 1421550 --why "INC-4716: its document dropped it"`,
+		},
 		"evidence show": {
 			`sqlwriterctl evidence show "2025-12-17 10:30:00.000000-06:00-0001-1421549"`,
 			"sqlwriterctl evidence show ID --line 1421549",

@@ -241,13 +241,13 @@ func (s State) fail(in input, now time.Time) State {
 	case fault.Quota:
 		s.OpenUntil = now.Add(quotaWait)
 	default:
-		if was.Name != Open || was.OpenUntil.Before(now) {
-			s.OpenUntil = now.Add(probeEvery + in.jitter)
-			break
+		at := was.OpenUntil
+		if was.Name != Open || at.Before(now) {
+			at = now.Add(probeEvery + in.jitter)
+		} else { // a failed probe's claim is the wait already, also where the next one is another instance's meanwhile
+			s.HeldBy = was.HeldBy
 		}
-		// The claim of the failed probe is the wait already. It is another instance's when the control document was away
-		// at this probe.
-		s.HeldBy = was.HeldBy
+		s.OpenUntil = at
 	}
 	return s
 }

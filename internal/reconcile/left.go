@@ -63,8 +63,8 @@ func (c Circumstances) Left(
 // find calls visit with the pages of a query. A lost continuation is infrastructure: the next tick begins again.
 func find(ctx context.Context, f commit.Finder, q commit.Query, visit func(commit.Page) (bool, error)) error {
 	err := commit.Each(ctx, f, q, visit)
-	if fault.CodeOf(err) == "continuation" {
-		return fault.Wrap(fault.Infrastructure, "reconcile: find", "continuation", "the container dropped the search", err)
+	if code := fault.CodeOf(err); code == "continuation" {
+		return fault.Wrap(fault.Infrastructure, "reconcile: find", code, "the container dropped the search", err)
 	}
 	return err
 }

@@ -220,8 +220,8 @@ func leftRules() []Rule {
 			Because: "only documents with an order are looked for",
 		},
 		{
-			Subject: SubjectLeft, Rows: []RowState{RowsMissing}, Class: Consistent,
-			Because: "IVCE_DTL has no such line: `row_missing` tells of it",
+			Subject: SubjectLeft, Rows: []RowState{RowsMissing, RowsArchived}, Class: Consistent,
+			Because: "IVCE_DTL has no such line: `row_missing` and `archived` tell of it",
 		},
 		{
 			Subject: SubjectLeft, Documents: []DocState{DocOther}, Class: NoDocument,

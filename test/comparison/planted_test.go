@@ -144,14 +144,13 @@ func (p *plan) plant(k int) {
 		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
 		p.keeps(duplicateOf + line)
 	}
-	// The same, and the main line lost its tracking row: it is mended, and the edit stays.
+	// The same, and the main line lost its tracking row: a night leaves a document with an edited line whole.
 	for _, line := range p.double(k) {
 		p.db.set(p, detail, maker, byHand, duplicateOf+line)
 		p.db.remove(p, tracking, line)
 		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
 		p.line(reconcile.TrackingMissing, idOf(line), line)
-		p.keeps(duplicateOf + line)
-		p.mends("ACME", line)
+		p.keeps(line, duplicateOf+line)
 	}
 	// An edit whose document is gone.
 	for _, line := range p.single(k) {
@@ -220,14 +219,13 @@ func (p *plan) plantStale(k int) {
 		p.link(reconcile.Stale, idOf(line), line)
 		p.keeps(line)
 	}
-	// The same of one of two lines: the other one is written, and the edit stays.
+	// The same of one of two lines.
 	for _, line := range p.double(k) {
 		p.db.set(p, invoice.Detail, maker, byHand, duplicateOf+line)
 		p.changes(idOf(line))
 		p.line(reconcile.Edited, idOf(line), duplicateOf+line)
 		p.link(reconcile.Stale, idOf(line), linesOf(line)...)
-		p.keeps(duplicateOf + line)
-		p.mends(otherText, line)
+		p.keeps(line, duplicateOf+line)
 	}
 	// The same, and the database lost a newer document of the other line.
 	for _, line := range p.double(k) {

@@ -100,7 +100,7 @@ func (r rows) rowState(id int64) reconcile.RowState {
 	l, there := r.s.lines[id]
 	e := r.s.ledger[id]
 	switch {
-	case !there && r.keptDays > 0 && e.DaysAgo > r.keptDays:
+	case !there && r.keptDays > 0 && e.Outcome != "" && e.At < r.s.now().AddDate(0, 0, -r.keptDays).Unix():
 		return reconcile.RowsArchived
 	case !there:
 		return reconcile.RowsMissing

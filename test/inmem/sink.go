@@ -76,8 +76,6 @@ type Entry struct {
 	// Write numbers the Apply that wrote the entry, from 1; Run names the adoption that did. One of them is empty.
 	Write int64
 	Run   string
-	// DaysAgo is for how many days it has stood; time does not pass here.
-	DaysAgo int
 	// At is when an Apply wrote it, in epoch seconds.
 	At int64
 }

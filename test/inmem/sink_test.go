@@ -53,7 +53,8 @@ func harness(testing.TB) conformance.SinkHarness {
 			s.SetEntry(line, inmem.Entry{
 				Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash,
 				HashVersion: l.HashVersion, SysName: l.SysName, DetailHash: l.DetailHash,
-				TrackingHash: l.TrackingHash, Outcome: l.Outcome, DaysAgo: l.DaysAgo,
+				TrackingHash: l.TrackingHash, Outcome: l.Outcome,
+				At: time.Now().AddDate(0, 0, -l.DaysAgo).Unix(),
 			})
 		},
 		Heartbeat: func(_ testing.TB, sysName string) (conformance.HeartbeatRow, bool) {

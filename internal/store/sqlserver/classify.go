@@ -67,7 +67,7 @@ func rules() []rule {
 		},
 		{
 			numbers: []int32{229, 230, 262, 297, 300, 13538, 15151}, kind: infra,
-			reason: "a right is missing: see deploy/sql", source: facts,
+			reason: "a right is missing: see deploy/sql/app_rights.sql", source: facts,
 		},
 		{
 			numbers: []int32{207, 208, 213, 2812, 4121, 15350}, kind: infra,
