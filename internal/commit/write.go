@@ -44,8 +44,8 @@ type writer struct {
 	*requester
 	purpose               Purpose
 	maxDocuments, maxRows int
-	// overwrite, notComparable and releases are those of the batch. takesCommitted says that it takes committed documents
-	// over.
+	// overwrite, notComparable and releases are those of the batch. takesCommitted says that it takes committed
+	// documents over.
 	overwrite                     []int64
 	notComparable, takesCommitted bool
 	releases                      []Release

@@ -27,8 +27,8 @@ type Marked struct {
 
 // MarkCommitted marks a document as committed whose lines a person has repaired. It is not tried again, and readers
 // count it as committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a
-// line holds, and the repair is no document's. The document must be failed, retry_scheduled, pending after a failure, or
-// marked already, as after a restore that lost the entry. Its state is audited first: the mark counts only with the
+// line holds, and the repair is no document's. The document must be failed, retry_scheduled, pending after a failure,
+// or marked already, as after a restore that lost the entry. Its state is audited first: the mark counts only with the
 // entry, which says who and why.
 //
 // Errors by kind: *RequestError (usage; not found; conflict when the status does not allow it or changed). Further

@@ -67,11 +67,10 @@ func (p *runPlan) take(found []reconcile.Finding) {
 	lines, overwrite, documents := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	p.left = nil
 	for _, f := range found {
-		switch f.Class {
-		case reconcile.NotNamed:
+		if f.Class == reconcile.NotNamed {
 			p.left = append(p.left, f.Line)
-			continue
-		case reconcile.NoDocument:
+		}
+		if f.Class == reconcile.NotNamed || f.Class == reconcile.NoDocument {
 			continue
 		}
 		documents[f.Document], lines[f.Line] = true, true

@@ -40,8 +40,8 @@ type Explanation struct {
 	// Error is why a failed document failed; FinalError is why that could not be marked in SQL. An operator sees them.
 	Error      string `json:"error,omitempty" role:"Operator"`
 	FinalError string `json:"final_error,omitempty" role:"Operator"`
-	// Evidence is the folder in the container of evidence that has the newest of a failed document; empty where none was
-	// found in some seconds.
+	// Evidence is the folder in the container of evidence that has the newest of a failed document; empty where none
+	// was found in some seconds.
 	Evidence string `json:"evidence,omitempty"`
 	// Problem says what in the document prevents it from being written; empty when nothing does. ProblemFound also has
 	// the values that were found. An operator sees it.

@@ -73,7 +73,8 @@ func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
 func (w *world) theirs() run.Batch {
 	w.t.Helper()
 	s := w.store.For("dev")
-	require.NoError(w.t, s.StartRun(w.ctx, run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain}, run.Audit{Action: "X"}))
+	require.NoError(w.t,
+		s.StartRun(w.ctx, run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain}, run.Audit{Action: "X"}))
 	r, ok, err := s.ClaimRun(w.ctx, "theirs", 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)

@@ -100,7 +100,8 @@ func TestAnEditedLineIsGivenBackByAnOperatorAlone(t *testing.T) {
 		w.has(2, "WRONG")
 		_, err := w.ops.ReleaseLine(w.operator(), ops.LineReleaseRequest{Line: 2, Why: "x"})
 		require.ErrorContains(w, err, "--overwrite-edits")
-		shown, err := w.ops.ReleaseLine(w.operator(), ops.LineReleaseRequest{Line: 2, OverwriteEdits: true, DryRun: true})
+		shown, err := w.ops.ReleaseLine(w.operator(),
+			ops.LineReleaseRequest{Line: 2, OverwriteEdits: true, DryRun: true})
 		require.NoError(w, err)
 		require.Len(w, shown.Diffs, 1)
 		require.True(w, shown.Diffs[0].Lines[0].Writes, "%+v", shown.Diffs)

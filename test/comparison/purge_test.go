@@ -23,8 +23,8 @@ const ticks = 5 * time.Minute
 const purgedVariable = "SQLWRITER_PURGED"
 
 // TestAPurge deletes an old run with many documents, and as many other rows as a tenth of them. The first go beside
-// drains, a tick of the recovery timer for each. With SQLWRITER_PURGED it bounds by what a tick slows a drain. A run of the
-// same age that is running keeps all it has.
+// drains, a tick of the recovery timer for each. With SQLWRITER_PURGED it bounds by what a tick slows a drain. A run of
+// the same age that is running keeps all it has.
 func TestAPurge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")

@@ -44,7 +44,8 @@ func (w *world) failures(n int) {
 	w.openRun(id, "d")
 	a := run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}
 	c, err := w.db.runs.ClaimBatch(w.Context(), run.BatchID(sysName, id, 1),
-		run.Ticket{Attempt: run.FirstAttempt, Epoch: -1}, run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
+		run.Ticket{Attempt: run.FirstAttempt, Epoch: -1},
+		run.Worker{ID: "worker of " + id, Instance: "x"}, time.Minute, a)
 	require.NoError(w, err)
 	require.Equal(w, run.Taken, c.Answer)
 	for ; n > 0; n -= 100 {

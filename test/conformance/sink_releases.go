@@ -29,10 +29,16 @@ func releaseCases() []sinkCase {
 		{"a release counts in a rewrite alone", nil, releaseInOtherModes},
 		{"a release beside other documents of the request", nil, releaseBeside},
 		{"a release of 500 lines in one request", nil, releaseMany},
-		{"a release whose line is edited between read and write is contention, and is found then",
-			[]string{"BetweenReadAndWrite"}, releaseEditBetween},
-		{"a release that loses to the newer document between read and write is superseded",
-			[]string{"BetweenReadAndWrite"}, releaseRaceBetween},
+		{
+			"a release whose line is edited between read and write is contention, and is found then",
+			[]string{"BetweenReadAndWrite"},
+			releaseEditBetween,
+		},
+		{
+			"a release that loses to the newer document between read and write is superseded",
+			[]string{"BetweenReadAndWrite"},
+			releaseRaceBetween,
+		},
 	}
 }
 

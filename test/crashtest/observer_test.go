@@ -58,8 +58,9 @@ func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commi
 	if after.Outcome == inmem.OutcomeApplied && after.Write != before.Write {
 		w.applied = w.now()
 	}
+	released := mode == commit.Rewrite && it.Released(line) && w.dropped(before.DocumentID, line)
 	switch order := after.Version.Compare(before.Version); {
-	case order < 0 && !(mode == commit.Rewrite && it.Released(line) && w.dropped(before.DocumentID, line)):
+	case order < 0 && !released:
 		w.violated("G3", "line %d went back from %s to %s", line, before.DocumentID, after.DocumentID)
 	case order == 0 && after.SourceTS < before.SourceTS:
 		w.violated("G3", "line %d went back to older content of %s", line, after.DocumentID)

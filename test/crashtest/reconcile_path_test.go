@@ -34,7 +34,8 @@ func reconcilePath() *path {
 		for _, d := range []want{
 			of("same", 801, "same", 802), of("edited", 803, "edited"), of("lost", 804, "lost"),
 			of("tracking", 805, "tracking", 806),
-			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811), of("own", 813, "own"), of("taker", 814, "taker", 813),
+			of("reviewed", 807, "reviewed"), of("changed", 808, "before"), of("both", 810, "before", 811),
+			of("own", 813, "own"), of("taker", 814, "taker", 813),
 		} {
 			w.put(d)
 			w.wroteBefore(d)

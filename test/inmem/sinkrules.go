@@ -220,7 +220,8 @@ func other(e Entry, it commit.Item) bool {
 
 // leaves reports whether a document that a run took over leaves a line alone that another recipe wrote.
 func leaves(e Entry, it commit.Item) bool {
-	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version &&
+		e.HashVersion != it.HashVersion &&
 		it.LeaveSince > 0 && max(e.SourceTS, e.At) >= it.LeaveSince
 }
 

@@ -69,7 +69,8 @@ func documentStories() []Story {
 		Next: Hostile, Problem: Hostile, Warning: Hostile, Error: Hostile, FinalError: Hostile,
 		Evidence: Hostile, Flow: Hostile,
 		Attempts:  []ops.Tried{{Kind: Hostile, Code: Hostile, Error: Hostile}},
-		LastError: &ops.Tried{Code: Hostile, Error: Hostile}, Marked: &ops.Mark{By: Hostile, Why: Hostile, At: Ago(time.Hour)},
+		LastError: &ops.Tried{Code: Hostile, Error: Hostile},
+		Marked:    &ops.Mark{By: Hostile, Why: Hostile, At: Ago(time.Hour)},
 		Line: &ops.AboutLine{
 			Line: 1, Says: Hostile,
 			Others: []ops.DocumentRow{

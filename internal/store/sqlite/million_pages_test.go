@@ -43,7 +43,8 @@ func timePages(t *testing.T, s *sqlite.Store, times int) (all []timedPage) {
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	runs, reports := s.RunStore("web"), s.Reports("web")
 	o := ops.New(ops.Ports{
-		Documents: docs, Finder: docs, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil), Evidence: inmem.NewEvidence(),
+		Documents: docs, Finder: docs, Counts: &inmem.Counts{}, RunQueue: inmem.NewQueue(nil),
+		Evidence:    inmem.NewEvidence(),
 		ReportNames: shared.ReportNames(),
 		Breaker: breaker.New(inmem.NewControl(),
 			breaker.Options{Build: "v1", SysName: "web", Heartbeat: s.Heartbeat, Now: time.Now}),

@@ -42,7 +42,8 @@ func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
 		d.exec(t, `DELETE FROM sqlwriter.`+table)
 	}
 	return conformance.RunStoreFixture{
-		Store: d.store.RunStore("web"), For: d.store.RunStore, Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		Store: d.store.RunStore("web"), For: d.store.RunStore, Now: time.Now, Age: d.age,
+		Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 	}
 }
