@@ -36,6 +36,8 @@ type history struct {
 
 	// past has each document's states by time, nil for deleted.
 	past map[string][]snapshot
+	// named are the lines that each document names, the main one first; by default those of its number.
+	named map[int][]int64
 	// written is when a line's ledger row was last written, writes its number.
 	written map[int64]time.Time
 	writes  map[int64]int64
@@ -68,8 +70,9 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{
 		t: t, r: rand.New(rand.NewPCG(seed, 19)), clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC),
 		sink: inmem.NewSink(), control: inmem.NewControl(), episodes: map[string][]episode{},
-		past: map[string][]snapshot{}, written: map[int64]time.Time{}, writes: map[int64]int64{},
-		left: map[string]bool{}, torn: map[string]bool{},
+		past: map[string][]snapshot{}, named: map[int][]int64{}, written: map[int64]time.Time{},
+		writes: map[int64]int64{},
+		left:   map[string]bool{}, torn: map[string]bool{},
 		parked: make(chan struct{}),
 	}
 	now := func() time.Time { return h.clock }
@@ -274,20 +277,35 @@ func documentID(n int) string {
 	return fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", n, line)
 }
 
+// lines are those that a document names now.
+func (h *history) lines(n int) []int64 {
+	if named, there := h.named[n]; there {
+		return named
+	}
+	line := int64(n%historyLines + 1)
+	if n < historyLines {
+		return []int64{line}
+	}
+	return []int64{line, line%historyLines + 1}
+}
+
+// renames is a person who corrects the key or the duplicates of a document: it drops a line, takes one, or both.
+func (h *history) renames(n int) {
+	all := []int64{1, 2, 3}
+	h.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	h.named[n] = all[:1+h.r.IntN(2)]
+}
+
 // offer puts a document with new content, or the content it had, and a state.
 func (h *history) offer(n int, content string, state any) {
-	line := n%historyLines + 1
-	dup := []int{}
-	if n >= historyLines {
-		dup = append(dup, line%historyLines+1)
-	}
+	named := h.lines(n)
 	raw, err := json.Marshal(map[string]any{
 		"id": documentID(n), "request_details": map[string]any{"sys_name": "web"},
-		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
+		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": named[0]},
 		"process_output": map[string]any{
 			"manufacturer_name": content, "part_number": "425", "unspsc": "39131711", "invoice_line_status": "RC-AI",
 		},
-		"post-processing": map[string]any{"duplicate_detail_uids": dup}, "sql_writer": state,
+		"post-processing": map[string]any{"duplicate_detail_uids": named[1:]}, "sql_writer": state,
 	})
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.docs.Put(raw))
@@ -371,6 +389,9 @@ func (h *history) act() {
 		if h.r.IntN(4) == 0 {
 			h.past[documentID(n)] = append(h.past[documentID(n)], snapshot{h.clock, nil})
 		}
+	case 9:
+		h.renames(n)
+		h.offer(n, []string{was, content}[h.r.IntN(2)], pending)
 	default:
 		h.begin(n, h.r.IntN(5))
 	}

@@ -82,8 +82,8 @@ const (
 	CodeCompare        = "COMPARE_START"
 )
 
-// CodeMarkCommitted is the action of a person who said that the lines of a document (the subject) were repaired by hand.
-// A document's outcome manual counts only with such an entry, so a purge keeps these.
+// CodeMarkCommitted is the action of a person who said that the lines of a document (the subject) were repaired by
+// hand. A document's outcome manual counts only with such an entry, so a purge keeps these.
 const CodeMarkCommitted = "mark-committed"
 
 // Codes maps each code of the audit log to its meaning, for documents and operators.

@@ -444,7 +444,8 @@ func batchForeign(r *runTest) {
 	} {
 		b := r.bring(fmt.Sprint("theirs-", n), in)
 		was := r.stateOf(b.batch.Run)
-		c, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, run.Ticket{Attempt: b.batch.Attempt, Epoch: b.batch.Epoch},
+		c, err := r.Store.ClaimBatch(r.Context(), b.batch.ID,
+			run.Ticket{Attempt: b.batch.Attempt, Epoch: b.batch.Epoch},
 			r.worker(RunBatchWorker), runStale, entry("X"))
 		require.NoError(r, err)
 		require.Equal(r, run.Foreign, c.Answer)

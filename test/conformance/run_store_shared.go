@@ -45,7 +45,8 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0}, []int{retry, failed})
 
-	c, err := s.ClaimBatch(ctx, batches[0].ID, ticketOf(batches[0]), run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
+	c, err := s.ClaimBatch(ctx, batches[0].ID, ticketOf(batches[0]),
+		run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, c.Answer)
 	require.Equal(t, []string{"a", "b"}, c.Open)
