@@ -116,7 +116,7 @@ func (l *look) judgeLeft(ctx context.Context, line Line, doc invoice.Document) (
 		return verdict{}, err
 	}
 	key := Key{Line: line.ID, Document: line.Ledger.DocumentID}
-	return verdictOf(left.Rule, err, key, markOf(line, doc, left.Newest), func() string {
+	v := verdictOf(left.Rule, err, key, markOf(line, doc, left.Newest), func() string {
 		switch why := "the ledger names a document that does not name the line"; {
 		case left.Newest.ID == "":
 			return why + ", and no committed document does"
@@ -125,7 +125,9 @@ func (l *look) judgeLeft(ctx context.Context, line Line, doc invoice.Document) (
 		default:
 			return fmt.Sprintf("%s; the newest that does is %s, rows: %s", why, left.Newest.ID, line.Rows)
 		}
-	}), nil
+	})
+	v.newest = left.Newest
+	return v, nil
 }
 
 // judgeAllLeft judges those lines that are left, each with the document that its ledger row names. Those whose document
@@ -197,7 +199,8 @@ func (w *oneStep) readChanges(ctx context.Context) error {
 	lines := map[string][]int64{}
 	q := commit.Query{
 		SysName: w.o.SysName, From: from, To: w.BegunAt.Unix(), Statuses: []invoice.Status{invoice.Committed},
-		Members: []string{"id", "invoice_details_from_rpa.IVCE_DTL_UID", "post-processing.duplicate_detail_uids"},
+		// whole, because no alias has a hyphen
+		Members: []string{"id", "invoice_details_from_rpa.IVCE_DTL_UID", "post-processing"},
 		Size:    commit.MaxPage,
 	}
 	err = find(ctx, w.p.Finder, q, func(page commit.Page) (bool, error) {

@@ -207,3 +207,29 @@ func TestTheNewestCommittedDocumentGetsTheLine(t *testing.T) {
 	w.night()
 	require.Contains(t, w.all(reconcile.Query{Suspects: true})[0].Detail, idOf(1, 2))
 }
+
+// A release writes the older document whole. So its other lines decide, and not those of the document that dropped one.
+func TestAReleaseLeavesADocumentWithALineOfPeople(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		edited int64
+		mends  bool
+	}{
+		"a line of the older document":        {3, false},
+		"a line of the document that dropped": {1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.addLines(1, 2, 3)
+			w.offer(w.put(document(1, 2, "RIGHT", "", 3)))
+			w.offer(w.put(document(2, 1, "WRONG", "", 2)))
+			w.corrects(document(2, 1, "WRONG", ""))
+			w.edit(c.edited, "UPC_CD", "1")
+			w.night()
+			left := w.all(reconcile.Query{Classes: []reconcile.Class{reconcile.NotNamed}})
+			require.Len(t, left, 1)
+			require.Equal(t, c.mends, left[0].Mends)
+		})
+	}
+}

@@ -101,6 +101,16 @@ type verdict struct {
 	seen  Seen
 	// err is an impossible cell.
 	err error
+	// newest is the document that a release would write; the zero document for other classes.
+	newest invoice.Document
+}
+
+// written is the document that a night would write, of those that were read.
+func (v verdict) written(docs map[string]invoice.Document) invoice.Document {
+	if v.newest.ID != "" {
+		return v.newest
+	}
+	return docs[v.seen.Document]
 }
 
 func isFinding(c Class) bool { return slices.Contains(FindingClasses(), c) }
@@ -287,7 +297,7 @@ func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[str
 	var mended []invoice.Document
 	for _, v := range verdicts {
 		if v.seen.Mends {
-			mended = append(mended, docs[v.seen.Document])
+			mended = append(mended, v.written(docs))
 		}
 	}
 	lines, err := l.lines(ctx, linesOf(mended))
@@ -306,8 +316,11 @@ func (l *look) leavePeople(ctx context.Context, verdicts []verdict, docs map[str
 	}
 	maps.Copy(holders, docs)
 	for i, v := range verdicts {
-		doc := docs[v.seen.Document]
+		doc := v.written(docs)
 		its := linesOf([]invoice.Document{doc})
+		if v.newest.ID != "" { // its rule has looked at the line itself
+			its = slices.DeleteFunc(its, func(id int64) bool { return id == v.seen.Line })
+		}
 		verdicts[i].seen.Mends = v.seen.Mends && !slices.ContainsFunc(its, func(id int64) bool {
 			line := lines[id]
 			notComparable := line.Rows == RowsUnknown && line.Ledger.Outcome != "" && !line.Ledger.Marked()
