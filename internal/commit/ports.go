@@ -156,12 +156,15 @@ func ItemOf(d invoice.Document) Item {
 
 // TakenOver makes the item of a document that a run takes over. The record of a commit makes a later snapshot, so a
 // line that another build wrote looks older than it is: a person may have corrected it since. It is left alone unless
-// the commit is later than the line: then the database lacks it. The two times are of different clocks.
+// the commit is later than the line: then the database lacks it. The two times are of different clocks. Only a commit
+// that wrote something tells when: one that found its content there may be much later than the line.
 func TakenOver(d invoice.Document) Item {
 	it := ItemOf(d)
 	if d.State.Status == invoice.Committed {
-		us, _ := invoice.TimeOfID(d.State.CommittedAt) // without a time no line is provably older
-		at := min(time.UnixMicro(us).Unix(), d.TS)     // no commit is later than the document
+		it.LeaveSince = 1
+	}
+	if us, known := invoice.TimeOfID(d.State.CommittedAt); known && d.State.Outcome == invoice.OutcomeApplied {
+		at := min(time.UnixMicro(us).Unix(), d.TS) // no commit is later than the document
 		it.LeaveSince = max(1, at-int64(invoice.ClockSkew/time.Second))
 	}
 	return it
