@@ -98,6 +98,17 @@ func (h *history) item() commit.Item {
 	return it
 }
 
+// once leaves LeaveSince to documents that stand once in a request: only a run sets it, and offers each document once.
+func once(items []commit.Item) {
+	for i := range items {
+		for j := range items {
+			if i != j && items[i].DocumentID == items[j].DocumentID {
+				items[i].LeaveSince, items[j].LeaveSince = 0, 0
+			}
+		}
+	}
+}
+
 // edit is a person's change of a line: a text, a status, or the tracking row.
 func (h *history) edit() {
 	line := rapid.SampledFrom(h.lines[:historyLines-1]).Draw(h.rt, "edited line")
@@ -151,6 +162,7 @@ func (h *history) step() {
 		for range rapid.IntRange(1, 5).Draw(h.rt, "items") {
 			items = append(items, h.item())
 		}
+		once(items)
 		h.sent = append(h.sent, items)
 	}
 	mode := rapid.SampledFrom(
