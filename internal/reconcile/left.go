@@ -162,11 +162,11 @@ func (l *look) judgeAllLeft(ctx context.Context, ids []int64, gone bool) (all []
 	return all, nil
 }
 
-// maxChanged bounds the documents that a tick remembers. With more changes each document of the ledger counts as
+// maxChanged bounds the documents that are remembered. With more changes each document of the ledger counts as
 // changed.
 const maxChanged = 100_000
 
-// changes remembers for a tick which lines the documents name that changed since the comparison before.
+// changes remembers which lines the documents name that changed since the comparison before.
 type changes struct {
 	comparison string
 	// lines is nil where there are more documents than maxChanged.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,6 +73,8 @@ type Reconcile struct {
 	p    Ports
 	o    Options
 	pace Pace
+	// changes are those of the comparison that goes on, kept from tick to tick.
+	changes atomic.Pointer[changes]
 }
 
 // New makes a Reconcile.
@@ -108,13 +111,20 @@ func (r *Reconcile) Tick(ctx context.Context) (steps int, err error) {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-stopBefore).Before(end) {
 		end = deadline.Add(-stopBefore)
 	}
-	remembered := &changes{}
+	remembered := changes{}
+	if kept := r.changes.Load(); kept != nil {
+		remembered = *kept
+	}
+	defer func() { r.changes.Store(&remembered) }()
 	for r.o.Now().Before(end) {
 		c, there, err := r.p.Findings.Next(ctx)
+		if err == nil && !there {
+			remembered = changes{}
+		}
 		if err != nil || !there {
 			return steps, err
 		}
-		wait, err := r.step(ctx, c, remembered)
+		wait, err := r.step(ctx, c, &remembered)
 		switch {
 		case fault.Has(err, fault.Changed): // another tick did this step
 			return steps, nil
