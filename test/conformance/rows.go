@@ -80,7 +80,7 @@ func (s *sinkTest) line(id int64) reconcile.Line {
 func (s *sinkTest) counted(scanned reconcile.Scanned) reconcile.Scanned {
 	s.Helper()
 	lines := slices.Concat(slices.Collect(maps.Values(scanned.Documents))...)
-	require.Len(s, lines, scanned.Same+scanned.Reviewed+scanned.NotComparable+scanned.Archived+len(scanned.Differ))
+	require.Len(s, lines, scanned.Same+scanned.Reviewed+scanned.NotComparable+len(scanned.Differ))
 	for _, line := range lines {
 		l, _ := s.h.Ledger(s, line)
 		require.Contains(s, scanned.Documents[l.DocumentID], line)
@@ -282,7 +282,8 @@ func rowsArchived(s *sinkTest) {
 		require.Equal(s, want, found, "kept for %d days", kept)
 		got, err := s.h.Rows(sysName, kept).Scan(s.Context(), 0, reconcile.MaxScan)
 		require.NoError(s, err)
-		require.Equal(s, scanned, s.counted(got))
+		got.Documents = nil // rowsEnvironments looks at them
+		require.Equal(s, scanned, got)
 	}
 }
 
