@@ -5,8 +5,10 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
+# Long tests of raced packages that run one goroutine at a time.
+ALONE := ^(TestWhoIsGivenUp|TestHistoriesOfAComparison|TestADocumentOfManyLines|TestAKillAtEveryCallChangesNothing|TestRequestsGrowWithTheLines|TestAllCorruptionsAreFoundExactly)$$
 # The packages that start goroutines or guard something from them (test/arch holds the list and names those that are left out).
-RACED := ./cmd/local/internal/proc ./internal/app ./internal/breaker ./internal/commit ./internal/cosmos ./internal/invoice ./internal/ops ./internal/run ./internal/servicebus ./internal/store/sqlite ./internal/store/sqlserver ./internal/ui ./test/emulators/cosmosdb ./test/emulators/cosmosdb/cosmosdbtest ./test/emulators/funchost ./test/emulators/loopback ./test/emulators/servicebus
+RACED := ./cmd/local/internal/proc ./internal/app ./internal/breaker ./internal/commit ./internal/cosmos ./internal/invoice ./internal/ops ./internal/reconcile ./internal/run ./internal/servicebus ./internal/store/sqlite ./internal/store/sqlserver ./internal/ui ./test/emulators/cosmosdb ./test/emulators/cosmosdb/cosmosdbtest ./test/emulators/funchost ./test/emulators/loopback ./test/emulators/servicebus
 # Tests with a daily size in packages that `make e2e` does not run whole.
 DAILY := ^(TestWhoIsGivenUp|TestBadDocumentsDoNotHoldThoseThatALockPutOff|TestFiftyLargeDocumentsInOneBatch|TestReadNeedsLittleMemoryForALargeDocument|TestCompletionInBash|TestNoRequestBreaksTheAPI)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
@@ -57,8 +59,8 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 
 check: sqllint lint race e2e pages sdkchecks mutants vuln ## What `make test` leaves out: lint, race, e2e, pages, the vendor's SDKs, the mutants, known vulnerabilities (installs its tools into .tools; needs Python 3 and a C compiler).
 
-race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for one that runs one goroutine at a time). Needs a C compiler.
-	$(GO) test -short $(RACE) $(WAITING) -skip '^TestWhoIsGivenUp$$' -timeout 15m $(TESTFLAGS) $(RACED)
+race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for long ones that run one goroutine at a time). Needs a C compiler.
+	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTFLAGS) $(RACED)
 
 e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size. SEED=n: random histories from there.
 	@echo "random histories begin at seed $(SEED): SEED=$(SEED) make e2e repeats them"
