@@ -62,8 +62,8 @@ const (
 func Parts() []Part { return []Part{ErrorDetails, EndedRuns, Comparisons, AuditLog} }
 
 // Tick deletes rows that are older than days, for half a second, a chunk of each part in turn: so no part waits for
-// another. 0 days delete nothing but old entries of the audit log, which has days of its own. The next tick goes on. Errors are those of Store.Purge: a part that fails has no more
-// turns. rows counts what was deleted.
+// another. 0 days delete nothing but old entries of the audit log, which has days of its own. The next tick goes on.
+// Errors are those of Store.Purge: a part that fails has no more turns. rows counts what was deleted.
 func Tick(ctx context.Context, s Store, days int, now func() time.Time) (rows int, err error) {
 	left, began, limit := Parts(), now(), firstChunk
 	if days == 0 {
