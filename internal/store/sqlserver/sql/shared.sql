@@ -20,17 +20,18 @@
                     )
                 ){{end -}}
 {{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names (@releases). */ -}}
-{{define "released"}}EXISTS (
-            SELECT 1
-            FROM OPENJSON (@releases) WITH (
-                detail_id bigint '$[0]',
-                doc int '$[1]',
-                document_key int '$[2]',
-                write_id varchar(36) '$[3]',
-                source_ts bigint '$[4]'
-            ) AS p
+{{define "released"}}s.doc IN (
+            SELECT p.doc
+            FROM
+                OPENJSON (@releases) WITH (
+                    detail_id bigint '$[0]',
+                    doc int '$[1]',
+                    document_key int '$[2]',
+                    write_id varchar(36) '$[3]',
+                    source_ts bigint '$[4]'
+                ) AS p
             WHERE
-                p.detail_id = s.detail_id AND p.doc = s.doc
+                p.detail_id = l.detail_id
                 AND {{template "hash" "p.document_key"}} = l.document_key
                 AND p.write_id = LOWER(CAST(l.write_id AS varchar(36))) AND p.source_ts = l.source_ts
         ){{end -}}

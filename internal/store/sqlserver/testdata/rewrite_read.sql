@@ -230,17 +230,18 @@ BEGIN
             l.detail_id IS NULL
             OR (l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key))
             OR (l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts)
-            OR EXISTS (
-                SELECT 1
-                FROM OPENJSON (@releases) WITH (
-                    detail_id bigint '$[0]',
-                    doc int '$[1]',
-                    document_key int '$[2]',
-                    write_id varchar(36) '$[3]',
-                    source_ts bigint '$[4]'
-                ) AS p
+            OR s.doc IN (
+                SELECT p.doc
+                FROM
+                    OPENJSON (@releases) WITH (
+                        detail_id bigint '$[0]',
+                        doc int '$[1]',
+                        document_key int '$[2]',
+                        write_id varchar(36) '$[3]',
+                        source_ts bigint '$[4]'
+                    ) AS p
                 WHERE
-                    p.detail_id = s.detail_id AND p.doc = s.doc
+                    p.detail_id = l.detail_id
                     AND CAST(SUBSTRING(@hashes, 32 * p.document_key + 1, 32) AS binary(32)) = l.document_key
                     AND p.write_id = LOWER(CAST(l.write_id AS varchar(36))) AND p.source_ts = l.source_ts
             )
