@@ -497,18 +497,16 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.instance("timer").tick()
-		down := true
+		var up atomic.Bool
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
-			if down && (op == "ReadMany" || op == "Record") {
+			if !up.Load() && (op == "ReadMany" || op == "Record") {
 				return fault.New(fault.Throttled, "test: read", "429", "too many requests")
 			}
 			return nil
 		})
 		w.start(run.Run{}, run.Filter{})
 		time.Sleep(2 * time.Hour)
-		w.mu.Lock()
-		down = false
-		w.mu.Unlock()
+		up.Store(true)
 		w.waitForEnd("run-1", 12*time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 150})
 		w.checkNothingSpent(ids)
