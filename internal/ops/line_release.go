@@ -114,24 +114,41 @@ func (o *Ops) left(ctx context.Context, ids []int64) (all []reconcile.Left, err 
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range lines {
-		var doc invoice.Document
-		if id := line.Ledger.DocumentID; id != "" {
-			raws, err := o.p.Documents.ReadMany(ctx, []string{id})
-			if err != nil {
-				return nil, err
-			}
-			for _, raw := range raws {
-				if doc, err = invoice.Read(raw, c.Now); err != nil {
-					return nil, err
-				}
-			}
-		}
-		l, _, err := c.Left(ctx, o.p.Finder, line, doc)
+	for some := range slices.Chunk(lines, maxRead) {
+		docs, err := o.holders(ctx, some)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, l)
+		for _, line := range some {
+			l, _, err := c.Left(ctx, o.p.Finder, line, docs[line.Ledger.DocumentID])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, l)
+		}
 	}
 	return all, nil
+}
+
+// holders reads the documents that the ledger names for lines, by id. One that is gone is missing.
+func (o *Ops) holders(ctx context.Context, lines []reconcile.Line) (map[string]invoice.Document, error) {
+	var ids []string
+	for _, line := range lines {
+		if id := line.Ledger.DocumentID; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	raws, err := o.p.Documents.ReadMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	docs := map[string]invoice.Document{}
+	for _, raw := range raws {
+		doc, err := invoice.Read(raw, o.o.Now())
+		if err != nil {
+			return nil, err
+		}
+		docs[doc.ID] = doc
+	}
+	return docs, nil
 }
