@@ -78,7 +78,7 @@ func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
 // keepEvidence keeps the evidence of a document that failed and is not in the container.
 func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
 	t.Helper()
-	doc, err := invoice.Read(json.RawMessage(original), clock())
+	doc, err := invoice.Reader{}.Read(json.RawMessage(original), clock())
 	require.NoError(t, err)
 	failed, err := json.Marshal(commit.PoisonError{DocumentID: doc.ID, Kind: "document", Code: "2628"})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -32,7 +33,7 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 	failed := 0
 	submitted := []submittedDocument{}
 	for _, file := range c.Files {
-		one, err := c.one(ctx, a, documents, file)
+		one, err := c.one(ctx, a, documents, open.Reader(s.config()), file)
 		if err != nil {
 			failed++
 			what, _ := a.describe(err)
@@ -67,13 +68,13 @@ type submitter interface {
 }
 
 func (c *documentSubmitCommand) one(
-	ctx context.Context, a *app, to submitter, file string,
+	ctx context.Context, a *app, to submitter, by invoice.Reader, file string,
 ) (done submittedDocument, err error) {
 	raw, err := a.read(file)
 	if err != nil {
 		return done, err
 	}
-	doc, err := invoice.Read(raw, a.now())
+	doc, err := by.Read(raw, a.now())
 	if err != nil {
 		return done, fmt.Errorf("not a document: %w", err)
 	}

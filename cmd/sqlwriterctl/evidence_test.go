@@ -101,7 +101,7 @@ func TestADeletedDocumentIsPutBackByItsID(t *testing.T) {
 	const id = "2025-12-17 10:00:00.000000-06:00-0001-0"
 	original, err := w.docs.Read(t.Context(), id)
 	require.NoError(t, err)
-	doc, err := invoice.Read(original, time.Now())
+	doc, err := invoice.Reader{}.Read(original, time.Now())
 	require.NoError(t, err)
 	folder := commit.EvidenceFolder(doc, time.Unix(0, 0))
 	for name, content := range map[string]string{

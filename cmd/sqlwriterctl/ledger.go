@@ -63,17 +63,17 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	sysName := s.config().SysName
-	a.notef("environment: %s (%s)", sysName, config.SysName)
+	of := s.config()
+	a.notef("environment: %s (%s)", of.SysName, config.SysName)
 	if c.Empty {
-		return c.empty(ctx, a, container, db, sysName)
+		return c.empty(ctx, a, container, db, of)
 	}
-	return c.adopt(ctx, a, container, db, sysName)
+	return c.adopt(ctx, a, container, db, of)
 }
 
 // adopt runs the adoption, or the dry run of one.
 func (c *ledgerAdoptCommand) adopt(
-	ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string,
+	ctx context.Context, a *app, documents commit.Finder, db *open.Database, of config.Config,
 ) error {
 	bound, err := a.moment("--before", c.Before)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *ledgerAdoptCommand) adopt(
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, db, adopt.Options{
-		SysName: sysName, By: operatorName(), Before: bound, Rate: c.Rate, DryRun: c.DryRun,
-		OnPage: w.page, OnSkip: w.skip,
+		SysName: of.SysName, Reader: open.Reader(of), By: operatorName(), Before: bound, Rate: c.Rate,
+		DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *ledgerAdoptCommand) adopt(
 
 // empty records that the database has no history, unless the container shows one.
 func (c *ledgerAdoptCommand) empty(
-	ctx context.Context, a *app, documents commit.Finder, db *open.Database, sysName string,
+	ctx context.Context, a *app, documents commit.Finder, db *open.Database, of config.Config,
 ) error {
 	before, err := db.State(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *ledgerAdoptCommand) empty(
 	case before.Phase == adopt.Running:
 		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
-	id, err := committed(ctx, documents, sysName)
+	id, err := committed(ctx, documents, of)
 	if err != nil {
 		return err
 	}
@@ -146,11 +146,11 @@ func (c *ledgerAdoptCommand) empty(
 }
 
 // committed returns the id of a committed document of the environment, or "".
-func committed(ctx context.Context, documents commit.Finder, sysName string) (id string, err error) {
-	q := commit.Query{SysName: sysName, To: 1 << 53, Members: invoice.Members(), Size: commit.MaxPage}
+func committed(ctx context.Context, documents commit.Finder, of config.Config) (id string, err error) {
+	q := commit.Query{SysName: of.SysName, To: 1 << 53, Members: invoice.Members(), Size: commit.MaxPage}
 	err = commit.Each(ctx, documents, q, func(page commit.Page) (bool, error) {
 		for _, raw := range page.Documents {
-			if d, err := invoice.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
+			if d, err := open.Reader(of).Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
 				id = d.ID
 			}
 		}

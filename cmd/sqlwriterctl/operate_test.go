@@ -74,7 +74,7 @@ func (r *real) writerState(t *testing.T, id string) invoice.State {
 	t.Helper()
 	raw, err := r.documents.Read(t.Context(), id)
 	require.NoError(t, err)
-	doc, err := invoice.Read(raw, time.Now())
+	doc, err := invoice.Reader{}.Read(raw, time.Now())
 	require.NoError(t, err)
 	return doc.State
 }

@@ -40,6 +40,8 @@ const (
 type Options struct {
 	// SysName is the environment.
 	SysName string
+	// Reader reads the documents.
+	Reader invoice.Reader
 	// By is stored with the run.
 	By string
 	// Before, if not zero, is the time of the copy that the database was restored from: documents that ended later have
@@ -239,7 +241,7 @@ func (w *window) process(ctx context.Context) error {
 
 // add converts one document into rows.
 func (w *window) add(raw invoice.Projection) {
-	d, err := invoice.Read(raw, w.a.o.Now())
+	d, err := w.a.o.Reader.Read(raw, w.a.o.Now())
 	w.documents++
 	switch {
 	case err != nil:

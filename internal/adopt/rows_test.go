@@ -37,7 +37,7 @@ func failed(more string) string {
 
 func read(t *testing.T, raw string) invoice.Document {
 	t.Helper()
-	d, err := invoice.Read(json.RawMessage(raw), now())
+	d, err := invoice.Reader{}.Read(json.RawMessage(raw), now())
 	require.NoError(t, err)
 	return d
 }

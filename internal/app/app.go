@@ -47,6 +47,7 @@ type App struct {
 	log      zerolog.Logger
 	status   *status
 	config   config.Config
+	reader   invoice.Reader // of all that read documents
 	problems config.Problems
 	wait     time.Duration
 	clients  clients
@@ -79,6 +80,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		errors.As(err, &a.problems)
 	}
 	layout, file, unreadable := readLayout(a.config.SQL.ColumnNames)
+	a.reader = open.Reader(a.config)
 	made, rejected := newClients(a.config, a.problems, a.status.seen)
 	a.problems = slices.Concat(a.problems, rejected, unreadable)
 	a.status.mode = a.config.Mode
@@ -231,7 +233,7 @@ func (a *App) useCases() {
 
 func (a *App) commitOptions() commit.Options {
 	return commit.Options{
-		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
+		SysName: a.config.SysName, Reader: a.reader, Location: a.config.Location, Log: a.log, Breaker: a.breaker,
 		AdoptedAt: func() time.Time {
 			at, _ := a.adoptedAt.Load().(time.Time)
 			return at
@@ -241,13 +243,13 @@ func (a *App) commitOptions() commit.Options {
 }
 
 func (a *App) runOptions() run.Options {
-	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log}
+	return run.Options{SysName: a.config.SysName, Reader: a.reader, Instance: instance(), Log: a.log}
 }
 
 func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
-		SysName:      a.config.SysName, Location: a.config.Location,
+		SysName:      a.config.SysName, Reader: a.reader, Location: a.config.Location,
 		AppVersion: a.status.version, Faults: open.Faults(),
 	}
 	if a.config.Mode == config.ModeShadow {

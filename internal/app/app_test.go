@@ -333,3 +333,15 @@ func TestTheServerHasNoTimeoutThatCutsAnInvocation(t *testing.T) {
 	require.Zero(t, server.WriteTimeout)
 	require.Zero(t, server.IdleTimeout, "the host keeps connections: closing one under a POST would fail it")
 }
+
+// What a setting refuses is refused by all that read documents.
+func TestAllThatReadShareOneReader(t *testing.T) {
+	a := bare(t)
+	a.reader.Limits = make([]invoice.Limit, 1)
+	for what, given := range map[string]invoice.Reader{
+		"commit": a.commitOptions().Reader, "run": a.runOptions().Reader, "ops": a.opsOptions().Reader,
+		"reconcile": a.comparison().Reader,
+	} {
+		require.Len(t, given.Limits, 1, what)
+	}
+}

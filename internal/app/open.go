@@ -176,10 +176,15 @@ func (a *App) openSQL(ctx context.Context) error {
 	}
 	if a.config.Mode != config.ModeShadow {
 		a.runs = newRunUseCases(a.runPorts(), a.runOptions())
-		a.runs.compares = a.db.Reconcile(a.config,
-			open.Comparison{Results: a.clients.results, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log})
+		a.runs.compares = a.db.Reconcile(a.config, a.comparison())
 	}
 	return nil
+}
+
+func (a *App) comparison() open.Comparison {
+	return open.Comparison{
+		Results: a.clients.results, Reader: a.reader, Mend: a.ops.MendFindings, Breaker: a.breaker, Log: a.log,
+	}
 }
 
 // useSQL makes the app use db. check runs before the first request, and its error is reported to the status.

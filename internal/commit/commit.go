@@ -34,6 +34,8 @@ const maxRaces = 8
 type Options struct {
 	// SysName is the environment of the documents; those of other environments are skipped.
 	SysName string
+	// Reader reads the documents.
+	Reader invoice.Reader
 	// Location is the time zone of the stamps in documents; UTC by default.
 	Location *time.Location
 	// Log gets ids, kinds and codes of single documents, never content.
@@ -174,9 +176,9 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 	}
 	return &stages{
 		c: c, delivery: in, tally: t,
-		parser:   parser{now: o.Now, tally: t},
+		parser:   parser{reader: o.Reader, now: o.Now, tally: t},
 		selector: selector{selection: chosen, tally: t},
-		refresh:  refresher{selection: chosen, docs: docs, wait: o.Wait, tally: t},
+		refresh:  refresher{selection: chosen, reader: o.Reader, docs: docs, wait: o.Wait, tally: t},
 		version:  versioner{patcher: patch, transitions: next, parallel: o.Parallel, tally: t},
 		writer: &writer{
 			requester: request, purpose: in.Purpose, maxDocuments: o.MaxDocuments, maxRows: maxRows,
@@ -186,8 +188,8 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 		},
 		judge: judge{selection: chosen, transitions: next, breaker: c.breaker, tally: t},
 		poison: &poisoner{
-			requester: request, docs: docs, patcher: patch, transitions: next, breaker: c.breaker, evidence: o.Evidence,
-			container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID,
+			requester: request, reader: o.Reader, docs: docs, patcher: patch, transitions: next, breaker: c.breaker,
+			evidence: o.Evidence, container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID,
 			capLogged: &c.capLogged,
 			parallel:  o.Parallel, now: o.Now, tally: t,
 		},

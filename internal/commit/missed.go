@@ -17,7 +17,7 @@ import (
 func (t *tick) look(raws []json.RawMessage, late map[string]bool) {
 	m := &t.missed
 	for _, raw := range raws {
-		d, err := invoice.Read(raw, t.now)
+		d, err := t.r.commit.o.Reader.Read(raw, t.now)
 		ts := time.Unix(d.TS, 0)
 		deep := invoice.TooDeep(raw)
 		if err != nil || d.State.Status != invoice.Pending || t.now.Sub(ts) < invoice.OrphanAge ||

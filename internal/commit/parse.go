@@ -11,8 +11,9 @@ import (
 
 // parser is the first stage: it reads the snapshots of a batch.
 type parser struct {
-	now   func() time.Time
-	tally *tally
+	reader invoice.Reader
+	now    func() time.Time
+	tally  *tally
 }
 
 // parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot
@@ -51,5 +52,5 @@ func (p parser) read(raw json.RawMessage) (d invoice.Snapshot, err error) {
 			err = p.tally.log.Panic("commit: read", events.Fields{}, r)
 		}
 	}()
-	return invoice.ReadSnapshot(raw, p.now())
+	return p.reader.ReadSnapshot(raw, p.now())
 }

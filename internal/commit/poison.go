@@ -21,6 +21,7 @@ const maxEscapedID = 600
 // failure mark on their lines, status. Each step may be repeated: evidence is stored once, and the mark is idempotent.
 type poisoner struct {
 	requester   *requester
+	reader      invoice.Reader
 	docs        Documents
 	patcher     patcher
 	transitions transitions
@@ -107,7 +108,7 @@ func (p *poisoner) wait(w *inflight, d time.Duration, why string) {
 
 // original reads the document from the container, because the host rewrote the feed's snapshot.
 func (p *poisoner) original(ctx context.Context, w *inflight) (json.RawMessage, error) {
-	now, err := reread(ctx, p.docs, w.doc, p.now())
+	now, err := reread(ctx, p.reader, p.docs, w.doc, p.now())
 	switch {
 	case err == nil:
 		if now.ETag != w.doc.ETag {

@@ -497,7 +497,7 @@ func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 
 func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
 	t.Helper()
-	d, err := invoice.Read(raw, start())
+	d, err := invoice.Reader{}.Read(raw, start())
 	require.NoError(t, err)
 	return d
 }

@@ -78,7 +78,7 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 		for line := int64(1); line <= 20; line++ {
 			e, ok := w.sink.Entry(line)
 			require.True(t, ok)
-			d, err := invoice.Read(w.snapshots(e.DocumentID)[0], w.clock)
+			d, err := invoice.Reader{}.Read(w.snapshots(e.DocumentID)[0], w.clock)
 			require.NoError(t, err)
 			if d.Hash != e.Hash {
 				t.Errorf("seed %d line %d: ledger names %s with other content than it holds, status %s", seed, line,

@@ -30,9 +30,10 @@ const codeWentBack = "clock_went_back"
 // refresher is the third stage: it reads documents again whose snapshot must not decide (promise G1).
 type refresher struct {
 	selection
-	docs  Documents
-	wait  func(ctx context.Context, d time.Duration) error
-	tally *tally
+	reader invoice.Reader
+	docs   Documents
+	wait   func(ctx context.Context, d time.Duration) error
+	tally  *tally
 }
 
 // refresh reads old snapshots and changed documents again. It drops and counts those that are gone, and those that the
@@ -197,7 +198,7 @@ func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoi
 	}
 	fresh := make(map[string]invoice.Snapshot, len(raws))
 	for _, raw := range raws {
-		d, err := invoice.ReadSnapshot(raw, f.now())
+		d, err := f.reader.ReadSnapshot(raw, f.now())
 		if err != nil {
 			return nil, asDependency(err)
 		}
@@ -208,7 +209,7 @@ func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoi
 
 // readOne reads a document; found is false when it does not exist.
 func (f refresher) readOne(ctx context.Context, was invoice.Snapshot) (now invoice.Snapshot, found bool, err error) {
-	now, err = reread(ctx, f.docs, was, f.now())
+	now, err = reread(ctx, f.reader, f.docs, was, f.now())
 	if fault.Has(err, fault.Gone) {
 		return now, false, nil
 	}

@@ -10,10 +10,12 @@ import (
 
 // reread reads the document of a snapshot again, or the one with its id that was put in its place. Another document
 // with its id counts only then. Errors as Documents.Read.
-func reread(ctx context.Context, docs Documents, was invoice.Snapshot, now time.Time) (invoice.Snapshot, error) {
+func reread(
+	ctx context.Context, by invoice.Reader, docs Documents, was invoice.Snapshot, now time.Time,
+) (invoice.Snapshot, error) {
 	raw, err := docs.Read(ctx, was.ID)
 	if err == nil {
-		return invoice.ReadSnapshot(raw, now)
+		return by.ReadSnapshot(raw, now)
 	}
 	if fault.CodeOf(err) != CodeIDTwice {
 		return invoice.Snapshot{}, err
@@ -23,7 +25,7 @@ func reread(ctx context.Context, docs Documents, was invoice.Snapshot, now time.
 		return invoice.Snapshot{}, failed
 	}
 	for _, raw := range raws {
-		if d, unreadable := invoice.ReadSnapshot(raw, now); unreadable == nil && d.Identity() == was.Identity() {
+		if d, unreadable := by.ReadSnapshot(raw, now); unreadable == nil && d.Identity() == was.Identity() {
 			return d, nil
 		}
 	}

@@ -60,7 +60,7 @@ func TestAnOldSnapshotFindsLaterContentInPlace(t *testing.T) {
 	stale := w.put(result(0, 1, "A", ""))
 	w.clock = w.clock.Add(time.Second)
 	now := w.put(result(0, 1, "B", ""))
-	_, err := w.sink.Apply(t.Context(), []commit.Item{commit.ItemOf(must(invoice.Read(now[0], w.clock)))},
+	_, err := w.sink.Apply(t.Context(), []commit.Item{commit.ItemOf(must(invoice.Reader{}.Read(now[0], w.clock)))},
 		commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, map[invoice.Outcome]int{"unchanged": 1}, w.run(stale...).Outcomes)

@@ -41,7 +41,7 @@ func (w *world) shadow() *commit.Shadow {
 // oldWriter writes a document's lines as the old writer does: rows without a ledger.
 func (w *world) oldWriter(doc string) {
 	w.t.Helper()
-	d, err := invoice.Read([]byte(doc), w.clock)
+	d, err := invoice.Reader{}.Read([]byte(doc), w.clock)
 	require.NoError(w.t, err)
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
 		w.sink.SetLine(line, inmem.Line{Tracking: true, Values: invoice.RowValues(d.Values, d.Main, line)})
@@ -53,7 +53,7 @@ func (w *world) runShadow(retry int, snapshots ...json.RawMessage) (commit.Repor
 	w.t.Helper()
 	var ids []string
 	for _, s := range snapshots {
-		if d, err := invoice.Read(s, w.clock); err == nil {
+		if d, err := (invoice.Reader{}).Read(s, w.clock); err == nil {
 			if _, err := w.docs.Read(w.t.Context(), d.ID); err == nil {
 				ids = append(ids, d.ID)
 			}

@@ -33,7 +33,7 @@ func (w *world) both() []json.RawMessage {
 func (w *world) states() (states []string) {
 	w.t.Helper()
 	for _, raw := range w.both() {
-		d, err := invoice.Read(raw, w.clock)
+		d, err := invoice.Reader{}.Read(raw, w.clock)
 		require.NoError(w.t, err)
 		states = append(states, strings.TrimSpace(string(d.State.Status)+" "+d.State.LastErrorCode))
 	}
@@ -132,7 +132,7 @@ func TestATwinOfAnotherEnvironmentKeepsNoDocumentFromItsEnd(t *testing.T) {
 // hashOf1 is the content hash of the document of line 1.
 func (w *world) hashOf1(t *testing.T) string {
 	t.Helper()
-	d, err := invoice.Read([]byte(twin("R1", 1, "web", "")), w.clock)
+	d, err := invoice.Reader{}.Read([]byte(twin("R1", 1, "web", "")), w.clock)
 	require.NoError(t, err)
 	return d.Hash
 }

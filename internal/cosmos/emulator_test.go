@@ -39,7 +39,7 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 
 // at is a document with an id, as it was at an etag.
 func at(id, etag string) invoice.Snapshot {
-	doc, err := invoice.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
+	doc, err := invoice.Reader{}.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
 	if err != nil {
 		panic(err) // the tests' ids are valid
 	}

@@ -70,7 +70,7 @@ func open(t *testing.T, url, more string) *Container {
 
 // at is a document with an id, as it was at an etag.
 func at(id, etag string) invoice.Snapshot {
-	doc, err := invoice.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
+	doc, err := invoice.Reader{}.ReadSnapshot(fmt.Appendf(nil, `{"id":%q}`, id), time.Now())
 	if err != nil {
 		panic(err) // the tests' ids are valid
 	}

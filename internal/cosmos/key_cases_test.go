@@ -107,7 +107,7 @@ func readWhole(t *testing.T, c *cosmos.Container, id string) invoice.Snapshot {
 	t.Helper()
 	raw, err := c.Read(t.Context(), id)
 	require.NoError(t, err)
-	doc, err := invoice.ReadSnapshot(raw, time.Now())
+	doc, err := invoice.Reader{}.ReadSnapshot(raw, time.Now())
 	require.NoError(t, err)
 	return doc
 }
@@ -120,7 +120,7 @@ func requireRecorded(t *testing.T, c *cosmos.Container, doc invoice.Snapshot) {
 	docs, err := c.ReadMany(t.Context(), []string{doc.ID})
 	require.NoError(t, err)
 	for _, raw := range docs {
-		if d, err := invoice.Read(raw, time.Now()); err == nil && d.ETag == next &&
+		if d, err := (invoice.Reader{}).Read(raw, time.Now()); err == nil && d.ETag == next &&
 			d.State.Status == invoice.Committed {
 			return
 		}
@@ -256,7 +256,7 @@ func keyRewritten(t *testing.T) {
 	require.NoError(t, c.Submit(t.Context(), inRequest("a", `"2025-12-17T10:30:00Z"`), false))
 	is := readWhole(t, c, "a")
 	rewritten := strings.Replace(string(is.JSON()), "2025-12-17T10:30:00Z", "12/17/2025 10:30:00", 1)
-	doc, err := invoice.ReadSnapshot(json.RawMessage(rewritten), time.Now())
+	doc, err := invoice.Reader{}.ReadSnapshot(json.RawMessage(rewritten), time.Now())
 	require.NoError(t, err)
 	server.Server.ResetStats()
 	requireRecorded(t, c, doc)
@@ -313,7 +313,7 @@ func statesOf(t *testing.T, c *cosmos.Container, id string) (states []string) {
 	docs, err := c.ReadMany(t.Context(), []string{id})
 	require.NoError(t, err)
 	for _, raw := range docs {
-		d, err := invoice.Read(raw, time.Now())
+		d, err := invoice.Reader{}.Read(raw, time.Now())
 		require.NoError(t, err)
 		states = append(states, fmt.Sprint(d.State.Status, " ", d.State.LastErrorCode))
 	}
@@ -426,7 +426,7 @@ func keyProjection(t *testing.T) {
 		return true, nil
 	}))
 	require.Len(t, heads, 1)
-	head, err := invoice.Read(heads[0], time.Now()) // ReadSnapshot(heads[0]) does not compile
+	head, err := invoice.Reader{}.Read(heads[0], time.Now()) // ReadSnapshot(heads[0]) does not compile
 	require.NoError(t, err)
 	_, err = c.Record(t.Context(), invoice.Snapshot{Document: head}, invoice.State{})
 	require.Equal(t, []string{"internal", fault.CodeBug}, []string{string(fault.KindOf(err)), fault.CodeOf(err)})

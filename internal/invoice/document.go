@@ -6,7 +6,7 @@ import "time"
 // changes. Hashes of different versions are never compared (docs/requirements.md R16).
 const HashVersion = 1
 
-// Document is one result, read and normalised by Read. The zero value is not useful.
+// Document is one result, read and normalised by a Reader. The zero value is not useful.
 type Document struct {
 	// ID is the document's id. It is unique only within a partition key.
 	ID string
@@ -31,7 +31,8 @@ type Document struct {
 	// are NULL here.
 	Values []Value
 	// Hash is the content hash: lower-case hex SHA-256 over HashVersion, the line ids and Values. Content with a
-	// Problem also has one. It covers the refused members and never equals the hash of valid content.
+	// Problem also has one. It covers the refused members and never equals the hash of valid content; what a Limit
+	// refuses leaves it as it is.
 	Hash string
 	// RewrittenByHost is true when a text value looks like an ISO time, which the Functions host rewrites
 	// (docs/facts.md F7). The document must then be read again from the container. The flag stays true after that read,

@@ -2,7 +2,7 @@ package invoice
 
 import "sqlwriter/internal/fault"
 
-// Faults is the table of validation codes, of Invalid and Read. docs/rules.md has cases of each.
+// Faults is the table of validation codes, of Invalid and Reader. docs/rules.md has cases of each.
 func Faults() []fault.Row {
 	const (
 		whole  = "the document as a whole"

@@ -24,7 +24,7 @@ func TestEveryValidationCode(t *testing.T) {
 	}
 	for _, g := range ruleGroups() {
 		for _, r := range g.rules {
-			d, err := invoice.Read(r.document(t), rulesNow())
+			d, err := invoice.Reader{}.Read(r.document(t), rulesNow())
 			recorded := err == nil
 			if recorded {
 				err = d.Problem

@@ -17,7 +17,7 @@ import (
 // canonical form), HashVersion grows: only then does `make update` rewrite the golden. Old rows then count as unchanged
 // by their version, so that people's corrections are not overwritten (docs/requirements.md R16).
 func TestTheHashGolden(t *testing.T) {
-	d, err := invoice.Read(
+	d, err := invoice.Reader{}.Read(
 		rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
@@ -69,7 +69,7 @@ func TestTheHashChangesExactlyWhenAValueDoes(t *testing.T) {
 		in := fmt.Sprintf(
 			`{"process_output": {%s}, "post-processing": {"duplicate_detail_uids": %s}, "invoice_details_from_rpa": {"IVCE_DTL_UID": %s}}`,
 			strings.Join(parts, ", "), ids, main)
-		d, err := invoice.Read(rule{in: in}.document(t), rulesNow())
+		d, err := invoice.Reader{}.Read(rule{in: in}.document(t), rulesNow())
 		require.NoError(rt, err)
 		return d
 	})
@@ -112,7 +112,7 @@ func hashed(row []invoice.Value, table invoice.Table) []invoice.Value {
 
 func TestARefusedContentHasAHashOfItsOwn(t *testing.T) {
 	read := func(confidence string) invoice.Document {
-		d, err := invoice.Read(
+		d, err := invoice.Reader{}.Read(
 			rule{in: `{"process_output": {"part_number_confidence": ` + confidence + `}}`}.document(t), rulesNow())
 		require.NoError(t, err)
 		return d
@@ -148,7 +148,7 @@ func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
 }
 
 func TestRowsDifferInWhatMakesADuplicateOnly(t *testing.T) {
-	d, err := invoice.Read([]byte(baseDocument), rulesNow())
+	d, err := invoice.Reader{}.Read([]byte(baseDocument), rulesNow())
 	require.NoError(t, err)
 	main, duplicate := invoice.RowValues(d.Values, d.Main, d.Main), invoice.RowValues(d.Values, d.Main, 1421550)
 	for i, c := range invoice.Columns() {

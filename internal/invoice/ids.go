@@ -53,7 +53,7 @@ func digitsID(span []byte) (int64, bool) {
 }
 
 // lines reads the main line's id and the duplicates' ids: in order, without repeats and without the main one.
-func (r *reader) lines() {
+func (r *reading) lines() {
 	p := r.plan
 	if rpa := r.span(p.rpa); typeOf(rpa) != jsonObject {
 		r.unreadable(p.rpa.path, rpa, refused("not_an_object", "an object", rpa))

@@ -13,13 +13,13 @@ import (
 )
 
 func readRule(t testing.TB, in string) invoice.Document {
-	d, err := invoice.Read(rule{in: in}.document(t), rulesNow())
+	d, err := invoice.Reader{}.Read(rule{in: in}.document(t), rulesNow())
 	require.NoError(t, err)
 	return d
 }
 
 func ExampleInvalid() {
-	d, err := invoice.Read([]byte(`{"id": "doc1", "invoice_details_from_rpa": {"IVCE_DTL_UID": "12a"},
+	d, err := invoice.Reader{}.Read([]byte(`{"id": "doc1", "invoice_details_from_rpa": {"IVCE_DTL_UID": "12a"},
 		"process_output": {"invoice_line_status": "RC-AI", "part_number_confidence": 1.2}}`), rulesNow())
 	fmt.Println(err)
 	fmt.Println(d.Problem)

@@ -38,7 +38,7 @@ func TestHugeNumbersCostAsMuchAsOthers(t *testing.T) {
 				}.document(t)
 			}
 			huge, harmless := document(c.huge), document(c.harmless)
-			d, err := invoice.Read(huge, rulesNow())
+			d, err := invoice.Reader{}.Read(huge, rulesNow())
 			require.Equal(t, c.then, resultOf(d, err))
 			require.Less(t, allocated(huge), 2*allocated(harmless)+4*uint64(len(huge)), "bytes for a document")
 		})
@@ -52,7 +52,7 @@ func allocated(raw []byte) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range reads {
-		_, _ = invoice.Read(raw, rulesNow())
+		_, _ = invoice.Reader{}.Read(raw, rulesNow())
 	}
 	runtime.ReadMemStats(&after)
 	return (after.TotalAlloc - before.TotalAlloc) / reads

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// plan is the column table and the other members that Read uses, as one tree of names. A document is read in one walk
+// plan is the column table and the other members that a Reader uses, as one tree of names. A document is read in one walk
 // along it.
 type plan struct {
 	root    *node
@@ -24,7 +24,7 @@ type plan struct {
 	id, etag, ts, sysName, rpa, main, duplicates, state, output *node
 }
 
-// node is a member that Read uses, or an object on the way to one.
+// node is a member that a Reader uses, or an object on the way to one.
 type node struct {
 	// index is the node's index in the spans of a document.
 	index    int
@@ -129,5 +129,5 @@ func (n *node) under(o *node) bool {
 	return false
 }
 
-// Members lists the top-level members that Read uses, sorted. A query needs no others.
+// Members lists the top-level members that a Reader uses, sorted. A query needs no others.
 func Members() []string { return slices.Sorted(maps.Keys(compiled().root.children)) }

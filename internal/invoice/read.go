@@ -10,13 +10,24 @@ import (
 	"sqlwriter/internal/fault"
 )
 
+// Reader reads documents. internal/app makes one from the settings, and gives it to all that read: a document that one
+// of them refuses is so refused by all. The zero value has no limits.
+type Reader struct {
+	// Limits are asked when the hash is known: content has the same hash whatever the settings refuse.
+	Limits []Limit
+}
+
+// Limit is a rule that a setting decides. It says which member of a document it refuses, in the words of FieldError; nil
+// refuses none.
+type Limit func(Document) *FieldError
+
 // Read reads one snapshot of a document. It returns an error only if nothing can be recorded: the snapshot is not JSON,
 // not an object, or has no id. The error has kind document and condition unreadable. Every other problem is in
 // Document.Problem, and the rest is filled as far as it is readable.
 //
 // Names match exactly, the last value of a repeated name counts, and unknown members are ignored. Whole numbers are
 // exact; fractions are doubles. Read neither changes nor keeps raw. It uses now only to refuse times in the future.
-func Read(raw []byte, now time.Time) (Document, error) {
+func (by Reader) Read(raw []byte, now time.Time) (Document, error) {
 	if !json.Valid(raw) {
 		var nothing struct{}
 		err := json.Unmarshal(raw, &nothing) // reports where the text is invalid
@@ -27,7 +38,7 @@ func Read(raw []byte, now time.Time) (Document, error) {
 		return Document{}, unrecordable("not_an_object", "the document is not an object: found %s", t)
 	}
 	p := compiled()
-	r := reader{plan: p, spans: make([][]byte, p.size)}
+	r := reading{plan: p, spans: make([][]byte, p.size)}
 	p.root.collect(raw, r.spans)
 	if err := r.identity(); err != nil {
 		return Document{}, err
@@ -38,12 +49,12 @@ func Read(raw []byte, now time.Time) (Document, error) {
 	r.output()
 	r.version(now)
 	r.values()
-	r.conclude()
+	r.conclude(by.Limits)
 	return r.doc, nil
 }
 
-// reader reads one snapshot.
-type reader struct {
+// reading is the state of one Read.
+type reading struct {
 	plan    *plan
 	spans   [][]byte
 	doc     Document
@@ -57,10 +68,10 @@ type refusedMember struct {
 	span []byte
 }
 
-func (r *reader) span(n *node) []byte { return r.spans[n.index] }
+func (r *reading) span(n *node) []byte { return r.spans[n.index] }
 
 // optional returns a text member, "" if it is absent or not a text.
-func (r *reader) optional(n *node) string {
+func (r *reading) optional(n *node) string {
 	if span := r.span(n); typeOf(span) == jsonText {
 		return decode(span)
 	}
@@ -68,7 +79,7 @@ func (r *reader) optional(n *node) string {
 }
 
 // identity reads id, etag, _ts and environment.
-func (r *reader) identity() error {
+func (r *reading) identity() error {
 	span := r.span(r.plan.id)
 	if t := typeOf(span); t != jsonText {
 		return unrecordable("no_id", "id: expected the document's id as text, found %s", t)
@@ -94,7 +105,7 @@ func (r *reader) identity() error {
 }
 
 // state reads sql_writer. A value that is not an object counts as absent.
-func (r *reader) state() {
+func (r *reading) state() {
 	span := r.span(r.plan.state)
 	if typeOf(span) != jsonObject {
 		return
@@ -106,14 +117,14 @@ func (r *reader) state() {
 }
 
 // output checks that the document has a result.
-func (r *reader) output() {
+func (r *reading) output() {
 	if span := r.span(r.plan.output); typeOf(span) != jsonObject {
 		r.unreadable(r.plan.output.path, span, refused("not_an_object", "an object", span))
 	}
 }
 
 // version sets the document's version.
-func (r *reader) version(now time.Time) {
+func (r *reading) version(now time.Time) {
 	d := &r.doc
 	d.Version.Key = Key(d.ID)
 	path, span := r.plan.id.path, r.span(r.plan.id)
@@ -145,7 +156,7 @@ func microseconds(seconds int64) int64 {
 	return seconds * 1_000_000
 }
 
-func (r *reader) values() {
+func (r *reading) values() {
 	p := r.plan
 	r.doc.Values = make([]Value, len(p.columns))
 	for i, c := range p.columns {
@@ -167,7 +178,7 @@ func (r *reader) values() {
 }
 
 // value makes the value of a FromDocument column.
-func (r *reader) value(c Column, place *node) Value {
+func (r *reading) value(c Column, place *node) Value {
 	if o := place.obstacle(r.spans); o != nil {
 		r.refuse(o.path, r.span(o), refused("not_an_object", "an object", r.span(o)))
 		return Null()
@@ -222,7 +233,7 @@ func holdsISO(value []byte) bool {
 }
 
 // refuse records a refused member; nil records nothing. The same refusal of two columns is recorded once.
-func (r *reader) refuse(path string, span []byte, refusal *FieldError) {
+func (r *reading) refuse(path string, span []byte, refusal *FieldError) {
 	if refusal == nil {
 		return
 	}
@@ -241,19 +252,27 @@ func (r *reader) refuse(path string, span []byte, refusal *FieldError) {
 }
 
 // unreadable is refuse for members that make the document unreadable.
-func (r *reader) unreadable(path string, span []byte, refusal *FieldError) {
+func (r *reading) unreadable(path string, span []byte, refusal *FieldError) {
 	r.refuse(path, span, refusal)
 	r.invalid.Unreadable = r.invalid.Unreadable || refusal != nil
 }
 
-// conclude sets the hash and the problem.
-func (r *reader) conclude() {
+// conclude sets the hash, asks the limits and sets the problem.
+func (r *reading) conclude(limits []Limit) {
 	d := &r.doc
 	if len(r.invalid.Fields) == 0 {
 		d.Hash = contentHash(r.plan, d.Main, d.Duplicates, d.Values)
+	} else {
+		d.Hash = refusedHash(r.plan, d.Main, d.Duplicates, d.Values, r.refused)
+	}
+	for _, limit := range limits {
+		if refusal := limit(*d); refusal != nil {
+			r.refuse(refusal.Path, nil, refusal)
+		}
+	}
+	if len(r.invalid.Fields) == 0 {
 		return
 	}
-	d.Hash = refusedHash(r.plan, d.Main, d.Duplicates, d.Values, r.refused)
 	r.invalid.DocumentID = d.ID
 	problem := r.invalid
 	d.Problem = &problem

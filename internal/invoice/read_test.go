@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-func ExampleRead() {
-	d, err := invoice.Read([]byte(`{
+func ExampleReader() {
+	d, err := invoice.Reader{}.Read([]byte(`{
 	  "id": "2025-12-17 10:30:00.000000-06:00-0001-1421549",
 	  "request_details": {"sys_name": "web"},
 	  "invoice_details_from_rpa": {"IVCE_DTL_UID": 1421549},
@@ -40,7 +40,7 @@ func ExampleRead() {
 }
 
 func TestReadFillsWhatTheDocumentIsRecordedBy(t *testing.T) {
-	d, err := invoice.Read([]byte(" \r\n\t"+baseDocument+"\n"), rulesNow())
+	d, err := invoice.Reader{}.Read([]byte(" \r\n\t"+baseDocument+"\n"), rulesNow())
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
 	require.Equal(t, "2025-12-17 10:30:00.000000-06:00-0001-1421549", d.ID)
@@ -57,9 +57,9 @@ func TestReadKeepsNothingOfTheSnapshot(t *testing.T) {
 	raw := rule{
 		in: `{"sql_writer": {"note": {"by": "QA"}, "last_error": "e", "attempts": [{"at": "a", "error": "e"}]}, "post-processing": {"duplicate_detail_uids": ["5", "x"]}}`,
 	}.document(t)
-	want, err := invoice.Read(bytes.Clone(raw), rulesNow())
+	want, err := invoice.Reader{}.Read(bytes.Clone(raw), rulesNow())
 	require.NoError(t, err)
-	got, err := invoice.Read(raw, rulesNow())
+	got, err := invoice.Reader{}.Read(raw, rulesNow())
 	require.NoError(t, err)
 	for i := range raw {
 		raw[i] = '#'
@@ -95,7 +95,7 @@ func readAll(b *testing.B, raw []byte) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
-		d, err := invoice.Read(raw, rulesNow())
+		d, err := invoice.Reader{}.Read(raw, rulesNow())
 		if err != nil || d.Problem != nil {
 			b.Fatal(err, d.Problem)
 		}
@@ -118,7 +118,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := bytes.Clone(raw)
-		d, err := invoice.Read(raw, rulesNow())
+		d, err := invoice.Reader{}.Read(raw, rulesNow())
 		require.Equal(t, before, raw, "Read changed its input")
 		if err != nil {
 			require.Equal(t, fault.Document, fault.KindOf(err))
@@ -144,4 +144,33 @@ func FuzzRead(f *testing.F) {
 		var again invoice.State
 		require.NoError(t, json.Unmarshal(b, &again))
 	})
+}
+
+// A limit is a setting. Content that it refuses keeps its hash, so that the evidence and the ledger of a refused document
+// still fit when the setting changes.
+func TestWhatALimitRefusesKeepsItsHash(t *testing.T) {
+	twoLines := func(d invoice.Document) *invoice.FieldError {
+		if len(d.Duplicates) < 2 {
+			return nil
+		}
+		return &invoice.FieldError{
+			Path: "post-processing.duplicate_detail_uids", Code: "too_many", Expected: "at most one id",
+			FoundType: fmt.Sprint(len(d.Duplicates)),
+		}
+	}
+	limited := invoice.Reader{Limits: []invoice.Limit{twoLines}}
+	for in, refused := range map[string]string{
+		`{"post-processing": {"duplicate_detail_uids": [2]}}`:    "",
+		`{"post-processing": {"duplicate_detail_uids": [2, 3]}}`: "validation.too_many",
+		`{"post-processing": {"duplicate_detail_uids": [2, 3]}, "process_output": {"unspsc": true}}`: "validation.wrong_type",
+	} {
+		raw := rule{in: in}.document(t)
+		free, err := invoice.Reader{}.Read(raw, rulesNow())
+		require.NoError(t, err)
+		d, err := limited.ReadSnapshot(raw, rulesNow())
+		require.NoError(t, err)
+		require.Equal(t, free.Hash, d.Hash, "%s", in)
+		require.Equal(t, refused, fault.CodeOf(d.Problem), "%s", in)
+		require.Equal(t, len(free.Duplicates) > 1, strings.Contains(fmt.Sprint(d.Problem), "at most one id"), "%s", in)
+	}
 }

@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 		for _, r := range g.rules {
 			t.Run(g.id+"/"+r.name, func(t *testing.T) {
 				require.NotEmpty(t, r.why, "a rule without a reason is a guess")
-				d, err := invoice.Read(r.document(t), rulesNow())
+				d, err := invoice.Reader{}.Read(r.document(t), rulesNow())
 				require.Equal(t, r.then, resultOf(d, err), "problem: %v, error: %v", d.Problem, err)
 				if err != nil {
 					require.Empty(t, r.sql)

@@ -14,12 +14,12 @@ type Snapshot struct {
 	whole json.RawMessage
 }
 
-// Projection is some members of a document, as a query selected them. Read takes it, and ReadSnapshot does not.
+// Projection is some members of a document, as a query selected them. Reader.Read takes it, and ReadSnapshot does not.
 type Projection json.RawMessage
 
 // ReadSnapshot is Read for a whole document. The snapshot keeps whole.
-func ReadSnapshot(whole json.RawMessage, now time.Time) (Snapshot, error) {
-	d, err := Read(whole, now)
+func (by Reader) ReadSnapshot(whole json.RawMessage, now time.Time) (Snapshot, error) {
+	d, err := by.Read(whole, now)
 	return Snapshot{d, whole}, err
 }
 

@@ -66,7 +66,7 @@ func TestAStateSurvivesWritingAndReading(t *testing.T) {
 		var got invoice.State
 		require.NoError(t, got.UnmarshalJSON(b))
 		require.Equal(t, want, got, "members that we do not know must not change by a byte")
-		d, err := invoice.Read([]byte(`{"id":"doc1","sql_writer":`+string(b)+`}`), rulesNow())
+		d, err := invoice.Reader{}.Read([]byte(`{"id":"doc1","sql_writer":`+string(b)+`}`), rulesNow())
 		require.NoError(t, err)
 		require.Equal(t, want, d.State)
 	})

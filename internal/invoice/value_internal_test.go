@@ -160,7 +160,7 @@ func TestMembersAreWalkedAsEncodingJSONWalksThem(t *testing.T) {
 func TestAnObstacleOnTheWayIsRefusedNotSkipped(t *testing.T) {
 	p := newPlan()
 	deep := p.at("process_output.inner.value")
-	r := reader{plan: p, spans: make([][]byte, p.size)}
+	r := reading{plan: p, spans: make([][]byte, p.size)}
 	p.root.collect([]byte(`{"process_output":{"inner":"text"}}`), r.spans)
 	require.True(t, r.value(Column{Kind: Text, Path: deep.path}, deep).Null)
 	require.Len(t, r.invalid.Fields, 1)

@@ -56,7 +56,7 @@ func (o *Ops) Diff(ctx context.Context, q DiffQuery) (Diff, error) {
 		return Diff{}, err
 	}
 	for _, raw := range raws {
-		doc, err := invoice.Read(raw, d.now)
+		doc, err := o.o.Reader.Read(raw, d.now)
 		if err != nil {
 			return Diff{}, err
 		}

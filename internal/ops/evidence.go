@@ -240,7 +240,7 @@ func (o *Ops) mainLine(ctx context.Context, id string) (int64, error) {
 	if err != nil && !fault.Has(err, fault.Gone) && fault.CodeOf(err) != commit.CodeIDTwice {
 		return 0, err
 	}
-	doc, err := invoice.Read(raw, o.o.Now())
+	doc, err := o.o.Reader.Read(raw, o.o.Now())
 	if err != nil {
 		return 0, nil //nolint:nilerr // its evidence may have been stored when it was readable
 	}

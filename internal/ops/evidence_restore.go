@@ -122,7 +122,7 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	if err != nil && !fault.Has(err, fault.Gone) {
 		return nil, invoice.State{}, err
 	}
-	doc, err := invoice.Read(content, e.At) // as the app read it then: a time may have been in the future
+	doc, err := o.o.Reader.Read(content, e.At) // as the app read it then: a time may have been in the future
 	_, hash, _ := strings.Cut(path.Base(e.Folder), "-")
 	switch {
 	case err != nil || doc.ID != id:

@@ -21,7 +21,7 @@ import (
 // document before it was marked.
 func (w *world) keepEvidence(original string, resets int) (folder string) {
 	w.t.Helper()
-	doc, err := invoice.Read(json.RawMessage(original), w.clock)
+	doc, err := invoice.Reader{}.Read(json.RawMessage(original), w.clock)
 	require.NoError(w.t, err)
 	folder = commit.EvidenceFolder(doc, time.Unix(int64(resets), 0))
 	w.keepPoison(folder, original,

@@ -191,7 +191,7 @@ func (w *world) state(line int64) invoice.State {
 	w.t.Helper()
 	raw, err := w.docs.Read(w.t.Context(), id(line))
 	require.NoError(w.t, err)
-	doc, err := invoice.Read(raw, w.clock)
+	doc, err := invoice.Reader{}.Read(raw, w.clock)
 	require.NoError(w.t, err)
 	return doc.State
 }

@@ -103,7 +103,7 @@ func (o *Ops) left(ctx context.Context, ids []int64) (all []reconcile.Left, err 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	c := reconcile.Circumstances{SysName: o.o.SysName, Now: o.o.Now()}
+	c := reconcile.Circumstances{SysName: o.o.SysName, Reader: o.o.Reader, Now: o.o.Now()}
 	var lines []reconcile.Line
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		if c.AdoptedAt, err = s.Findings.AdoptedAt(ctx); err == nil {
@@ -144,7 +144,7 @@ func (o *Ops) holders(ctx context.Context, lines []reconcile.Line) (map[string]i
 	}
 	docs := map[string]invoice.Document{}
 	for _, raw := range raws {
-		doc, err := invoice.Read(raw, o.o.Now())
+		doc, err := o.o.Reader.Read(raw, o.o.Now())
 		if err != nil {
 			return nil, err
 		}

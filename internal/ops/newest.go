@@ -121,7 +121,7 @@ func (o *Ops) each(ctx context.Context, s commit.Query, take func(page []found) 
 	err := commit.Each(ctx, o.p.Finder, s, func(read commit.Page) (more bool, err error) {
 		page := make([]found, len(read.Documents))
 		for i, raw := range read.Documents {
-			if page[i], err = foundOf(raw, o.o.Now()); err != nil {
+			if page[i], err = o.foundOf(raw); err != nil {
 				return false, err
 			}
 		}

@@ -78,6 +78,8 @@ type Ports struct {
 type Options struct {
 	// SysName is the environment. Documents and runs of others are refused.
 	SysName string
+	// Reader reads the documents.
+	Reader invoice.Reader
 	// Location is the time zone of answers; default UTC.
 	Location   *time.Location
 	AppVersion string

@@ -149,7 +149,7 @@ func (o *Ops) previewNamed(ctx context.Context, of runPlan, p runPreview) error 
 			missing[id] = true
 		}
 		for _, raw := range raws {
-			doc, err := invoice.Read(raw, o.o.Now())
+			doc, err := o.o.Reader.Read(raw, o.o.Now())
 			if err != nil {
 				return err
 			}

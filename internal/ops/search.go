@@ -2,7 +2,6 @@ package ops
 
 import (
 	"encoding/json"
-	"time"
 
 	"sqlwriter/internal/invoice"
 )
@@ -28,8 +27,8 @@ type found struct {
 
 // foundOf reads a document of a search. Members of an unexpected type count as missing. Of a document whose id the app
 // cannot use, only the id and _ts are read.
-func foundOf(doc invoice.Projection, now time.Time) (f found, err error) {
-	if f.Document, err = invoice.Read(doc, now); err != nil {
+func (o *Ops) foundOf(doc invoice.Projection) (f found, err error) {
+	if f.Document, err = o.o.Reader.Read(doc, o.o.Now()); err != nil {
 		var head struct {
 			ID string `json:"id"`
 			TS int64  `json:"_ts"`

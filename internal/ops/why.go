@@ -173,7 +173,7 @@ func (o *Ops) document(ctx context.Context, id string) (doc invoice.Snapshot, to
 	if err != nil {
 		return doc, false, err
 	}
-	doc, err = invoice.ReadSnapshot(raw, o.o.Now())
+	doc, err = o.o.Reader.ReadSnapshot(raw, o.o.Now())
 	return doc, err == nil && invoice.TooDeep(raw), err
 }
 

@@ -133,7 +133,7 @@ func parts(id string, line int64, manufacturer, state string, duplicates []int64
 func (w *world) put(doc string) string {
 	w.t.Helper()
 	require.NoError(w.t, w.docs.Put(json.RawMessage(doc)))
-	d, err := invoice.Read(json.RawMessage(doc), w.clock)
+	d, err := invoice.Reader{}.Read(json.RawMessage(doc), w.clock)
 	require.NoError(w.t, err)
 	return d.ID
 }
@@ -181,7 +181,7 @@ func (w *world) whole(id string) invoice.Snapshot {
 	w.t.Helper()
 	raw, err := w.docs.Read(w.t.Context(), id)
 	require.NoError(w.t, err)
-	d, err := invoice.ReadSnapshot(raw, w.clock)
+	d, err := invoice.Reader{}.ReadSnapshot(raw, w.clock)
 	require.NoError(w.t, err)
 	return d
 }

@@ -45,7 +45,7 @@ func (c Circumstances) Left(
 	err = find(ctx, finder, q, func(page commit.Page) (bool, error) {
 		charge += page.Charge
 		for _, raw := range page.Documents {
-			d, err := invoice.Read(raw, c.Now)
+			d, err := c.Reader.Read(raw, c.Now)
 			if err == nil && slices.Contains(append(sent(), byHand()...), c.DocState(d)) && names(d, line.ID) &&
 				(left.Newest.ID == "" || d.Version.Compare(left.Newest.Version) > 0) {
 				left.Newest = d

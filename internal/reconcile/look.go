@@ -32,7 +32,9 @@ type look struct {
 // look begins the looks of a step.
 func (r *Reconcile) look(ctx context.Context, c *changes) (*look, error) {
 	adopted, err := r.p.Findings.AdoptedAt(ctx)
-	return &look{r, Circumstances{SysName: r.o.SysName, Now: r.o.Now(), AdoptedAt: adopted}, c}, err
+	return &look{r, Circumstances{
+		SysName: r.o.SysName, Reader: r.o.Reader, Now: r.o.Now(), AdoptedAt: adopted,
+	}, c}, err
 }
 
 // readMarks reads who marked those of the documents that say so. It comes after the documents: a mark is audited first.
@@ -51,7 +53,7 @@ func (l *look) readMarks(ctx context.Context, docs iter.Seq[invoice.Document]) (
 
 // document reads a document; false if nobody can tell which it is.
 func (l *look) document(raw []byte) (invoice.Document, bool) {
-	doc, err := invoice.Read(raw, l.Now)
+	doc, err := l.Reader.Read(raw, l.Now)
 	return doc, err == nil
 }
 

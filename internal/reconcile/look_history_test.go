@@ -313,7 +313,7 @@ func (h *history) offer(n int, content string, state any) {
 }
 
 func (h *history) read(raw json.RawMessage) invoice.Document {
-	d, err := invoice.Read(raw, h.clock)
+	d, err := invoice.Reader{}.Read(raw, h.clock)
 	require.NoError(h.t, err)
 	return d
 }

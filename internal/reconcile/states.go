@@ -73,7 +73,9 @@ func rowStates() []RowState {
 type Circumstances struct {
 	// SysName is the environment.
 	SysName string
-	Now     time.Time
+	// Reader reads the documents.
+	Reader invoice.Reader
+	Now    time.Time
 	// AdoptedAt is that of Findings.
 	AdoptedAt time.Time
 	// Marks are those of Findings, of the documents that are looked at.

@@ -54,6 +54,8 @@ type Ports struct {
 type Options struct {
 	// SysName is the environment.
 	SysName string
+	// Reader reads the documents.
+	Reader invoice.Reader
 	// At is the time of day at which the night's comparison begins, as a duration since midnight, in Location; UTC by
 	// default.
 	At       time.Duration

@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/timer"
 )
 
@@ -68,7 +69,9 @@ type Options struct {
 	SysName string
 	// Instance names this process.
 	Instance string
-	Log      zerolog.Logger
+	// Reader reads the documents.
+	Reader invoice.Reader
+	Log    zerolog.Logger
 	// Kinds are the known kinds; default Kinds().
 	Kinds KindTable
 	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16. Tests

@@ -51,10 +51,10 @@ func (r *results) record(t commit.DocumentResult) {
 // recordAfterCrash is record for a batch that another worker had before. That worker may have finished documents and
 // died before it saved their outcomes; Commit skips these now. It skips another environment's documents, too, whatever
 // their state.
-func (r *results) recordAfterCrash(raws []json.RawMessage, sysName string, now time.Time) func(commit.DocumentResult) {
+func (r *results) recordAfterCrash(raws []json.RawMessage, o Options) func(commit.DocumentResult) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
-		if d, err := invoice.Read(raw, now); err == nil && d.SysName == sysName {
+		if d, err := o.Reader.Read(raw, o.Now()); err == nil && d.SysName == o.SysName {
 			before[d.ID] = d.State
 		}
 	}

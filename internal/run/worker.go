@@ -192,7 +192,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable, Releases: filter.Releases,
 		}
 		if c.Begun {
-			batch.OnResult = res.recordAfterCrash(raws, w.o.SysName, w.o.Now())
+			batch.OnResult = res.recordAfterCrash(raws, w.o)
 		}
 		report, err := w.p.Commit.Run(ctx, batch)
 		res.addCost(report)

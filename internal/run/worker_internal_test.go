@@ -22,7 +22,7 @@ func TestDocumentsThatADeadWorkerFinishedAreNotSkipped(t *testing.T) {
 	reported := res.recordAfterCrash([]json.RawMessage{
 		document("done", "committed"), document("again", "retry_scheduled"), document("poison", "failed"),
 		document("odd", "on_hold"), document("new", "pending"),
-	}, "web", time.Now())
+	}, Options{SysName: "web", Now: time.Now})
 	for _, id := range []string{"done", "again", "poison", "odd"} {
 		reported(commit.DocumentResult{ID: id, Outcome: "skipped"})
 	}

@@ -64,7 +64,7 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 	})
 	require.NoError(t, err)
 	raw = []byte(fill.Document(string(raw)))
-	d, err := invoice.Read(raw, at)
+	d, err := invoice.Reader{}.Read(raw, at)
 	require.NoError(t, err)
 	require.Nil(t, d.Problem)
 	return doc{raw: raw, item: commit.ItemOf(d)}

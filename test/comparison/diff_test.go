@@ -337,7 +337,7 @@ func (w *world) raws(ids ...string) map[string]string {
 	require.NoError(w, err)
 	all := map[string]string{}
 	for _, raw := range raws {
-		d, err := invoice.Read(raw, w.now())
+		d, err := invoice.Reader{}.Read(raw, w.now())
 		require.NoError(w, err)
 		all[d.ID] = string(bytes.TrimSpace(raw))
 	}

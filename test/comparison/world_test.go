@@ -136,7 +136,7 @@ func (w *world) committedAt(at time.Time) string {
 func (w *world) put(doc string) string {
 	w.Helper()
 	w.container.put(w, json.RawMessage(doc))
-	d, err := invoice.Read(json.RawMessage(doc), w.now())
+	d, err := invoice.Reader{}.Read(json.RawMessage(doc), w.now())
 	require.NoError(w, err)
 	w.changed[d.ID] = true
 	for _, line := range append(d.Duplicates, d.Main) {
@@ -150,7 +150,7 @@ func (w *world) read(id string) (invoice.Document, json.RawMessage) {
 	w.Helper()
 	raw, err := w.container.documents.Read(w.Context(), id)
 	require.NoError(w, err)
-	d, err := invoice.Read(raw, w.now())
+	d, err := invoice.Reader{}.Read(raw, w.now())
 	require.NoError(w, err)
 	return d, raw
 }

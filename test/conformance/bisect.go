@@ -164,7 +164,7 @@ func (b *bisect) texts(list []paper) []string {
 
 func (b *bisect) read(p paper) invoice.Document {
 	b.Helper()
-	d, err := invoice.Read(b.raw(p), b.clock)
+	d, err := invoice.Reader{}.Read(b.raw(p), b.clock)
 	require.NoError(b, err)
 	require.Nil(b, d.Problem, "validation lets it pass")
 	return d

@@ -324,7 +324,7 @@ func whole(t testing.TB, h DocumentsHarness, id string) invoice.Snapshot {
 	t.Helper()
 	doc, err := h.Documents.Read(t.Context(), id)
 	require.NoError(t, err, id)
-	s, err := invoice.ReadSnapshot(doc, time.Now())
+	s, err := invoice.Reader{}.ReadSnapshot(doc, time.Now())
 	require.NoError(t, err, id)
 	return s
 }
@@ -332,7 +332,7 @@ func whole(t testing.TB, h DocumentsHarness, id string) invoice.Snapshot {
 // absent is a snapshot of a document that is not there any more.
 func absent(t testing.TB, id, etag string) invoice.Snapshot {
 	t.Helper()
-	s, err := invoice.ReadSnapshot(sample(id), time.Now())
+	s, err := invoice.Reader{}.ReadSnapshot(sample(id), time.Now())
 	require.NoError(t, err)
 	s.ETag = etag
 	return s

@@ -444,9 +444,9 @@ func findMembers(t *testing.T, h FinderHarness) {
 	require.Len(t, found, len(docs))
 	now := time.Now()
 	for _, raw := range found {
-		got, err := invoice.Read(raw, now)
+		got, err := invoice.Reader{}.Read(raw, now)
 		require.NoError(t, err)
-		want, err := invoice.Read(mustRead(t, h.DocumentsHarness, got.ID), now)
+		want, err := invoice.Reader{}.Read(mustRead(t, h.DocumentsHarness, got.ID), now)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -472,10 +472,10 @@ func findParts(t *testing.T, h FinderHarness) {
 	docs := find(t, h.Finder, q)
 	require.Len(t, docs, 4)
 	for _, raw := range docs {
-		got, err := invoice.Read(raw, time.Now())
+		got, err := invoice.Reader{}.Read(raw, time.Now())
 		require.NoError(t, err)
 		whole := mustRead(t, h.DocumentsHarness, got.ID)
-		want, err := invoice.Read(whole, time.Now())
+		want, err := invoice.Reader{}.Read(whole, time.Now())
 		require.NoError(t, err)
 		require.Equal(t, []any{want.TS, want.Version, want.SysName, want.Main, want.Duplicates},
 			[]any{got.TS, got.Version, got.SysName, got.Main, got.Duplicates})
@@ -719,7 +719,7 @@ func mustRead(t *testing.T, h DocumentsHarness, id string) json.RawMessage {
 
 func tsOf(t *testing.T, h FinderHarness, id string) int64 {
 	t.Helper()
-	d, err := invoice.Read(mustRead(t, h.DocumentsHarness, id), time.Now())
+	d, err := invoice.Reader{}.Read(mustRead(t, h.DocumentsHarness, id), time.Now())
 	require.NoError(t, err)
 	return d.TS
 }

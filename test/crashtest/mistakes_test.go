@@ -253,7 +253,7 @@ func etagNow(p commit.Documents, id string) string {
 	if err != nil {
 		return ""
 	}
-	d, err := invoice.Read(raw, begins())
+	d, err := invoice.Reader{}.Read(raw, begins())
 	if err != nil {
 		return ""
 	}

@@ -45,7 +45,7 @@ func (w *world) dropped(id string, line int64) bool {
 	if err != nil {
 		return false
 	}
-	d, err := invoice.Read(raw, w.now())
+	d, err := invoice.Reader{}.Read(raw, w.now())
 	return err == nil && d.State.Status == invoice.Committed && d.Main != line && !slices.Contains(d.Duplicates, line)
 }
 
@@ -170,7 +170,7 @@ func (w *world) evidenceOf(id, hash string, reprocessed int) bool {
 			continue
 		}
 		folder := strings.TrimSuffix(name, "metadata.json")
-		original, err := invoice.Read(files[folder+"original.json"], w.now())
+		original, err := invoice.Reader{}.Read(files[folder+"original.json"], w.now())
 		if err == nil && original.ID == id && original.Hash == hash && json.Valid(files[folder+"error.json"]) {
 			return true
 		}

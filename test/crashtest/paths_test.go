@@ -114,7 +114,7 @@ func (w *world) begin() {
 
 // wroteBefore says that a document has been written before the path begins.
 func (w *world) wroteBefore(d want) {
-	read, err := invoice.Read(d.json, w.now())
+	read, err := invoice.Reader{}.Read(d.json, w.now())
 	if err != nil {
 		panic(err)
 	}

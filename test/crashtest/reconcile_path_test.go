@@ -258,7 +258,7 @@ func (p mender) release(ctx context.Context, f reconcile.Finding) (commit.Releas
 		return commit.Release{}, err
 	}
 	now := p.i.w.now()
-	dropped, err := invoice.Read(json.RawMessage(page.Documents[0]), now)
+	dropped, err := invoice.Reader{}.Read(json.RawMessage(page.Documents[0]), now)
 	if err != nil {
 		return commit.Release{}, err
 	}

@@ -293,7 +293,7 @@ func parsed(raw json.RawMessage) *parse {
 	if p, ok := parses.Load(string(raw)); ok {
 		return p.(*parse)
 	}
-	d, err := invoice.Read(raw, begins())
+	d, err := invoice.Reader{}.Read(raw, begins())
 	if err != nil {
 		panic(err)
 	}
@@ -327,7 +327,7 @@ func (w *world) document(id string) (invoice.Document, json.RawMessage) {
 	if err != nil {
 		panic(err)
 	}
-	d, err := invoice.Read(raw, w.now())
+	d, err := invoice.Reader{}.Read(raw, w.now())
 	if err != nil {
 		panic(err)
 	}

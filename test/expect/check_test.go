@@ -151,7 +151,7 @@ func TestEveryColumnIsCompared(t *testing.T) {
 // The product and this package map a document with every member of the column table alike.
 func TestBothMappingsAgreeOnEveryColumn(t *testing.T) {
 	stored := fill.Document(full)
-	d, err := invoice.Read([]byte(stored), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
+	d, err := invoice.Reader{}.Read([]byte(stored), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
 	lines, err := RowsOf(json.RawMessage(stored))

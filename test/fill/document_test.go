@@ -19,7 +19,7 @@ func TestAFilledDocumentHasAValueForEveryColumn(t *testing.T) {
   "process_output": {"part_number": "425"}
 }`
 	full := fill.Document(bare)
-	d, err := invoice.Read([]byte(full), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
+	d, err := invoice.Reader{}.Read([]byte(full), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
 	for i, c := range invoice.Columns() {

@@ -7,14 +7,16 @@ import (
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
 // Comparison is what a comparison needs beside the database.
 type Comparison struct {
-	// Results is the container of that name.
+	// Results is the container of that name, and Reader reads its documents.
 	Results *cosmos.Container
+	Reader  invoice.Reader
 	// Mend starts the run that mends. Breaker guards the database.
 	Mend    func(ctx context.Context, comparison string) error
 	Breaker run.Breaker
@@ -27,7 +29,7 @@ func (d *Database) Reconcile(c config.Config, p Comparison) *reconcile.Reconcile
 		Rows: d.ReconcileRows(c.SysName, c.Reconcile.LinesKeptDays), Findings: d.Findings(c.SysName), Finder: p.Results,
 		Mend: p.Mend, Breaker: p.Breaker,
 	}, reconcile.Options{
-		SysName: c.SysName, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU,
+		SysName: c.SysName, Reader: p.Reader, At: c.Reconcile.At, Location: c.Location, RequestUnits: c.Reconcile.RU,
 		Lines: c.Reconcile.Lines, Log: p.Log,
 	})
 }

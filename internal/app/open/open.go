@@ -6,8 +6,12 @@ import (
 	"sqlwriter/internal/blob"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/servicebus"
 )
+
+// Reader makes what reads documents, as the settings say.
+func Reader(config.Config) invoice.Reader { return invoice.Reader{} }
 
 // Results opens the container of the results. Errors by kind: infrastructure, code "settings".
 func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container, false) }
