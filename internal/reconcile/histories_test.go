@@ -64,11 +64,12 @@ func (c *comparison) begin(whole bool) {
 func (c *comparison) goOn() {
 	c.h.start(func() { c.goOn() }, func(a *actor) {
 		c.a = a
+		skew := c.h.skews[c.h.r.IntN(3)]
 		r := reconcile.New(reconcile.Ports{
 			Rows: c, Findings: compared{c.findings, c}, Finder: c, Breaker: c,
 			Mend: func(context.Context, string) error { return nil },
 		}, reconcile.Options{
-			SysName: sysName, Log: zerolog.Nop(), Now: func() time.Time { return c.h.clock },
+			SysName: sysName, Log: zerolog.Nop(), Now: func() time.Time { return c.h.clock.Add(skew) },
 			Wait: func(_ context.Context, d time.Duration) error { return c.wait(d) },
 		})
 		for !a.dead && c.running() {
@@ -358,5 +359,5 @@ func TestHistoriesOfAComparison(t *testing.T) {
 		}
 	}
 	require.NotZero(t, left, "no document dropped a line")
-	t.Logf("counted: %v; suspected: %d; left: %d; planted: %v", counted, suspected, left, met)
+	t.Logf("from seed %d: counted: %v; suspected: %d; left: %d; planted: %v", first, counted, suspected, left, met)
 }

@@ -47,6 +47,9 @@ type history struct {
 	// torn are documents of which an instance wrote a content when they had another one of the same second: the same,
 	// if nobody was left to see it. A process may die, and a run that writes committed documents again records nothing.
 	torn map[string]bool
+	// skews are how far the clocks of the three instances are off, up to ten minutes; those of half of the histories
+	// are right.
+	skews [3]time.Duration
 	// refusing: the database refuses some content for now.
 	refusing bool
 
@@ -74,6 +77,11 @@ func newHistory(t *testing.T, seed uint64) *history {
 		writes: map[int64]int64{},
 		left:   map[string]bool{}, torn: map[string]bool{},
 		parked: make(chan struct{}),
+	}
+	if seed/2%2 == 1 {
+		for i := range h.skews {
+			h.skews[i] = time.Duration(h.r.Int64N(int64(20*time.Minute))) - 10*time.Minute
+		}
 	}
 	now := func() time.Time { return h.clock }
 	h.docs, h.store = inmem.NewDocuments(now), inmem.NewRunStore(now, sysName)
@@ -321,7 +329,8 @@ func (h *history) read(raw json.RawMessage) invoice.Document {
 // invocation starts one instance's work on documents.
 func (h *history) invocation(b func() commit.Delivery) {
 	h.start(func() { h.invocation(b) }, func(a *actor) {
-		now := func() time.Time { return h.clock }
+		skew := h.skews[h.serial%3]
+		now := func() time.Time { return h.clock.Add(skew) }
 		nap := func(context.Context, time.Duration) error { return a.park() }
 		br := breaker.New(h.control, breaker.Options{
 			Instance: fmt.Sprint("i", h.serial%3), Build: "v1", Log: zerolog.New(io.Discard), Now: now,
@@ -334,6 +343,7 @@ func (h *history) invocation(b func() commit.Delivery) {
 			Now: now, Draw: h.r.Float64, Wait: nap,
 		})
 		batch := b()
+		batch.Received = batch.Received.Add(skew)
 		batch.OnResult = func(r commit.DocumentResult) {
 			if r.Outcome == "left" {
 				h.left[r.ID] = true

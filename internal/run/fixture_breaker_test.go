@@ -11,10 +11,12 @@ import (
 // newBreaker makes an instance's breaker, which its Commit uses, too.
 func (i *instance) newBreaker() *breaker.Breaker {
 	return breaker.New(spyControl{i}, breaker.Options{
-		Instance: i.name, Build: "v1", Log: i.w.log,
+		Instance: i.name, Build: "v1", Log: i.w.log, Now: i.now,
 		SysName: sysName, Heartbeat: spySink{i}.Heartbeat, TakeOver: spySink{i}.TakeOver,
 	})
 }
+
+func (i *instance) now() time.Time { return time.Now().Add(i.w.skews[i.name]) }
 
 // openBreaker opens the breaker of all instances, as another instance would. Each reads it within five seconds.
 func (w *world) openBreaker(wait time.Duration) {

@@ -52,7 +52,7 @@ func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.breaker = i.newBreaker()
 	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i},
-		commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}})
+		commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}, Now: i.now})
 	ports := run.Ports{
 		Store: spyStore{i}, Finder: spyFinder{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: spyQueue{i, w.runs}, BatchQueue: spyQueue{i, w.batches}, Evidence: spyEvidence{i},
@@ -62,7 +62,7 @@ func (w *world) instance(name string) *instance {
 	}
 	o := run.Options{
 		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,
-		Log: w.log, Kinds: w.kinds,
+		Log: w.log, Kinds: w.kinds, Now: i.now,
 	}
 	i.manager, i.workers, i.recovery = run.NewManager(ports, o), run.NewWorkers(ports, o), run.NewRecovery(ports, o)
 	i.executor = run.NewExecutor(ports, o)
@@ -114,7 +114,7 @@ func (i *instance) invoke(
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
 		defer cancel()
-		c.done, c.err = handle(ctx, in)
+		c.done, c.err = handle(skewed{ctx, i.w.skews[i.name]}, in)
 		alive = true
 	})
 	<-ended
@@ -125,6 +125,18 @@ func (i *instance) invoke(
 		i.w.mu.Unlock()
 	}
 	return c.err, alive
+}
+
+// skewed tells an invocation's deadline by the clock of its process.
+type skewed struct {
+	context.Context //nolint:containedctx // it is one
+
+	by time.Duration
+}
+
+func (s skewed) Deadline() (time.Time, bool) {
+	at, ok := s.Context.Deadline()
+	return at.Add(s.by), ok
 }
 
 // deadLetters delivers dead letters to an instance.

@@ -63,6 +63,8 @@ type world struct {
 	batchSize, chunkSize int
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
+	// skews are how far the clocks of instances are off.
+	skews map[string]time.Duration
 	// breaks is a document whose requests fail like an outage.
 	breaks string
 	// log is that of the instances to come.
@@ -170,12 +172,18 @@ func (w *world) fill(n int) []string {
 }
 
 // put adds a document for a line.
-func (w *world) put(line int, maker, state string) (id string) {
+func (w *world) put(line int, maker, state string) (id string) { return w.putOn(line, maker, state, int64(line)) }
+
+// putOn is put for a document that names other lines, the main one first.
+func (w *world) putOn(number int, maker, state string, lines ...int64) (id string) {
 	w.t.Helper()
-	id = docID(line)
-	w.sink.AddLines(int64(line))
+	id = docID(number)
+	w.sink.AddLines(lines...)
+	duplicates, err := json.Marshal(lines[1:])
+	require.NoError(w.t, err)
 	doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
-		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},"sql_writer":%s}`, id, line, maker, state)
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, lines[0], maker, duplicates, state)
 	require.NoError(w.t, w.docs.Put(json.RawMessage(doc)))
 	return id
 }

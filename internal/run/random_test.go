@@ -47,12 +47,21 @@ type incident struct {
 	Step  int
 }
 
+// now is what a document of a history says, after changes.
+type now struct {
+	says  string
+	lines []int64
+	gone  bool
+}
+
 // history is a random sequence of incidents.
 type history struct {
 	Documents   int
 	Rate        int
 	Outstanding int
 	Duplicates  bool
+	// Skews are how far the instances' clocks are off.
+	Skews  []time.Duration
 	Events      []incident
 }
 
@@ -66,12 +75,15 @@ func drawHistory(t *rapid.T) history {
 		Outstanding: rapid.IntRange(1, 4).Draw(t, "outstanding"),
 		Duplicates:  rapid.Bool().Draw(t, "duplicates"),
 	}
+	for range 5 {
+		s.Skews = append(s.Skews, time.Duration(rapid.IntRange(-600, 600).Draw(t, "skew"))*time.Second)
+	}
 	for range rapid.IntRange(0, 8).Draw(t, "events") {
 		s.Events = append(s.Events, incident{
 			After: minutes("after", 3),
 			What: rapid.SampledFrom([]string{
 				"kill", "kill", "kill", "restart", "duplicate", "lose", "queue down", "answer lost", "sql down",
-				"pause", "cancel", "edit",
+				"pause", "cancel", "edit", "more lines", "fewer lines", "key", "delete",
 			}).Draw(t, "what"),
 			Who: rapid.IntRange(0, 4).Draw(t, "who"), For: minutes("for", 20),
 			Step: rapid.IntRange(1, 40).Draw(t, "step"),
@@ -105,12 +117,16 @@ func TestRandomHistories(t *testing.T) {
 // play executes a history and checks how it ends.
 func (w *world) play(s history) {
 	w.fill(s.Documents)
-	edited := map[int]string{}
+	edited := map[int]*now{}
 	w.outstanding = s.Outstanding
 	if !s.Duplicates {
 		w.batches.DetectDuplicates(0)
 	}
 	instances := make([]*instance, 5)
+	w.skews = map[string]time.Duration{}
+	for k, skew := range s.Skews {
+		w.skews[fmt.Sprint("i", k)] = skew
+	}
 	launch := func(k int) {
 		if instances[k] = w.instance(fmt.Sprint("i", k)); k < 2 {
 			instances[k].manage()
@@ -160,10 +176,8 @@ func (w *world) play(s history) {
 		case "cancel":
 			_, err := store.CancelRun(w.ctx, "run-1", by(run.CodeRunCancel))
 			require.NoError(w.t, err)
-		case "edit": // a newer result of the same document
-			line := 1 + e.Step%s.Documents
-			edited[line] = fmt.Sprint("edited ", e.Step)
-			w.put(line, edited[line], `{"status":"pending","retry_count":0}`)
+		default:
+			w.edit(e, 1+e.Step%s.Documents, edited)
 		}
 	}
 
@@ -203,8 +217,32 @@ func (w *world) play(s history) {
 	w.checkDocuments(s, edited)
 }
 
+// edit is a newer result of the same document, also of one that was deleted. Lines above 100 are its own.
+func (w *world) edit(e incident, number int, edited map[int]*now) {
+	own := int64(number)
+	is := edited[number]
+	if is == nil {
+		is = &now{lines: []int64{own}}
+		edited[number] = is
+	}
+	switch e.What {
+	case "delete":
+		w.docs.Delete(docID(number))
+		is.gone = true
+		return
+	case "more lines":
+		is.lines = []int64{is.lines[0], own + 200}
+	case "fewer lines":
+		is.lines = is.lines[:1]
+	case "key":
+		is.lines[0] = 2*own + 100 - is.lines[0] // its other one
+	}
+	is.says, is.gone = fmt.Sprint(e.What, " ", e.Step), false
+	w.putOn(number, is.says, `{"status":"pending","retry_count":0}`, is.lines...)
+}
+
 // checkDocuments checks that lines hold only contents of documents, and that committed documents are in their lines.
-func (w *world) checkDocuments(s history, edited map[int]string) {
+func (w *world) checkDocuments(s history, edited map[int]*now) {
 	w.t.Helper()
 	items, err := w.store.Items(context.Background(), "run-1", nil, "", 1000)
 	require.NoError(w.t, err)
@@ -212,19 +250,22 @@ func (w *world) checkDocuments(s history, edited map[int]string) {
 	for _, it := range items {
 		has[it.Document] = true
 	}
-	for line := 1; line <= s.Documents; line++ {
-		id := docID(line)
-		want := fmt.Sprint("maker ", line)
-		if text, ok := edited[line]; ok {
-			want = text
-		} else {
+	for number := 1; number <= s.Documents; number++ {
+		id, want := docID(number), edited[number]
+		if want == nil {
+			want = &now{says: fmt.Sprint("maker ", number), lines: []int64{int64(number)}}
 			require.True(w.t, has[id], "every document has its batch: %s", id)
+		}
+		if want.gone {
+			continue
 		}
 		switch st := w.state(id); st.Status {
 		case invoice.Committed:
-			require.Equal(w.t, want, w.maker(line), "line %d", line)
+			for _, line := range want.lines {
+				require.Equal(w.t, want.says, w.maker(int(line)), "line %d", line)
+			}
 		case invoice.Pending:
-			require.Contains(w.t, edited, line, "only what was edited after its batch waits for the feed")
+			require.Contains(w.t, edited, number, "only what was edited after its batch waits for the feed")
 		default:
 			require.Fail(w.t, "a document spent a retry", "%s: %+v", id, st)
 		}

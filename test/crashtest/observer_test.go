@@ -49,6 +49,15 @@ func (w *world) dropped(id string, line int64) bool {
 	return err == nil && d.State.Status == invoice.Committed && d.Main != line && !slices.Contains(d.Duplicates, line)
 }
 
+// left reports whether a document is gone, or names a line no more.
+func (w *world) left(id string, line int64) bool {
+	if w.deleted[id] {
+		return true
+	}
+	d, _ := w.document(id)
+	return d.Main != line && !slices.Contains(d.Duplicates, line)
+}
+
 // wrote asserts what became of one line.
 func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commit.Mode) {
 	after, _ := w.sink.Entry(line)
@@ -65,7 +74,7 @@ func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commi
 	case order == 0 && after.SourceTS < before.SourceTS:
 		w.violated("G3", "line %d went back to older content of %s", line, after.DocumentID)
 	}
-	again := after.Write != before.Write && after.Version.Key == before.Version.Key && after.Hash == before.Hash
+	again := after.Write != before.Write && after.Version == before.Version && after.Hash == before.Hash
 	if again && mode != commit.Rewrite && after.Outcome == inmem.OutcomeApplied &&
 		before.Outcome == inmem.OutcomeApplied {
 		w.violated("G4", "line %d was written again with unchanged content of %s", line, after.DocumentID)
@@ -80,6 +89,9 @@ func (w *world) wrote(it commit.Item, line int64, before inmem.Entry, mode commi
 // record is a patch of sql_writer.
 func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s invoice.State) (string, error) {
 	id := doc.ID
+	if w.deleted[id] {
+		return w.real.docs.Record(ctx, doc, s)
+	}
 	was, _ := w.document(id)
 	answer, err := w.real.docs.Record(ctx, doc, s)
 	if err != nil {
@@ -104,11 +116,11 @@ func (w *world) record(ctx context.Context, i *instance, doc invoice.Snapshot, s
 		w.violated("G1", "%s is not ours to touch, and %s made it %s", id, i.name, s.Status)
 		return answer, nil
 	}
-	w.charged(was, is)
+	w.charged(i, was, is)
 	switch s.Status {
 	case invoice.Failed:
 		w.hasEvidence(id, is.Hash, "its status became failed")
-		w.poisonedOnlyWithProof(was)
+		w.poisonedOnlyWithProof(i, was)
 	case invoice.Committed:
 		w.written(is, s)
 		if w.runs != nil {

@@ -29,6 +29,7 @@ type instance struct {
 	w       *world
 	name    string
 	dead    bool
+	skew    time.Duration // of its clock
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	recover *commit.Recover
@@ -39,6 +40,8 @@ type instance struct {
 	deadline   time.Time
 	expire     func()
 }
+
+func (i *instance) now() time.Time { return i.w.now().Add(i.skew) }
 
 // step is one call of a port as it was made.
 type step struct {

@@ -51,7 +51,7 @@ func (w *world) offer(ctx context.Context, i *instance, batch []json.RawMessage,
 		var report commit.Report
 		report, err = i.commit.Run(ctx,
 			commit.Delivery{
-				Documents: batch, Received: w.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps)),
+				Documents: batch, Received: i.now(), RetryCount: retry, RunID: fmt.Sprint("invocation ", len(w.steps)),
 			})
 		total := 0
 		for _, n := range report.Outcomes {
@@ -120,7 +120,7 @@ func (w *world) restart() *instance {
 // is done.
 func (w *world) next() (next time.Time, quiet bool) {
 	quiet = w.checkpoint == len(w.changes)
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		d, _ := w.document(id)
 		if w.given[id].rests(d) {
 			continue
@@ -150,7 +150,7 @@ func (g *given) rests(d invoice.Document) bool {
 
 func (w *world) restless() string {
 	var found []string
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		if d, _ := w.document(id); !w.given[id].rests(d) {
 			found = append(found, fmt.Sprintf("%s is %s", id, d.State.Status))
 		}
@@ -164,7 +164,7 @@ func (w *world) restless() string {
 // contrastWanted puts another good document when one waits to become a poison message: in a container that is in use
 // there is always one, and without it nothing is blamed.
 func (w *world) contrastWanted() bool {
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		g := w.given[id]
 		d, _ := w.document(id)
 		if g.rests(d) || g.code == "" {

@@ -31,7 +31,7 @@ type end struct {
 // verify asserts the promises. Without is nil for the run without faults itself.
 func (w *world) verify(without *end) *end {
 	is := &end{lines: map[int64][]invoice.Value{}, states: map[string]invoice.State{}}
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		d, raw := w.document(id)
 		is.states[id] = d.State
 		w.verifyDocument(d, raw)
@@ -188,7 +188,7 @@ func (w *world) verifyLine(line int64, r row) {
 	if slices.Contains(w.path.byPeople, line) {
 		return
 	}
-	if w.dropped(r.entry.DocumentID, line) {
+	if !w.renames && w.dropped(r.entry.DocumentID, line) {
 		w.violated("invariant", "line %d has content of %s, which does not name it", line, r.entry.DocumentID)
 	}
 	status := invoice.Null()
@@ -206,7 +206,8 @@ func (w *world) verifyLine(line int64, r row) {
 		if status.Text != invoice.StatusAIError {
 			w.violated("invariant", "line %d is marked in the ledger and says %q", line, status.Text)
 		}
-		if g := w.given[r.entry.DocumentID]; g == nil || g.code == "" && g.spent == 0 && w.path.name != "replay" {
+		g, left := w.given[r.entry.DocumentID], w.renames && w.left(r.entry.DocumentID, line)
+		if g == nil || g.code == "" && g.spent == 0 && w.path.name != "replay" && !left {
 			w.violated("invariant", "line %d is marked for %q, which has no error", line, r.entry.DocumentID)
 		}
 	default:
@@ -231,7 +232,7 @@ func (w *world) verifySame(without, is *end) {
 	if !reflect.DeepEqual(without.counts, is.counts) {
 		w.violated("findings", "counted %v: without faults %v", is.counts, without.counts)
 	}
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		was, there := without.states[id]
 		if g := w.given[id]; !there || g.end == "" {
 			continue
@@ -277,7 +278,7 @@ func (w *world) verifyRedelivery(lines []int64) {
 		return
 	}
 	w.numbering, w.draw = false, nil
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		if d, _ := w.document(id); d.State.Status == invoice.Committed {
 			l, there := w.sink.Line(d.Main)
 			if e, _ := w.sink.Entry(d.Main); there && e.DocumentID == id {
@@ -290,7 +291,7 @@ func (w *world) verifyRedelivery(lines []int64) {
 	before := w.rows(lines)
 	etags := map[string]string{}
 	var first, now []json.RawMessage
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		d, raw := w.document(id)
 		etags[id] = d.ETag
 		first, now = append(first, w.given[id].first), append(now, raw)
@@ -317,7 +318,7 @@ func (w *world) verifyRedelivery(lines []int64) {
 			w.violated("G4", "a redelivery changed line %d from %+v to %+v", line, was.entry, r.entry)
 		}
 	}
-	for _, id := range w.ids {
+	for _, id := range w.there() {
 		if d, _ := w.document(id); d.ETag != etags[id] && w.given[id].end != "" {
 			w.violated("G4", "a redelivery changed %s", id)
 		}

@@ -63,6 +63,14 @@ type world struct {
 	cached  map[string]cached
 	history map[string]map[string]*content
 	ids     []string
+	// deleted are the documents that are gone; put makes one anew. renames says that documents drop and take lines, and
+	// nobody gives a dropped one back: no comparison runs.
+	deleted map[string]bool
+	removed int // how often one was deleted
+	renames bool
+	// skews draws how far the clock of an instance is off; nil is nothing. apart is the most that two clocks differ.
+	skews func() time.Duration
+	apart time.Duration
 
 	numbering bool
 	steps     []step
@@ -118,7 +126,7 @@ func (w *world) violated(promise, format string, args ...any) {
 func newWorld(p *path, faults plan, broken *mistake) *world {
 	w := &world{
 		path: p, plan: faults, log: zerolog.Nop(), given: map[string]*given{},
-		history: map[string]map[string]*content{},
+		history: map[string]map[string]*content{}, deleted: map[string]bool{},
 		cached:  map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{},
 		short: map[kind]time.Time{}, fired: make([]bool, len(faults)),
 	}
@@ -191,13 +199,16 @@ func (w *world) start() *instance {
 	zone := chicago()
 	i := &instance{w: w, name: fmt.Sprintf("app-%c", 'a'+w.instances%26)}
 	w.instances++
+	if w.skews != nil {
+		i.skew = w.skews()
+	}
 	draw := func() float64 { return 0.5 }
 	i.breaker = breaker.New(control{i}, breaker.Options{
 		Instance: i.name, Build: build, SysName: sysName, Heartbeat: sink{i}.Heartbeat, TakeOver: sink{i}.TakeOver,
-		Log: w.log, Now: w.now, Draw: draw, Wait: i.wait,
+		Log: w.log, Now: i.now, Draw: draw, Wait: i.wait,
 	})
 	i.commit = commit.NewCommit(documents{i}, sink{i}, commit.Options{
-		SysName: sysName, Location: zone, Now: w.now, Draw: draw, Parallel: 1, Log: w.log,
+		SysName: sysName, Location: zone, Now: i.now, Draw: draw, Parallel: 1, Log: w.log,
 		Wait: i.wait, Breaker: i.breaker, Evidence: evidence{i}, Container: "AI_PROCESS_LOGS", AppVersion: build,
 	})
 	i.recover = commit.NewRecover(i.commit, finder{i})
@@ -239,6 +250,7 @@ func (w *world) put(d want) {
 	if err := w.docs.Put(raw); err != nil {
 		panic(err)
 	}
+	delete(w.deleted, d.id)
 	w.changed(d.id)
 	_, stored := w.document(d.id)
 	p := parsed(raw)
@@ -251,6 +263,19 @@ func (w *world) put(d want) {
 	}
 	g.want, g.at, g.last, g.own = d, w.now(), p.members, p.own
 	w.history[d.id][p.hash] = &p.content
+}
+
+// remove deletes a document, as its owner does. The feed shows nothing of it.
+func (w *world) remove(id string) {
+	w.docs.Delete(id)
+	w.deleted[id] = true
+	w.removed++
+	delete(w.cached, id)
+}
+
+// there are the ids of the documents that are not deleted.
+func (w *world) there() []string {
+	return slices.DeleteFunc(slices.Clone(w.ids), func(id string) bool { return w.deleted[id] })
 }
 
 // touch is another program that changes a member of its own in a document: nothing that is written, and a later _ts.
@@ -345,7 +370,7 @@ func (w *world) changed(id string) {
 func (w *world) feed(since int, mine func(id string) bool) (batch []json.RawMessage, upTo int) {
 	var ids []string
 	for _, id := range w.changes[since:] {
-		if mine(id) && !slices.Contains(ids, id) {
+		if mine(id) && !w.deleted[id] && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
