@@ -144,15 +144,24 @@ func (x *shuffled) write(ctx context.Context) {
 		case 0, 1:
 			x.w.touch(id)
 		case 2:
-			x.result(id, lines[:1+x.rng.IntN(len(lines))])
+			x.corrects(d, lines[:1+x.rng.IntN(len(lines))])
 		case 3:
-			x.result(id, x.lines())
+			x.corrects(d, x.lines())
 		case 4, 5:
 			x.w.remove(id)
 		default:
 			x.result(id, lines)
 		}
 	}
+}
+
+// corrects puts a document with other lines, and the content that it has.
+func (x *shuffled) corrects(d invoice.Document, lines []int64) {
+	if g := x.w.given[d.ID]; g.code == "" {
+		x.w.put(want{id: d.ID, end: g.end, json: doc(d.ID, lines[0], d.Values[0].Text, "", lines[1:]...)})
+		return
+	}
+	x.result(d.ID, lines)
 }
 
 // lines draws a few lines, the main one first.
