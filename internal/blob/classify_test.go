@@ -2,14 +2,12 @@ package blob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
@@ -166,38 +163,6 @@ func TestOnlyAReadBlamesAFile(t *testing.T) {
 	for _, r := range existsRules() {
 		require.NotEmpty(t, r.reason)
 		require.NotEmpty(t, r.source)
-	}
-}
-
-func TestLostAnswersByType(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		code string
-	}{
-		{context.Canceled, "cancelled"},
-		{context.DeadlineExceeded, "timeout"},
-		{&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}, "dns"},
-		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "timed out", Name: "x", IsTimeout: true}}, "dns"},
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "refused"},
-		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, "unreachable"},
-		{&net.OpError{Op: "dial", Err: syscall.ETIMEDOUT}, "timeout"},
-		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "reset"},
-		{&net.OpError{Op: "write", Err: syscall.EPIPE}, "reset"},
-		{&net.OpError{Op: "readfrom", Err: &net.OpError{Op: "write", Err: net.ErrClosed}}, "reset"},
-		{io.EOF, "eof"},
-		{io.ErrUnexpectedEOF, "eof"},
-		{&azidentity.AuthenticationFailedError{}, "identity"},
-		{errors.New("connection refused, EOF, timeout, 429"), "unknown"},
-	} {
-		for _, err := range []error{
-			c.err, &url.Error{Op: "Put", URL: "https://acct/c/a?sig=SIGNATURE", Err: fmt.Errorf("wrapped: %w", c.err)},
-		} {
-			got := translate(operation{"blob: keep", onContainer}, err)
-			require.Equal(t, c.code, fault.CodeOf(got), "%v", err)
-			require.Equal(t, fault.Infrastructure, fault.KindOf(got))
-			require.ErrorIs(t, got, c.err)
-			requireNoSecret(t, got, "SIGNATURE")
-		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package cosmos
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
@@ -100,34 +97,6 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 				require.ErrorAs(t, err, &answer, "the cause stays reachable")
 			}
 		})
-	}
-}
-
-func TestLostAnswersByType(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		code string
-	}{
-		{context.Canceled, "cancelled"},
-		{context.DeadlineExceeded, "timeout"},
-		{&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}, "dns"},
-		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "timed out", Name: "x", IsTimeout: true}}, "dns"},
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "refused"},
-		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, "unreachable"},
-		{&net.OpError{Op: "dial", Err: syscall.ETIMEDOUT}, "timeout"},
-		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "reset"},
-		{&net.OpError{Op: "write", Err: syscall.EPIPE}, "reset"},
-		{io.EOF, "eof"},
-		{io.ErrUnexpectedEOF, "eof"},
-		{&azidentity.AuthenticationFailedError{}, "identity"},
-		{errors.New("connection refused, EOF, timeout, 429"), "unknown"},
-	} {
-		for _, err := range []error{c.err, fmt.Errorf("wrapped: %w", c.err)} {
-			got := translate(operation{"cosmos: record", onDocument}, err)
-			require.Equal(t, c.code, fault.CodeOf(got), "%v", err)
-			require.Equal(t, fault.Infrastructure, fault.KindOf(got))
-			require.ErrorIs(t, got, c.err)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -45,16 +44,6 @@ func at(id, etag string) invoice.Snapshot {
 	}
 	doc.ETag = etag
 	return doc
-}
-
-func TestDocuments(t *testing.T) {
-	t.Parallel()
-	conformance.TestDocuments(t, func(t *testing.T) conformance.DocumentsHarness {
-		_, c := start(t)
-		h := documentsOf(c)
-		h.MaxBytes = 2 << 20
-		return h
-	})
 }
 
 // realAccount names a setting with a connection string of a real account, where the suites then also run. Each test has
@@ -100,62 +89,6 @@ func documentsOf(c *cosmos.Container) conformance.DocumentsHarness {
 			require.NoError(t, c.Submit(t.Context(), doc, true))
 		},
 	}
-}
-
-func TestOneWriteAndNoReadPerRecord(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	tag := submitted(t, c, "a")
-	server.Server.ResetStats()
-	for range 3 {
-		next, err := c.Record(t.Context(), at("a", tag), invoice.State{Status: invoice.RetryScheduled})
-		require.NoError(t, err)
-		tag = next
-	}
-	stats := server.Server.Stats()
-	require.Len(t, stats, 1, "patches and nothing else: %+v", stats)
-	require.Equal(t, cosmosdb.OpPatch, stats[0].Op)
-	require.Equal(t, 3, stats[0].Requests)
-}
-
-func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	tag := submitted(t, c, "a")
-	fail(t, server,
-		cosmosdb.Rule{
-			Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50,
-		})
-	tag, err := c.Record(t.Context(), at("a", tag), invoice.State{})
-	require.NoError(t, err)
-
-	server.Server.ClearFaults()
-	server.Server.ResetStats()
-	fail(t, server,
-		cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
-	_, err = c.Record(t.Context(), at("a", tag), invoice.State{})
-	require.Equal(t, fault.Throttled, fault.KindOf(err))
-	require.Equal(t, "429/3200", fault.CodeOf(err))
-	require.Equal(t, 50*time.Millisecond, fault.As(err).RetryAfter)
-	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
-}
-
-func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	tag := submitted(t, c, "a")
-	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 3, Status: 449})
-	tag, err := c.Record(t.Context(), at("a", tag), invoice.State{})
-	require.NoError(t, err)
-	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
-
-	server.Server.ClearFaults()
-	server.Server.ResetStats()
-	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 449})
-	_, err = c.Record(t.Context(), at("a", tag), invoice.State{})
-	require.Equal(t, fault.Contention, fault.KindOf(err))
-	require.False(t, fault.Has(err, fault.Changed), "no answer said that the document changed")
-	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
 }
 
 func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
@@ -276,19 +209,6 @@ func TestCreator(t *testing.T) {
 	conformance.TestCreator(t, c)
 }
 
-func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	for _, bad := range []string{
-		``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":".."}`,
-	} {
-		err := c.Submit(t.Context(), json.RawMessage(bad), false)
-		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", bad, err)
-		require.Contains(t, err.Error(), "id")
-	}
-	require.Empty(t, server.Server.Stats(), "nothing was sent")
-}
-
 func TestATimeToLiveIsFound(t *testing.T) {
 	t.Parallel()
 	server, results := start(t)
@@ -312,29 +232,6 @@ func TestATimeToLiveIsFound(t *testing.T) {
 	require.Equal(t, "404", fault.CodeOf(err), "%v", err)
 }
 
-func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	const n = 230
-	for i := range n {
-		require.NoError(t, c.Submit(t.Context(), json.RawMessage(fmt.Sprintf(`{"id":"d%d","n":%d}`, i, i)), false))
-	}
-	seen := map[string]bool{}
-	err := c.Query(t.Context(), "SELECT c.id, c.n FROM c WHERE c.n >= @from",
-		[]cosmos.Param{{Name: "@from", Value: 10}}, func(rows []json.RawMessage) (bool, error) {
-			require.NotEmpty(t, rows)
-			for _, row := range rows {
-				var r struct{ ID string }
-				require.NoError(t, json.Unmarshal(row, &r))
-				require.False(t, seen[r.ID])
-				seen[r.ID] = true
-			}
-			return true, nil
-		})
-	require.NoError(t, err)
-	require.Len(t, seen, n-10)
-}
-
 func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
@@ -345,15 +242,6 @@ func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
 		err := c.Query(t.Context(), query, nil, func([]json.RawMessage) (bool, error) { return true, nil })
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s: %v", query, err)
 	}
-}
-
-func TestAServiceThatDiedIsInfrastructure(t *testing.T) {
-	t.Parallel()
-	server, c := start(t)
-	submitted(t, c, "a")
-	server.Kill()
-	_, err := c.Read(t.Context(), "a")
-	require.Equal(t, "refused", fault.CodeOf(err), "%v", err)
 }
 
 // submitted writes a document and gives its etag.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,20 +40,44 @@ func TestService(t *testing.T, s azure.Service, answer func(status int, word str
 		require.Equal(t, s.Adapter, row.Adapter)
 		require.NotEmpty(t, row.Source)
 	}
-	native := map[string]error{
-		"cancelled": context.Canceled, "dns": &net.DNSError{Err: "no such host"}, "tls": tls.AlertError(42),
-		"refused": syscall.ECONNREFUSED, "unreachable": syscall.ENETUNREACH,
-		"identity": &azidentity.AuthenticationFailedError{},
-		"reset":    syscall.ECONNRESET, "timeout": context.DeadlineExceeded, "eof": io.ErrUnexpectedEOF,
-		"unknown": errors.New("x"),
+	lost := lost()
+	for _, row := range rows[len(s.Answers) : len(s.Answers)+len(lost)] {
+		code := row.Code
+		require.Contains(t, lost, code)
+		require.Equal(t, fault.Infrastructure, row.Kind, code)
+		for _, cause := range lost[code] {
+			for _, err := range []error{
+				cause, &url.Error{Op: "Put", URL: "https://acct/a", Err: fmt.Errorf("wrapped: %w", cause)},
+			} {
+				got := fault.As(s.Translate("test", "", err))
+				require.Equal(t, code, got.Code, "%v", err)
+				require.Equal(t, fault.Infrastructure, got.Kind, code)
+				require.Equal(t, row.Reason, got.Reason)
+				require.ErrorIs(t, got, cause)
+			}
+		}
 	}
-	for _, row := range rows[len(s.Answers) : len(s.Answers)+len(native)] {
-		require.Contains(t, native, row.Code)
-		got := fault.As(s.Translate("test", "", &net.OpError{Op: "read", Err: native[row.Code]}))
-		require.Equal(t, row.Code, got.Code)
-		require.Equal(t, fault.Infrastructure, got.Kind, row.Code)
-		require.Equal(t, row.Reason, got.Reason)
-		require.Equal(t, got.Kind, row.Kind)
+}
+
+// lost are errors of calls that had no answer, by the code that they must have.
+func lost() map[string][]error {
+	during := func(op string, err error) error { return &net.OpError{Op: op, Err: err} }
+	return map[string][]error{
+		"cancelled": {context.Canceled},
+		"timeout":   {context.DeadlineExceeded, during("dial", syscall.ETIMEDOUT)},
+		"dns": {
+			&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true},
+			during("dial", &net.DNSError{Err: "timed out", Name: "x", IsTimeout: true}),
+		},
+		"tls":         {tls.AlertError(42)},
+		"refused":     {during("dial", syscall.ECONNREFUSED)},
+		"unreachable": {during("dial", syscall.EHOSTUNREACH), during("dial", syscall.ENETUNREACH)},
+		"identity":    {&azidentity.AuthenticationFailedError{}},
+		"reset": {
+			during("read", syscall.ECONNRESET), during("write", syscall.EPIPE), during("readfrom", net.ErrClosed),
+		},
+		"eof":     {io.EOF, io.ErrUnexpectedEOF},
+		"unknown": {errors.New("connection refused, EOF, timeout, 429")},
 	}
 }
 

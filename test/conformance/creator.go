@@ -35,9 +35,11 @@ func TestCreator(t *testing.T, c Creator) {
 	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes a missing document")
 	for _, bad := range []string{
 		``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`,
+		`{"id":".."}`,
 	} {
 		err := c.Submit(ctx, json.RawMessage(bad), false)
 		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", bad, err)
+		require.Contains(t, err.Error(), "id", "what is wrong with %s", bad)
 		require.NotEqual(t, "409", fault.CodeOf(err), bad)
 	}
 }

@@ -87,7 +87,7 @@ func table() []mutant {
 		{
 			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(doc.ETag)\n",
 			"	match := azcore.ETagAny\n",
-			cosmos, "TestDocuments/record_against_another_etag_changes_nothing",
+			cosmos, "TestDocumentsOnEachPartitionKey/the_id/record_against_another_etag_changes_nothing",
 		},
 		{
 			"a 412 counts as done", commit + "/patch.go",
