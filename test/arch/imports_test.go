@@ -200,6 +200,14 @@ func directions() []direction {
 			"tests of any package get a file from it",
 		},
 		{
+			"test/sqltest",
+			[]string{
+				"internal/commit", "internal/invoice", "internal/run", "internal/store/shared", "test/conformance",
+			},
+			[]string{"github.com/stretchr/testify"},
+			"the tests of both SQL adapters read and change a database with it",
+		},
+		{
 			"test/inmem",
 			[]string{
 				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",

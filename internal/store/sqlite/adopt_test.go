@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -59,28 +58,13 @@ func TestAdoptedRowsHaveNoRowHashes(t *testing.T) {
 	require.Equal(t, 2, without)
 }
 
-func TestAdoptionBeforeMigrateIsInfrastructure(t *testing.T) {
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "new.db"), sqlite.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	_, err = s.State(t.Context())
-	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.Equal(t, "schema", fault.CodeOf(err))
-	err = s.Page(t.Context(), adopt.Page{})
-	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.Equal(t, fault.Infrastructure, fault.KindOf(s.MarkEmpty(t.Context(), "me")))
-}
-
 // The ledger only grows, so a page finds its rows by key. Only the end of a run reads the whole ledger, once.
 func TestNoPageScansTheLedger(t *testing.T) {
 	s := newStore(t)
-	conn, err := s.Writer().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
-	_, err = conn.ExecContext(t.Context(), sqlite.AdoptionText("stage"))
+	_, err := s.Writer().ExecContext(t.Context(), sqlite.AdoptionText("stage"))
 	require.NoError(t, err)
 	for _, name := range []string{"update", "insert", "rows"} {
-		plan := strings.Join(planOf(t, conn, sqlite.AdoptionText(name)), "; ")
+		plan := strings.Join(planOf(t, s, sqlite.AdoptionText(name)), "; ")
 		require.Contains(t, plan, "SEARCH l USING INTEGER PRIMARY KEY", name)
 		require.NotContains(t, plan, "SCAN l", name)
 		require.NotContains(t, plan, "AUTOMATIC", name)

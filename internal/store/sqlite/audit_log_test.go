@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	conformance.TestAuditLog(t, func(t testing.TB) conformance.AuditLogHarness {
-		d := db{newStore(t)}
+		d := spying(newStore(t))
 		return conformance.AuditLogHarness{
 			AuditLog: d.AuditLog(conformance.AuditLogSysName), Store: d.RunStore(conformance.AuditLogSysName),
 			Other:      d.AuditLog(conformance.AuditLogOtherSysName),
@@ -31,11 +30,9 @@ func TestAuditLog(t *testing.T) {
 // The audit log only grows. The list of an action, and that of a run, must read a range of an index; the others read
 // from the end of the log, and so stop at their limit.
 func TestEntriesArePartsOfAnIndex(t *testing.T) {
+	s := newStore(t)
 	texts, err := sqlite.Texts(shared.OfAuditLog)
 	require.NoError(t, err)
-	conn, err := newStore(t).Reader().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
 	const (
 		action = "SEARCH a USING INDEX sqlwriter_ix_audit_log_action (sys_name=? AND action=? AND audit_id<?)"
 		since  = "SEARCH a USING INDEX sqlwriter_ix_audit_log_done (sys_name=? AND done_at>?)"
@@ -46,9 +43,7 @@ func TestEntriesArePartsOfAnIndex(t *testing.T) {
 		"audits_notable_of_run": since, "audits": end, "audits_notable": end,
 	} {
 		var steps []string
-		for _, step := range planOf(t, conn, texts[name], sql.Named("before", 1000),
-			sql.Named("sys_name", "web"), sql.Named("limit", 20),
-			sql.Named("run", "r"), sql.Named("action", "pause")) {
+		for _, step := range planOf(t, s, texts[name]) {
 			if strings.Contains(step, " a ") {
 				steps = append(steps, step)
 			}
@@ -60,10 +55,10 @@ func TestEntriesArePartsOfAnIndex(t *testing.T) {
 }
 
 func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
-	d := db{newStore(t)}
-	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
-	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
-	d.exec(t,
+	d := spying(newStore(t))
+	d.spy.Exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
+	d.spy.Exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
+	d.spy.Exec(t,
 		`CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
 	runs := d.RunStore("web")
 	start := func(code string) error {

@@ -20,13 +20,13 @@ import (
 // The test provokes each error, so the driver itself makes them.
 func TestClassifyRealErrors(t *testing.T) {
 	s := newStore(t)
-	d := db{s}
-	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
-	d.exec(t,
+	d := spying(s)
+	d.spy.Exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
+	d.spy.Exec(t,
 		`CREATE TABLE probe (id INTEGER PRIMARY KEY, u TEXT UNIQUE, n TEXT NOT NULL DEFAULT '', c TEXT CHECK (length(c) < 3),
 		p INTEGER REFERENCES parent (id))`)
-	d.exec(t, `INSERT INTO probe (id, u) VALUES (1, 'a')`)
-	d.exec(t,
+	d.spy.Exec(t, `INSERT INTO probe (id, u) VALUES (1, 'a')`)
+	d.spy.Exec(t,
 		`CREATE TRIGGER no BEFORE INSERT ON probe WHEN NEW.u = 'no' BEGIN SELECT RAISE(ABORT, 'database is locked'); END`)
 	for _, c := range []struct {
 		query string
@@ -56,7 +56,7 @@ func TestClassifyRealErrors(t *testing.T) {
 	}
 	_, err := s.Reader().Exec(`DELETE FROM probe`)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(sqlite.Classify(err)), "read-only")
-	d.exec(t, `PRAGMA max_page_count = 1`)
+	d.spy.Exec(t, `PRAGMA max_page_count = 1`)
 	_, err = s.Writer().Exec(
 		`CREATE TABLE more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n`)
 	require.Equal(t, fault.Quota, fault.KindOf(sqlite.Classify(err)), "full: %v", err)

@@ -1,8 +1,6 @@
 package sqlite_test
 
 import (
-	"database/sql"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +16,11 @@ import (
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	conformance.TestFindings(t, func(t testing.TB) conformance.FindingsFixture {
-		d := db{newStore(t)}
-		d.exec(t, "DELETE FROM sqlwriter_adoption")
+		d := spying(newStore(t))
+		d.spy.Exec(t, "DELETE FROM sqlwriter_adoption")
 		return conformance.FindingsFixture{
 			Findings: d.Findings("web"), Other: d.Findings("dev"), AuditLog: d.AuditLog("web"),
-			Now: time.Now, Age: d.age, Ledger: d,
+			Now: time.Now, Age: d.spy.Age, Ledger: d,
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
@@ -33,15 +31,8 @@ func TestNoStatementAboutFindingsScansATable(t *testing.T) {
 	s := newStore(t)
 	texts, err := sqlite.Texts(shared.OfFindings)
 	require.NoError(t, err)
-	conn, err := s.Writer().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
 	for name, text := range texts {
-		var args []any
-		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
-			args = append(args, sql.Named(parameter[1], "0"))
-		}
-		plan := planOf(t, conn, text, args...)
+		plan := planOf(t, s, text)
 		for _, step := range plan {
 			table := strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN (subquery")
 			require.True(t, !table ||

@@ -2,8 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,39 +12,13 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/sqlite"
-	"sqlwriter/test/conformance"
 )
 
 // readOnly makes the writer's only connection refuse every write.
 func (d db) readOnly(t testing.TB) func() {
 	t.Helper()
-	d.exec(t, `PRAGMA query_only = 1`)
-	return func() { d.exec(t, `PRAGMA query_only = 0`) }
-}
-
-func (d db) heartbeat(t testing.TB, sysName string) (conformance.HeartbeatRow, bool) {
-	t.Helper()
-	var row conformance.HeartbeatRow
-	var at string
-	err := d.Reader().QueryRow(
-		`SELECT database_id, number, raised_at FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).
-		Scan(&row.DatabaseID, &row.Number, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return row, false
-	}
-	require.NoError(t, err)
-	require.Regexp(t, `^[0-9a-f]{32}$`, row.DatabaseID)
-	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, at, "by the database's clock")
-	return row, true
-}
-
-func (d db) setHeartbeat(t testing.TB, sysName string, row conformance.HeartbeatRow) {
-	t.Helper()
-	d.exec(t, `DELETE FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName)
-	if row.Number > 0 {
-		d.exec(t, `INSERT INTO sqlwriter_heartbeat VALUES (?, ?, ?, '2025-12-17T10:30:15.123Z')`, sysName,
-			row.DatabaseID, row.Number)
-	}
+	d.spy.Exec(t, `PRAGMA query_only = 1`)
+	return func() { d.spy.Exec(t, `PRAGMA query_only = 0`) }
 }
 
 // readOnlyFile is a store over a read-only file.
@@ -69,15 +41,6 @@ func TestAHeartbeatSeesAReadOnlyFile(t *testing.T) {
 	require.Equal(t, "read_only", fault.CodeOf(err))
 }
 
-func TestAHeartbeatOfAFileWithoutOurTables(t *testing.T) {
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	_, err = s.Heartbeat(t.Context(), web())
-	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.Equal(t, "schema", fault.CodeOf(err))
-}
-
 // A running request uses the only connection that writes. A heartbeat must not wait for its end.
 func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *testing.T) {
 	s := openStoreWith(t, filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{BusyTimeout: 20 * time.Millisecond})
@@ -97,7 +60,7 @@ func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *
 	require.NoError(t, conn.Close())
 	row, err := s.Heartbeat(ctx, web())
 	require.NoError(t, err)
-	found, _ := db{s}.heartbeat(t, "web")
+	found, _ := spying(s).spy.Heartbeat(t, "web")
 	require.Equal(t, row.Number, found.Number)
 }
 
@@ -125,7 +88,7 @@ func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
 		require.False(t, raised[rows[i].Number], "each of them raised it")
 		raised[rows[i].Number], last = true, max(last, rows[i].Number)
 	}
-	row, _ := db{stores[0]}.heartbeat(t, "web")
+	row, _ := spying(stores[0]).spy.Heartbeat(t, "web")
 	require.Equal(t, last, row.Number)
 }
 
@@ -133,7 +96,7 @@ func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
 func TestTheCheckKnowsTheHeartbeat(t *testing.T) {
 	s := newStore(t)
 	require.NoError(t, s.Check(t.Context()))
-	db{s}.exec(t, `DROP TABLE sqlwriter_heartbeat`)
+	spying(s).spy.Exec(t, `DROP TABLE sqlwriter_heartbeat`)
 	err := s.Check(t.Context())
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
 }

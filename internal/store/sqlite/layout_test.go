@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/sqltest"
 )
 
 // renamed is a layout with other names for both keys and some columns.
@@ -52,7 +53,7 @@ func openNamed(t *testing.T, path string, l invoice.Layout) *sqlite.Store {
 func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	s, _ := named(t, renamed(t), 1, 2, 3)
 	require.NoError(t, s.Check(t.Context()))
-	it := item("a", 1, 1, 2)
+	it := sqltest.Item("a", 1, 1, 2)
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, it)[0].Verdict)
 	require.Equal(t, invoice.OutcomeUnchanged, apply(t, s, it)[0].Verdict)
 
@@ -63,17 +64,17 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	require.Equal(t, "RC-AI", status)
 	require.Equal(t, "Y", duplicate)
 
-	again := item("b", 2, 1)
+	again := sqltest.Item("b", 2, 1)
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, again)[0].Verdict,
 		"tracking rows that exist are found by their key")
-	mark := item("c", 3, 3)
+	mark := sqltest.Item("c", 3, 3)
 	mark.FailureMark, mark.Values = true, invoice.MarkValues()
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, mark)[0].Verdict)
-	out, err := s.Apply(t.Context(), []commit.Item{item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
+	out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before,
 		"values stand in the order of the column table")
-	require.Equal(t, invoice.OutcomeMissing, apply(t, s, item("e", 5, 9))[0].Verdict)
+	require.Equal(t, invoice.OutcomeMissing, apply(t, s, sqltest.Item("e", 5, 9))[0].Verdict)
 }
 
 // Another name of a column must not change the ledger's hashes. Every row would look edited, and every document new.
@@ -81,7 +82,7 @@ func TestTheLedgersHashesDoNotDependOnTheLayout(t *testing.T) {
 	var hashes [2][3]string
 	for i, l := range []invoice.Layout{{}, renamed(t)} {
 		s, _ := named(t, l, 1, 2)
-		require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
+		require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("a", 1, 1, 2))[0].Verdict)
 		require.NoError(t, s.Reader().QueryRowContext(t.Context(),
 			`SELECT hex(content_hash), hex(detail_row_hash), hex(tracking_row_hash) FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1], &hashes[i][2]))
 	}
@@ -100,7 +101,7 @@ func TestAColumnThatTheLayoutNamesAndTheTableLacksIsAFaultOfTheSchema(t *testing
 func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 	s, _ := named(t, renamed(t), 1, 2)
 	for line, code := range map[int64]string{1: "1", 2: "2"} {
-		it := item("same", line, line)
+		it := sqltest.Item("same", line, line)
 		for i, c := range invoice.Columns() {
 			switch {
 			case c.Path == "process_output.unspsc":

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqltest"
 )
 
 // busyTimeout is how long a request of the suites waits for the write lock.
@@ -84,34 +85,12 @@ func (m *meddler) during(_ testing.TB, step string, f func(conformance.Inside)) 
 	})
 }
 
-// locker opens the file as another process would and takes its write lock.
-func locker(path string) func(testing.TB, int64) func() {
-	return func(t testing.TB, line int64) func() {
+// holding opens the file as another process would. It runs a statement there in a transaction that stays open until
+// unlock.
+func holding[T any](path, statement string) func(testing.TB, T) (unlock func()) {
+	return func(t testing.TB, arg T) func() {
 		t.Helper()
-		return holding(t, path, `UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE IVCE_DTL_UID = ?`, line)
-	}
-}
-
-// heartbeatLocker is locker for a heartbeat's row.
-func heartbeatLocker(path string) func(testing.TB, string) func() {
-	return func(t testing.TB, sysName string) func() {
-		t.Helper()
-		return holding(t, path, `UPDATE sqlwriter_heartbeat SET number = number + 100 WHERE sys_name = ?`, sysName)
-	}
-}
-
-// holding runs a statement in a transaction of another process that stays open until unlock.
-func holding(t testing.TB, path, statement string, args ...any) (unlock func()) {
-	t.Helper()
-	other := openStore(t, path)
-	tx, err := other.Writer().Begin()
-	require.NoError(t, err)
-	_, err = tx.Exec(statement, args...)
-	require.NoError(t, err)
-	return func() {
-		if err := tx.Rollback(); err != nil {
-			t.Errorf("unlock: %v", err)
-		}
+		return sqltest.Holding(t, openStore(t, path).Writer(), statement, arg)
 	}
 }
 
@@ -126,11 +105,11 @@ func (d db) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
 	case conformance.CheckRefuses:
 		d.rebuild(t, table, fmt.Sprintf(`CHECK (%s <> '%s')`, conformance.RuledColumn, conformance.RefusedCode), "")
 	case conformance.ForeignKey:
-		d.exec(t, `CREATE TABLE IF NOT EXISTS codes (code TEXT PRIMARY KEY)`)
-		d.exec(t, `INSERT OR IGNORE INTO codes VALUES (?)`, conformance.AllowedCode)
+		d.spy.Exec(t, `CREATE TABLE IF NOT EXISTS codes (code TEXT PRIMARY KEY)`)
+		d.spy.Exec(t, `INSERT OR IGNORE INTO codes VALUES (@p1)`, conformance.AllowedCode)
 		d.rebuild(t, table, fmt.Sprintf(`FOREIGN KEY (%s) REFERENCES codes (code)`, conformance.RuledColumn), "")
 	case conformance.Unique:
-		d.exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX once ON %s (%s)`, table, conformance.RuledColumn))
+		d.spy.Exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX once ON %s (%s)`, table, conformance.RuledColumn))
 	case conformance.UnwrittenNotNull:
 		d.rebuild(t, table, `theirs TEXT NOT NULL`, `, 'theirs'`)
 	default:
@@ -141,7 +120,7 @@ func (d db) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
 func (d db) raise(t testing.TB, table invoice.Table, how string) {
 	t.Helper()
 	for _, when := range []string{"UPDATE", "INSERT"} {
-		d.exec(t, fmt.Sprintf(`CREATE TRIGGER rule_%[1]s_%[2]s AFTER %[2]s ON %[1]s WHEN NEW.%[3]s = '%[4]s'
+		d.spy.Exec(t, fmt.Sprintf(`CREATE TRIGGER rule_%[1]s_%[2]s AFTER %[2]s ON %[1]s WHEN NEW.%[3]s = '%[4]s'
 			BEGIN SELECT RAISE(%[5]s, 'not this one'); END`, table, when, conformance.RuledColumn, conformance.RefusedCode, how))
 	}
 }
@@ -153,10 +132,10 @@ func (d db) rebuild(t testing.TB, table invoice.Table, clause, values string) {
 	var text string
 	require.NoError(t,
 		d.Reader().QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&text))
-	d.exec(t, fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_old`, table))
-	d.exec(t, strings.TrimSuffix(strings.TrimSpace(text), ")")+", "+clause+")")
-	d.exec(t, fmt.Sprintf(`INSERT INTO %[1]s SELECT *%[2]s FROM %[1]s_old`, table, values))
-	d.exec(t, fmt.Sprintf(`DROP TABLE %s_old`, table))
+	d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_old`, table))
+	d.spy.Exec(t, strings.TrimSuffix(strings.TrimSpace(text), ")")+", "+clause+")")
+	d.spy.Exec(t, fmt.Sprintf(`INSERT INTO %[1]s SELECT *%[2]s FROM %[1]s_old`, table, values))
+	d.spy.Exec(t, fmt.Sprintf(`DROP TABLE %s_old`, table))
 }
 
 // hide renames a table or a column until restore.
@@ -175,8 +154,8 @@ func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
 			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s_gone TO %[2]s`, table, column),
 		}
 	}
-	d.exec(t, change[0])
-	return func() { d.exec(t, change[1]) }
+	d.spy.Exec(t, change[0])
+	return func() { d.spy.Exec(t, change[1]) }
 }
 
 // oddColumns gives the user's tables columns with the affinity of a number, which store "0.9500" as 0.95.
@@ -187,14 +166,14 @@ func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
 		invoice.Time: "DATETIME",
 	}
 	for _, c := range invoice.Columns() {
-		d.exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))
-		d.exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, c.Name, kinds[c.Kind]))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, c.Name, kinds[c.Kind]))
 	}
 	for _, change := range []string{
 		"IVCE_DTL SET CLN_MFR_AI_NM = upper(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_AI_NM = CLN_MFR_AI_NM || ' '",
 		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_TRKG_MSTR SET PRCS_STRT_TS = '2025-12-17'",
 	} {
-		edits = append(edits, func(line int64) { d.exec(t, "UPDATE "+change+" WHERE IVCE_DTL_UID = ?", line) })
+		edits = append(edits, func(line int64) { d.spy.Exec(t, "UPDATE "+change+" WHERE IVCE_DTL_UID = @p1", line) })
 	}
 	return edits
 }

@@ -44,7 +44,7 @@ func TestMillion(t *testing.T) {
 	if *millionPage != "" {
 		n, times = 1_000_000, 100
 	}
-	d := db{newStore(t)}
+	d := spying(newStore(t))
 	d.fill(t, n)
 	lists := d.lists(t)
 	type statement struct {
@@ -62,7 +62,7 @@ func TestMillion(t *testing.T) {
 	}
 	// a page shows a batch of this environment, which its id tells
 	for _, table := range []string{"batch", "error_detail"} {
-		d.exec(t,
+		d.spy.Exec(t,
 			fmt.Sprintf("UPDATE sqlwriter_%s SET batch_id = '%s' WHERE batch_id = printf('%%064d', 1)", table,
 				run.BatchID("web", bigRun, 1)))
 	}
@@ -168,7 +168,7 @@ func (d db) fill(t *testing.T, n int) {
 				"strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', ((part - 1) * %d) || ' seconds')", days*86400)
 			statement = strings.ReplaceAll(statement, fmt.Sprintf("{%d days}", days), ago)
 		}
-		d.exec(t, statement)
+		d.spy.Exec(t, statement)
 	}
 }
 
@@ -202,7 +202,7 @@ func keyOf(document string) []byte {
 func (d db) lists(t *testing.T) map[string][][]any {
 	t.Helper()
 	var keys, batches, added, workers, items, outcomes, details [][]any
-	d.rows(t, `SELECT document_key FROM sqlwriter_batch_item WHERE batch_id = printf('%064d', 1) ORDER BY document_key`,
+	d.spy.Each(t, `SELECT document_key FROM sqlwriter_batch_item WHERE batch_id = printf('%064d', 1) ORDER BY document_key`,
 		func(rows *sql.Rows) error {
 			var key []byte
 			err := rows.Scan(&key)
@@ -211,7 +211,7 @@ func (d db) lists(t *testing.T) map[string][][]any {
 			return err
 		})
 	findings := map[string][][]any{}
-	d.rows(t,
+	d.spy.Each(t,
 		`SELECT detail_id, document_key FROM sqlwriter_finding WHERE sys_name = 'web' AND class = 'edited' LIMIT 100`,
 		func(rows *sql.Rows) error {
 			var line int64

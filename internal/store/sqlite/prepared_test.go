@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	driver "modernc.org/sqlite"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/sqltest"
 )
 
 // compiling counts the statements that SQLite compiles on a connection of a pool, except BEGIN and COMMIT. SQLite
@@ -42,21 +44,15 @@ func compiling(t *testing.T, pool *sql.DB) (taken func() int) {
 	}
 }
 
-// addLines adds detail rows.
-func addLines(t *testing.T, s *sqlite.Store, lines ...int64) {
-	t.Helper()
-	db{s}.addLines(t, lines...)
-}
-
 func TestStatementsAreCompiledOnceForAConnection(t *testing.T) {
 	s := newStore(t)
 	s.Reader().SetMaxOpenConns(1)
-	addLines(t, s, 1, 2, 3)
+	spying(s).addLines(t, 1, 2, 3)
 	for mode, pool := range map[commit.Mode]*sql.DB{commit.Write: s.Writer(), commit.Preview: s.Reader()} {
 		taken := compiling(t, pool)
 		for us := range int64(6) {
-			items := []commit.Item{item("a", 10*us, 1, 2), item("b", 10*us+1, 2, 3)} // applied and superseded
-			mark := item("c", 10*us+2, 3)
+			items := []commit.Item{sqltest.Item("a", 10*us, 1, 2), sqltest.Item("b", 10*us+1, 2, 3)}
+			mark := sqltest.Item("c", 10*us+2, 3)
 			mark.FailureMark, mark.Values = true, nil
 			_, err := s.Apply(t.Context(), append(items, mark)[:1+us%3], mode, breaker.Heartbeat{})
 			require.NoError(t, err)
@@ -68,10 +64,10 @@ func TestStatementsAreCompiledOnceForAConnection(t *testing.T) {
 // After any error the next request must find its statements and no rows of the failed one.
 func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 	s := newStore(t)
-	addLines(t, s, 1, 2)
+	spying(s).addLines(t, 1, 2)
 	refused := errors.New("refused by the test")
 	for n, step := range append([]string{""}, sqlite.WriteSteps()...) {
-		first, second := item("first", int64(2*n+1), 1, 2), item("second", int64(2*n+2), 1)
+		first, second := sqltest.Item("first", int64(2*n+1), 1, 2), sqltest.Item("second", int64(2*n+2), 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		s.SetAfterStatement(func(_ context.Context, _ *sql.Tx, name string) error {
 			if name != step {
@@ -92,7 +88,7 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 			require.Error(t, err, step)
 		}
 		require.Equal(t, invoice.OutcomeApplied,
-			apply(t, s, item("third", int64(2*n+2), 2))[0].Verdict, "after %s", step)
+			apply(t, s, sqltest.Item("third", int64(2*n+2), 2))[0].Verdict, "after %s", step)
 	}
 }
 
@@ -100,10 +96,10 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	s := openStore(t, path)
-	addLines(t, s, 1, 2)
-	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
+	spying(s).addLines(t, 1, 2)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("a", 1, 1, 2))[0].Verdict)
 	preview := func() error {
-		_, err := s.Apply(t.Context(), []commit.Item{item("p", 9, 1)}, commit.Preview, breaker.Heartbeat{})
+		_, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("p", 9, 1)}, commit.Preview, breaker.Heartbeat{})
 		return err
 	}
 	require.NoError(t, preview())
@@ -116,32 +112,32 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 		CREATE TABLE sqlwriter_later (a INTEGER);`))...))
 	_, err = other.Writer().Exec(`ALTER TABLE IVCE_DTL ADD COLUMN THEIRS TEXT DEFAULT 'x'`)
 	require.NoError(t, err)
-	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("b", 2, 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("b", 2, 1, 2))[0].Verdict)
 	require.NoError(t, preview())
 
 	_, err = other.Writer().Exec(`ALTER TABLE IVCE_TRKG_MSTR RENAME TO gone`)
 	require.NoError(t, err)
 	for _, mode := range []commit.Mode{commit.Write, commit.Preview} {
-		_, err = s.Apply(t.Context(), []commit.Item{item("c", 3, 1, 2)}, mode, breaker.Heartbeat{})
+		_, err = s.Apply(t.Context(), []commit.Item{sqltest.Item("c", 3, 1, 2)}, mode, breaker.Heartbeat{})
 		require.Equal(t, "schema", fault.CodeOf(err), "%s: %v", mode, err)
 	}
 	_, err = other.Writer().Exec(`ALTER TABLE gone RENAME TO IVCE_TRKG_MSTR`)
 	require.NoError(t, err)
-	require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("c", 3, 1, 2))[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("c", 3, 1, 2))[0].Verdict)
 	require.NoError(t, preview())
-	h := db{s}.row(t, 2)
-	require.Equal(t, invoice.RowValues(item("c", 3, 1, 2).Values, 1, 2), h.Values)
+	h := spying(s).spy.Row(t, 2)
+	require.Equal(t, invoice.RowValues(sqltest.Item("c", 3, 1, 2).Values, 1, 2), h.Values)
 }
 
 // A new connection must have temp tables and statements of its own.
 func TestAConnectionThatIsReplaced(t *testing.T) {
 	s := newStore(t)
-	addLines(t, s, 1)
+	spying(s).addLines(t, 1)
 	s.Writer().SetMaxIdleConns(0) // the pool closes idle connections
 	s.Reader().SetMaxIdleConns(0)
 	for us := range int64(3) {
-		require.Equal(t, invoice.OutcomeApplied, apply(t, s, item("a", us, 1))[0].Verdict)
-		out, err := s.Apply(t.Context(), []commit.Item{item("b", us+1, 1)}, commit.Preview, breaker.Heartbeat{})
+		require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("a", us, 1))[0].Verdict)
+		out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("b", us+1, 1)}, commit.Preview, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}
@@ -155,14 +151,22 @@ func TestARequestBeforeTheTables(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	for _, mode := range []commit.Mode{commit.Write, commit.Preview} {
-		_, err = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, mode, breaker.Heartbeat{})
+		_, err = s.Apply(t.Context(), []commit.Item{sqltest.Item("a", 1, 1)}, mode, breaker.Heartbeat{})
 		require.Equal(t, "schema", fault.CodeOf(err), "%s: %v", mode, err)
+	}
+	_, stateErr := s.State(t.Context())
+	_, heartbeatErr := s.Heartbeat(t.Context(), web())
+	for _, err := range []error{
+		stateErr, heartbeatErr, s.Page(t.Context(), adopt.Page{}), s.MarkEmpty(t.Context(), "me"),
+	} {
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+		require.Equal(t, "schema", fault.CodeOf(err))
 	}
 	require.NoError(t, s.Migrate(t.Context()))
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), s.Writer()))
-	addLines(t, s, 1)
+	spying(s).addLines(t, 1)
 	for _, mode := range []commit.Mode{commit.Preview, commit.Write} {
-		out, err := s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, mode, breaker.Heartbeat{})
+		out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("a", 1, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}

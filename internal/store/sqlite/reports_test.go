@@ -1,8 +1,6 @@
 package sqlite_test
 
 import (
-	"database/sql"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,9 +16,9 @@ import (
 func TestReports(t *testing.T) {
 	t.Parallel()
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
-		d := db{newStore(t)}
+		d := spying(newStore(t))
 		h := conformance.ReportsHarness{
-			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert,
+			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.spy.Insert,
 			Sink: d.Store, AddLines: d.addLines,
 			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
 		}
@@ -31,28 +29,9 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// insert adds a row to one of our tables.
-func (d db) insert(t testing.TB, table string, row map[string]any) {
-	t.Helper()
-	var columns []string
-	var values []any
-	for column, value := range row {
-		if value == nil {
-			continue
-		}
-		if at, ok := value.(time.Time); ok {
-			value = at.UTC().Format("2006-01-02T15:04:05.000Z")
-		}
-		columns, values = append(columns, column), append(values, value)
-	}
-	places := strings.TrimSuffix(strings.Repeat("?,", len(values)), ",")
-	d.exec(t,
-		fmt.Sprintf(`INSERT INTO sqlwriter_%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), places), values...)
-}
-
 func TestReportsOfTablesThatAreMissing(t *testing.T) {
-	d := db{newStore(t)}
-	d.exec(t, `DROP VIEW sqlwriter_processing_job`)
+	d := spying(newStore(t))
+	d.spy.Exec(t, `DROP VIEW sqlwriter_processing_job`)
 	_, err := d.Reports("web").Report(t.Context(), "queue-lag")
 	require.ErrorContains(t, err, "sqlite: report queue-lag")
 }
@@ -102,13 +81,10 @@ func TestNoReportScansATable(t *testing.T) {
 	s := newStore(t)
 	texts, err := sqlite.Texts(shared.OfReports)
 	require.NoError(t, err)
-	conn, err := s.Writer().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
 	bounds := reportBounds()
 	require.Len(t, bounds, len(texts))
 	for name, text := range texts {
-		plan := planOf(t, conn, text, sql.Named("limit", 100), sql.Named("sys_name", "web"))
+		plan := planOf(t, s, text)
 		tables := map[string]bool{"t": true} // the view's name for the table of batches
 		for _, found := range regexp.MustCompile(
 			`(?:sqlwriter_|"IVCE_)(\w+)"? AS (\w+)`).FindAllStringSubmatch(text, -1) {

@@ -1,9 +1,6 @@
 package sqlite_test
 
 import (
-	"database/sql"
-	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,39 +10,30 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqltest"
 )
 
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	conformance.TestRetention(t, func(t testing.TB) conformance.RetentionFixture {
-		d := db{newStore(t)}
+		d := spying(newStore(t))
 		d.addLines(t, 1)
 		state, err := d.Begin(t.Context(), adopt.State{}, "ann")
 		require.NoError(t, err)
 		_, err = d.Finish(t.Context(), state.Run, 0)
 		require.NoError(t, err)
-		apply(t, d.Store, item("a", 1, 1))
+		apply(t, d.Store, sqltest.Item("a", 1, 1))
 		_, err = d.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
 		require.NoError(t, err)
 		for _, set := range []string{"ledger SET applied_at", "adoption SET finished_at", "heartbeat SET raised_at"} {
-			d.exec(t, "UPDATE sqlwriter_"+set+" = '2001-01-01T00:00:00.000Z'")
+			d.spy.Exec(t, "UPDATE sqlwriter_"+set+" = '2001-01-01T00:00:00.000Z'")
 		}
 		return conformance.RetentionFixture{
 			RunStore: d.runs(), Retention: d.Retention("web"), OtherRetention: d.Retention("dev"),
 			OtherRuns: d.RunStore("dev"),
-			Findings:  d.Findings("web"), OtherFindings: d.Findings("dev"), Rows: d.counts,
-			Kept: func(t testing.TB) (all string) {
-				for _, table := range []string{"ledger", "adoption", "heartbeat"} {
-					all += d.text(t, "sqlwriter_"+table)
-				}
-				return all
-			},
-			KeepAudits: func(t testing.TB, sysName string, days int) {
-				d.exec(t, `DELETE FROM sqlwriter_audit_retention WHERE sys_name = ?`, sysName)
-				if days > 0 {
-					d.exec(t, `INSERT INTO sqlwriter_audit_retention (sys_name, kept_days) VALUES (?, ?)`, sysName, days)
-				}
-			},
+			Findings:  d.Findings("web"), OtherFindings: d.Findings("dev"), Rows: d.spy.Counts,
+			Kept:        func(t testing.TB) string { return d.spy.Text(t, "ledger", "adoption", "heartbeat") },
+			KeepAudits:  d.spy.KeepAudits,
 			HideWorkers: func(t testing.TB) func() { return d.hide(t, "sqlwriter_worker", "") },
 		}
 	})
@@ -57,44 +45,18 @@ func TestTheAuditLogIsKeptAYear(t *testing.T) {
 	require.ErrorContains(t, err, "CHECK constraint failed")
 }
 
-// text has all values of a table of one row.
-func (d db) text(t testing.TB, table string) string {
-	t.Helper()
-	var columns int
-	require.NoError(t, d.Reader().QueryRow("SELECT COUNT(*) FROM pragma_table_info(?)", table).Scan(&columns))
-	return fmt.Sprint(d.row1(t, "SELECT * FROM "+table, columns))
-}
-
-// counts counts the rows of the tables that a purge is about.
-func (d db) counts(t testing.TB) map[string]int {
-	t.Helper()
-	n := map[string]int{}
-	for _, table := range conformance.PurgedTables() {
-		var rows int
-		require.NoError(t, d.Reader().QueryRow("SELECT COUNT(*) FROM sqlwriter_"+table).Scan(&rows))
-		n[table] = rows
-	}
-	return n
-}
-
 // A purge of many rows must not read them all for each chunk, nor sort them.
 func TestNoStatementOfAPurgeScansATable(t *testing.T) {
+	s := newStore(t)
 	texts, _, err := sqlite.Statements()
 	require.NoError(t, err)
-	conn, err := newStore(t).Writer().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
 	found := 0
 	for name, text := range texts {
 		if !strings.HasPrefix(name, "purge_") {
 			continue
 		}
 		found++
-		var args []any
-		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
-			args = append(args, sql.Named(parameter[1], "0"))
-		}
-		for _, step := range planOf(t, conn, text, args...) {
+		for _, step := range planOf(t, s, text) {
 			require.NotRegexp(t, `^SCAN|TEMP B-TREE`, step, name)
 		}
 	}

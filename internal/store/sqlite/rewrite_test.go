@@ -12,14 +12,15 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/sqltest"
 )
 
 // A rewrite compares in the transaction that writes: nobody can edit a line in between.
 func TestNobodyEditsALineBetweenTheComparisonAndTheWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	s, other := openStore(t, path), openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout})
-	db{s}.addLines(t, 1)
-	it := item("a", 1, 1)
+	spying(s).addLines(t, 1)
+	it := sqltest.Item("a", 1, 1)
 	apply(t, s, it)
 	tried := false
 	s.SetAfterStatement(func(ctx context.Context, _ *sql.Tx, name string) error {

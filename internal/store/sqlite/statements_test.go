@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -76,9 +77,6 @@ func TestNoStatementScansARealTable(t *testing.T) {
 	s := newStore(t)
 	write, preview, err := sqlite.Statements()
 	require.NoError(t, err)
-	conn, err := s.Writer().Conn(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
 	texts := map[string]string{}
 	for _, name := range sqlite.WriteSteps() {
 		texts[name] = write[name]
@@ -90,7 +88,7 @@ func TestNoStatementScansARealTable(t *testing.T) {
 		delete(texts, name) // they read no stored table
 	}
 	for name, text := range texts {
-		plan := planOf(t, conn, text, argumentsOf(text)...)
+		plan := planOf(t, s, text)
 		require.False(t, slices.ContainsFunc(plan, func(step string) bool {
 			for _, alias := range []string{"l", "t", "d"} {
 				if alias == "d" && name != "preview_before" {
@@ -106,23 +104,17 @@ func TestNoStatementScansARealTable(t *testing.T) {
 	}
 }
 
-// argumentsOf are values for the parameters of a statement; nil for one that has a single "?" or none.
-func argumentsOf(text string) (args []any) {
-	for _, name := range []string{"mode", "releases", "hashes"} {
-		if strings.Contains(text, "@"+name) {
-			args = append(args, sql.Named(name, "[]"))
-		}
-	}
-	return args
-}
-
-// planOf returns the database's plan of a statement. A statement with a parameter and no arguments gets one.
-func planOf(t *testing.T, conn *sql.Conn, text string, args ...any) []string {
+// planOf returns the database's plan of a statement, on the connection that writes: it has the temporary tables.
+func planOf(t *testing.T, s *sqlite.Store, text string) []string {
 	t.Helper()
-	if len(args) == 0 {
-		args = []any{"0"}
+	args := []any{"0"} // for a single "?"
+	for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
+		args = append(args, sql.Named(parameter[1], "0"))
 	}
-	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+	if len(args) > 1 {
+		args = args[1:]
+	}
+	rows, err := s.Writer().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
 	require.NoError(t, err, text)
 	defer func() { require.NoError(t, rows.Close()) }()
 	var plan []string

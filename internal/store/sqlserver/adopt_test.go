@@ -40,7 +40,7 @@ func injectedIntoPage() map[string]string {
 func TestLedger(t *testing.T) {
 	d := newDatabase(t)
 	conformance.TestLedger(t, func(t testing.TB) conformance.LedgerHarness {
-		d.exec(t, `DELETE FROM sqlwriter.adoption`)
+		d.spy.Exec(t, `DELETE FROM sqlwriter.adoption`)
 		a, h := &adoption{Store: d.store}, d.harness(t)
 		h.Deviations = map[string]conformance.Deviation{
 			"ids with any letters, and the largest numbers": sinkDeviations()["quotes, backslashes and what looks like SQL or JSON"],

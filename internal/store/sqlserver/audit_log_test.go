@@ -21,8 +21,8 @@ import (
 func TestAuditLog(t *testing.T) {
 	d := newDatabase(t)
 	conformance.TestAuditLog(t, func(t testing.TB) conformance.AuditLogHarness {
-		d.exec(t, `DELETE FROM sqlwriter.run`)
-		d.exec(t, `DELETE FROM sqlwriter.audit_log`)
+		d.spy.Exec(t, `DELETE FROM sqlwriter.run`)
+		d.spy.Exec(t, `DELETE FROM sqlwriter.audit_log`)
 		return conformance.AuditLogHarness{
 			AuditLog:   d.store.AuditLog(conformance.AuditLogSysName),
 			Store:      d.store.RunStore(conformance.AuditLogSysName),
@@ -36,8 +36,10 @@ func TestAuditLog(t *testing.T) {
 // rename hides one of our tables until restore.
 func (d *database) rename(t testing.TB, table string) (restore func()) {
 	t.Helper()
-	d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.%[1]s', N'hidden_%[1]s', N'OBJECT'`, table))
-	return func() { d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.hidden_%[1]s', N'%[1]s', N'OBJECT'`, table)) }
+	d.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.%[1]s', N'hidden_%[1]s', N'OBJECT'`, table))
+	return func() {
+		d.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.hidden_%[1]s', N'%[1]s', N'OBJECT'`, table))
+	}
 }
 
 // The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.

@@ -31,11 +31,11 @@ func TestFindings(t *testing.T) {
 			t.Skip(d.version + ": " + why)
 		}
 		for _, table := range []string{"finding", "comparison", "adoption", "audit_log"} {
-			d.exec(t, `DELETE FROM sqlwriter.`+table)
+			d.spy.Exec(t, `DELETE FROM sqlwriter.`+table)
 		}
 		return conformance.FindingsFixture{
 			Findings: d.store.Findings("web"), Other: d.store.Findings("dev"),
-			AuditLog: d.store.AuditLog("web"), Now: time.Now, Age: d.age, Ledger: d.store,
+			AuditLog: d.store.AuditLog("web"), Now: time.Now, Age: d.spy.Age, Ledger: d.store,
 			HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqltest"
 )
 
 // readOnly makes the database refuse every write. The change ends all other sessions, so the pool has no idle
@@ -23,7 +24,7 @@ func (h *spies) readOnly(t testing.TB) func() {
 			db.SetMaxIdleConns(0)
 			db.SetMaxIdleConns(2)
 		}
-		h.exec(t, text)
+		h.spy.Exec(t, text)
 	}
 	set(`ALTER DATABASE CURRENT SET READ_ONLY WITH ROLLBACK IMMEDIATE`)
 	return func() { set(`ALTER DATABASE CURRENT SET READ_WRITE WITH ROLLBACK IMMEDIATE`) }
@@ -60,7 +61,7 @@ func TestAnIDOfAnotherEngineIsAnotherDatabase(t *testing.T) {
 	require.NoError(t, err)
 	for _, id := range []string{"", "nonsense", strings.ReplaceAll(row.DatabaseID, "-", "")} {
 		known := breaker.Heartbeat{SysName: "web", DatabaseID: id, Number: row.Number}
-		_, err := d.store.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, known)
+		_, err := d.store.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, known)
 		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(err), "%q: %v", id, err)
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), id)
 		at := time.UnixMilli(row.Number).UTC().Format(time.RFC3339)
@@ -70,9 +71,9 @@ func TestAnIDOfAnotherEngineIsAnotherDatabase(t *testing.T) {
 	}
 	taken, err := d.store.TakeOver(ctx, breaker.Heartbeat{SysName: "web", DatabaseID: "nonsense", Number: row.Number})
 	require.NoError(t, err)
-	_, err = d.store.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, taken)
+	_, err = d.store.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, taken)
 	require.NoError(t, err)
-	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
-	_, err = d.store.Apply(ctx, []commit.Item{item("b", 11, 1)}, commit.Write, taken)
+	d.spy.Exec(t, `DELETE FROM sqlwriter.heartbeat`)
+	_, err = d.store.Apply(ctx, []commit.Item{sqltest.Item("b", 11, 1)}, commit.Write, taken)
 	require.ErrorContains(t, err, "the database's heartbeat is none")
 }

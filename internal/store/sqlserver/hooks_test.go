@@ -150,7 +150,7 @@ func (s *hooked) loseReply(t testing.TB) {
 func (s *hooked) paused(
 	t testing.TB, request func() ([]commit.DocumentOutcome, error), there func(),
 ) (out []commit.DocumentOutcome, err error, made bool) {
-	s.d.exec(t, makeMeeting)
+	s.d.spy.Exec(t, makeMeeting)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -160,7 +160,7 @@ func (s *hooked) paused(
 	if made {
 		there()
 	}
-	s.d.exec(t, `INSERT INTO dbo.go_on (number) VALUES (1)`)
+	s.d.spy.Exec(t, `INSERT INTO dbo.go_on (number) VALUES (1)`)
 	<-ended
 	return out, err, made
 }

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqltest"
 )
 
 // A value that does not fit has a code, and the message has what was expected and found. Unknown limits are left to
@@ -159,7 +160,7 @@ func ofCodePage(number int) sqlserver.UserColumn {
 
 func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
 	u := newUserTables(makerColumn, ofCodePage(1252))
-	good, bad, other := item("good", 10, 1), item("bad", 10, 2), item("other", 10, 3)
+	good, bad, other := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2), sqltest.Item("other", 10, 3)
 	setText(t, &good, "CLN_MFR_AI_NM", "Böhler € ?")
 	setText(t, &bad, "CLN_MFR_AI_NM", "secret ∞")
 	setText(t, &other, "UNSPSC_CD", "∞") // in an unknown column
@@ -201,20 +202,20 @@ func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
 	const line = 1 << 31
 	u := newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int"})
 	out, err := u.limits().Apply(t.Context(),
-		[]commit.Item{item("alone", 10, line), item("with", 10, line, 2)}, u.apply)
+		[]commit.Item{sqltest.Item("alone", 10, line), sqltest.Item("with", 10, line, 2)}, u.apply)
 	require.NoError(t, err)
 	require.NoError(t, out[0].Refused, "NULL for the main line")
 	require.ErrorContains(t, out[1].Refused,
 		"document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one outside")
 
 	u = newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int", NotNull: true})
-	out, err = u.limits().Apply(t.Context(), []commit.Item{item("with", 10, 1, 2)}, u.apply)
+	out, err = u.limits().Apply(t.Context(), []commit.Item{sqltest.Item("with", 10, 1, 2)}, u.apply)
 	require.NoError(t, err)
 	require.Equal(t, "validation.not_null", fault.CodeOf(out[0].Refused), "the main line has values of its own as well")
 }
 
 func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
-	mark := item("mark", 10, 1, 2)
+	mark := sqltest.Item("mark", 10, 1, 2)
 	mark.FailureMark, mark.Values = true, nil
 	u := newUserTables("IVCE_DTL.UPC_CD", sqlserver.UserColumn{Kind: "nvarchar", NotNull: true})
 	u.columns["IVCE_DTL.IVCE_LNE_STAT"] = sqlserver.UserColumn{
@@ -233,7 +234,7 @@ func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
 // A failed request answers for all its documents. The next request refuses the document again.
 func TestARequestThatFailsBesideARefusedDocument(t *testing.T) {
 	u := newUserTables(makerColumn, ofCodePage(1252))
-	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	good, bad := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2)
 	setText(t, &bad, "CLN_MFR_AI_NM", "∞")
 	u.answer = fault.New(fault.Infrastructure, "test", "connection", "down")
 	_, err := u.limits().Apply(t.Context(), []commit.Item{bad, good}, u.apply)
@@ -244,7 +245,7 @@ func TestARequestThatFailsBesideARefusedDocument(t *testing.T) {
 func TestColumnsAreReadAgain(t *testing.T) {
 	u := newUserTables(makerColumn, ofCodePage(1252))
 	limits := u.limits()
-	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	good, bad := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2)
 	setText(t, &bad, "CLN_MFR_AI_NM", "−")
 	refuses := func(it commit.Item) bool {
 		t.Helper()
@@ -320,7 +321,7 @@ func hundred(t *testing.T) (items []commit.Item, others string) {
 	t.Helper()
 	var ids []string
 	for i := range 100 {
-		it := item(fmt.Sprint("doc-", i), 10, int64(i+1))
+		it := sqltest.Item(fmt.Sprint("doc-", i), 10, int64(i+1))
 		if i == wideOne {
 			setText(t, &it, "CLN_MFR_AI_NM", strings.Repeat("x", 51))
 		} else {
@@ -342,7 +343,7 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	}
 	store := openStore(t, d.dsn)
 	require.NoError(t, store.Check(t.Context()))
-	alter := func(kind string) { d.exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN CLN_MFR_AI_NM `+kind) }
+	alter := func(kind string) { d.spy.Exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN CLN_MFR_AI_NM `+kind) }
 
 	alter("nvarchar(50)")
 	_, err := store.Apply(t.Context(), items, commit.Write, breaker.Heartbeat{})
@@ -390,12 +391,12 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 		h := d.harness(t)
 		const parent = 1 << 31
 		h.AddLines(t, 1, 2, 3, parent)
-		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.table, c.column))
-		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.table, c.column, c.kind))
-		good, bad := item("good", 10, 1, 3), item("bad", 10, parent, 2)
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.table, c.column))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.table, c.column, c.kind))
+		good, bad := sqltest.Item("good", 10, 1, 3), sqltest.Item("bad", 10, parent, 2)
 		if c.holds != "" {
 			setText(t, &good, c.column, c.holds)
-			bad = item("bad", 10, 2)
+			bad = sqltest.Item("bad", 10, 2)
 			setText(t, &bad, c.column, c.lacks)
 		}
 		store := openStore(t, d.dsn)
@@ -412,11 +413,11 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	d := newDatabase(t)
 	h := d.harness(t)
-	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN MFR_STG_NM`)
-	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD MFR_STG_NM nvarchar(50) NOT NULL DEFAULT N'-'`)
+	d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN MFR_STG_NM`)
+	d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD MFR_STG_NM nvarchar(50) NOT NULL DEFAULT N'-'`)
 	h.AddLines(t, 1, 2)
 	store := openStore(t, d.dsn)
-	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	good, bad := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2)
 	for i, c := range invoice.Columns() {
 		if c.Name == "MFR_STG_NM" {
 			bad.Values[i] = invoice.Null()

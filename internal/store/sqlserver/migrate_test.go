@@ -18,6 +18,7 @@ import (
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 func TestMigrations(t *testing.T) {
@@ -110,7 +111,7 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	ctx := t.Context()
 	d := newDatabase(t)
 	d.harness(t).AddLines(t, 1)
-	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD REQUEST_TIME datetime2(6) NULL`)
+	d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD REQUEST_TIME datetime2(6) NULL`)
 	first, err := d.store.ProcedureState(ctx)
 	require.NoError(t, err)
 	require.Empty(t, first.Missing)
@@ -138,13 +139,13 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, part)
 	}
-	_, err = other.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	_, err = other.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Error(t, err, "there is no other way to write")
 
 	require.NoError(t, other.Migrate(ctx))
 	require.NoError(t, other.Check(ctx))
 	for i, s := range []*sqlserver.Store{other, d.store} {
-		out, err := s.Apply(ctx, []commit.Item{item("b", int64(20+i), 1)}, commit.Write, breaker.Heartbeat{})
+		out, err := s.Apply(ctx, []commit.Item{sqltest.Item("b", int64(20+i), 1)}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
 	}

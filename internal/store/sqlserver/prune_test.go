@@ -20,7 +20,7 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	require.NoError(t, err)
 	hashes := map[string]string{}
 	for _, name := range []string{"REQUEST_TIME", "OTHER_TIME"} {
-		d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD `+name+` datetime2(6) NULL`)
+		d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD `+name+` datetime2(6) NULL`)
 		layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "` + name + `"}}`))
 		require.NoError(t, err)
 		other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Layout: layout, LockTimeout: lockTimeout})
@@ -37,7 +37,7 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	require.Empty(t, dropped, "all are of today")
 
 	age := func(hash string, days int) {
-		d.exec(t,
+		d.spy.Exec(t,
 			`UPDATE sqlwriter.procedure_set SET used_on = DATEADD(DAY, -@p2, CAST(SYSUTCDATETIME() AS date)) WHERE set_hash = @p1`, hash, days)
 	}
 	age(own.Hash, 1000)

@@ -18,11 +18,11 @@ func TestReports(t *testing.T) {
 	d := newDatabase(t)
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
 		for _, table := range []string{"run", "batch", "batch_item", "worker", "error_detail", "audit_log"} {
-			d.exec(t, `DELETE FROM sqlwriter.`+table)
+			d.spy.Exec(t, `DELETE FROM sqlwriter.`+table)
 		}
 		lines := d.harness(t)
 		h := conformance.ReportsHarness{
-			Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert,
+			Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.spy.Insert,
 			Now: d.clock, Sink: lines.Sink, AddLines: lines.AddLines,
 		}
 		for _, r := range shared.ReportNames() {
@@ -38,26 +38,6 @@ func (d *database) clock(t testing.TB) time.Time {
 	var now time.Time
 	require.NoError(t, d.db.QueryRowContext(t.Context(), `SELECT SYSUTCDATETIME()`).Scan(&now))
 	return now
-}
-
-// insert adds a row to one of our tables.
-func (d *database) insert(t testing.TB, table string, row map[string]any) {
-	t.Helper()
-	var columns, places []string
-	var values []any
-	for column, value := range row {
-		if value == nil {
-			continue
-		}
-		if at, ok := value.(time.Time); ok {
-			value = at.UTC().Format("2006-01-02T15:04:05.000")
-		}
-		columns, values = append(columns, column), append(values, value)
-		places = append(places, fmt.Sprintf("@p%d", len(values)))
-	}
-	d.exec(t,
-		fmt.Sprintf(`INSERT INTO sqlwriter.%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "),
-			strings.Join(places, ", ")), values...)
 }
 
 // The golden has the reports in this engine's syntax, with the parameters that the driver declares.

@@ -22,6 +22,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 // as is the connection string of a new login with the rights of a script. The login replaces the script's user.
@@ -29,14 +30,14 @@ func (d *database) as(t *testing.T, user, script string) string {
 	t.Helper()
 	const password = "Test!only-5c1e"
 	login := fmt.Sprintf("%s_%d", user, time.Now().UnixNano()%1e9)
-	d.exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
+	d.spy.Exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
 	t.Cleanup(func() { // a login with a session cannot be dropped
 		require.Eventually(t, func() bool {
 			_, err := d.db.Exec(`DROP USER IF EXISTS ` + user + `; DROP LOGIN ` + login)
 			return err == nil
 		}, 30*time.Second, 100*time.Millisecond)
 	})
-	d.exec(t, fmt.Sprintf(`CREATE USER %s FOR LOGIN %s`, user, login))
+	d.spy.Exec(t, fmt.Sprintf(`CREATE USER %s FOR LOGIN %s`, user, login))
 	d.run(t, script)
 	return sqlservertest.As(t, d.dsn, login, password)
 }
@@ -50,7 +51,7 @@ func (d *database) chained(t *testing.T, grants ...string) (real bool) {
 	}
 	t.Log("this engine has no chain of owners: shown with rights to the tables")
 	for _, g := range grants {
-		d.exec(t, g)
+		d.spy.Exec(t, g)
 	}
 	return false
 }
@@ -66,7 +67,7 @@ func (d *database) run(t *testing.T, script string, names ...string) {
 			continue
 		}
 		if !strings.HasPrefix(line, "--") {
-			d.exec(t, line)
+			d.spy.Exec(t, line)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func TestTheAppsRights(t *testing.T) {
 	)
 	require.NoError(t, s.Check(ctx))
 	for _, mode := range []commit.Mode{commit.Preview, commit.Write, commit.Rewrite} {
-		_, err := s.Apply(ctx, []commit.Item{item("a", 10, 1)}, mode, breaker.Heartbeat{})
+		_, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err, mode)
 	}
 	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
@@ -177,17 +178,17 @@ FROM sqlwriter.audit_log AS a`).Scan(&login, &seconds))
 	require.Contains(t, login, "sqlwriter_app")
 	require.Less(t, seconds, 60)
 
-	d.exec(t, `UPDATE sqlwriter.audit_log SET done_at = DATEADD(DAY, -3000, done_at)`)
+	d.spy.Exec(t, `UPDATE sqlwriter.audit_log SET done_at = DATEADD(DAY, -3000, done_at)`)
 	d.chained(t, `GRANT SELECT ON OBJECT::sqlwriter.audit_retention TO sqlwriter_writers`,
 		`GRANT DELETE ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers`)
-	d.keepAudits(t, "web", 3650)
+	d.spy.KeepAudits(t, "web", 3650)
 	for _, sysName := range []string{"web", "dev"} {
 		n, err := s.Retention(sysName).Purge(ctx, retention.AuditLog, retention.LeastDays, 10)
 		require.NoError(t, err)
 		require.Zero(t, n, sysName)
 	}
-	require.Equal(t, 2, d.counts(t)["audit_log"])
-	d.keepAudits(t, "dev", 365)
+	require.Equal(t, 2, d.spy.Counts(t)["audit_log"])
+	d.spy.KeepAudits(t, "dev", 365)
 	n, err := s.Retention("dev").Purge(ctx, retention.AuditLog, retention.LeastDays, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "what the administrator allows")
@@ -225,10 +226,10 @@ func TestTheShadowsRights(t *testing.T) {
 		`GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_readers`,
 	)
 	require.NoError(t, s.Check(ctx))
-	out, err := s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
+	out, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
-	_, err = s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	_, err = s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Error(t, err)
 	if real {
 		require.Equal(t, "229", fault.CodeOf(err))
@@ -294,7 +295,7 @@ func TestABrokenOwnershipChainIsReported(t *testing.T) {
 	if !sqlservertest.IsReal(d.version) {
 		t.Skip("this engine has no chain of owners")
 	}
-	d.exec(t, `CREATE USER somebody WITHOUT LOGIN; ALTER AUTHORIZATION ON OBJECT::dbo.IVCE_DTL TO somebody`)
+	d.spy.Exec(t, `CREATE USER somebody WITHOUT LOGIN; ALTER AUTHORIZATION ON OBJECT::dbo.IVCE_DTL TO somebody`)
 	err := openStore(t, dsn).Check(t.Context())
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "expected the owner of")

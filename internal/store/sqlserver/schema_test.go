@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 // checked is the result of Check after changes of the schema.
@@ -22,7 +23,7 @@ func checked(t *testing.T, d *database, changes ...string) string {
 	t.Helper()
 	d.harness(t) // resets the sample schema
 	for _, c := range changes {
-		d.exec(t, c)
+		d.spy.Exec(t, c)
 	}
 	err := d.store.Check(t.Context())
 	if err == nil {
@@ -92,7 +93,7 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 		`CREATE PARTITION FUNCTION texts (nvarchar(20)) AS RANGE RIGHT FOR VALUES (N'DS1', N'RC-AI')`,
 		`CREATE PARTITION SCHEME texts AS PARTITION texts ALL TO ([PRIMARY])`,
 	} {
-		d.exec(t, statement)
+		d.spy.Exec(t, statement)
 	}
 	sample, err := os.ReadFile("testdata/sample.sql")
 	require.NoError(t, err)
@@ -121,7 +122,7 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 		t.Run(c.table+" "+c.columns+c.on, func(t *testing.T) {
 			h := d.harness(t) // makes the tables anew
 			for _, statement := range partitioned(c.table, c.columns, c.on) {
-				d.exec(t, statement)
+				d.spy.Exec(t, statement)
 			}
 			err := d.store.Check(t.Context())
 			if c.refused != "" {
@@ -131,7 +132,7 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 			require.NoError(t, err)
 			h.AddLines(t, 1, 2)
 			for version := range 2 {
-				it := item(fmt.Sprint("a", version), int64(version+10), 1, 2)
+				it := sqltest.Item(fmt.Sprint("a", version), int64(version+10), 1, 2)
 				for i, column := range invoice.Columns() {
 					switch column.Name {
 					case "RQST_TS":
@@ -146,8 +147,9 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 			}
 			// two rows of one key, in two partitions
 			other := strings.TrimPrefix(c.columns, "IVCE_DTL_UID, ")
-			d.exec(t, "INSERT INTO dbo."+c.table+" (IVCE_DTL_UID, "+other+") VALUES (1, '2027-01-01')")
-			_, err = d.store.Apply(t.Context(), []commit.Item{item("b", 20, 1)}, commit.Write, breaker.Heartbeat{})
+			d.spy.Exec(t, "INSERT INTO dbo."+c.table+" (IVCE_DTL_UID, "+other+") VALUES (1, '2027-01-01')")
+			_, err = d.store.Apply(t.Context(), []commit.Item{sqltest.Item("b", 20, 1)}, commit.Write,
+				breaker.Heartbeat{})
 			require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
 			require.True(t, fault.Has(err, fault.OwnWhenAlone), "it is told of this document alone: %v", err)
 		})
@@ -157,9 +159,9 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 func TestTheCheckNotesTriggersAndRounding(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t)
-	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN RQST_TS`)
-	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD RQST_TS datetime`)
-	d.exec(t, `CREATE TRIGGER dbo.their_trigger ON dbo.IVCE_DTL AFTER UPDATE AS SELECT 1 AS nothing WHERE 1 = 0`)
+	d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN RQST_TS`)
+	d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD RQST_TS datetime`)
+	d.spy.Exec(t, `CREATE TRIGGER dbo.their_trigger ON dbo.IVCE_DTL AFTER UPDATE AS SELECT 1 AS nothing WHERE 1 = 0`)
 	f, err := d.store.Inspect(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, f.Differences)
@@ -178,8 +180,8 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		h := d.harness(t)
 		h.AddLines(t, 1, 2, 3)
 		for column, kind := range map[string]string{"CLN_MFR_AI_NM": "varchar(255)", "UNSPSC_CD": "char(12)"} {
-			d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, table, column))
-			d.exec(t,
+			d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, table, column))
+			d.spy.Exec(t,
 				fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s COLLATE Latin1_General_CI_AS NULL`, table, column, kind))
 		}
 		store := openStore(t, d.dsn)
@@ -188,7 +190,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		require.Len(t, f.Notes, 2)
 		require.Contains(t, strings.Join(f.Notes, "\n"), "code page 1252")
 		require.NoError(t, store.Check(t.Context()))
-		good, bad, infinite := item("good", 10, 1), item("bad", 10, 2), item("infinite", 10, 3)
+		good, bad, infinite := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2), sqltest.Item("infinite", 10, 3)
 		setText(t, &good, "CLN_MFR_AI_NM", "Is it? 5 €")
 		setText(t, &bad, "CLN_MFR_AI_NM", "\u6f22\u5b57")
 		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would store 8
@@ -204,8 +206,8 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 			_, inLedger := h.Ledger(t, line)
 			require.False(t, inLedger)
 		}
-		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN CLN_MFR_AI_NM`, table))
-		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CLN_MFR_AI_NM nvarchar(255) NULL`, table))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN CLN_MFR_AI_NM`, table))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CLN_MFR_AI_NM nvarchar(255) NULL`, table))
 		out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
@@ -230,7 +232,7 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 	_, err = s.DB().Exec(`INSERT INTO billing.IVCE_DTL (IVCE_DTL_UID) VALUES (7)`)
 	require.NoError(t, err)
 	for _, want := range []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeUnchanged} {
-		out, err := s.Apply(ctx, []commit.Item{item("a", 10, 7)}, commit.Write, breaker.Heartbeat{})
+		out, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 7)}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, want, out[0].Verdict)
 	}
@@ -239,7 +241,7 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 		s.DB().QueryRow(
 			`SELECT COUNT(*) FROM billing.IVCE_TRKG_MSTR WHERE DTL_ID = 7 AND [REQUEST TIME] IS NULL`).Scan(&n))
 	require.Equal(t, 1, n)
-	out, err := s.Apply(ctx, []commit.Item{item("b", 11, 7)}, commit.Preview, breaker.Heartbeat{})
+	out, err := s.Apply(ctx, []commit.Item{sqltest.Item("b", 11, 7)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Len(t, out[0].Rows[0].Before, len(invoice.Columns()))
 }

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 func TestSink(t *testing.T) {
@@ -39,8 +40,9 @@ type database struct {
 	store   *sqlserver.Store
 	// deviations are the engine's deviations in the running suite.
 	deviations map[string]conformance.Deviation
-	// db is another session's connection pool.
-	db *sql.DB
+	// db is another session's connection pool, and spy reads and changes the database there.
+	db  *sql.DB
+	spy *sqltest.Spy
 }
 
 // newDatabase makes a database with our schema.
@@ -54,6 +56,10 @@ func newDatabase(t testing.TB) *database {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
 	d.version = sqlservertest.Version(t, d.db)
+	d.spy = &sqltest.Spy{
+		Read: d.db, Write: d.db, User: "dbo.", Ours: "sqlwriter.", UUID: "CONVERT(varchar(36), %s)", NewUUID: "NEWID()",
+		Earlier: "DATEADD(SECOND, -%[2]d, %[1]s)", Time: "2006-01-02T15:04:05.000",
+	}
 	return d
 }
 
@@ -68,18 +74,18 @@ func openStore(t testing.TB, dsn string) *sqlserver.Store {
 // harness empties the database for a case.
 func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	t.Helper()
-	d.exec(t, `DROP TABLE IF EXISTS dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, dbo.counted, dbo.allowed`)
-	d.exec(t, `DELETE FROM sqlwriter.ledger`)
-	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
+	d.spy.Exec(t, `DROP TABLE IF EXISTS dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, dbo.counted, dbo.allowed`)
+	d.spy.Exec(t, `DELETE FROM sqlwriter.ledger`)
+	d.spy.Exec(t, `DELETE FROM sqlwriter.heartbeat`)
 	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
 	require.NoError(t, d.store.KnowColumnsAnew(context.Background())) // a case may have changed them
 	h := &spies{database: d, sink: &hooked{d: d, store: d.store}}
 	real := sqlservertest.IsReal(d.version)
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
-		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.row, SetRow: h.setRow,
-		Ledger: h.ledger, SetLedger: h.setLedger,
-		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
+		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.spy.Row, SetRow: h.spy.SetRow,
+		Ledger: h.spy.Ledger, SetLedger: h.spy.SetLedger,
+		Heartbeat: h.spy.Heartbeat, SetHeartbeat: h.spy.SetHeartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide,
 		ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
@@ -101,10 +107,4 @@ func stepsBeforeCommit() []string {
 		}
 	}
 	return nil
-}
-
-func (d *database) exec(t testing.TB, query string, args ...any) {
-	t.Helper()
-	_, err := d.db.ExecContext(context.Background(), query, args...)
-	require.NoError(t, err, query)
 }

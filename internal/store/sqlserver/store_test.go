@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 func TestOpenNamesTheError(t *testing.T) {
@@ -54,8 +55,8 @@ func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 	} {
 		h := d.harness(t)
 		h.AddLines(t, 1, 2)
-		d.exec(t, `CREATE TRIGGER dbo.selects ON dbo.IVCE_DTL AFTER UPDATE AS `+selects)
-		a := item("a", 10, 1, 2)
+		d.spy.Exec(t, `CREATE TRIGGER dbo.selects ON dbo.IVCE_DTL AFTER UPDATE AS `+selects)
+		a := sqltest.Item("a", 10, 1, 2)
 		for _, want := range []invoice.Outcome{invoice.OutcomeApplied, invoice.OutcomeUnchanged} {
 			out, err := h.Sink.Apply(t.Context(), []commit.Item{a}, commit.Write, breaker.Heartbeat{})
 			require.NoError(t, err, selects)
@@ -71,7 +72,7 @@ func TestAnErrorAfterTheOutcomesVoidsThem(t *testing.T) {
 	d.harness(t).AddLines(t, 1)
 	late, err := d.store.With(t.Context(), "outcomes", "THROW 52999, N'late', 1;")
 	require.NoError(t, err)
-	out, err := late.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	out, err := late.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.ErrorContains(t, err, "late")
 	require.Nil(t, out)
 }
@@ -91,9 +92,9 @@ func TestTheDriverNeverRepeatsARequestAfterALostAnswer(t *testing.T) {
 	h.AddLines(t, 1)
 	count := h.CountWrites(t)
 	h.LoseReply(t)
-	_, err := h.Sink.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	_, err := h.Sink.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	out, err := h.Sink.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	out, err := h.Sink.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.OutcomeUnchanged, out[0].Verdict)
 	detail, tracking := count(1)
@@ -119,7 +120,7 @@ func TestABrokenConnectionTakesItsIdleSiblingsWithIt(t *testing.T) {
 	group.Wait()
 	require.Equal(t, 3, s.DB().Stats().Idle)
 	proxy.Cut()
-	_, err := s.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	_, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Equal(t, "connection", fault.CodeOf(err), "%v", err)
 	require.Zero(t, s.DB().Stats().Idle)
 }
