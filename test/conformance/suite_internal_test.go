@@ -1,17 +1,10 @@
 package conformance
 
 import (
-	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/commit"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 )
 
 func TestEveryCaseHasANameOfItsOwn(t *testing.T) {
@@ -34,69 +27,6 @@ func TestADeviationMustStillBeTrueAndNothingElse(t *testing.T) {
 	require.Contains(t, d.judge("boom\nthe sink's last answer: document 547"), "another way")
 	require.NotEmpty(t, Deviation{Because: "x"}.judge("boom"), "what was seen must be named")
 	require.NotEmpty(t, Deviation{Seen: "boom"}.judge("boom"), "and why")
-}
-
-// answers is a sink that always answers the same.
-type answers struct{ err error }
-
-func (a answers) Apply(
-	_ context.Context, items []commit.Item, _ commit.Mode, _ breaker.Heartbeat,
-) ([]commit.DocumentOutcome, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
-	out := make([]commit.DocumentOutcome, len(items))
-	for i, it := range items {
-		out[i] = commit.DocumentOutcome{
-			DocumentID: it.DocumentID, Verdict: invoice.OutcomeApplied,
-			Rows: []commit.RowOutcome{{DetailID: it.Main, Verdict: invoice.OutcomeApplied}},
-		}
-	}
-	return out, nil
-}
-
-func (a answers) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return breaker.Heartbeat{}, a.err
-}
-
-func (a answers) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return breaker.Heartbeat{}, a.err
-}
-
-func observed(t *testing.T, sink commit.Sink, f func(*sinkTest)) string {
-	t.Helper()
-	s := &sinkTest{T: t, answer: &lastAnswer{sink: sink}}
-	s.h.Sink = s.answer
-	return s.observe(f)
-}
-
-func TestTheFailureOfADeviatingCaseIsSeenAndNotCounted(t *testing.T) {
-	refuses := answers{fault.New(fault.Document, "test", "3930", "no")}
-	went := func(s *sinkTest) { s.gives(doc("a", 1, 1, "x", 1), "applied(applied)") }
-	require.Empty(t, observed(t, answers{}, went), "a case that passes has no failure")
-
-	failure := observed(t, refuses, went)
-	require.Contains(t, failure, "the sink's last answer: document 3930")
-	failure = observed(t, answers{}, func(s *sinkTest) { s.gives(doc("a", 1, 1, "x", 1), "unchanged(unchanged)") })
-	require.Contains(t, failure, "the sink's last answer: applied(applied)")
-
-	for name, fails := range map[string]func(*sinkTest){
-		"error": func(s *sinkTest) { s.Error("boom") }, "errorf": func(s *sinkTest) { s.Errorf("%s", "boom") },
-		"fatal": func(s *sinkTest) { s.Fatal("boom") }, "fatalf": func(s *sinkTest) { s.Fatalf("%s", "boom") },
-		"a harness that cannot": func(s *sinkTest) { var tb testing.TB = s; tb.Fatalf("boom") },
-		"now":                   func(s *sinkTest) { s.FailNow() }, "fail": func(s *sinkTest) { s.Fail() },
-	} {
-		ended := true
-		failure := observed(t, answers{}, func(s *sinkTest) {
-			fails(s)
-			require.True(t, s.Failed())
-			ended = false
-		})
-		require.NotEmpty(t, failure, name)
-		require.Equal(t, strings.HasPrefix(name, "fatal") || name == "now" ||
-			name == "a harness that cannot", ended, name)
-	}
-	require.False(t, t.Failed())
 }
 
 func TestRequestsForABisectAreBounded(t *testing.T) {

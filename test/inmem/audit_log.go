@@ -3,7 +3,6 @@ package inmem
 import (
 	"context"
 	"slices"
-	"time"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -11,11 +10,6 @@ import (
 
 // AuditLog is ops.AuditLog in memory, on the tables of a RunStore. It is safe for concurrent use.
 type AuditLog struct{ s *RunStore }
-
-// NewAuditLog makes an empty one of an environment whose times come from now.
-func NewAuditLog(now func() time.Time, sysName string) *AuditLog {
-	return NewRunStore(now, sysName).AuditLog()
-}
 
 // Write implements ops.AuditLog.
 func (j *AuditLog) Write(ctx context.Context, a run.Audit) error { return j.s.Write(ctx, a) }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/inmem"
 )
@@ -22,13 +21,6 @@ func TestDocuments(t *testing.T) {
 			MaxBytes:  2 << 20,
 		}
 	})
-}
-
-func TestPutRefusesWhatTheServiceRefuses(t *testing.T) {
-	for _, doc := range []string{`[]`, `{"id":7}`, `{}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":"a#b"}`, `{`} {
-		err := inmem.NewDocuments(time.Now).Put(json.RawMessage(doc))
-		require.Equal(t, fault.Document, fault.KindOf(err), doc)
-	}
 }
 
 func TestCreator(t *testing.T) { conformance.TestCreator(t, inmem.NewDocuments(time.Now)) }
