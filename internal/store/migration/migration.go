@@ -1,19 +1,24 @@
-// Package migration reads numbered schema files and compares them with those that a database has run. It knows no
-// database; each SQL adapter has its own files and runs them.
+// Package migration reads numbered schema files, compares them with those that a database has run, and runs the others.
+// It knows no engine; each SQL adapter has its own files.
 //
 // Files only expand: they add tables, views and columns that may be NULL. So builds before and after a file work on
 // the same schema, and a database may have files that this build does not know.
 package migration
 
 import (
+	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"sqlwriter/internal/fault"
 )
 
 // File is one numbered file, such as 0001_schema.sql.
@@ -108,6 +113,80 @@ func Compare(files []File, done []Done) []State {
 		}
 	}
 	return states
+}
+
+// Record is the table in which a database records the files that it has run.
+type Record struct {
+	// Op is the operation that errors name, and Table is the table's name.
+	Op, Table string
+	// Run runs a file and records it.
+	Run func(ctx context.Context, tx *sql.Tx, f File) error
+}
+
+// Migrate runs the files that were not run before. Errors by kind: infrastructure, with code "migration_checksum" if a
+// file that was run differs; others as the database gives them.
+func (r Record) Migrate(ctx context.Context, tx *sql.Tx, files []File) error {
+	done, err := r.done(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, state := range Compare(files, done) {
+		switch state.Status {
+		case Changed:
+			return fault.New(fault.Infrastructure, r.Op, "migration_checksum",
+				"%s: expected the file that was run, found another: a migration that was run must not be changed",
+				state.Name)
+		case Pending:
+			if err := r.Run(ctx, tx, files[i]); err != nil {
+				return fmt.Errorf("%s: %w", state.Name, err)
+			}
+		case Applied, Unknown:
+		}
+	}
+	return nil
+}
+
+// Status compares the files with the record. Where there is no table, none was run.
+func (r Record) Status(ctx context.Context, db Querier, files []File, there bool) ([]State, error) {
+	if !there {
+		return Compare(files, nil), nil
+	}
+	done, err := r.done(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return Compare(files, done), nil
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// done reads the record.
+func (r Record) done(ctx context.Context, db Querier) (done []Done, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT number, name, checksum, applied_at FROM "+r.Table+" ORDER BY number")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var d Done
+		var at any // a text where the engine has no type for times
+		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &at); err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
+		}
+		switch at := at.(type) {
+		case time.Time:
+			d.At = at
+		default:
+			if d.At, err = time.Parse(time.RFC3339, fmt.Sprint(at)); err != nil {
+				return nil, fmt.Errorf("%s: applied_at: %w", d.Name, err)
+			}
+		}
+		done = append(done, d)
+	}
+	return done, rows.Err()
 }
 
 // Count returns how many states have a status.

@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/json"
-	"errors"
 	"strconv"
-	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -19,6 +17,8 @@ import (
 
 //go:embed adoption/*.sql
 var adoptionFiles embed.FS
+
+const opAdoption = "sqlite: adoption"
 
 // The statements of the adoption, named after their files. A page runs the first group in this order.
 const (
@@ -45,13 +45,10 @@ func adoptionText(name string) string {
 	return string(text)
 }
 
-// timeText is the format of times in our tables.
-const timeText = "2006-01-02T15:04:05.000Z"
-
 // State implements adopt.Ledger.
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
-	state, err := stateOf(s.reader.QueryRowContext(ctx, adoptionText(adState)))
-	return state, s.classifyAdoption(ctx, "sqlite: adoption", err)
+	state, err := shared.AdoptionState(opAdoption, s.reader.QueryRowContext(ctx, adoptionText(adState)))
+	return state, s.classifyAdoption(ctx, opAdoption, err)
 }
 
 // MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
@@ -78,7 +75,7 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 		if err := changeOne(ctx, tx, op, name, args...); err != nil {
 			return err
 		}
-		state, err = stateOf(tx.QueryRowContext(ctx, adoptionText(adState)))
+		state, err = shared.AdoptionState(opAdoption, tx.QueryRowContext(ctx, adoptionText(adState)))
 		return err
 	})
 	if err != nil {
@@ -139,14 +136,10 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 	defer func() { _ = found.Close() }() // a failure is in found.Err
 	var rows []adopt.Row
 	for found.Next() {
-		var r adopt.Row
-		var key, hash shared.Hash
-		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName,
-			&r.Outcome); err != nil {
+		r, err := shared.LedgerRow(found)
+		if err != nil {
 			return nil, classify(op, err)
 		}
-		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
 		rows = append(rows, r)
 	}
 	return rows, classify(op, found.Err())
@@ -205,38 +198,4 @@ func (s *Store) classifyAdoption(ctx context.Context, op string, err error) erro
 		return fault.Wrap(fault.Infrastructure, op, "schema", "a table or column of the statement does not exist", err)
 	}
 	return err
-}
-
-// stateOf reads the state; without a row it is the zero State.
-func stateOf(row *sql.Row) (adopt.State, error) {
-	var s adopt.State
-	var counts, started string
-	var finished sql.NullString
-	var adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &adopted, &marked, &s.By, &started, &finished)
-	if errors.Is(err, sql.ErrNoRows) {
-		return adopt.State{}, nil
-	}
-	if err != nil {
-		return adopt.State{}, err
-	}
-	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{},
-			fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts",
-				"the stored counts of the adoption are damaged", err)
-	}
-	s.Counts.Adopted, s.Counts.Marked = adopted, marked
-	if s.Started, err = time.Parse(timeText, started); err != nil {
-		return adopt.State{},
-			fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time",
-				"the stored time of the adoption is damaged", err)
-	}
-	if finished.Valid {
-		if s.Finished, err = time.Parse(timeText, finished.String); err != nil {
-			return adopt.State{},
-				fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time",
-					"the stored time of the adoption is damaged", err)
-		}
-	}
-	return s, nil
 }

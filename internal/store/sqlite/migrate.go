@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/migration"
@@ -66,24 +64,11 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 	if _, err := tx.ExecContext(ctx, bookkeeping); err != nil {
 		return err
 	}
-	done, err := migrationsDone(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for i, state := range migration.Compare(files, done) {
-		switch state.Status {
-		case migration.Changed:
-			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
-				"%s: expected the file that was run, found another: a migration that was run must not be changed",
-				state.Name)
-		case migration.Pending:
-			if err := runMigration(ctx, tx, files[i]); err != nil {
-				return fmt.Errorf("%s: %w", state.Name, err)
-			}
-		case migration.Applied, migration.Unknown:
-		}
-	}
-	return nil
+	return record().Migrate(ctx, tx, files)
+}
+
+func record() migration.Record {
+	return migration.Record{Op: opMigrate, Table: "sqlwriter_migration", Run: runMigration}
 }
 
 func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
@@ -92,33 +77,6 @@ func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
 	}
 	_, err := tx.ExecContext(ctx, fmt.Sprintf(recordMigration, "?", "?", "?"), f.Number, f.Name, f.Checksum)
 	return err
-}
-
-// querier is a pool or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// migrationsDone reads the record of migrations.
-func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
-	rows, err := q.QueryContext(ctx,
-		`SELECT number, name, checksum, applied_at FROM sqlwriter_migration ORDER BY number`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var d migration.Done
-		var at string
-		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &at); err != nil {
-			return nil, fmt.Errorf("scan: %w", err)
-		}
-		if d.At, err = time.Parse(time.RFC3339, at); err != nil {
-			return nil, fmt.Errorf("%s: applied_at: %w", d.Name, err)
-		}
-		done = append(done, d)
-	}
-	return done, rows.Err()
 }
 
 // MigrationStatus returns the state of each migration. A database without our tables has run none. Errors by kind:
@@ -133,13 +91,8 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 		`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'sqlwriter_migration'`).Scan(&tables); err != nil {
 		return nil, classify(opMigrate, err)
 	}
-	var done []migration.Done
-	if tables > 0 {
-		if done, err = migrationsDone(ctx, s.reader); err != nil {
-			return nil, classify(opMigrate, err)
-		}
-	}
-	return migration.Compare(files, done), nil
+	states, err := record().Status(ctx, s.reader, files, tables > 0)
+	return states, classify(opMigrate, err)
 }
 
 // MigrationScript returns the SQL by which Migrate fills a file without our tables. It is for the sqlite3 program,

@@ -14,6 +14,9 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
+// readers is the number of connections that read. One connection writes.
+const readers = 4
+
 // Scheme begins the connection string of this engine: "sqlite:PATH".
 const Scheme = "sqlite:"
 
@@ -23,8 +26,6 @@ type Options struct {
 	BusyTimeout time.Duration
 	// Layout has the names of the user's columns.
 	Layout invoice.Layout
-	// Readers is the number of connections that read; 0 means 4. One connection writes.
-	Readers int
 }
 
 // Store is an open database file and implements commit.Sink. It is safe for concurrent use.
@@ -69,9 +70,6 @@ func New(path string, o Options) (*Store, error) {
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second
 	}
-	if o.Readers == 0 {
-		o.Readers = 4
-	}
 	layout := o.Layout.OrDefault()
 	write, preview, err := renderAll(layout)
 	if err != nil {
@@ -92,7 +90,7 @@ func New(path string, o Options) (*Store, error) {
 	}
 	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
-	s.reader.SetMaxOpenConns(o.Readers)
+	s.reader.SetMaxOpenConns(readers)
 	return s, nil
 }
 

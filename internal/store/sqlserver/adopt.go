@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/json"
-	"errors"
-	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
 
@@ -19,7 +17,11 @@ import (
 //go:embed adoption/*.sql
 var adoptionFiles embed.FS
 
-const opAdopt = "sqlserver: adopt"
+// Operations of errors.
+const (
+	opAdopt    = "sqlserver: adopt"
+	opAdoption = "sqlserver: adoption"
+)
 
 // adoptionStep is a statement of the adoption, by its file's name. It is constant, because it names no column of the
 // user.
@@ -36,9 +38,9 @@ func adoptionText(name string) string { return join([]step{adoptionStep(name)}) 
 
 // State implements adopt.Ledger.
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
-	state, err := stateOf(s.db.QueryRowContext(ctx, adoptionText("state")))
+	state, err := shared.AdoptionState(opAdoption, s.db.QueryRowContext(ctx, adoptionText("state")))
 	if err != nil {
-		return adopt.State{}, s.closeIdleIfBroken(classifyDependency("sqlserver: adoption", err))
+		return adopt.State{}, s.closeIdleIfBroken(classifyDependency(opAdoption, err))
 	}
 	return state, nil
 }
@@ -159,43 +161,13 @@ func (s *Store) ledgerRows(ctx context.Context, op, text string, arg any) ([]ado
 	defer func() { _ = found.Close() }() // drain checks the end of the stream
 	var rows []adopt.Row
 	for found.Next() {
-		var r adopt.Row
-		var key, hash shared.Hash
-		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName,
-			&r.Outcome); err != nil {
+		r, err := shared.LedgerRow(found)
+		if err != nil {
 			return nil, classifyDependency(op, err)
 		}
-		r.Version.Key, r.Hash, r.HashVersion = string(key), string(hash), int(version.Int64)
 		rows = append(rows, r)
 	}
 	return rows, s.closeIdleIfBroken(classifyDependency(op, drain(found)))
-}
-
-// stateOf reads the state; without a row it is the zero State.
-func stateOf(row *sql.Row) (adopt.State, error) {
-	var s adopt.State
-	var counts string
-	var finished sql.NullTime
-	var adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &adopted, &marked, &s.By, &s.Started, &finished)
-	if errors.Is(err, sql.ErrNoRows) {
-		return adopt.State{}, nil
-	}
-	if err != nil {
-		return adopt.State{}, err
-	}
-	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{},
-			fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts",
-				"the stored counts of the adoption are damaged", err)
-	}
-	s.Counts.Adopted, s.Counts.Marked = adopted, marked
-	s.Run, s.Started = strings.ReplaceAll(s.Run, "-", ""), s.Started.UTC()
-	if finished.Valid {
-		s.Finished = finished.Time.UTC()
-	}
-	return s, nil
 }
 
 // runLength is the length of a run's name in hex digits.

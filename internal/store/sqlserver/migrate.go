@@ -119,24 +119,11 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 	if _, err := tx.ExecContext(ctx, bookkeeping); err != nil {
 		return fmt.Errorf("bookkeeping: %w", err)
 	}
-	done, err := migrationsDone(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for i, state := range migration.Compare(files, done) {
-		switch state.Status {
-		case migration.Changed:
-			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
-				"%s: expected the file that was run, found another: a migration that was run must not be changed",
-				state.Name)
-		case migration.Pending:
-			if err := runMigration(ctx, tx, files[i]); err != nil {
-				return fmt.Errorf("%s: %w", state.Name, err)
-			}
-		case migration.Applied, migration.Unknown:
-		}
-	}
-	return nil
+	return record().Migrate(ctx, tx, files)
+}
+
+func record() migration.Record {
+	return migration.Record{Op: opMigrate, Table: "sqlwriter.migration", Run: runMigration}
 }
 
 func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
@@ -170,29 +157,6 @@ func waitedFor(script string, err error) error {
 // numberLockTimeout is the server's number of an error of LOCK_TIMEOUT.
 const numberLockTimeout = 1222
 
-// querier is a pool or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// migrationsDone reads the record of migrations.
-func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
-	rows, err := q.QueryContext(ctx,
-		`SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var d migration.Done
-		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &d.At); err != nil {
-			return nil, fmt.Errorf("scan: %w", err)
-		}
-		done = append(done, d)
-	}
-	return done, rows.Err()
-}
-
 // MigrationStatus returns the state of each migration. A database without the schema has run none. Errors by kind:
 // see classify.
 func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
@@ -204,13 +168,8 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.migration', N'U')`).Scan(&there); err != nil {
 		return nil, classifyDependency(opMigrate, err)
 	}
-	var done []migration.Done
-	if there.Valid {
-		if done, err = migrationsDone(ctx, s.db); err != nil {
-			return nil, classifyDependency(opMigrate, err)
-		}
-	}
-	return migration.Compare(files, done), nil
+	states, err := record().Status(ctx, s.db, files, there.Valid)
+	return states, classifyDependency(opMigrate, err)
 }
 
 // MigrationScript returns the SQL by which Migrate fills an empty database, for a DBA. Its batches end with GO and
