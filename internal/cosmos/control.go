@@ -36,24 +36,10 @@ func NewControl(c *Container, sysName string) *Control {
 // infrastructure with code "unreadable". The zero Control would instead mean a closed breaker.
 func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
-	var doc []byte
-	var etag string
-	err := k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
-		func(ctx context.Context, s *connected) error {
-			r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
-			doc, etag = r.Value, string(r.ETag)
-			return err
-		})
-	if fault.Has(err, fault.Gone) {
-		return breaker.Control{}, "", nil
-	}
-	if err != nil {
-		return breaker.Control{}, "", blameless(err)
-	}
 	var control breaker.Control
-	if err := json.Unmarshal(doc, &control); err != nil {
-		return breaker.Control{}, "",
-			fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the control document "+k.id+" cannot be read", err)
+	etag, found, err := k.container.load(ctx, op, k.id, &control)
+	if err != nil || !found {
+		return breaker.Control{}, "", err
 	}
 	if etag == "" {
 		return breaker.Control{}, "",
@@ -126,24 +112,45 @@ func (k *Control) LoadStatuses(ctx context.Context, since time.Time) (all []brea
 func (k *Control) StoreStatus(ctx context.Context, s breaker.Status) error {
 	op := operation{"cosmos: store status", onDocument}
 	id := "instance:" + k.sysName + ":" + s.Instance
-	doc, err := json.Marshal(struct {
+	return k.container.keep(ctx, op, id, struct {
 		ID       string `json:"id"`
 		StatusOf string `json:"status_of"`
 		TTL      int    `json:"ttl"`
 		breaker.Status
 	}{id, k.sysName, statusKept, s})
-	if err != nil {
-		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the status cannot be written as JSON", err)
+}
+
+// load reads a document of the control container into doc. found is false where there is none.
+func (c *Container) load(ctx context.Context, op operation, id string, doc any) (etag string, found bool, err error) {
+	var text []byte
+	err = c.underKey(ctx, op, c.options.Timeouts.Control, id, nil, func(ctx context.Context, s *connected) error {
+		r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), id, nil)
+		text, etag = r.Value, string(r.ETag)
+		return err
+	})
+	switch {
+	case fault.Has(err, fault.Gone):
+		return "", false, nil
+	case err != nil:
+		return "", false, blameless(err)
 	}
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, id, nil,
+	if err := json.Unmarshal(text, doc); err != nil {
+		return "", false, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "document "+id+" cannot be read", err)
+	}
+	return etag, true, nil
+}
+
+// keep writes a document of the control container, whatever is there.
+func (c *Container) keep(ctx context.Context, op operation, id string, doc any) error {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "document "+id+" cannot be written as JSON", err)
+	}
+	return blameless(c.underKey(ctx, op, c.options.Timeouts.Control, id, nil,
 		func(ctx context.Context, s *connected) error {
-			_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
+			_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), text, nil)
 			return err
-		})
-	if err != nil {
-		return blameless(err)
-	}
-	return nil
+		}))
 }
 
 // write creates the document, or replaces the one with the etag.

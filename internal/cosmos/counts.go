@@ -2,11 +2,7 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 )
 
@@ -32,22 +28,8 @@ func NewCounts(c *Container, sysName string, shadow bool) *Counts {
 // LoadCounts implements ops.CountsStore.
 func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 	op := operation{"cosmos: load counts", onDocument}
-	var doc []byte
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
-		func(ctx context.Context, s *connected) error {
-			r, err := s.container.ReadItem(ctx, azcosmos.NewPartitionKey(), k.id, nil)
-			doc = r.Value
-			return err
-		})
-	if fault.Has(err, fault.Gone) {
-		return ops.Saved{}, nil
-	}
-	if err != nil {
-		return ops.Saved{}, blameless(err)
-	}
-	if err := json.Unmarshal(doc, &counts); err != nil {
-		return ops.Saved{},
-			fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the counts "+k.id+" cannot be read", err)
+	if _, _, err := k.container.load(ctx, op, k.id, &counts); err != nil {
+		return ops.Saved{}, err
 	}
 	return counts, nil
 }
@@ -55,20 +37,8 @@ func (k *Counts) LoadCounts(ctx context.Context) (counts ops.Saved, err error) {
 // StoreCounts implements ops.CountsStore. Whoever counts last wins: no decision rests on counts.
 func (k *Counts) StoreCounts(ctx context.Context, counts ops.Saved) error {
 	op := operation{"cosmos: store counts", onDocument}
-	doc, err := json.Marshal(struct {
+	return k.container.keep(ctx, op, k.id, struct {
 		ID string `json:"id"`
 		ops.Saved
 	}{k.id, counts})
-	if err != nil {
-		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the counts cannot be written as JSON", err)
-	}
-	err = k.container.underKey(ctx, op, k.container.options.Timeouts.Control, k.id, nil,
-		func(ctx context.Context, s *connected) error {
-			_, err := s.container.UpsertItem(ctx, azcosmos.NewPartitionKey(), doc, nil)
-			return err
-		})
-	if err != nil {
-		return blameless(err)
-	}
-	return nil
 }
