@@ -195,7 +195,7 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 				w.instance("timer").tick()
 				w.start(run.Run{}, run.Filter{})
 				w.waitForEnd("run-1", 10*time.Minute)
-				require.Equal(t, 10, c.b(w).mostDeliveries())
+				require.Equal(t, 10, c.b(w).MostDeliveries())
 				_, _, l := w.readEvidence()
 				require.Equal(t, "MaxDeliveryCountExceeded", l.Properties["DeadLetterReason"])
 				require.Contains(t, l.Reason, "MaxDeliveryCountExceeded: Message could not be consumed")
@@ -359,7 +359,7 @@ func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 					return nil
 				})
 				w.sql(away != "SQL")
-				w.batches.deadLetters = append(w.batches.deadLetters, w.deadLetter(1, run.FirstAttempt))
+				w.batches.PutLetter(w.deadLetter(1, run.FirstAttempt))
 				i := w.instance("l").deadLetters()
 				if away == "SQL" {
 					w.instance("timer").tick() // whose heartbeats open the breaker

@@ -124,8 +124,8 @@ func (w *world) did(function string) map[string]int {
 func (w *world) nothingCounted() {
 	w.t.Helper()
 	for _, b := range []*bus{w.runs, w.batches} {
-		require.LessOrEqual(w.t, b.mostDeliveries(), 2, "deliveries of one message")
-		require.Zero(w.t, b.countDeadLetters())
+		require.LessOrEqual(w.t, b.MostDeliveries(), 2, "deliveries of one message")
+		require.Zero(w.t, b.Letters())
 	}
 	for _, batch := range w.store.AllBatches() {
 		require.Zero(w.t, batch.QueueAttempts)

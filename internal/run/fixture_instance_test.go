@@ -54,7 +54,7 @@ func (w *world) instance(name string) *instance {
 	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i},
 		commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}, Now: i.now})
 	ports := run.Ports{
-		Store: spyStore{i}, Finder: spyFinder{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
+		Store: i.store(), Finder: spyFinder{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: spyQueue{i, w.runs}, BatchQueue: spyQueue{i, w.batches}, Evidence: spyEvidence{i},
 	}
 	if w.fake != nil {
@@ -80,24 +80,24 @@ func (i *instance) serve(
 ) *instance {
 	i.w.group.Go(func() {
 		for {
-			in, ok := b.take(i.w.ctx)
+			in, ok := b.Next(i.w.ctx)
 			if !ok {
 				return
 			}
 			if i.isDead() {
 				b.PutBack(run.Incoming{Body: in.Body, ID: in.ID, Count: in.Count - 1, EnqueuedAt: in.EnqueuedAt})
-				b.signal()
+				b.Signal()
 				return
 			}
 			err, alive := i.invoke(function, in, handle)
 			switch {
 			case !alive:
 				i.w.group.Go(func() {
-					time.Sleep(b.lockTime)
-					b.again(in)
+					time.Sleep(lockTime)
+					b.Again(in)
 				})
 			case err != nil:
-				b.again(in)
+				b.Again(in)
 			}
 		}
 	})
@@ -148,16 +148,14 @@ func (i *instance) deadLetters() *instance {
 	}{{"BatchDeadLetter", i.w.batches, i.batchDead.Receive}, {"RunDeadLetter", i.w.runs, i.runDead.Receive}} {
 		i.w.group.Go(func() {
 			for i.w.ctx.Err() == nil {
-				in, ok := l.b.takeDeadLetter()
+				in, ok := l.b.TakeLetter()
 				if !ok {
 					i.w.pause(5 * time.Second)
 					continue
 				}
 				if err, alive := i.invoke(l.function, in, l.handle); err != nil || !alive {
-					l.b.mu.Lock()
 					in.Count++
-					l.b.deadLetters = append(l.b.deadLetters, in)
-					l.b.mu.Unlock()
+					l.b.PutLetter(in)
 				}
 			}
 		})

@@ -186,7 +186,7 @@ func TestAMessageThatCannotBeDeferredIsHeld(t *testing.T) {
 		}
 		require.LessOrEqual(t, w.batches.Sends()-before, 4*20, "no hot loop: every 15 seconds")
 		require.GreaterOrEqual(t, w.batches.Sends()-before, 3*19)
-		require.LessOrEqual(t, w.batches.mostDeliveries(), 5)
+		require.LessOrEqual(t, w.batches.MostDeliveries(), 5)
 		w.batches.Mend() // well before ten deliveries: 38 minutes
 		w.sql(true)
 		w.waitForEnd("run-1", 10*time.Minute)
@@ -213,7 +213,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 		w.waitForEnd("run-1", 2*time.Hour)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		require.Equal(t, 12, w.did("BatchWorker")["deferred"])
-		require.Equal(t, 1, w.batches.mostDeliveries())
+		require.Equal(t, 1, w.batches.MostDeliveries())
 	})
 }
 

@@ -139,7 +139,7 @@ func (w *world) play(s history) {
 	}
 	w.instance("timer").tick().deadLetters()
 	operator := w.instance("operator")
-	store := spyStore{operator} // an operator's changes are checked, too
+	store := operator.store() // an operator's changes are checked, too
 	w.start(run.Run{Rate: s.Rate}, run.Filter{})
 	by := func(code string) run.Audit { return run.Audit{Action: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
 	for _, e := range s.Events {
@@ -154,7 +154,7 @@ func (w *world) play(s history) {
 		case "duplicate":
 			if m := w.batches.Messages(); len(m) > 0 {
 				w.batches.PutBack(run.Incoming{ID: m[0].ID, Body: m[0].Body, EnqueuedAt: time.Now()})
-				w.batches.signal()
+				w.batches.Signal()
 			}
 		case "lose":
 			w.batches.Lose()

@@ -58,7 +58,7 @@ func TestAMessageLockLostDuringTheWork(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		time.Sleep(time.Minute)
 		w.batches.PutBack(w.batchMessage(1, run.FirstAttempt))
-		w.batches.signal()
+		w.batches.Signal()
 		w.waitForEnd("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
 		time.Sleep(5 * time.Minute)
@@ -112,7 +112,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 				})
 				time.Sleep(5 * time.Minute)
 				w.batches.PutBack(w.batchMessage(1, run.FirstAttempt)) // its lock is over
-				w.batches.signal()
+				w.batches.Signal()
 				w.instance("b").work()
 				w.waitForEnd("run-1", 10*time.Minute)
 				before, rows := w.batchOf(1), w.store.Workers()
@@ -197,7 +197,7 @@ func TestALateManagerChangesNothing(t *testing.T) {
 				w.group.Go(func() { _, _ = a.invoke("BatchManager", in, a.manager.Receive) })
 				time.Sleep(time.Minute)
 				w.runs.PutBack(in) // its lock is over
-				w.runs.signal()
+				w.runs.Signal()
 				w.instance("b").manage().work()
 				w.waitForEnd("run-1", 4*time.Minute)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})

@@ -346,6 +346,10 @@ func directions() []direction {
 		},
 		{"test/seeds", nil, []string{"github.com/stretchr/testify"}, "random histories of any package begin where it says"},
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
+		{
+			"test/spies",
+			[]string{"internal/invoice", "internal/run", "test/inmem"}, nil, "they stand before ports, not before an adapter",
+		},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},
 		{"test/comparison", nil, nil, "tests only"},

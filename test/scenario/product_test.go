@@ -49,7 +49,7 @@ func newProduct(i *instance) product {
 		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause, PartsAtOnce: 4,
 	})
 	ports := run.Ports{
-		Store: storeSpy{i}, Finder: w.docs, Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,
+		Store: i.store(), Finder: w.docs, Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,
 		RunQueue: w.runs, BatchQueue: w.batches, Evidence: w.evidence,
 	}
 	o := run.Options{SysName: sysName, Instance: i.name, Log: w.log, Now: i.now, Wait: pause}
@@ -60,7 +60,7 @@ func newProduct(i *instance) product {
 			Documents: documentsSpy{w.docs, i}, Finder: w.docs, Breaker: b, RunQueue: w.runs,
 			Stores: func(context.Context) (ops.Stores, error) {
 				return ops.Stores{
-					Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i},
+					Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: i.store(),
 					Check: func(context.Context) error { return nil },
 				}, nil
 			},

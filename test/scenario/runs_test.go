@@ -3,91 +3,17 @@ package scenario
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
-	"sqlwriter/test/inmem"
+	"sqlwriter/test/spies"
 )
 
-// The host's numbers for messages (host.json, deploy/local/servicebus.json).
-const (
-	concurrentCalls = 4
-	mostDeliveries  = 10
-)
-
-// bus is a queue as the host serves it: a message that is not handled comes again at once, and is put aside after ten
-// deliveries.
-type bus struct {
-	*inmem.Queue
-	wake chan struct{}
-
-	mu      sync.Mutex
-	letters int
-}
-
-func newBus() *bus {
-	b := &bus{Queue: inmem.NewQueue(time.Now), wake: make(chan struct{}, 1)}
-	b.DetectDuplicates(10 * time.Minute)
-	return b
-}
-
-// Send implements run.Queue.
-func (b *bus) Send(ctx context.Context, messages []run.Outgoing) []error {
-	defer b.signal()
-	return b.Queue.Send(ctx, messages)
-}
-
-func (b *bus) signal() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take waits for a message.
-func (b *bus) take(ctx context.Context) (run.Incoming, bool) {
-	for ctx.Err() == nil {
-		if d, ok := b.Take(); ok {
-			b.signal() // there may be more
-			return d, true
-		}
-		rest := time.Hour
-		if due, ok := b.NextDue(); ok {
-			rest = time.Until(due)
-		}
-		timer := time.NewTimer(rest)
-		select {
-		case <-timer.C:
-		case <-b.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
-	return run.Incoming{}, false
-}
-
-// again gives a message back that was not handled.
-func (b *bus) again(d run.Incoming) {
-	defer b.signal()
-	if d.Count < mostDeliveries {
-		b.PutBack(d)
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.letters++
-}
-
-// deadLetters is how many messages were put aside.
-func (b *bus) deadLetters() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.letters
-}
+// concurrentCalls is the host's number of messages that an instance handles at once (host.json).
+const concurrentCalls = 4
 
 // takesMessages has the host bring an instance messages, several at once.
 func (i *instance) takesMessages() {
@@ -97,9 +23,9 @@ func (i *instance) takesMessages() {
 	}
 }
 
-func (i *instance) receive(b *bus, handle func(context.Context, run.Incoming) (run.Handled, error)) {
+func (i *instance) receive(b *spies.Bus, handle func(context.Context, run.Incoming) (run.Handled, error)) {
 	for {
-		d, ok := b.take(i.ctx)
+		d, ok := b.Next(i.ctx)
 		if !ok {
 			return
 		}
@@ -107,7 +33,7 @@ func (i *instance) receive(b *bus, handle func(context.Context, run.Incoming) (r
 		_, err := handle(ctx, d)
 		cancel()
 		if err != nil {
-			b.again(d)
+			b.Again(d)
 		}
 	}
 }
@@ -160,7 +86,7 @@ func (w *world) ended(id string) runResult {
 	require.NoError(w.t, err)
 	l := runResult{
 		status: r.Status, batches: len(batches), audits: len(w.store.Audits()),
-		deadLetters: w.runs.deadLetters() + w.batches.deadLetters(),
+		deadLetters: w.runs.Letters() + w.batches.Letters(),
 	}
 	for _, j := range batches {
 		l.lost += j.LostWorkers

@@ -21,8 +21,6 @@ type request struct {
 	// items is nil for what concerns no document.
 	items []commit.Item
 	mode  commit.Mode
-	// bookkeeping marks a request of the run store or the audit log.
-	bookkeeping bool
 }
 
 // ofDocuments reports whether a request is for documents; the others are heartbeats, the run store and the audit log.

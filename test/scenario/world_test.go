@@ -17,6 +17,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/spies"
 )
 
 const (
@@ -34,7 +35,7 @@ type world struct {
 	evidence *inmem.Evidence
 	store    *inmem.RunStore
 	// runs and batches are the queues of managers and workers.
-	runs, batches *bus
+	runs, batches *spies.Bus
 	log           zerolog.Logger
 	logs          *logRecorder
 	began         time.Time
@@ -68,10 +69,9 @@ type world struct {
 	instances            []*instance
 	invocations          []invocation
 	ticks                []tick
-	// storeCalls counts requests of the run store, rewritten how often a document was rewritten.
-	storeCalls int
-	rewritten  map[string]int
-	shadow     *shadow
+	// rewritten is how often a document was rewritten.
+	rewritten map[string]int
+	shadow    *shadow
 	// stuck are ranges whose lease is stuck.
 	stuck map[int]bool
 }
@@ -177,7 +177,7 @@ func newWorld(t *testing.T, o options) *world {
 	w := &world{
 		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(),
 		evidence: inmem.NewEvidence(),
-		store:    inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
+		store:    inmem.NewRunStore(time.Now, sysName), runs: spies.NewBus(), batches: spies.NewBus(), rewritten: map[string]int{},
 		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, poison: map[time.Time]int{},
 		began: time.Now(), cost: o.cost,
 	}
