@@ -84,6 +84,7 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 				require.NoError(t, err, "it is done with")
 				require.Equal(t, "dead_lettered", h.Did)
 				require.Contains(t, h.Reason, c.reason)
+				require.Equal(t, name == "another environment", h.Foreign, "Health counts it")
 				folder, body, l := w.readEvidence()
 				require.Equal(t, c.body, string(body))
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
@@ -100,8 +101,9 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 				again, _, _ := w.readEvidence()
 				require.Equal(t, folder, again, "done twice it is the same")
 
-				_, err = i.manager.Receive(t.Context(), in)
+				h, err = i.manager.Receive(t.Context(), in)
 				require.NoError(t, err)
+				require.Equal(t, "dead_lettered", h.Did)
 				require.Len(t, w.evidence.Files(), 4, "the manager's too, in a folder of its own")
 			})
 		})
@@ -266,44 +268,6 @@ func TestEvidenceComesBeforeState(t *testing.T) {
 		w.readEvidence()
 		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "the second entry says that nothing was changed")
 	})
-}
-
-func TestADeadLetterChangesOnlyItsOwnBatch(t *testing.T) {
-	t.Parallel()
-	for name, prepare := range map[string]func(t *testing.T, w *world){
-		"completed": func(t *testing.T, w *world) {
-			_, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
-			require.NoError(t, err)
-		},
-		"freshly alive": func(t *testing.T, w *world) {
-			w.fake.delay = 3 * time.Minute
-			i := w.instance("w")
-			w.group.Go(func() {
-				_, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive)
-			})
-			time.Sleep(time.Minute + time.Second) // between two heartbeats
-		},
-		"a later attempt is on its way": func(t *testing.T, w *world) {
-			_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "x", false, nil)
-			require.NoError(t, err)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			simulate(t, func(t *testing.T, w *world) {
-				w.fakeWrites(100)
-				w.handedOff()
-				prepare(t, w)
-				before := w.batchOf(1)
-				h, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
-				require.NoError(t, err)
-				require.Equal(t, "dead_lettered", h.Did)
-				require.Equal(t, before, w.batchOf(1))
-				w.readEvidence()
-				require.Equal(t, run.LevelWarn, w.lastAudit().Level)
-				require.Equal(t, before.ID, w.lastAudit().Batch)
-			})
-		})
-	}
 }
 
 func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {

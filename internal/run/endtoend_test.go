@@ -249,16 +249,6 @@ func TestALimitIsKept(t *testing.T) {
 	}
 }
 
-func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.instance("m").manage()
-		w.start(run.Run{}, run.Filter{})
-		w.waitForEnd("run-1", time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{})
-	})
-}
-
 // The rate holds over any minute, also across invocations, and a run of one hour takes one hour.
 func TestARateIsKeptWithoutBursts(t *testing.T) {
 	t.Parallel()

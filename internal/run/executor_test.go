@@ -71,21 +71,6 @@ func (w *world) receipt(id string) receipt {
 	return r
 }
 
-// afterCrash is the receipt as far as a crash leaves it alone: what was written before the crash is unchanged after it,
-// and the code and the detail of a failure before it are in its document only.
-func (r receipt) afterCrash() receipt {
-	moved := r.stats.Outcomes[invoice.OutcomeUnchanged]
-	delete(r.stats.Outcomes, invoice.OutcomeUnchanged)
-	r.stats.Outcomes[invoice.OutcomeApplied] += moved
-	r.items, r.details = append([]run.ItemOutcome{}, r.items...), nil
-	for i := range r.items {
-		if r.items[i].Code = ""; r.items[i].Outcome == invoice.OutcomeUnchanged {
-			r.items[i].Outcome = invoice.OutcomeApplied
-		}
-	}
-	return r
-}
-
 // executed is a history of both kinds that take documents over: documents of every sort, and the run that meets them.
 type executed struct {
 	name   string
@@ -208,70 +193,6 @@ func (w *world) executeAgain(i *instance, id string) {
 		time.Sleep(time.Minute)
 	}
 	require.Fail(w.t, "the run stays busy")
-}
-
-// The process dies after every single use of a port, with the queues away all the time. Another one goes on after the
-// silence of its owner, and the receipt is the one of managers and workers.
-func TestAnExecutorMayDieAtEveryStep(t *testing.T) {
-	t.Parallel()
-	for _, e := range executions()[1:] {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			var want receipt
-			simulate(t, func(_ *testing.T, w *world) {
-				ids := w.seed(e)
-				w.execute("managers and workers", w.startHere(run.Run{Kind: e.kind}, e.filter(ids)).ID)
-				want = w.receipt("run-1").afterCrash()
-			})
-			steps := 1
-			for n := 1; n <= steps; n++ {
-				simulate(t, func(t *testing.T, w *world) {
-					ids := w.seed(e)
-					w.startHere(run.Run{Kind: e.kind}, e.filter(ids))
-					w.queueAway()
-					x := w.instance("x")
-					x.killAfter(n)
-					if w.executeUntilDead(x, "run-1") {
-						return // n is more than it takes
-					}
-					steps = n + 1
-					w.executeAgain(w.instance("y"), "run-1")
-					require.Equal(t, want, w.receipt("run-1").afterCrash(), "killed after step %d, %v", n, x.ops)
-					require.LessOrEqual(t, w.lostWorkers(), 1)
-					w.checkTransitions()
-				})
-			}
-			require.Greater(t, steps, 30)
-		})
-	}
-}
-
-// A run whose process was killed goes on over Service Bus when that is there again: the timer finds it without a
-// manager.
-func TestManagersAndWorkersGoOnWithAnExecutedRun(t *testing.T) {
-	t.Parallel()
-	steps := 1
-	for n := 1; n <= steps; n += 3 {
-		simulate(t, func(t *testing.T, w *world) {
-			w.fakeWrites(30)
-			w.batchSize, w.chunkSize = 5, 10
-			w.startHere(run.Run{}, run.Filter{})
-			x := w.instance("x")
-			x.killAfter(n)
-			if w.executeUntilDead(x, "run-1") {
-				return
-			}
-			steps = n + 3
-			w.instance("timer").tick()
-			w.instance("m").manage()
-			w.instance("w").work()
-			w.waitForEnd("run-1", 80*time.Minute)
-			outcomes := w.stats("run-1").Outcomes
-			require.Equal(t, 30, outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeUnchanged])
-			w.addsUp("run-1", outcomes)
-		})
-	}
-	require.Greater(t, steps, 30)
 }
 
 // The queue takes the messages and delivers none. Their batches are executed here, and the late messages find nothing

@@ -33,42 +33,6 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	})
 }
 
-func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		i := w.instance("i")
-		body := func(kind run.MessageKind, sysName string) run.Incoming {
-			p := run.Payload{Kind: kind, SysName: sysName, RunID: "r"}
-			if kind == run.BatchMessage {
-				p.BatchID = batchID
-			}
-			m := p.Outgoing(0)
-			return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
-		}
-		for name, receive := range map[string]func(run.Incoming) (run.Handled, error){
-			"runs": func(in run.Incoming) (run.Handled, error) {
-				return i.manager.Receive(t.Context(), in)
-			},
-			"batches": func(in run.Incoming) (run.Handled, error) {
-				return i.workers.Receive(t.Context(), in)
-			},
-			"dead letters of runs": func(in run.Incoming) (run.Handled, error) {
-				return i.runDead.Receive(t.Context(), in)
-			},
-		} {
-			kind := run.RunMessage
-			if name == "batches" {
-				kind = run.BatchMessage
-			}
-			for sys, foreign := range map[string]bool{"dev": true, sysName: false} {
-				h, err := receive(body(kind, sys))
-				require.NoError(t, err)
-				require.Equal(t, []any{"dead_lettered", foreign}, []any{h.Did, h.Foreign}, "%s of %s", name, sys)
-			}
-		}
-	})
-}
-
 // theirs makes a run of another environment in the same database, with one queued batch.
 func (w *world) theirs() run.Batch {
 	w.t.Helper()
@@ -121,33 +85,4 @@ func TestAWorkerLeavesAnotherEnvironmentsBatchAlone(t *testing.T) {
 			require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Action, a.Level, a.Batch})
 		})
 	}
-}
-
-func TestADeadLetterLeavesAnotherEnvironmentsBatchAlone(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		b := w.theirs()
-		h, err := w.instance("l").batchDead.Receive(t.Context(), about(b, b.Attempt))
-		require.NoError(t, err)
-		require.Equal(t, b, w.theirBatch(b.ID))
-		require.Equal(t, "dead_lettered", h.Did, "its evidence is kept")
-		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "and nothing was changed")
-	})
-}
-
-// No message shows a later attempt than its row: the row is changed before a message is sent.
-func TestAMessageOfAnInventedAttemptEndsNothing(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(100)
-		w.handedOff()
-		before := w.batchOf(1)
-		_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, 1<<30))
-		require.NoError(t, err)
-		require.Equal(t, before, w.batchOf(1))
-		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, 1<<30))
-		require.NoError(t, err)
-		require.Equal(t, []string{"skipped", "the message is not of the batch's attempt"}, []string{h.Did, h.Reason})
-		require.Equal(t, before, w.batchOf(1))
-	})
 }

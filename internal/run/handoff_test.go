@@ -86,21 +86,6 @@ func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 	}
 }
 
-// After a short outage of the queue, the next manager sends the messages within seconds, without the timer.
-func TestAManagerResendsUnsentMessages(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(1250)
-		w.instance("m").manage()
-		w.instance("w").work()
-		w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
-		w.start(run.Run{}, run.Filter{})
-		w.waitForEnd("run-1", 3*time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
-		w.nothingCounted()
-	})
-}
-
 // A queue that keeps refusing is asked at intervals, while other batches continue. Only refusals of a message itself
 // count.
 func TestAManagerResendsAtIntervals(t *testing.T) {
@@ -213,69 +198,6 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 	})
 }
 
-// A worker may be faster than the manager's confirmation.
-func TestALateQueuedStatusDoesNotRegress(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(300)
-		w.fake.delay = 20 * time.Second
-		w.onUse(func(_ context.Context, _ *instance, op string) error {
-			if op == "MarkQueued" {
-				time.Sleep(25 * time.Second) // one batch is completed, one is at work
-			}
-			return nil
-		})
-		w.instance("m").manage()
-		w.instance("w").work()
-		w.start(run.Run{}, run.Filter{})
-		w.waitForEnd("run-1", 5*time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
-		queued := 0
-		for _, batch := range w.store.AllBatches() {
-			if !batch.QueuedAt.IsZero() {
-				queued++
-			}
-		}
-		require.Equal(t, 1, queued, "the third only")
-	})
-}
-
-// The manager dies after every single use of a port. Another one continues; nothing is lost or done twice.
-func TestAManagerMayDieAtEveryStep(t *testing.T) {
-	t.Parallel()
-	const documents = 45 // three chunks
-	steps := 1
-	for n := 1; n <= steps; n++ {
-		simulate(t, func(t *testing.T, w *world) {
-			w.fakeWrites(documents)
-			w.batchSize, w.chunkSize = 5, 20
-			m := w.instance("m").manage()
-			m.killAfter(n)
-			w.instance("w").work()
-			w.instance("timer").tick()
-			w.group.Go(func() { // another instance is started a moment later
-				w.pause(10 * time.Second)
-				if m.isDead() {
-					w.instance("n").manage()
-				}
-			})
-			w.start(run.Run{}, run.Filter{})
-			w.waitForEnd("run-1", 80*time.Minute)
-			w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: documents})
-			writes := w.fake.writes()
-			require.Len(t, writes, documents)
-			for id, n := range writes {
-				require.Equal(t, 1, n, id)
-			}
-			if !m.isDead() {
-				return // n is more than it takes
-			}
-			steps = n + 1
-		})
-	}
-	require.Greater(t, steps, 15)
-}
-
 // A killed checkpoint run continues at the next checkpoint and reads no finished page again.
 func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 	t.Parallel()
@@ -331,23 +253,5 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, w.runs.Messages())
 		require.Empty(t, w.batches.Messages())
-	})
-}
-
-func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(300)
-		w.instance("m").manage()
-		w.instance("timer").tick()
-		w.start(run.Run{}, run.Filter{})
-		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
-		require.Equal(t, 3, w.batches.Lose())
-		w.instance("w").work()
-		delay := w.waitForEnd("run-1", 2*time.Hour)
-		require.Greater(t, delay, 29*time.Minute)
-		require.Less(t, delay, 71*time.Minute, "one is sent again to see, and then the others")
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
-		w.nothingCounted()
 	})
 }

@@ -80,37 +80,6 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 	})
 }
 
-// Managers of a long run may die for other reasons, as long as one of ten hands off a batch.
-func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(200)
-		w.batchSize, w.chunkSize = 5, 20
-		var died, most atomic.Int32
-		w.onUse(func(_ context.Context, i *instance, op string) error {
-			lost := int32(w.run("run-1").LostManagers)
-			most.Store(max(most.Load(), lost))
-			if (op == "Page" && lost < 9) || op == "AddChunk" {
-				i.killAfter(0)
-				died.Add(1)
-			}
-			return nil
-		})
-		w.restartManagers()
-		w.instance("w").work()
-		w.instance("timer").tick()
-		w.start(run.Run{}, run.Filter{})
-		w.waitForEnd("run-1", 24*time.Hour)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 200})
-		require.EqualValues(t, 9, most.Load(), "the tenth hands off")
-		require.GreaterOrEqual(t, died.Load(), int32(10+9*9),
-			"ten chunks; a manager that died after one is the first before the next")
-		require.LessOrEqual(t, died.Load(), int32(10+10*9),
-			"unless the next one sent its messages first, and was the timer not sooner")
-		require.Zero(t, w.run("run-1").LostManagers)
-	})
-}
-
 // loseManager kills a run's manager and loses its message.
 func (w *world) loseManager(id string) {
 	_, taken := w.runs.Take()

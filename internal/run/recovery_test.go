@@ -55,41 +55,6 @@ func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 	})
 }
 
-// A manager that could not write a heartbeat while the breaker was open is not lost.
-func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fill(30)
-		m := w.instance("m").manage()
-		timer := w.instance("timer")
-		w.start(run.Run{Rate: 30}, run.Filter{})
-		time.Sleep(25 * time.Second)
-		w.sql(false)
-		_, _ = timer.once()
-		time.Sleep(2 * time.Hour)
-		require.True(t, m.isOpen())
-		w.runs.Lose() // the deferred message, so that only the timer could continue
-		w.sql(true)
-		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "it is back"))
-		time.Sleep(6 * time.Second)
-		done, err := timer.once()
-		require.NoError(t, err)
-		require.Empty(t, done.Off)
-		require.Zero(t, done.Resumed)
-		time.Sleep(3 * time.Minute)
-		done, err = timer.once() // it closes
-		require.NoError(t, err)
-		require.Zero(t, done.Resumed)
-		time.Sleep(7 * time.Minute)
-		done, err = timer.once()
-		require.NoError(t, err)
-		require.Equal(t, 1, done.Resumed)
-		w.instance("w").work()
-		w.waitForEnd("run-1", 5*time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 30})
-	})
-}
-
 func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

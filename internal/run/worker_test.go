@@ -357,32 +357,6 @@ func TestABatchWithMissingOutcomesFails(t *testing.T) {
 	})
 }
 
-// SQL failed before the outcomes were saved. The next worker finds the documents written, and no outcome is missing.
-func TestUnsavedOutcomesAreFoundAgain(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(100)
-		w.handedOff()
-		var once atomic.Bool
-		w.onUse(func(_ context.Context, _ *instance, op string) error {
-			if op == "SaveOutcomes" && once.CompareAndSwap(false, true) {
-				return unreachable()
-			}
-			return nil
-		})
-		i := w.instance("w")
-		h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
-		require.NoError(t, err)
-		require.Equal(t, "deferred", h.Did)
-		require.Equal(t, run.Processing, w.batchOf(1).Status)
-		i.work()
-		w.waitForEnd("run-1", 2*time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeUnchanged: 100})
-		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone},
-			w.codes("run-1", w.batchOf(1).ID))
-	})
-}
-
 // A final refusal by the store fails the batch. A deferred batch would return for ever.
 func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 	t.Parallel()
@@ -516,43 +490,6 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 			"and says so once")
 		require.Len(t, w.store.Workers(), 3, "one row for each thing that a process has")
 	})
-}
-
-// A worker dies after every single use of a port, with the real Commit. Another one continues, and the documents are
-// right.
-func TestAWorkerMayDieAtEveryStep(t *testing.T) {
-	t.Parallel()
-	steps := 1
-	for n := 1; n <= steps; n++ {
-		simulate(t, func(t *testing.T, w *world) {
-			ids := w.fill(6)
-			w.instance("m").manage()
-			a := w.instance("a").work()
-			a.killAfter(n)
-			w.instance("timer").tick()
-			w.start(run.Run{Rate: 18}, run.Filter{}) // two batches of 3
-			w.group.Go(func() {
-				for !a.isDead() && w.ctx.Err() == nil {
-					w.pause(time.Second)
-				}
-				w.instance("b").work()
-			})
-			w.waitForEnd("run-1", 40*time.Minute)
-			outcomes := w.stats("run-1").Outcomes
-			require.Equal(t, 6,
-				outcomes[invoice.OutcomeApplied]+outcomes[invoice.OutcomeUnchanged]+
-					outcomes[invoice.OutcomeSkipped], "%v", outcomes)
-			w.addsUp("run-1", outcomes)
-			for k, id := range ids {
-				require.Equal(t, "committed", string(w.state(id).Status))
-				require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
-			}
-			if a.isDead() {
-				steps = n + 1
-			}
-		})
-	}
-	require.Greater(t, steps, 15)
 }
 
 // A batch that kills its process cannot record that. Each deferral starts a new count of deliveries, so lost workers

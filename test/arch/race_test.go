@@ -24,6 +24,7 @@ var unraced = []string{
 	"test/mutants",           // as well
 	"test/conformance",       // the suites: they run in the packages of the adapters
 	"test/inmem",             // an adapter of tests, used in commit, run and ops
+	"test/spies",             // as well, in run and scenario
 	"test/sqlservertest",     // opens a server for tests
 	"test/sqlitetest",        // makes files for tests
 	"test/emulators/azurite", // starts a process
