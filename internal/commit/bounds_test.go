@@ -2,7 +2,6 @@ package commit_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,26 +87,6 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	require.Equal(t, "committed", w.state(ids[0])["status"])
 }
 
-// A healing whose one request is cut off is offered again. The document says committed, so no other job repairs its
-// line.
-func TestAHealingThatIsCutComesAgain(t *testing.T) {
-	w := newWorld(t, 1)
-	old := w.put(result(0, 1, "one", ""))
-	w.run(w.put(result(0, 1, "two", ""))...) // the same second
-	applied := w.faulty.writes
-	w.faulty.onApply = func(n int) error {
-		if n == applied+2 {
-			return down("sql: apply") // once, while heartbeats succeed
-		}
-		return nil
-	}
-	if _, err := w.offer(0, old...); err != nil {
-		_, err = w.offer(1, old...)
-		require.NoError(t, err)
-	}
-	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
-}
-
 // An instance that cannot reach SQL answers 2xx only when all its documents are recorded.
 func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	w := newWorld(t, 1, 2)
@@ -140,19 +119,6 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
 
-// The error of a page is reported although the next page was read.
-func TestATickSaysWhatFailed(t *testing.T) {
-	w := newWorld(t)
-	backlog := &pages{of: map[commit.Window][][]string{}}
-	for _, id := range w.many(1, 4, retryState(start(), "")) {
-		backlog.of[commit.Blamed] = append(backlog.of[commit.Blamed], []string{id})
-	}
-	w.faulty.onRead = onlyFirst(down("cosmos: read many"))
-	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
-	require.Equal(t, map[invoice.Outcome]int{"waiting": 1, "applied": 3}, found.Outcomes)
-	require.True(t, fault.IsDependency(err))
-}
-
 // After a person's reset the earlier failures are history, and the waits begin anew.
 func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 	w := newWorld(t, 1)
@@ -165,33 +131,4 @@ func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 		commit.Delivery{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
-}
-
-// Forty documents with locked lines are put off, and a good one with them. Each is tried within a few ticks.
-func TestAGoodDocumentAmongLockedOnesHasItsTurn(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 41,
-		fmt.Sprintf(
-			`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`,
-			start().Unix()))
-	good := ids[40]
-	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
-		for _, it := range items {
-			if it.DocumentID != good {
-				w.clock = w.clock.Add(5 * time.Second)
-				return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout")
-			}
-		}
-		return nil
-	}})
-	r := commit.NewRecover(w.commit, w.docs)
-	for tick := range 6 {
-		w.clock = start().Add(time.Duration(tick+1) * 5 * time.Minute)
-		_, err := r.Run(deadlineOnly{t.Context(), w.clock.Add(4 * time.Minute)})
-		require.NoError(t, err)
-		if w.status(good) == "committed" {
-			return
-		}
-	}
-	t.Fatalf("it waited for 30 minutes: %v", w.state(good))
 }

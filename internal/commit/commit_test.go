@@ -388,24 +388,6 @@ func TestAnEmptyBatchIsDone(t *testing.T) {
 	require.Equal(t, 0, w.faulty.writes)
 }
 
-// The end of the second example of the requirements: the count stays, the members of the failure are cleared, the
-// attempts stay as history.
-func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
-	w := newWorld(t)
-	doc := result(1, 7, "ACME", "")
-	w.run(w.put(doc)...)
-	w.sink.AddLines(7)
-	w.clock = w.clock.Add(132 * time.Second)
-	require.Equal(t, 1, w.retry(idOf(t, doc)).Outcomes["applied"])
-	s := w.state(idOf(t, doc))
-	require.Len(t, s["attempts"], 1)
-	delete(s, "attempts")
-	require.Equal(t, map[string]any{
-		"status": "committed", "outcome": "applied", "retry_count": 1.0,
-		"committed_at": "2025-12-18 10:02:12.000000-06:00",
-	}, s)
-}
-
 // ADR 0002: the document names its outcome even when the invocation's time is over.
 func TestRecordingOutlivesTheInvocation(t *testing.T) {
 	w := newWorld(t, 1)

@@ -81,56 +81,6 @@ func (w *world) reindex(overwrite []int64, ids ...string) map[string]commit.Docu
 	return results
 }
 
-// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92 and names the other
-// eight.
-func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
-	const lines = 100
-	w := newWorld(t)
-	var docs, ids []string
-	for i := range int64(lines) {
-		w.sink.AddLines(i + 1)
-		docs = append(docs, result(int(i)%60, i+1, "ACME", ""))
-		ids = append(ids, idOf(t, docs[i]))
-	}
-	w.run(w.put(docs...)...)
-	edits := []string{"acme", "ACME ", "", "somebody's", "AcMe"} // case and trailing blanks count
-	for i, value := range edits {
-		w.edit(int64(i+1), "CLN_MFR_AI_NM", value)
-	}
-	for i := 5; i < 8; i++ { // repaired by hand and marked
-		require.NoError(t,
-			w.docs.Put(
-				json.RawMessage(
-					result(i, int64(i+1), "WRONG", `{"status":"committed","outcome":"manual","retry_count":0}`))))
-	}
-	w.edit(9, invoice.StatusColumn, "APPROVED")
-	before := w.snapshots(ids...)
-
-	results := w.reindex(nil, ids...)
-	outcomes := map[invoice.Outcome]int{}
-	for _, r := range results {
-		outcomes[r.Outcome]++
-	}
-	require.Equal(t, map[invoice.Outcome]int{"applied": 92, "edited": 5, "manual": 3}, outcomes)
-	for i, value := range edits {
-		require.Equal(t, value, w.value(int64(i+1), invoice.Detail, "CLN_MFR_AI_NM"))
-		require.Contains(t, results[ids[i]].Reason, fmt.Sprint("lines ", i+1), "the line is named")
-	}
-	for i := 5; i < 8; i++ {
-		require.Equal(t, "ACME", w.value(int64(i+1), invoice.Detail, "CLN_MFR_AI_NM"))
-	}
-	require.Equal(t, "APPROVED", w.value(9, invoice.Detail, invoice.StatusColumn), "a steward's status stays")
-	require.Equal(t, before, w.snapshots(ids...), "no document changes")
-
-	results = w.reindex([]int64{2, 6}, ids[:7]...)
-	require.Equal(t, invoice.OutcomeApplied, results[ids[1]].Outcome)
-	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, invoice.OutcomeApplied, results[ids[5]].Outcome, "all lines of this document are named")
-	require.Equal(t, "WRONG", w.value(6, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, []invoice.Outcome{"edited", "manual"},
-		[]invoice.Outcome{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
-}
-
 // A document that a person repaired is left alone as long as one of its lines is not named.
 func TestAManualDocumentIsRewrittenWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t, 1, 2)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
@@ -15,48 +14,83 @@ import (
 
 func lost() error { return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout") }
 
-// A stale batch was written over committed content, and the repair loses every race. That is logged and counted as
-// left.
-func TestAHealingThatLosesARaceIsSaid(t *testing.T) {
-	w := newWorld(t, 1)
-	old := w.put(result(0, 1, "one", ""))
-	w.run(w.put(result(0, 1, "two", ""))...)
-	n0 := w.faulty.writes
-	w.faulty.onApply = func(n int) error {
-		if n > n0+1 {
-			return lost()
+// A stale batch is written over the committed content of the same second, and what repairs that fails. The host offers
+// the batch again, and "committed" does not stop it: no other job reads a committed document. One that loses every race
+// is told.
+func TestAHealing(t *testing.T) {
+	type breaks func(w *world, writes int)
+	record := func(w *world, _ int) { w.faulty.onRecord = func(int) error { return down("cosmos") } }
+	read := func(w *world, _ int) { w.faulty.onRead = func(int) error { return down("cosmos") } }
+	away := func(w *world, writes int) {
+		w.faulty.onApply = func(n int) error {
+			if n > writes+1 {
+				w.away(true)
+				return down("sql")
+			}
+			return nil
 		}
-		return nil
 	}
-	rep, err := w.offer(0, old...)
-	w.faulty.onApply = nil
-	require.NoError(t, err)
-	require.Equal(t, map[invoice.Outcome]int{"left": 1}, rep.Outcomes)
-	require.Contains(t, w.log.String(), "left to the recovery timer")
-}
-
-// The same when the batch is offered again.
-func TestAHealingOfferedAgainThatLosesARaceIsSaid(t *testing.T) {
-	w := newWorld(t, 1)
-	old := w.put(result(0, 1, "one", ""))
-	w.run(w.put(result(0, 1, "two", ""))...)
-	w.faulty.onRecord = func(int) error { return down("cosmos") }
-	_, err := w.offer(0, old...)
-	require.Error(t, err)
-	w.faulty.onRecord = nil
-	w.faulty.onApply = func(int) error { return lost() }
-	rep, err := w.offer(1, old...)
-	w.faulty.onApply = nil
-	require.NoError(t, err)
-	require.Equal(t, map[invoice.Outcome]int{"left": 1}, rep.Outcomes)
+	once := func(w *world, writes int) { // while heartbeats succeed
+		w.faulty.onApply = func(n int) error {
+			if n == writes+2 {
+				return down("sql: apply")
+			}
+			return nil
+		}
+	}
+	races := func(first int) breaks {
+		return func(w *world, writes int) {
+			w.faulty.onApply = func(n int) error {
+				if n > writes+first {
+					return lost()
+				}
+				return nil
+			}
+		}
+	}
+	nothing := func(*world, int) {}
+	for name, c := range map[string]struct {
+		offers []breaks
+		left   bool
+	}{
+		"its record fails":                     {[]breaks{record, nothing}, false},
+		"it cannot be read again":              {[]breaks{read, nothing}, false},
+		"SQL goes away":                        {[]breaks{away, nothing}, false},
+		"its request fails once":               {[]breaks{once, nothing}, false},
+		"it loses every race":                  {[]breaks{races(1)}, true},
+		"it loses every race when it is again": {[]breaks{record, races(0)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			old := w.put(result(0, 1, "one", ""))
+			w.run(w.put(result(0, 1, "two", ""))...) // the same second
+			var report commit.Report
+			for retry, breaks := range c.offers {
+				breaks(w, w.faulty.writes)
+				var err error
+				if report, err = w.offer(retry, old...); err != nil {
+					require.Less(t, retry+1, len(c.offers))
+					require.Equal(t, "one", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "the harm is done")
+				}
+				w.faulty.onRecord, w.faulty.onRead = nil, nil
+				w.away(false)
+				w.clock = w.clock.Add(2 * time.Minute) // a probe is due
+			}
+			if c.left {
+				require.Equal(t, map[invoice.Outcome]int{"left": 1}, report.Outcomes)
+				require.Contains(t, w.log.String(), "left to the recovery timer")
+				return
+			}
+			require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
+		})
+	}
 }
 
 // A is written. Before the patch another instance writes and commits B, and then A is stored again.
 func TestContentThatIsPutAgainAfterAnotherIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "A", ""))
-	other := commit.NewCommit(w.docs, w.sink,
-		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := w.with(w.docs, w.sink, nil)
 	w.faulty.onRecord = once(func() {
 		w.clock = w.clock.Add(time.Second)
 		_, err := other.Run(t.Context(), commit.Delivery{Documents: w.put(result(0, 1, "B", "")), Received: w.clock})
@@ -77,24 +111,13 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 		w := newWorld(t, 1, 2)
 		batch := w.put(result(0, 1, "one", ""), result(1, 2, "good", ""))
 		docs := lagging{faulty: w.faulty, many: batch[1:], read: func() (json.RawMessage, error) { return nil, e }}
-		c := commit.NewCommit(docs, w.faulty,
-			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		c := w.with(docs, w.faulty, nil)
 		w.clock = w.clock.Add(time.Hour)
 		_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 300})
 		if err != nil {
 			t.Errorf("whole batch blocked at RetryCount 300: %v", err)
 		}
 	}
-}
-
-// ADR 0004 also holds after a 412.
-func TestAfterA412AStatusThatNobodyKnowsIsLeftAlone(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() { w.put(result(1, 1, "NEW", `{"status":"on_hold","retry_count":0}`)) })
-	rep := w.run(batch...)
-	require.Equal(t, "on_hold", w.state(idOf(t, doc))["status"], "%v", rep.Outcomes)
 }
 
 // The report names the kind even when the document has no room for it.

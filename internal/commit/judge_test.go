@@ -1,9 +1,9 @@
 package commit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,123 +21,74 @@ func once(f func()) func(int) error {
 	}
 }
 
-func TestAfterA412OtherContentIsWrittenInItsTurn(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() { w.clock = w.clock.Add(time.Second); w.put(result(1, 1, "NEW", "")) })
-	report := w.run(batch...)
-	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, report.Outcomes)
-	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
-	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
-	require.Equal(t, 0.0, w.state(idOf(t, doc))["retry_count"], "a lost race is never counted")
-}
-
-// Two contents within one second have no order. The 412 rule heals that even when another writer committed the other
-// content.
-func TestAfterA412OtherContentIsWrittenWhateverTheStatusSays(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() {
-		w.put(result(1, 1, "NEW", `{"status":"committed","outcome":"applied","retry_count":0}`))
-	})
-	w.run(batch...)
-	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
-}
-
-func TestAfterA412AVerdictOnTheSameContentIsRecordedOverFailed(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "ACME", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() {
-		w.put(
-			result(1, 1, "ACME",
-				`{"status":"failed","retry_count":5,"error":"x","failed_at":"2025-12-17 11:45:00.000000-06:00"}`))
-	})
-	w.run(batch...)
-	s := w.state(idOf(t, doc))
-	require.Equal(t, "committed", s["status"])
-	require.NotContains(t, s, "failed_at")
-	require.NotContains(t, s, "error")
-}
-
-func TestAfterA412NothingIsRecordedTwice(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "ACME", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() {
-		w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"then"}`))
-	})
-	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(batch...).Outcomes)
-	require.Equal(t, "then", w.state(idOf(t, doc))["committed_at"], "every needless patch would come back on the feed")
-	require.Equal(t, 1, w.faulty.records)
-}
-
-func TestAfterA412AFailureChangesOnlyAStatusThatIsOurs(t *testing.T) {
-	for _, state := range []string{
-		`{"status":"committed","retry_count":0}`,
-		`{"status":"failed","retry_count":5}`,
-		// another instance counted the same failure
-		`{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`,
-		`{"status":"on_hold"}`,
+// A document that changed between its write and its patch is judged as it is now. Two contents within one second have
+// no order: other content is written whatever its status says. A state that is kept is not patched again, because
+// every needless patch would come back on the feed.
+func TestAfterA412(t *testing.T) {
+	const (
+		committed = `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"then"}`
+		failed    = `{"status":"failed","retry_count":5,"error":"x","failed_at":"2025-12-17 11:45:00.000000-06:00"}`
+		counted   = `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}` // by another instance
+		onHold    = `{"status":"on_hold","retry_count":0}`
+	)
+	old, missing := result(1, 1, "OLD", ""), result(1, 7, "ACME", "")
+	for name, c := range map[string]struct {
+		before, after string
+		// newer says that the line has another document's newer content.
+		newer bool
+		want  invoice.Outcome
+		// status is the one that is recorded; empty if the document stays as it was put.
+		status, maker, says string
+	}{
+		"other content": {old, result(1, 1, "NEW", ""), false, "applied", "committed", "NEW", ""},
+		"other content that is committed": {
+			old, result(1, 1, "NEW", committed), false, "skipped", "", "NEW", "",
+		},
+		"other content that is refused": {
+			old, strings.Replace(result(1, 1, "NEW", ""), `"425"`, `"425","unspsc_confidence":1.2`, 1), false,
+			"retry_scheduled", "retry_scheduled", "OLD", "unspsc_confidence",
+		},
+		"other content of an unknown status": {old, result(1, 1, "NEW", onHold), false, "skipped", "", "OLD", ""},
+		"another environment": {
+			old, strings.ReplaceAll(old, `"sys_name":"web"`, `"sys_name":"john"`), false, "skipped", "", "OLD", "",
+		},
+		"the same that failed":           {old, result(1, 1, "OLD", failed), false, "applied", "committed", "OLD", ""},
+		"the same that is committed":     {old, result(1, 1, "OLD", committed), false, "skipped", "", "OLD", ""},
+		"superseded, and it failed":      {old, result(1, 1, "OLD", failed), true, "skipped", "", "NEWER", ""},
+		"superseded, and is committed":   {old, result(1, 1, "OLD", committed), true, "skipped", "", "NEWER", ""},
+		"superseded, and waits":          {old, result(1, 1, "OLD", counted), true, "superseded", "committed", "NEWER", ""},
+		"a failure, and it is committed": {missing, result(1, 7, "ACME", committed), false, "skipped", "", "", ""},
+		"a failure, and it failed":       {missing, result(1, 7, "ACME", failed), false, "skipped", "", "", ""},
+		"a failure that is counted":      {missing, result(1, 7, "ACME", counted), false, "skipped", "", "", ""},
+		"a failure of an unknown status": {missing, result(1, 7, "ACME", onHold), false, "skipped", "", "", ""},
 	} {
-		w := newWorld(t)
-		doc := result(1, 7, "ACME", "")
-		batch := w.put(doc)
-		var after map[string]any
-		w.faulty.onRecord = once(func() { w.put(result(1, 7, "ACME", state)); after = w.state(idOf(t, doc)) })
-		report := w.run(batch...)
-		require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, report.Outcomes, state)
-		require.Equal(t, after, w.state(idOf(t, doc)))
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			if c.newer {
+				w.run(w.put(result(9, 1, "NEWER", ""))...)
+			}
+			batch, id := w.put(c.before), idOf(t, c.before)
+			w.faulty.records = 0
+			var put map[string]any
+			w.faulty.onRecord = once(func() { w.put(c.after); put = w.state(id) })
+			require.Equal(t, map[invoice.Outcome]int{c.want: 1}, w.run(batch...).Outcomes)
+			if s := w.state(id); c.status == "" {
+				require.Equal(t, put, s)
+				require.Equal(t, 1, w.faulty.records)
+			} else {
+				require.Equal(t, c.status, s["status"])
+				require.NotContains(t, s, "failed_at")
+				require.NotContains(t, s, "error")
+				require.Contains(t, fmt.Sprint(s["last_error"]), c.says)
+			}
+			if c.status == "committed" && !c.newer {
+				require.NotEqual(t, 1.0, w.state(id)["retry_count"], "a lost race is never counted")
+			}
+			if c.maker != "" {
+				require.Equal(t, c.maker, w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+			}
+		})
 	}
-}
-
-func TestAfterA412ASupersededVerdictDoesNotOverwriteFailed(t *testing.T) {
-	w := newWorld(t, 1)
-	w.run(w.put(result(9, 1, "NEWER", ""))...)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.records = 0
-	w.faulty.onRecord = once(func() { w.put(result(1, 1, "OLD", `{"status":"failed","retry_count":5}`)) })
-	require.Equal(t, 1, w.run(batch...).Outcomes["skipped"])
-	require.Equal(t, "failed", w.state(idOf(t, doc))["status"])
-}
-
-func TestAfterA412ASupersededVerdictEndsARetry(t *testing.T) {
-	w := newWorld(t, 1)
-	w.run(w.put(result(9, 1, "NEWER", ""))...)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.records = 0
-	w.faulty.onRecord = once(func() {
-		w.put(result(1, 1, "OLD", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`))
-	})
-	require.Equal(t, 1, w.run(batch...).Outcomes["superseded"])
-	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
-}
-
-func TestAfterA412ContentThatCannotBeWrittenIsJudgedAsItIsNow(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "GOOD", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() {
-		w.put(
-			strings.Replace(result(1, 1, "BAD", ""), `"part_number":"425"`,
-				`"part_number":"425","unspsc_confidence":1.2`, 1))
-	})
-	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.run(batch...).Outcomes)
-	require.Equal(t, "GOOD", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "nothing of the bad content was written")
-	require.Contains(t, w.state(idOf(t, doc))["last_error"], "unspsc_confidence")
-}
-
-func TestAfterA412ADocumentOfAnotherEnvironmentIsLeftAlone(t *testing.T) {
-	w := newWorld(t, 1)
-	doc := result(1, 1, "ACME", "")
-	batch := w.put(doc)
-	w.faulty.onRecord = once(func() { w.put(strings.ReplaceAll(doc, `"sys_name":"web"`, `"sys_name":"john"`)) })
-	require.Equal(t, 1, w.run(batch...).Outcomes["skipped"])
-	require.Equal(t, "pending", w.state(idOf(t, doc))["status"])
 }
 
 func TestADocumentThatNeverRestsIsLeftToTheTimer(t *testing.T) {

@@ -1,8 +1,6 @@
 package commit_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -52,24 +50,6 @@ func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 	require.Contains(t, s["last_error"], "fails like an outage each time")
 }
 
-// The good documents beside one that never answers do not wait half a minute at each level.
-func TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 16, "")
-	var left []time.Duration
-	w.use(contextHook{w.faulty, func(ctx context.Context, items []commit.Item) error {
-		deadline, ok := ctx.Deadline()
-		require.True(t, ok)
-		left = append(left, time.Until(deadline))
-		return failFor(down("sql: apply"), ids[0])(items)
-	}})
-	w.run(w.snapshots(ids...)...)
-	require.InDelta(t, 30, left[0].Seconds(), 1)
-	for _, d := range left[1:] {
-		require.InDelta(t, 10, d.Seconds(), 1)
-	}
-}
-
 // A batch that fails again and again, while other requests succeed, does not stop the feed for ever.
 func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	w := newWorld(t)
@@ -88,24 +68,6 @@ func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	require.NoError(t, w.breaker.Pause(t.Context(), "ann", "maintenance"))
 	_, err = w.offer(21, before...)
 	require.True(t, breaker.IsRefusal(err), "while the breaker is open everything waits")
-}
-
-// Promise G6: bad documents, however many, delay no good one. Their number is reported.
-func TestBadDocumentsStopNoGoodOne(t *testing.T) {
-	w := newWorld(t)
-	bad := w.many(1, 100, "")
-	good := w.many(500, 3, "")
-	w.use(sinkHook{
-		w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...),
-	})
-	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
-	require.False(t, w.opened())
-	require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`)
-	require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.run(w.snapshots(good[0])...).Outcomes)
-	mixed := append(w.many(600, 99, ""), good[1])
-	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "x"), mixed[:99]...)})
-	require.Equal(t, map[invoice.Outcome]int{"applied": 1, "retry_scheduled": 99},
-		w.run(w.snapshots(mixed...)...).Outcomes)
 }
 
 // Documents that a person reset count as new failures.
@@ -194,62 +156,5 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.written, results[ids[0]])
 		})
-	}
-}
-
-// A document with locked lines is put off without a count, whatever the number of tries.
-func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 5, "")
-	w.use(sinkHook{w.faulty, failFor(lost(), ids[2])})
-	require.Equal(t, map[invoice.Outcome]int{"applied": 4, "retry_scheduled": 1},
-		w.run(w.snapshots(ids...)...).Outcomes)
-	for n := range 12 {
-		s := w.state(ids[2])
-		require.Equal(t, []any{0.0, "contention", float64(w.clock.Unix() + 132)},
-			[]any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
-		require.Len(t, s["attempts"], min(n+1, invoice.MaxAttempts))
-		w.othersApply()
-		w.clock = w.clock.Add(72 * time.Second)
-		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(ids[2]).Outcomes)
-	}
-}
-
-// Promise G5: SQL is away for ten minutes, 500 documents wait, and three instances get their batches every 10 s.
-func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 500, "")
-	before := w.snapshots(ids...)
-	commits := []*commit.Commit{w.commit}
-	for n := range 2 {
-		_, c := w.instance(fmt.Sprint("instance ", n), "v1", w.faulty, nil)
-		commits = append(commits, c)
-	}
-	offer := func(retry int) (waiting int) {
-		for n, c := range commits {
-			report, _ := c.Run(t.Context(),
-				commit.Delivery{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
-			waiting += report.Outcomes["waiting"]
-		}
-		return waiting
-	}
-	w.away(true)
-	begin := w.clock
-	retry := 0
-	for ; w.clock.Before(begin.Add(10 * time.Minute)); retry++ {
-		require.Equal(t, 495, offer(retry))
-		w.clock = w.clock.Add(10 * time.Second)
-	}
-	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25,
-		"one request a minute after those that opened the breaker")
-	require.Equal(t, before, w.snapshots(ids...))
-	w.away(false)
-	begin = w.clock
-	for ; offer(retry) > 0; retry++ {
-		w.clock = w.clock.Add(10 * time.Second)
-		require.Less(t, w.clock.Sub(begin), 2*time.Minute)
-	}
-	for _, id := range ids[:495] {
-		require.Equal(t, []any{"committed", 0.0}, []any{w.status(id), w.state(id)["retry_count"]})
 	}
 }

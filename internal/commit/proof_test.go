@@ -29,44 +29,6 @@ func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
 	require.NotContains(t, s["last_error"], "content of the document")
 }
 
-// The recovery timer meets the panic, and continues with the other documents.
-func TestTheTimerGoesOnAfterAPanic(t *testing.T) {
-	w := newWorld(t, 1, 2, 3)
-	var ids []string
-	for line := range int64(3) {
-		doc := result(int(line), line+1, "x", "")
-		w.put(doc)
-		ids = append(ids, idOf(t, doc))
-	}
-	w.clock = w.clock.Add(time.Hour)
-	w.use(sinkHook{w.faulty, panicking(ids[0])})
-	require.Equal(t, map[invoice.Outcome]int{"applied": 2, "retry_scheduled": 1}, w.tick().Outcomes)
-	require.Equal(t, "panic", w.state(ids[0])["last_error_code"])
-}
-
-// A success of another build proves nothing for this one: its documents are not blamed.
-func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
-	w := newWorld(t, 1, 2, 3, 4, 5)
-	var docs, ids []string
-	for i := range 5 {
-		docs = append(docs, result(i, int64(i+1), tooLong(), spent()))
-		ids = append(ids, idOf(t, docs[i]))
-	}
-	w.put(docs...)
-	v1 := w.commit
-	_, w.commit = w.instance("b", "v2", w.faulty, nil)
-	w.othersApply()
-	w.commit = v1
-	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 5}, w.retry(ids...).Outcomes)
-	require.Empty(t, w.evidence.Files())
-
-	_, w.commit = w.instance("c", "v1", w.faulty, nil) // another instance of this build writes
-	w.othersApply()
-	w.commit = v1
-	w.clock = w.clock.Add(3 * time.Hour)
-	require.Equal(t, map[invoice.Outcome]int{"failed": 5}, w.retry(ids...).Outcomes)
-}
-
 // A document without a time in its id gets its version in a patch of its own, which keeps its earlier failures.
 func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T) {
 	w := newWorld(t, 7)

@@ -3,12 +3,10 @@ package commit_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
@@ -17,49 +15,13 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Two contents within one second: the old one is written late over the committed new one, and the healing is cut off.
-// The host offers the batch again, and "committed" must not stop it.
-func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
-	for _, where := range []string{"record", "reread", "apply"} {
-		w := newWorld(t, 1)
-		old := w.put(result(0, 1, "one", ""))
-		w.run(w.put(result(0, 1, "two", ""))...) // the same second
-		applied := w.faulty.writes
-		switch where {
-		case "record":
-			w.faulty.onRecord = func(int) error { return down("cosmos") }
-		case "reread":
-			w.faulty.onRead = func(int) error { return down("cosmos") }
-		case "apply":
-			w.faulty.onApply = func(n int) error {
-				if n > applied+1 {
-					w.away(true)
-					return down("sql")
-				}
-				return nil
-			}
-		}
-		_, err := w.offer(0, old...)
-		require.Error(t, err, where)
-		require.Equal(t, "one", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "the harm is done: %s", where)
-		w.faulty.onRecord, w.faulty.onRead = nil, nil
-		w.away(false)
-		w.clock = w.clock.Add(2 * time.Minute) // the breaker's probe is due
-		_, err = w.offer(1, old...)
-		require.NoError(t, err)
-		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"),
-			"SQL holds what the document says: %s", where)
-	}
-}
-
 // The timer takes two documents. Another instance commits newer content of the second within the same second, before
 // the timer's old content is written. The outcome of the first cannot be recorded. No other job reads a committed
 // document, so the second is healed all the same.
 func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
-	other := commit.NewCommit(w.docs, w.sink,
-		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := w.with(w.docs, w.sink, nil)
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
 			_, err := other.Run(t.Context(),
@@ -97,8 +59,7 @@ func (u unreadable) Read(context.Context, string) (json.RawMessage, error) {
 func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
-	other := commit.NewCommit(w.docs, w.sink,
-		commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	other := w.with(w.docs, w.sink, nil)
 	docs := unreadable{w.faulty, idOf(t, result(0, 1, "", ""))}
 	w.faulty.onApply = func(n int) error {
 		if n == 1 {
@@ -110,11 +71,7 @@ func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
 		}
 		return nil
 	}
-	c := commit.NewCommit(docs, w.faulty, commit.Options{
-		SysName: "web", Now: func() time.Time {
-			return w.clock
-		}, Log: zerolog.Nop(), Wait: func(context.Context, time.Duration) error { return nil },
-	})
+	c := w.with(docs, w.faulty, nil)
 	_, err := c.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
@@ -208,16 +165,13 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		}
 		w.clock = w.clock.Add(time.Hour)
 		batch := w.put(result(0, 1, "two", ""))
-		committer := commit.NewCommit(docs, w.faulty, commit.Options{
-			SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
-		})
+		committer := w.with(docs, w.faulty, nil)
 		_, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		require.True(t, fault.IsDependency(err), "%s: the batch must come again, not be dropped: %v", before, err)
 		require.Equal(t, "not_caught_up", fault.CodeOf(err))
 
 		docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
-		committer = commit.NewCommit(docs, w.faulty,
-			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		committer = w.with(docs, w.faulty, nil)
 		_, err = committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 		require.NoError(t, err)
 		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
@@ -234,8 +188,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 			docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
 			want = "applied"
 		}
-		committer := commit.NewCommit(docs, w.faulty,
-			commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		committer := w.with(docs, w.faulty, nil)
 		_, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 6})
 		require.True(t, fault.IsDependency(err))
 		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 7})
@@ -245,9 +198,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "two", ""))
 	w.clock = w.clock.Add(11 * time.Second)
-	committer := commit.NewCommit(lagging{faulty: w.faulty, read: gone}, w.faulty, commit.Options{
-		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
-	})
+	committer := w.with(lagging{faulty: w.faulty, read: gone}, w.faulty, nil)
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[invoice.Outcome]int{"gone": 1}, report.Outcomes,
@@ -318,34 +269,4 @@ func (l lockedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (bre
 
 func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return l.w.sink.TakeOver(ctx, known)
-}
-
-// Promise G6: locked lines neither delay their neighbours nor stop the feed. Dividing ends after two minutes, and
-// nothing is counted.
-func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
-	for _, k := range []int64{1, 3, 10, 50, 100} {
-		w := newWorld(t)
-		var docs []string
-		for i := range 100 {
-			w.sink.AddLines(int64(i + 1))
-			docs = append(docs, result(i%60, int64(i+1), "x", ""))
-		}
-		batch := w.put(docs...)
-		committer := commit.NewCommit(w.faulty, lockedSink{w, k}, commit.Options{
-			SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
-			Wait: func(context.Context, time.Duration) error { return nil },
-		})
-		begin := w.clock
-		report, err := committer.Run(t.Context(), commit.Delivery{Documents: batch, Received: w.clock})
-		require.NoError(t, err)
-		require.Less(t, w.clock.Sub(begin), 2*time.Minute+5*time.Second, "%d locked", k)
-		require.Equal(t, map[string]int{"contention": report.Outcomes["retry_scheduled"]}, report.Kinds)
-		require.Equal(t, 100, report.Outcomes["applied"]+report.Outcomes["retry_scheduled"])
-		for _, d := range docs {
-			require.Equal(t, 0.0, w.state(idOf(t, d))["retry_count"], "a lost race blames no document")
-		}
-		if k <= 3 {
-			require.Equal(t, int(100-k), report.Outcomes["applied"], fmt.Sprint(k, " locked"))
-		}
-	}
 }

@@ -127,25 +127,6 @@ func TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring(t *testing.T) {
 	require.Equal(t, 1, w.tick().Found[commit.Orphans], "a feed without a measurement for 15 minutes may have stopped")
 }
 
-// An orphan is committed while new documents keep the feed busy.
-func TestAnOrphanIsCommittedWhileTheFeedIsKeptBusy(t *testing.T) {
-	w := newWorld(t, 1)
-	orphan := idOf(t, result(1, 1, "orphan", ""))
-	w.put(result(1, 1, "orphan", ""))
-	for minute := range 12 {
-		w.othersApply()
-		if minute%5 == 4 {
-			w.tick()
-		}
-		if minute < 9 {
-			require.Equal(t, "pending", w.status(orphan), "minute %d", minute+1)
-		}
-	}
-	w.clock = w.clock.Add(3 * time.Minute)
-	w.tick()
-	require.Equal(t, "committed", w.status(orphan))
-}
-
 func TestTheTimerNeverRegressesWhatATriggerWrote(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "first", "")

@@ -90,17 +90,6 @@ func TestADeletedDocumentThatFailedIsNotSaidToBeWritten(t *testing.T) {
 	require.NotContains(t, w.log.String(), "deleted while it was written")
 }
 
-func TestAfterA412ASupersededVerdictIsNotRecordedOverCommitted(t *testing.T) {
-	w := newWorld(t, 1)
-	w.run(w.put(result(9, 1, "NEWER", ""))...)
-	doc := result(1, 1, "OLD", "")
-	batch := w.put(doc)
-	w.faulty.records = 0
-	w.faulty.onRecord = once(func() { w.put(result(1, 1, "OLD", `{"status":"committed","committed_at":"then"}`)) })
-	require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.run(batch...).Outcomes)
-	require.Equal(t, 1, w.faulty.records)
-}
-
 func TestOtherContentOfAnIdWithoutATimeGetsItsVersionFirst(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(document("nt", 1, "A", ""))

@@ -112,38 +112,6 @@ func mostRequests(n, k int) int {
 	return int(2*(float64(k)*levels+float64(k)-1)) + 1
 }
 
-// Where most documents are bad, dividing costs more than it saves. After four failures in a row the next documents are
-// sent one by one.
-func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
-	s := &scriptedSink{bad: map[string]bool{}}
-	items := numbered(100)
-	for _, it := range items {
-		s.bad[it.DocumentID] = true
-	}
-	results, _, err := scripted(s).apply(context.Background(), items)
-	require.NoError(t, err)
-	for _, r := range results {
-		require.Equal(t, fault.Document, fault.KindOf(r.err))
-	}
-	require.LessOrEqual(t, len(s.requests), 106)
-	for n, ids := range s.requests[len(s.requests)-96:] {
-		require.Len(t, ids, 1, "request %d from the end", 96-n)
-	}
-}
-
-// Documents that were put off shared a request with bad ones, so each is sent alone.
-func TestWhatWasPutOffIsSentOneByOne(t *testing.T) {
-	s := &scriptedSink{bad: map[string]bool{"b0": true}}
-	p := scripted(s)
-	p.oneByOne = true
-	results, _, err := p.apply(context.Background(), numbered(5))
-	require.NoError(t, err)
-	require.Len(t, s.requests, 5)
-	for i := range results {
-		require.Equal(t, i == 1, results[i].failed())
-	}
-}
-
 // Dividing ends after two minutes. Undecided documents are not blamed, because most may be good.
 func TestDividingEndsAfterTwoMinutes(t *testing.T) {
 	for _, c := range []struct {
@@ -216,21 +184,6 @@ func TestContentionThatLastsIsBisectedAndEndsAlone(t *testing.T) {
 			require.False(t, results[i].failed(), "a neighbour was blamed")
 		}
 	}
-}
-
-func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
-	s := &scriptedSink{
-		bad: map[string]bool{"d0": true}, beat: fault.New(fault.Infrastructure, "sql: heartbeat", "eof", ""),
-	}
-	s.fail = func(request int, _ []string) error {
-		if request == 4 {
-			return fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
-		}
-		return nil
-	}
-	_, done, err := scripted(s).apply(context.Background(), numbered(4))
-	require.True(t, fault.IsDependency(err))
-	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is unchanged")
 }
 
 func TestPlanNeverSplitsADocumentAndKeepsTheBounds(t *testing.T) {

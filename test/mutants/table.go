@@ -93,11 +93,11 @@ func table() []mutant {
 			"a 412 counts as done", commit + "/patch.go",
 			"\tcase fault.Has(err, fault.Changed):\n\t\treturn changed, nil\n",
 			"\tcase fault.Has(err, fault.Changed):\n\t\treturn finished, nil\n",
-			commit, "TestAfterA412OtherContentIsWrittenInItsTurn",
+			commit, "TestAfterA412/other_content",
 		},
 		{
 			"finished work is recorded over", judge, "	case was.Status == invoice.Committed:\n", "	case false:\n",
-			commit, "TestAfterA412NothingIsRecordedTwice",
+			commit, "TestAfterA412/the_same_that_is_committed",
 		},
 		{
 			"a rewrite's lost race is final", judge,
