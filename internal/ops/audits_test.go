@@ -29,11 +29,13 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	}
 	require.Equal(t, []string{ops.FlowResumed, ops.FlowPaused, "RUN_CANCEL", "RUN_START"}, actions)
 
-	for code := range run.Codes() { // those of the use case are people's, all others are not
-		people := map[string]bool{
-			run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true,
-			run.CodeBatchRequeue: true, run.CodeCompare: true,
-		}[code]
+	for code, people := range map[string]bool{ // those of the use case are people's, all others are not
+		run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true,
+		run.CodeCompare: true, run.CodeRunHandedOff: false, run.CodeRunDone: false, run.CodeRunCancelled: false,
+		run.CodeRunFail: false, run.CodeBatchCreated: false, run.CodeBatchStart: false, run.CodeBatchDone: false,
+		run.CodeBatchFail: false, run.CodeBatchReleased: false, run.CodeBatchRecovered: false,
+		run.CodeDeadLetter: false,
+	} {
 		require.Equal(t, people, run.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
 		require.True(t, run.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
 		require.True(t, run.Audit{Action: code, Level: run.LevelError}.Notable(), code)

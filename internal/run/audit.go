@@ -16,7 +16,7 @@ type Audit struct {
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run; an operator's other entries have none.
 	Level string `json:"level,omitempty"`
-	// Action is one of Codes, or an operator's action that concerns no run.
+	// Action is a code (CodeRunStart, ...), or an operator's action that concerns no run.
 	Action string `json:"action"`
 	// By is the operator, the worker or the function. Why is one sentence.
 	By  string `json:"by"`
@@ -85,24 +85,6 @@ const (
 // CodeMarkCommitted is the action of a person who said that the lines of a document (the subject) were repaired by
 // hand. A document's outcome manual counts only with such an entry, so a purge keeps these.
 const CodeMarkCommitted = "mark-committed"
-
-// Codes maps each code of the audit log to its meaning, for documents and operators.
-func Codes() map[string]string {
-	return map[string]string{
-		CodeRunStart: "an operator started the run", CodeRunHandedOff: "all batches of the run were handed off",
-		CodeRunDone:      "all batches of the run ended",
-		CodeRunCancel:    "an operator asked the run to end",
-		CodeRunCancelled: "the run ended because an operator cancelled it", CodeRunFail: "the hand-off failed",
-		CodeRunResume: "an operator resumed the run", CodeBatchCreated: "the rows of a batch were written",
-		CodeBatchStart: "a worker claimed the batch",
-		CodeBatchDone:  "every document of the batch has an outcome", CodeBatchFail: "the batch failed",
-		CodeBatchReleased:  "a worker released the batch for a later one",
-		CodeBatchRequeue:   "an operator requeued the batch",
-		CodeBatchRecovered: "the timer found batches without a live worker or message",
-		CodeDeadLetter:     "a message was dead-lettered and stored as evidence",
-		CodeCompare:        "a comparison began: a night's, or one that an operator asked for",
-	}
-}
 
 // detail encodes Audit.Detail.
 func detail(v any) json.RawMessage {

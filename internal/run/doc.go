@@ -29,7 +29,7 @@
 //	any open state         --failure-->                       failed  --requeue-->  pending_retry
 //
 // A claim may overtake the confirmation of its message, so pending_queue and pending_retry may become processing
-// directly. Transitions is the complete table. A run is running until all its batches have ended.
+// directly. The suite TestRunStore has the complete table. A run is running until all its batches have ended.
 //
 // # Leases and epochs
 //

@@ -60,7 +60,7 @@ func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
 func (w *world) checkTransitions() {
 	w.t.Helper()
 	for _, a := range w.store.Audits() {
-		require.Contains(w.t, run.Codes(), a.Action)
+		require.NotEmpty(w.t, a.Action)
 		require.Contains(w.t, []string{run.LevelInfo, run.LevelWarn, run.LevelError}, a.Level)
 		require.NotEmpty(w.t, a.By, "%+v", a)
 		require.NotEmpty(w.t, a.Why, "%+v", a)
