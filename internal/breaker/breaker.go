@@ -162,12 +162,22 @@ func (b *Breaker) Parallel() bool {
 	return state.name() == Closed && !b.o.Now().Before(state.SerialUntil)
 }
 
-// Do makes one request for n documents and records its result. A timeout of 0 means 30 s.
+// Do makes one request for n documents and records its result. After an infrastructure error it repeats the heartbeat
+// until it is clear whether this is an outage. Errors as Ask.
+func (b *Breaker) Do(
+	ctx context.Context, n int, timeout time.Duration, request func(ctx context.Context, known Heartbeat) error,
+) error {
+	err := b.Ask(ctx, n, timeout, request)
+	b.Confirm(ctx, err)
+	return err
+}
+
+// Ask is Do that leaves it to the caller to Confirm the error: one who has other requests under way stops them first. A
+// timeout of 0 means 30 s.
 //
 // Errors: those of Permit, and the request's own. An infrastructure error has condition fault.OthersAnswered when a
-// heartbeat was committed after it: the request itself may be the cause and should be divided. After any other
-// infrastructure error the heartbeat is repeated until it is clear whether this is an outage.
-func (b *Breaker) Do(
+// heartbeat was committed after it: the request itself may be the cause and should be divided.
+func (b *Breaker) Ask(
 	ctx context.Context, n int, timeout time.Duration, request func(ctx context.Context, known Heartbeat) error,
 ) error {
 	if b.o.Now().Before(b.state(ctx).SerialUntil) {
@@ -214,8 +224,16 @@ func (b *Breaker) handleResult(ctx context.Context, begin time.Time, known Heart
 	case b.heartbeatSince(ctx, begin) == nil:
 		return othersAnswered(err)
 	}
-	_ = b.confirm(ctx, err) // the request has failed, whatever the heartbeat says
 	return err
+}
+
+// Confirm repeats the heartbeat after an error of Ask that looks like an outage, until it is clear whether it is one.
+// Other errors, and nil, need none.
+func (b *Breaker) Confirm(ctx context.Context, err error) {
+	if fault.KindOf(err) == fault.Infrastructure && !fault.Has(err, fault.OthersAnswered) && !IsRefusal(err) &&
+		!Refused(err) {
+		_ = b.confirm(ctx, err) // the request has failed, whatever the heartbeat says
+	}
 }
 
 // othersAnswered adds the condition to an infrastructure error after which a heartbeat was committed.

@@ -27,10 +27,11 @@ type server struct {
 	// bad documents are refused. locked ones lose their race after lockTimeout. breaking ones break their connection.
 	bad, locked, breaking map[string]bool
 
-	// throttles, if set, says which requests are throttled. began, if set, is called with the number of requests under
+	// fails, if set, is the answer to requests that fail at once. beat is the answer of a heartbeat. began, if set, is called with the number of requests under
 	// way.
-	throttles func(items []Item) bool
-	began     func(busy int)
+	fails func(items []Item) error
+	beat  error
+	began func(busy int)
 
 	mu          sync.Mutex
 	connections chan struct{}
@@ -54,9 +55,11 @@ func (s *server) Apply(ctx context.Context, items []Item, _ Mode, _ breaker.Hear
 	s.begin(items)
 	defer s.end(items)
 	took := perRequest + time.Duration(len(items))*perDocument
-	if s.throttles != nil && s.throttles(items) {
-		time.Sleep(took)
-		return nil, fault.New(fault.Throttled, "sql: apply", "10928", "too many requests")
+	if s.fails != nil {
+		if err := s.fails(items); err != nil {
+			time.Sleep(took)
+			return nil, err
+		}
 	}
 	for _, it := range items {
 		if s.locked[it.DocumentID] {
@@ -116,7 +119,7 @@ func (s *server) end(items []Item) {
 }
 
 func (s *server) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return breaker.Heartbeat{}, nil
+	return breaker.Heartbeat{}, s.beat
 }
 
 func (s *server) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
@@ -271,7 +274,12 @@ func TestTheFirstAnswerOfADependencyStopsAllParts(t *testing.T) {
 		for _, it := range items[7:21] {
 			s.locked[it.DocumentID] = true // these take five seconds
 		}
-		s.throttles = func(some []Item) bool { return some[0].Main == 1 && len(some) < 25 }
+		s.fails = func(some []Item) error {
+			if some[0].Main == 1 && len(some) < 25 {
+				return fault.New(fault.Throttled, "sql: apply", "10928", "too many requests")
+			}
+			return nil
+		}
 		w := committing(s, 4).stages(t.Context(), Delivery{}, Write).writer
 		begin := time.Now()
 		_, done, err := w.apply(t.Context(), items)
@@ -283,6 +291,30 @@ func TestTheFirstAnswerOfADependencyStopsAllParts(t *testing.T) {
 		for i := range items {
 			require.Equal(t, i >= 21, done[i], "document %d", i) // 21 to 24 were answered before
 		}
+	})
+}
+
+// Also where SQL goes away: heartbeats tell for 40 s that it is an outage, and no other part waits for that.
+func TestAnOutageStopsAllPartsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		items, s := numbered(100), newServer(10)
+		for _, it := range items[25:] {
+			s.locked[it.DocumentID] = true // these take five seconds
+		}
+		cut := fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
+		s.beat = cut
+		s.fails = func(some []Item) error {
+			if some[0].Main == 1 && len(some) < 100 {
+				return cut
+			}
+			return nil
+		}
+		w := committing(s, 4).stages(t.Context(), Delivery{}, Write).writer
+		_, done, err := w.apply(t.Context(), items)
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+		require.Equal(t, []int{3, 0}, []int{s.cancelled, s.busy})
+		require.Equal(t, make([]bool, 100), done)
+		require.True(t, w.breaker.Seen().Control.Breaker.Stopped(), "and it is known as an outage")
 	})
 }
 

@@ -270,6 +270,7 @@ func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 	finalError := cur.Unmarkable(p.now())
 	if finalError == "" {
 		outcomes, err := p.requester.request(ctx, []Item{MarkOf(cur.Document)}, contentionTries)
+		p.breaker.Confirm(ctx, err)
 		if err == nil && len(outcomes) != 1 {
 			err = fault.New(fault.Internal, "commit: mark", fault.CodeBug, "%d outcomes for one mark", len(outcomes))
 		}

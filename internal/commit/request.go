@@ -41,7 +41,7 @@ type requester struct {
 
 // request sends one request, with jitter up to tries times while it loses races. After a broken connection while other
 // requests succeed it makes one more try. A failover breaks a whole pool of connections, and no document is to blame
-// for that.
+// for that. The caller confirms an error (Breaker.Confirm).
 func (r *requester) request(ctx context.Context, items []Item, tries int) ([]DocumentOutcome, error) {
 	var broke error
 	for try := 1; ; try++ {
@@ -80,7 +80,7 @@ func (r *requester) send(ctx context.Context, items []Item) (outcomes []Document
 		}
 	}()
 	begin := r.now()
-	err = r.breaker.Do(ctx, len(items), time.Duration(r.timeout.Load()),
+	err = r.breaker.Ask(ctx, len(items), time.Duration(r.timeout.Load()),
 		func(ctx context.Context, known breaker.Heartbeat) (err error) {
 			outcomes, err = r.sink.Apply(ctx, items, r.mode, known)
 			return err

@@ -273,13 +273,13 @@ func (a *applying) names(p part, lines map[int64]bool) bool {
 }
 
 // send makes one request for each part, all at once. It gives the first error of a dependency, which ends the other
-// requests.
+// requests. Whether that is an outage is found out when none is under way.
 func (a *applying) send(ctx context.Context, together []part, tries int) ([]answer, error) {
 	answers := make([]answer, len(together))
-	requests, ctx := errgroup.WithContext(ctx)
+	requests, parts := errgroup.WithContext(ctx)
 	for i, p := range together {
 		requests.Go(func() error {
-			outcomes, err := a.w.request(ctx, a.items[p.from:p.to], tries)
+			outcomes, err := a.w.request(parts, a.items[p.from:p.to], tries)
 			if err == nil && len(outcomes) != p.size() {
 				err = fault.New(fault.Internal, "commit: apply", fault.CodeBug, "%d outcomes for %d documents",
 					len(outcomes), p.size())
@@ -293,6 +293,7 @@ func (a *applying) send(ctx context.Context, together []part, tries int) ([]answ
 	}
 	err := requests.Wait()
 	a.w.release(len(together) - 1)
+	a.w.breaker.Confirm(ctx, err)
 	return answers, err
 }
 

@@ -186,6 +186,21 @@ func TestContentionThatLastsIsBisectedAndEndsAlone(t *testing.T) {
 	}
 }
 
+func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
+	s := &scriptedSink{
+		bad: map[string]bool{"d0": true}, beat: fault.New(fault.Infrastructure, "sql: heartbeat", "eof", ""),
+	}
+	s.fail = func(request int, _ []string) error {
+		if request == 4 {
+			return fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
+		}
+		return nil
+	}
+	_, done, err := scripted(s).apply(context.Background(), numbered(4))
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is unchanged")
+}
+
 func TestPlanNeverSplitsADocumentAndKeepsTheBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "n")

@@ -153,7 +153,7 @@ func table() []mutant {
 		},
 		{
 			"the answer of a dependency lets the other parts end", commit + "/write.go",
-			"	requests, ctx := errgroup.WithContext(ctx)\n", "	requests := &errgroup.Group{}\n",
+			"	requests, parts := errgroup.WithContext(ctx)\n", "	requests, parts := &errgroup.Group{}, ctx\n",
 			commit, "TestTheFirstAnswerOfADependencyStopsAllParts",
 		},
 		{
