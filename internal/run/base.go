@@ -135,6 +135,24 @@ func (b base) withStore(ctx context.Context, use func(ctx context.Context) error
 	return b.withStoreAlways(ctx, use)
 }
 
+// row reads a run.
+func (b base) row(ctx context.Context, id string) (row Run, there bool, err error) {
+	err = b.withStore(ctx, func(ctx context.Context) (err error) {
+		row, there, err = b.p.Store.Run(ctx, id)
+		return err
+	})
+	return row, there, err
+}
+
+// openRuns reads the environment's running runs, oldest first.
+func (b base) openRuns(ctx context.Context) (open []Run, err error) {
+	err = b.withStore(ctx, func(ctx context.Context) (err error) {
+		open, err = b.p.Store.OpenRuns(ctx, b.o.SysName, maxOpenRuns)
+		return err
+	})
+	return open, err
+}
+
 // withStoreAlways uses the store whatever the breaker says, to finish work that was started. It reports nothing to the
 // breaker.
 func (b base) withStoreAlways(ctx context.Context, use func(ctx context.Context) error) error {
@@ -212,6 +230,14 @@ func (b base) deferMessage(ctx context.Context, q Queue, p Payload, delay time.D
 	return done, nil
 }
 
+// deferOr defers the message after a transient failure. Another failure abandons it.
+func (b base) deferOr(ctx context.Context, q Queue, p Payload, err error) (Handled, error) {
+	if transient(err) {
+		return b.deferMessage(ctx, q, p, b.delayFor(err), errorText(err))
+	}
+	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
+}
+
 // retryUntil repeats try until it succeeds or the invocation's time is nearly over. An abandoned message would return
 // within milliseconds and be a dead letter after ten deliveries (docs/facts.md F50).
 func (b base) retryUntil(ctx context.Context, try func(ctx context.Context) error) error {
@@ -269,17 +295,23 @@ func (b base) workerRow(what, of string) Worker {
 	return Worker{ID: fmt.Sprintf("%s-%x", what, sum[:4]), Instance: b.o.Instance}
 }
 
-// heartbeat calls beat at an interval until stop, which waits for the last call. A panic costs one heartbeat;
-// unrecovered it would end the process with all its invocations.
-func (b base) heartbeat(ctx context.Context, beat func()) (stop func()) {
-	return b.o.Every(beatEvery, func() {
+// heartbeat calls beat at an interval until stop, which waits for the last call. The context ends when another owner
+// has the row. A panic costs one heartbeat; unrecovered it would end the process with all its invocations.
+func (b base) heartbeat(
+	ctx context.Context, beat func(ctx context.Context) error,
+) (beating context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := b.o.Every(beatEvery, func() {
 		defer func() {
 			if r := recover(); r != nil {
 				_ = b.log(ctx).Panic("run: heartbeat", events.Fields{}, r)
 			}
 		}()
-		beat()
+		if err := b.withStore(ctx, beat); takenOver(err) {
+			cancel(err)
+		}
 	})
+	return ctx, func() { end(); cancel(nil) }
 }
 
 // log is the log of the work that ctx belongs to.

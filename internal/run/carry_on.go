@@ -28,11 +28,7 @@ func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
 		done.Off = reasonOf(err)
 		return done, nil
 	}
-	var open []Run
-	err = r.withStore(ctx, func(ctx context.Context) (err error) {
-		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, maxOpenRuns)
-		return err
-	})
+	open, err := r.openRuns(ctx)
 	if err != nil {
 		return done, err
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,7 +42,7 @@ func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
 // away it holds the message, because an abandoned one would return at once without end. Errors by kind: infrastructure,
 // throttled, quota, contention.
 func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error) {
-	given := textOr(in.Properties[propReason], "no reason given")
+	given := cmp.Or(in.Properties[propReason], "no reason given")
 	if more := in.Properties[propDescription]; more != "" {
 		given += ": " + more
 	}
@@ -215,14 +216,7 @@ func safeName(id string) string {
 	if len(id) > most {
 		id = id[:most]
 	}
-	return textOr(id, "no-id")
-}
-
-func textOr(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
+	return cmp.Or(id, "no-id")
 }
 
 // reasonOf returns the reason of a classified error.

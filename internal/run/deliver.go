@@ -53,10 +53,7 @@ func (b base) deliver(ctx context.Context, l RunLease, batches []Batch) (d deliv
 	}
 	for reason, r := range refusals {
 		unsent, failed, storeErr := b.markUnsent(ctx, r, reason)
-		d.unsent, d.failed = d.unsent+unsent, d.failed+failed
-		if err == nil {
-			err = storeErr
-		}
+		d.unsent, d.failed, err = d.unsent+unsent, d.failed+failed, cmp.Or(err, storeErr)
 		if fault.IsDependency(r.err) {
 			d.queueAway = true
 			err = cmp.Or(err, r.err)

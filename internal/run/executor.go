@@ -72,12 +72,7 @@ func newExecution(w worker, id string) *execution {
 
 // once executes the run until it must be left or a dependency fails.
 func (x *execution) once(ctx context.Context) (Executed, error) {
-	var row Run
-	there := false
-	err := x.withStore(ctx, func(ctx context.Context) (err error) {
-		row, there, err = x.p.Store.Run(ctx, x.id)
-		return err
-	})
+	row, there, err := x.row(ctx, x.id)
 	switch {
 	case err != nil:
 		return Executed{}, err

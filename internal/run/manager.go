@@ -38,15 +38,10 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 		return m.rejecter.reject(ctx, in, p, err)
 	}
 	ctx = events.With(ctx, events.Fields{Run: p.RunID})
-	var row Run
-	there := false
-	err = m.withStore(ctx, func(ctx context.Context) (err error) {
-		row, there, err = m.p.Store.Run(ctx, p.RunID)
-		return err
-	})
+	row, there, err := m.row(ctx, p.RunID)
 	switch {
 	case err != nil:
-		return m.deferOr(ctx, p, err)
+		return m.deferOr(ctx, m.p.RunQueue, p, err)
 	case !there:
 		return m.rejecter.reject(ctx, in, p,
 			invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
@@ -73,17 +68,10 @@ func outdated(row Run, p Payload) bool {
 	return p.Epoch < row.Epoch && (row.Owner == "" || p.Epoch < row.Epoch-1)
 }
 
-func (m *Manager) deferOr(ctx context.Context, p Payload, err error) (Handled, error) {
-	if transient(err) {
-		return m.deferMessage(ctx, m.p.RunQueue, p, m.delayFor(err), errorText(err))
-	}
-	return Handled{Did: "failed", Run: p.RunID}, err
-}
-
 func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error) {
 	h, err := m.claimRun(ctx, row, p.Epoch)
 	if err != nil {
-		return m.deferOr(ctx, p, err)
+		return m.deferOr(ctx, m.p.RunQueue, p, err)
 	}
 	if h == nil {
 		return m.deferMessage(ctx, m.p.RunQueue, p, busyWait, "another manager has it")
@@ -156,17 +144,10 @@ func (h *handOff) suspect() error {
 
 // beat starts heartbeats. The context ends when another manager has the run.
 func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := h.heartbeat(ctx, func() {
-		err := h.withStore(ctx, func(ctx context.Context) error {
-			_, err := h.p.Store.BeatRun(ctx, h.lease)
-			return err
-		})
-		if takenOver(err) {
-			cancel(err)
-		}
+	return h.heartbeat(ctx, func(ctx context.Context) error {
+		_, err := h.p.Store.BeatRun(ctx, h.lease)
+		return err
 	})
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 // safely turns a panic of work into an error: the heartbeat must end with the work, and the run must fail.

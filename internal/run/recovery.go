@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -51,13 +52,11 @@ func (r *Recovery) Run(ctx context.Context) (done RecoveredRuns, err error) {
 		done.Off = reasonOf(err)
 		return done, nil
 	}
-	for _, pass := range []func(context.Context, *RecoveredRuns) error{r.rescue, r.openRuns, r.sendPending} {
+	for _, pass := range []func(context.Context, *RecoveredRuns) error{r.rescue, r.goOn, r.sendPending} {
 		if r.nearDeadline(ctx) {
 			break
 		}
-		if passErr := pass(ctx, &done); err == nil {
-			err = passErr
-		}
+		err = cmp.Or(err, pass(ctx, &done))
 	}
 	return done, err
 }
@@ -78,27 +77,19 @@ func (r *Recovery) rescue(ctx context.Context, done *RecoveredRuns) error {
 	if done.Rescued+done.Silent == 0 {
 		return err
 	}
-	auditErr := r.withStoreAlways(ctx, func(ctx context.Context) error {
+	return cmp.Or(err, r.withStoreAlways(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
 			Action: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance,
 			Why:    "batches without a live worker or message are sent again",
 			Detail: detail(map[string]int{"dead": done.Rescued, "silent": done.Silent, "workers": done.Workers}),
 		})
-	})
-	if err == nil {
-		err = auditErr
-	}
-	return err
+	}))
 }
 
-// openRuns ends runs that are done, and sends a message for runs without a manager. A queue that is away does not
+// goOn ends runs that are done, and sends a message for runs without a manager. A queue that is away does not
 // prevent the former. A refusal of one message does not prevent the others.
-func (r *Recovery) openRuns(ctx context.Context, done *RecoveredRuns) error {
-	var open []Run
-	err := r.withStore(ctx, func(ctx context.Context) (err error) {
-		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, maxOpenRuns)
-		return err
-	})
+func (r *Recovery) goOn(ctx context.Context, done *RecoveredRuns) error {
+	open, err := r.openRuns(ctx)
 	for _, row := range open {
 		if r.nearDeadline(ctx) {
 			break

@@ -40,7 +40,7 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	claimed, err := w.claim(ctx, p.RunID, p.BatchID, p.ticket(),
 		map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt})
 	if err != nil {
-		return w.deferOr(ctx, p, err)
+		return w.deferOr(ctx, w.p.BatchQueue, p, err)
 	}
 	switch claimed.Answer {
 	case Taken:
@@ -71,14 +71,6 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	default:
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the batch has ended"}, nil
 	}
-}
-
-// deferOr defers the message after a transient failure. Another failure abandons it.
-func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, error) {
-	if transient(err) {
-		return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(err), errorText(err))
-	}
-	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
 }
 
 // worker commits one batch, whatever brought it there: a message (Workers) or the process that executes its run
@@ -141,17 +133,10 @@ func late(c Claimed) Handled {
 
 // beat starts heartbeats. The context ends when another worker has the batch.
 func (w worker) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := w.heartbeat(ctx, func() {
-		err := w.withStore(ctx, func(ctx context.Context) error {
-			_, err := w.p.Store.BeatBatch(ctx, l)
-			return err
-		})
-		if takenOver(err) {
-			cancel(err)
-		}
+	return w.heartbeat(ctx, func(ctx context.Context) error {
+		_, err := w.p.Store.BeatBatch(ctx, l)
+		return err
 	})
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 // commit writes the batch's documents to SQL. With an error, documents that were finished before it have their outcome.
@@ -204,11 +189,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 }
 
 func (w worker) filterOf(ctx context.Context, id string) (f Filter, err error) {
-	var row Run
-	err = w.withStore(ctx, func(ctx context.Context) (err error) {
-		row, _, err = w.p.Store.Run(ctx, id)
-		return err
-	})
+	row, _, err := w.row(ctx, id)
 	if err != nil {
 		return f, err
 	}
