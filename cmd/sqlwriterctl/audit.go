@@ -26,28 +26,23 @@ func (c *auditListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		audits, more, err := collect(c.Limit, func(limit int, page string) ([]run.Audit, string, error) {
-			p, err := opsapi.Do(ctx, o, opsapi.AuditList,
-				ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: limit, Page: page})
-			return p.Audits, p.Next, err
-		})
-		if err != nil {
-			return err
+	audits, err := collect(a, c.Limit, func(limit int, page string) ([]run.Audit, string, error) {
+		p, err := ask(ctx, a, opsapi.AuditList,
+			ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: limit, Page: page})
+		return p.Audits, p.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	if len(audits) == 0 {
+		a.notef("no entry found%s", c.leftOut())
+	}
+	return a.emit(ops.AuditPage{Audits: audits}, idsOf(audits, func(e run.Audit) string { return e.Action }), func() error {
+		rows := [][]string{{"AT", "LEVEL", "ACTION", "BY", "SUBJECT", "WHY"}}
+		for _, e := range audits {
+			rows = append(rows, []string{a.time(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
 		}
-		a.more(more)
-		if len(audits) == 0 {
-			a.notef("no entry found%s", c.leftOut())
-		}
-		return a.emit(ops.AuditPage{Audits: audits},
-			idsOf(audits, func(e run.Audit) string { return e.Action }), func() error {
-				rows := [][]string{{"AT", "LEVEL", "ACTION", "BY", "SUBJECT", "WHY"}}
-				for _, e := range audits {
-					rows = append(rows,
-						[]string{a.time(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
-				}
-				return a.table(rows)
-			})
+		return a.table(rows)
 	})
 }
 

@@ -20,8 +20,8 @@ type batchCommands struct {
 type batchListCommand struct {
 	limitFlag
 
-	Status string `help:"Only batches with this status." placeholder:"STATUS"`
-	ID     string `arg:"" optional:"" name:"run" help:"The run's id, or RUN/NUMBER for one batch."`
+	Status run.BatchStatus `help:"Only batches with this status." placeholder:"STATUS"`
+	ID     string          `arg:"" optional:"" name:"run" help:"The run's id, or RUN/NUMBER for one batch."`
 }
 
 // Run lists the batches.
@@ -29,34 +29,32 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		var found []run.ErrorDetail
-		all, more, err := collect(c.Limit, func(limit int, page string) ([]run.Batch, string, error) {
-			q := ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: limit, Page: page}
-			if strings.Contains(c.ID, "/") {
-				q.Batch, q.Run = c.ID, ""
-			}
-			p, err := opsapi.Do(ctx, o, opsapi.BatchList, q)
-			found = p.Errors
-			return p.Batches, p.Next, err
-		})
-		if err != nil {
-			return err
+	q := ops.BatchQuery{Run: c.ID, Status: c.Status}
+	if strings.Contains(c.ID, "/") {
+		q.Batch, q.Run = c.ID, ""
+	}
+	var found []run.ErrorDetail
+	all, err := collect(a, c.Limit, func(limit int, page string) ([]run.Batch, string, error) {
+		q.Limit, q.Page = limit, page
+		p, err := ask(ctx, a, opsapi.BatchList, q)
+		found = p.Errors
+		return p.Batches, p.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	return a.emit(ops.BatchPage{Batches: all, Errors: found}, idsOf(all, batchName), func() error {
+		rows := [][]string{
+			{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"},
 		}
-		a.more(more)
-		return a.emit(ops.BatchPage{Batches: all, Errors: found}, idsOf(all, batchName), func() error {
-			rows := [][]string{
-				{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"},
-			}
-			for _, b := range all {
-				rows = append(rows, []string{
-					batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success),
-					strconv.Itoa(b.Failure),
-					a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt), orDash(a.says(batchError(b))),
-				})
-			}
-			return errors.Join(a.table(rows), a.tables(errorRows(a, found)))
-		})
+		for _, b := range all {
+			rows = append(rows, []string{
+				batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success),
+				strconv.Itoa(b.Failure), a.time(b.QueuedAt), a.time(b.StartedAt), a.time(b.EndedAt),
+				orDash(a.says(batchError(b))),
+			})
+		}
+		return errors.Join(a.table(rows), a.tables(errorRows(a, found)))
 	})
 }
 
@@ -83,18 +81,14 @@ func batchError(b run.Batch) string {
 func errorRows(a *app, found []run.ErrorDetail) [][]string {
 	rows := [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "LINE", "DOCUMENT", "MESSAGE"}}
 	for _, e := range found {
-		again, line := "no", "-"
+		again := "no"
 		if e.Retryable {
 			again = "yes"
 		}
-		if e.EntityID != 0 {
-			line = strconv.FormatInt(e.EntityID, 10)
-		}
-		rows = append(rows,
-			[]string{
-				a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line,
-				e.Document, a.says(e.Message),
-			})
+		rows = append(rows, []string{
+			a.time(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, lineOr(e.EntityID, "-"),
+			e.Document, a.says(e.Message),
+		})
 	}
 	return rows
 }
@@ -111,11 +105,9 @@ type batchRequeueCommand struct {
 func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 	switch {
 	case c.ID == "" && c.RunID == "":
-		return &usageError{
-			errors.New("which batches? expected a batch (RUN/NUMBER), or --run RUN for all failed batches of a run"),
-		}
+		return usagef("which batches? expected a batch (RUN/NUMBER), or --run RUN for all failed batches of a run")
 	case c.ID != "" && c.RunID != "":
-		return &usageError{errors.New("expected a batch or --run RUN, not both")}
+		return usagef("expected a batch or --run RUN, not both")
 	case c.RunID != "":
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
@@ -125,17 +117,15 @@ func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		done, err := opsapi.Do(ctx, o, opsapi.BatchRequeue, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, Why: c.Why})
-		if err != nil {
-			return err
-		}
-		if done.Note != "" {
-			a.notef("%s", a.says(done.Note))
-		}
-		return a.emit(done, nil, func() error {
-			a.printf("the timer will send %s again", batches(done.Batches))
-			return nil
-		})
+	done, err := ask(ctx, a, opsapi.BatchRequeue, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, Why: c.Why})
+	if err != nil {
+		return err
+	}
+	if done.Note != "" {
+		a.notef("%s", a.says(done.Note))
+	}
+	return a.emit(done, nil, func() error {
+		a.printf("the timer will send %s again", batches(done.Batches))
+		return nil
 	})
 }

@@ -43,11 +43,7 @@ func (a *app) target(ctx context.Context) (target, error) {
 	t := target{key: a.env(keyVariable), audience: a.env(audienceVariable)}
 	switch {
 	case a.Settings != "":
-		return t,
-			&usageError{
-				errors.New(
-					"--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app"),
-			}
+		return t, usagef("--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")
 	case a.App != "":
 		t.address, t.from = a.App, "--app"
 		return t, nil
@@ -58,30 +54,37 @@ func (a *app) target(ctx context.Context) (target, error) {
 	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return t,
-			noApp(
-				fmt.Sprintf("no app is named: there is no --app, no %s, and no %s of a local stack in this folder",
-					appVariable, stackPath),
-				"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
+		return t, noApp(
+			"no app is named: there is no --app, no "+appVariable+", and no "+stackPath+" of a local stack in this folder",
+			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
 	case err != nil:
 		return t, err
 	case !running:
-		return t,
-			noApp("the local stack of "+stackPath+" has ended, and no other app is named", "`make run` starts it again")
+		return t, noApp("the local stack of "+stackPath+" has ended, and no other app is named",
+			"`make run` starts it again")
 	case stack.Functions == "":
 		return t, noApp("the local stack of "+stackPath+" has servers only (make servers)",
-			fmt.Sprintf(
-				"where `func start` runs in .stage: `%s=any sqlwriterctl status --app http://127.0.0.1:7071`",
-				keyVariable))
+			"where `func start` runs in .stage: `"+keyVariable+"=any sqlwriterctl status --app http://127.0.0.1:7071`")
 	}
 	return target{address: stack.Functions, from: stackPath, key: stack.FunctionKey, local: true}, nil
 }
 
 // noApp is the error when no app can be asked.
-func noApp(what, advice string) error { return &advisedError{&usageError{errors.New(what)}, advice} }
+func noApp(what, advice string) error { return advised(usagef("%s", what), "%s", advice) }
 
-// operate calls use with the app, and names it on stderr.
-func (a *app) operate(ctx context.Context, use func(opsapi.Caller) error) error {
+// ask makes a call of the app. An error names flags where the app names members.
+func ask[Q, A any](ctx context.Context, a *app, call opsapi.Call[Q, A], q Q) (answer A, err error) {
+	if err = a.connect(ctx); err == nil {
+		answer, err = opsapi.Do(ctx, a.caller, call, q)
+	}
+	return answer, a.asTyped(err)
+}
+
+// connect finds the app and names it on stderr, once.
+func (a *app) connect(ctx context.Context) error {
+	if a.caller != nil {
+		return nil
+	}
 	t, err := a.target(ctx)
 	if err != nil {
 		return err
@@ -90,9 +93,9 @@ func (a *app) operate(ctx context.Context, use func(opsapi.Caller) error) error 
 	if err != nil {
 		return err
 	}
-	a.asked = t
+	a.asked, a.caller = t, caller
 	a.notef("app: %s (%s), %s", t.address, t.from, how)
-	return a.asTyped(use(caller))
+	return nil
 }
 
 // caller opens the app.
@@ -111,7 +114,7 @@ func (t target) caller() (caller opsapi.Caller, how string, err error) {
 				keyVariable, audienceVariable))
 	}
 	if err != nil {
-		err = &usageError{fmt.Errorf("%s: %w", t.from, err)}
+		err = usagef("%s: %w", t.from, err)
 	}
 	return caller, how, err
 }
@@ -134,8 +137,7 @@ func signedIn(address, audience string) (opsapi.Caller, error) {
 		token, err := chain.GetToken(ctx,
 			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
 		if err != nil {
-			return "",
-				&advisedError{fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`"}
+			return "", advised(fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`")
 		}
 		return token.Token, nil
 	}}, nil)

@@ -48,16 +48,14 @@ func (c *documentListCommand) Run(ctx context.Context, a *app) error {
 	if err := errors.Join(err, c.check()); err != nil {
 		return err
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		list, err := opsapi.Do(ctx, o, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
-		if err != nil {
-			return err
-		}
-		if c.Request == "" && c.Line == 0 {
-			a.notef("documents of other environments are left out: --line and --request find them too")
-		}
-		return printDocuments(a, list)
-	})
+	list, err := ask(ctx, a, opsapi.DocumentList, ops.DocumentQuery{DocumentFilter: filter, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.Request == "" && c.Line == 0 {
+		a.notef("documents of other environments are left out: --line and --request find them too")
+	}
+	return printDocuments(a, list)
 }
 
 func printDocuments(a *app, list ops.DocumentList) error {
@@ -77,18 +75,17 @@ func printDocuments(a *app, list ops.DocumentList) error {
 }
 
 func documentRows(a *app, documents []ops.DocumentRow) [][]string {
-	foreign := slices.ContainsFunc(documents, func(d ops.DocumentRow) bool { return d.Foreign })
 	rows := [][]string{
 		{"DOCUMENT", "SYS_NAME", "LINE", "STATUS", "KIND", "CODE", "RETRIES", "CHANGED", "FAILED", "NEXT TRY"},
 	}
 	for _, d := range documents {
 		rows = append(rows, []string{
-			d.ID, orDash(d.SysName), orDash(positive(int(d.Line))), d.Status, orDash(d.Kind), orDash(d.Code),
+			d.ID, orDash(d.SysName), lineOr(d.Line, "-"), d.Status, orDash(d.Kind), orDash(d.Code),
 			strconv.Itoa(d.Retries),
 			a.time(d.ChangedAt), a.time(d.FailedAt), a.time(d.RetryAt),
 		})
 	}
-	if !foreign {
+	if !slices.ContainsFunc(documents, func(d ops.DocumentRow) bool { return d.Foreign }) {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 1, 2) // SYS_NAME
 		}
@@ -118,14 +115,6 @@ func requestCounted(r ops.RequestCount) string {
 	return text
 }
 
-// positive formats a number; empty for zero.
-func positive(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 type documentWhyCommand struct {
 	ID   string `arg:"" optional:"" help:"The document's id."`
 	Line int64  `help:"In place of an id: the newest result that names this invoice line, and the others." placeholder:"LINE"`
@@ -134,19 +123,17 @@ type documentWhyCommand struct {
 // Run prints the explanation.
 func (c *documentWhyCommand) Run(ctx context.Context, a *app) error {
 	if (c.ID == "") == (c.Line == 0) {
-		return &usageError{errors.New("expected either a document's id or --line LINE")}
+		return usagef("expected either a document's id or --line LINE")
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		e, err := opsapi.Do(ctx, o, opsapi.DocumentWhy, ops.WhyQuery{ID: c.ID, Line: c.Line})
-		if err != nil {
-			return err
-		}
-		w := explained{Explanation: e}
-		if !a.Quiet {
-			w.Diff, w.DiffUnknown = a.diffOf(ctx, o, e.ID)
-		}
-		return a.emit(w, []string{e.ID}, func() error { return printWhy(a, w) })
-	})
+	e, err := ask(ctx, a, opsapi.DocumentWhy, ops.WhyQuery{ID: c.ID, Line: c.Line})
+	if err != nil {
+		return err
+	}
+	w := explained{Explanation: e}
+	if !a.Quiet {
+		w.Diff, w.DiffUnknown = a.diffOf(ctx, e.ID)
+	}
+	return a.emit(w, []string{e.ID}, func() error { return printWhy(a, w) })
 }
 
 // explained is an explanation, and what a write of the document would change now.
@@ -159,8 +146,8 @@ type explained struct {
 
 // diffOf compares a document with its lines. An error is a part of the answer, because the explanation stands without
 // SQL.
-func (a *app) diffOf(ctx context.Context, o opsapi.Caller, id string) (found *ops.DocumentDiff, unknown string) {
-	d, err := diff(ctx, o, []string{id})
+func (a *app) diffOf(ctx context.Context, id string) (found *ops.DocumentDiff, unknown string) {
+	d, err := diff(ctx, a, []string{id})
 	switch {
 	case err != nil:
 		unknown, _ = a.describe(err)
@@ -182,33 +169,24 @@ func printWhy(a *app, e explained) error {
 		rows = append(rows, []string{"line", fmt.Sprintf("%d: %s", e.Line.Line, a.says(e.Line.Says))})
 	}
 	if e.LastError != nil {
-		rows = append(rows,
-			[]string{
-				"last error",
-				strings.TrimSuffix(
-					fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code,
-						oneLine(e.LastError.Error)), ": "),
-			})
+		last := fmt.Sprintf("%s %s %s: %s", a.time(e.LastError.At), e.LastError.Kind, e.LastError.Code,
+			oneLine(e.LastError.Error))
+		rows = append(rows, []string{"last error", strings.TrimSuffix(last, ": ")})
 	}
-	for _, row := range [][]string{
+	rows = append(rows, told([][]string{
 		{"error", e.Error},
 		{"final error", e.FinalError},
 		{"evidence", e.Evidence},
 		{"problem now", cmp.Or(e.ProblemFound, e.Problem)},
 		{"warning", e.Warning},
-	} {
-		if row[1] != "" {
-			rows = append(rows, []string{row[0], oneLine(row[1])})
-		}
-	}
+	})...)
 	if e.DiffUnknown != "" {
 		rows = append(rows, []string{"lines", "unknown: " + a.says(e.DiffUnknown)})
 	}
 	if d := e.Diff; d != nil {
-		for _, row := range [][]string{{"a write now", string(d.Verdict)}, {"", d.Problem}, {"", d.Warning}} {
-			if row[1] != "" && row[1] != e.Warning {
-				rows = append(rows, []string{row[0], a.says(row[1])})
-			}
+		rows = append(rows, told([][]string{{"a write now", string(d.Outcome)}, {"", a.says(d.Problem)}})...)
+		if d.Warning != e.Warning {
+			rows = append(rows, told([][]string{{"", a.says(d.Warning)}})...)
 		}
 	}
 	if err := a.table(rows); err != nil {
@@ -258,30 +236,25 @@ func (c *documentRetryCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.DryRun || (many && !c.Yes) {
-			r.DryRun = true
-			counted, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
-			if err != nil {
-				return err
-			}
-			if c.DryRun {
-				return emitStarted(a, counted)
-			}
-			if proceed, err := askForRun(a, counted, c.Yes); !proceed {
-				return err
-			}
-			r.DryRun = false
-			if r.Limit == 0 && len(c.IDs) == 0 && !counted.AtLeast {
-				r.Limit = counted.Matched // no more than was counted and agreed to; which ones is decided when it runs
-			}
+	if c.DryRun || (many && !c.Yes) {
+		r.DryRun = true
+		counted, err := ask(ctx, a, opsapi.DocumentRetry, r)
+		if c.DryRun || err != nil {
+			return printExecution(a, counted, err)
 		}
-		started, err := opsapi.Do(ctx, o, opsapi.DocumentRetry, r)
-		if err = printExecution(a, started, err); err == nil && len(c.IDs) > 0 {
-			err = untried(started)
+		if proceed, err := askForRun(a, counted, c.Yes); !proceed {
+			return err
 		}
-		return err
-	})
+		r.DryRun = false
+		if r.Limit == 0 && len(c.IDs) == 0 && !counted.AtLeast {
+			r.Limit = counted.Matched // no more than was counted and agreed to; which ones is decided when it runs
+		}
+	}
+	started, err := ask(ctx, a, opsapi.DocumentRetry, r)
+	if err = printExecution(a, started, err); err == nil && len(c.IDs) > 0 {
+		err = untried(started)
+	}
+	return err
 }
 
 // untried is an error if documents that were named were not tried.
@@ -294,12 +267,11 @@ func untried(s ops.Started) error {
 	if gone+skipped == 0 {
 		return nil
 	}
-	return &advisedError{
-		fmt.Errorf(
-			"not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)", gone, ops.Plural(gone, "does", "do"), skipped),
-		fmt.Sprintf(
-			"`sqlwriterctl run items %s --outcome gone,skipped,not_offered` lists them, `sqlwriterctl document why ID` explains one", s.Run),
-	}
+	return advised(fmt.Errorf(
+		"not every document was tried again: %d %s not exist (gone), %d neither failed nor waits for a retry (skipped)",
+		gone, ops.Plural(gone, "does", "do"), skipped),
+		"`sqlwriterctl run items %s --outcome gone,skipped,not_offered` lists them, `sqlwriterctl document why ID` explains one",
+		s.Run)
 }
 
 type documentMarkCommand struct {
@@ -309,15 +281,10 @@ type documentMarkCommand struct {
 
 // Run marks the document.
 func (c *documentMarkCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		res, err := opsapi.Do(ctx, o, opsapi.DocumentMarkCommitted, ops.MarkRequest{ID: c.ID, Why: c.Why})
-		if err != nil {
-			return err
-		}
-		return a.emit(res, []string{res.ID}, func() error {
-			a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID,
-				res.From, invoice.OutcomeManual)
-			return nil
-		})
-	})
+	res, err := ask(ctx, a, opsapi.DocumentMarkCommitted, ops.MarkRequest{ID: c.ID, Why: c.Why})
+	if err != nil {
+		return err
+	}
+	return a.emitLine(res, res.ID, "%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.",
+		res.ID, res.From, invoice.OutcomeManual)
 }

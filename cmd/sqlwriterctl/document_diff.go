@@ -16,30 +16,27 @@ type documentDiffCommand struct {
 
 // Run prints the differences.
 func (c *documentDiffCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		d, err := diff(ctx, o, c.IDs)
-		if err != nil {
-			return err
-		}
-		a.notef("flow: %s", a.says(d.Flow))
-		if d.Note != "" {
-			a.notef("%s", d.Note)
-		}
-		return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error {
-			return printDiffs(a, d.Documents)
-		})
+	d, err := diff(ctx, a, c.IDs)
+	if err != nil {
+		return err
+	}
+	a.notef("flow: %s", a.says(d.Flow))
+	if d.Note != "" {
+		a.notef("%s", d.Note)
+	}
+	return a.emit(d, idsOf(d.Documents, func(d ops.DocumentDiff) string { return d.ID }), func() error {
+		return printDiffs(a, d.Documents)
 	})
 }
 
 // diff asks for the differences. A comma separates ids on the way to the app.
-func diff(ctx context.Context, o opsapi.Caller, ids []string) (ops.Diff, error) {
+func diff(ctx context.Context, a *app, ids []string) (ops.Diff, error) {
 	for _, id := range ids {
 		if strings.Contains(id, ",") {
-			return ops.Diff{},
-				&usageError{fmt.Errorf("id: expected ids without a comma, which separates ids, found %q", id)}
+			return ops.Diff{}, usagef("id: expected ids without a comma, which separates ids, found %q", id)
 		}
 	}
-	return opsapi.Do(ctx, o, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})
+	return ask(ctx, a, opsapi.DocumentDiff, ops.DiffQuery{IDs: ids})
 }
 
 // printDiffs prints what would become of lines, column by column.
@@ -48,20 +45,15 @@ func printDiffs(a *app, diffs []ops.DocumentDiff) error {
 		if i > 0 {
 			a.printf("")
 		}
-		rows := [][]string{{"document", d.ID}}
-		for _, row := range [][]string{
+		if err := a.table(told([][]string{
+			{"document", d.ID},
 			{"status", d.Status},
 			{"why", a.says(d.Why)},
 			{"next", a.says(d.Next)},
-			{"verdict", string(d.Verdict)},
+			{"outcome", string(d.Outcome)},
 			{"problem", a.says(d.Problem)},
 			{"warning", d.Warning},
-		} {
-			if row[1] != "" {
-				rows = append(rows, []string{row[0], oneLine(row[1])})
-			}
-		}
-		if err := a.table(rows); err != nil {
+		})); err != nil {
 			return err
 		}
 		for _, l := range d.Lines {
@@ -78,11 +70,11 @@ func printLineDiff(a *app, l ops.LineDiff) error {
 	if l.Duplicate {
 		what = "duplicate"
 	}
-	says := []string{l.Says}
-	if l.Verdict != "" {
-		says = []string{string(l.Verdict), l.Says}
+	says := l.Says
+	if l.Outcome != "" {
+		says = string(l.Outcome) + ": " + says
 	}
-	a.printf("line %d (%s): %s", l.Line, what, strings.Join(says, ": "))
+	a.printf("line %d (%s): %s", l.Line, what, says)
 	if len(l.Columns) == 0 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestADocumentIsComparedBeforeItIsTriedAgain(t *testing.T) {
 		fmt.Sprintf(
 			"document  %s\nstatus    failed\nwhy       failed 2025-12-18 09:00:00-06:00 after 5 of 5 retries: document 547\n", id))
 	require.Contains(t, r.out,
-		"next      nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`\nverdict   applied\n")
+		"next      nothing by itself: fix the cause and `document retry`, or repair by hand and `document mark-committed`\noutcome   applied\n")
 	require.Contains(t, r.out, "warning   SQL refused its last write (547): a diff asks no constraint")
 	require.Regexp(t,
 		`line 7 \(main\): applied: a write changes \d+ columns\n  TABLE\s+COLUMN\s+IN SQL\s+IN THE DOCUMENT\n`, r.out)
@@ -43,7 +43,7 @@ func TestADocumentIsComparedBeforeItIsTriedAgain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &d))
 	require.Equal(t,
 		[]ops.LineDiff{
-			{Line: 7, Verdict: invoice.OutcomeUnchanged, Says: "it has this content", Columns: []ops.ColumnDiff{}},
+			{Line: 7, Outcome: invoice.OutcomeUnchanged, Says: "it has this content", Columns: []ops.ColumnDiff{}},
 		}, d.Documents[0].Lines)
 
 	require.Equal(t, exitUsage, r.run(t, "document", "diff"))

@@ -31,27 +31,22 @@ func (c *evidenceRestoreCommand) Run(ctx context.Context, a *app) error {
 	r := ops.RestoreRequest{
 		EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, DryRun: c.DryRun, Why: c.Why,
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		done, err := opsapi.Do(ctx, o, opsapi.EvidenceRestore, r)
-		if err != nil {
-			return err
-		}
-		return a.emit(done, []string{done.Document}, func() error {
-			did := "was put back"
-			if done.DryRun {
-				did = "would be put back"
-			}
-			a.printf("%s %s as %s (%s %s), from %s of %s", done.Document, did, done.Status, done.Kind,
-				orDash(done.Code), done.Folder, a.time(done.At))
-			return nil
-		})
-	})
+	done, err := ask(ctx, a, opsapi.EvidenceRestore, r)
+	if err != nil {
+		return err
+	}
+	did := "was put back"
+	if done.DryRun {
+		did = "would be put back"
+	}
+	return a.emitLine(done, done.Document, "%s %s as %s (%s %s), from %s of %s", done.Document, did, done.Status,
+		done.Kind, orDash(done.Code), done.Folder, a.time(done.At))
 }
 
-// lineOr is a main line; "unknown" as in the folder's name when it was unreadable.
-func lineOr(line int64) string {
+// lineOr is a line; none stands for one that is not known.
+func lineOr(line int64, none string) string {
 	if line == 0 {
-		return "unknown"
+		return none
 	}
 	return strconv.FormatInt(line, 10)
 }
@@ -63,17 +58,15 @@ type evidenceShowCommand struct {
 
 // Run shows the evidence.
 func (c *evidenceShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		e, err := opsapi.Do(ctx, o, opsapi.EvidenceShow, ops.EvidenceOfDocument{ID: c.ID, Line: c.Line})
-		if err != nil {
-			return err
-		}
-		if e.More {
-			a.notef("not all folders were searched: --line LINE searches those of a main line")
-		}
-		return a.emit(e, idsOf(e.Episodes, func(e ops.EvidenceEpisode) string { return e.Folder }), func() error {
-			return printDocumentEvidence(a, e)
-		})
+	e, err := ask(ctx, a, opsapi.EvidenceShow, ops.EvidenceOfDocument{ID: c.ID, Line: c.Line})
+	if err != nil {
+		return err
+	}
+	if e.More {
+		a.notef("not all folders were searched: --line LINE searches those of a main line")
+	}
+	return a.emit(e, idsOf(e.Episodes, func(e ops.EvidenceEpisode) string { return e.Folder }), func() error {
+		return printDocumentEvidence(a, e)
 	})
 }
 
@@ -99,39 +92,27 @@ func printDocumentEvidence(a *app, d ops.DocumentEvidence) error {
 }
 
 func printEpisode(a *app, e ops.EvidenceEpisode) error {
-	rows := [][]string{{"path", e.Path}, {"stored", a.time(e.At)}, {"main line", lineOr(e.Line)}}
+	rows := [][]string{{"path", e.Path}, {"stored", a.time(e.At)}, {"main line", lineOr(e.Line, "unknown")}}
 	if e.Incomplete {
-		rows = append(rows,
-			[]string{
-				"incomplete",
-				"there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended",
-			})
+		rows = append(rows, []string{
+			"incomplete", "there is no " + commit.EvidenceMetadata + ": it is being stored, or what stored it was ended",
+		})
 	}
 	attempts := [][]string{{"ATTEMPT", "KIND", "CODE", "REASON"}}
 	if f := e.Failed; f != nil {
-		rows = append(rows,
-			[]string{
-				"failed",
-				fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind,
-					f.Code, oneLine(f.Error)),
-			})
+		rows = append(rows, []string{
+			"failed",
+			fmt.Sprintf("%s after %d retries: %s %s: %s", a.time(f.At), e.Retries, f.Kind, f.Code, oneLine(f.Error)),
+		})
 	}
-	for _, by := range [][]string{{"run", e.RunID}, {"invocation", e.InvocationID}} {
-		if by[1] != "" {
-			rows = append(rows, by)
-		}
-	}
+	rows = append(rows, told([][]string{{"run", e.RunID}, {"invocation", e.InvocationID}})...)
 	for _, t := range e.Attempts {
 		attempts = append(attempts, []string{a.time(t.At), t.Kind, orDash(t.Code), oneLine(t.Error)})
 	}
 	if m := e.Metadata; m != nil {
-		rows = append(rows,
-			[]string{
-				"snapshot",
-				fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)),
-					m.Container, m.SysName, m.ContentHash),
-			},
-			[]string{"stored by", m.AppVersion})
+		snapshot := fmt.Sprintf("%s of %s in %s, environment %s, content %s", m.ETag, a.time(time.Unix(m.TS, 0)),
+			m.Container, m.SysName, m.ContentHash)
+		rows = append(rows, []string{"snapshot", snapshot}, []string{"stored by", m.AppVersion})
 	}
 	for _, p := range e.Problems {
 		rows = append(rows, []string{"problem", p})
@@ -158,19 +139,17 @@ func (c *evidenceGetCommand) Run(ctx context.Context, a *app) error {
 	q := ops.EvidenceFileQuery{
 		EvidenceOfDocument: ops.EvidenceOfDocument{ID: c.ID, Line: c.Line}, File: c.File, Folder: c.Folder,
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		content, err := opsapi.Do(ctx, o, opsapi.EvidenceGet, q)
-		if err != nil {
-			return err
+	content, err := ask(ctx, a, opsapi.EvidenceGet, q)
+	if err != nil {
+		return err
+	}
+	a.notef("%s/%s", content.Folder, content.File)
+	if text := string(content.Content); !a.shows {
+		a.print(text) // byte by byte, for a file
+	} else {
+		for line := range strings.Lines(text) {
+			a.printf("%s", strings.TrimSuffix(line, "\n"))
 		}
-		a.notef("%s/%s", content.Folder, content.File)
-		if text := string(content.Content); !a.shows {
-			a.print(text) // byte by byte, for a file
-		} else {
-			for line := range strings.Lines(text) {
-				a.printf("%s", strings.TrimSuffix(line, "\n"))
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }

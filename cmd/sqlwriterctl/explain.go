@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/explain"
 )
@@ -24,7 +22,7 @@ func (c *explainCommand) Run(a *app) error {
 	for _, code := range c.Code {
 		entries, notes := table.Look(code)
 		if len(entries) == 0 {
-			return &usageError{fmt.Errorf("no table has the code %q: `sqlwriterctl explain` lists all", code)}
+			return usagef("no table has the code %q: `sqlwriterctl explain` lists all", code)
 		}
 		for _, note := range notes {
 			a.notef("%s", note)

@@ -19,6 +19,8 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
 // advisedError is an error with what to do about it.
 type advisedError struct {
 	error
@@ -26,6 +28,10 @@ type advisedError struct {
 }
 
 func (e *advisedError) Unwrap() error { return e.error }
+
+func advised(err error, format string, args ...any) error {
+	return &advisedError{err, fmt.Sprintf(format, args...)}
+}
 
 // attentionError is the error of `status --check`.
 type attentionError struct{ error }

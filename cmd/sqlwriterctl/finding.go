@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,8 @@ type findingCommands struct {
 type findingListCommand struct {
 	limitFlag
 
-	Class []string `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES"`
-	Line  int64    `help:"Only findings about this invoice line." placeholder:"LINE"`
+	Class []reconcile.Class `help:"Only findings of these classes, separated by commas." placeholder:"CLASSES"`
+	Line  int64             `help:"Only findings about this invoice line." placeholder:"LINE"`
 }
 
 // Run lists the findings.
@@ -29,33 +30,25 @@ func (c *findingListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	q := ops.FindingQuery{Line: c.Line}
-	for _, class := range c.Class {
-		q.Classes = append(q.Classes, reconcile.Class(class))
-	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		var page ops.FindingPage
-		all, more, err := collect(c.Limit, func(limit int, at string) (_ []ops.FindingRow, _ string, err error) {
-			q.Limit, q.Page = limit, at
-			page, err = opsapi.Do(ctx, o, opsapi.FindingList, q)
-			return page.Findings, page.Next, err
-		})
-		if err != nil {
-			return err
-		}
-		page.Findings, page.Next = all, ""
-		a.more(more)
-		a.notef("findings: %s", a.says(page.Found.Says))
-		err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
-			return printFindings(a, page.Findings)
-		})
-		for _, f := range page.Findings {
-			if err == nil && f.Class.Asks() {
-				return openFindings(page.Found)
-			}
-		}
-		return err
+	q := ops.FindingQuery{Line: c.Line, Classes: c.Class}
+	var page ops.FindingPage
+	all, err := collect(a, c.Limit, func(limit int, at string) (_ []ops.FindingRow, _ string, err error) {
+		q.Limit, q.Page = limit, at
+		page, err = ask(ctx, a, opsapi.FindingList, q)
+		return page.Findings, page.Next, err
 	})
+	if err != nil {
+		return err
+	}
+	page.Findings, page.Next = all, ""
+	a.notef("findings: %s", a.says(page.Found.Says))
+	err = a.emit(page, idsOf(page.Findings, func(f ops.FindingRow) string { return f.Name }), func() error {
+		return printFindings(a, page.Findings)
+	})
+	if err == nil && slices.ContainsFunc(page.Findings, func(f ops.FindingRow) bool { return f.Class.Asks() }) {
+		return openFindings(page.Found)
+	}
+	return err
 }
 
 func printFindings(a *app, findings []ops.FindingRow) error {
@@ -81,13 +74,10 @@ func openFindings(found ops.Found) error {
 			parts = append(parts, fmt.Sprintf("%d %s", c.Findings, c.Class))
 		}
 	}
-	return &advisedError{
-		&attentionError{
-			fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"),
-				strings.Join(parts, ", ")),
-		},
-		"`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what one means and what to do",
-	}
+	open := fmt.Errorf("%d %s open: %s", found.Open, ops.Plural(found.Open, "finding is", "findings are"),
+		strings.Join(parts, ", "))
+	return advised(&attentionError{open},
+		"`sqlwriterctl finding list` lists them, `sqlwriterctl explain CLASS` says what one means and what to do")
 }
 
 type findingCompareCommand struct {
@@ -99,15 +89,11 @@ type findingCompareCommand struct {
 
 // Run begins the comparison.
 func (c *findingCompareCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		begun, err := opsapi.Do(ctx, o, opsapi.FindingCompare, ops.CompareRequest{IDs: c.ID, All: c.All, Why: c.Why})
-		if err != nil {
-			return err
-		}
-		return a.emit(begun, []string{begun.Comparison}, func() error {
-			a.printf(
-				"comparison %s: begun. It waits for those before it; `sqlwriterctl finding list` has what it finds some 20 minutes after its turn", begun.Comparison)
-			return nil
-		})
-	})
+	begun, err := ask(ctx, a, opsapi.FindingCompare, ops.CompareRequest{IDs: c.ID, All: c.All, Why: c.Why})
+	if err != nil {
+		return err
+	}
+	return a.emitLine(begun, begun.Comparison,
+		"comparison %s: begun. It waits for those before it; `sqlwriterctl finding list` has what it finds some 20 minutes after its turn",
+		begun.Comparison)
 }

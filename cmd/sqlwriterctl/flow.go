@@ -21,10 +21,8 @@ type flowPauseCommand struct{ whyFlag }
 
 // Run pauses the flow.
 func (c *flowPauseCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		change, err := opsapi.Do(ctx, o, opsapi.FlowPause, ops.FlowRequest{Why: c.Why})
-		return printFlowChange(a, change, err)
-	})
+	change, err := ask(ctx, a, opsapi.FlowPause, ops.FlowRequest{Why: c.Why})
+	return printFlowChange(a, change, err)
 }
 
 type flowResumeCommand struct {
@@ -40,20 +38,19 @@ func (c *flowResumeCommand) Run(ctx context.Context, a *app) error {
 		if err := a.mayConfirm(c.Yes); err != nil {
 			return err
 		}
+		if err := a.connect(ctx); err != nil { // who confirms sees of which app
+			return err
+		}
+		if err := a.confirm(c.Yes,
+			"A restored or another database is accepted as it is. What it lacks must be written again: `status` names the command."); err != nil {
+			return err
+		}
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		if c.Force {
-			if err := a.confirm(c.Yes,
-				"A restored or another database is accepted as it is. What it lacks must be written again: `status` names the command."); err != nil {
-				return err
-			}
-		}
-		change, err := opsapi.Do(ctx, o, opsapi.FlowResume, ops.ResumeFlow{Why: c.Why, Force: c.Force})
-		if err == nil && c.Force && change.Risk == "" && !a.asData() {
-			a.printf("there was nothing to accept; the flow was resumed")
-		}
-		return printFlowChange(a, change, err)
-	})
+	change, err := ask(ctx, a, opsapi.FlowResume, ops.ResumeFlow{Why: c.Why, Force: c.Force})
+	if err == nil && c.Force && change.Risk == "" && !a.asData() {
+		a.printf("there was nothing to accept; the flow was resumed")
+	}
+	return printFlowChange(a, change, err)
 }
 
 func printFlowChange(a *app, change ops.FlowChange, err error) error {

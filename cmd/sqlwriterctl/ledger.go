@@ -44,10 +44,10 @@ const progressEvery = 2 * time.Second
 // Run adopts the database, previews that, or records that there is nothing to adopt.
 func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	if c.Empty && (c.DryRun || c.Rate > 0 || c.Before != "") {
-		return &usageError{errors.New("--empty reads nothing: it can be combined with --yes only")}
+		return usagef("--empty reads nothing: it can be combined with --yes only")
 	}
 	if c.Rate < 0 {
-		return &usageError{errors.New("--rate: expected a number of documents a second")}
+		return usagef("--rate: expected a number of documents a second")
 	}
 	s, err := a.connections(ctx)
 	if err != nil {
@@ -91,10 +91,8 @@ func (c *ledgerAdoptCommand) adopt(
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
 		if found := before.Counts.Before; !bound.Equal(found) {
-			return &usageError{
-				fmt.Errorf(
-					"--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes", a.time(found), a.time(bound)),
-			}
+			return usagef("--before: expected that of the unfinished adoption (%s), found %s: finish it, then adopt again with --yes",
+				a.time(found), a.time(bound))
 		}
 		a.notef("continuing the adoption that %s started at %s: %s", before.By, a.time(before.Started),
 			a.readUpTo(before.Watermark))
@@ -109,7 +107,7 @@ func (c *ledgerAdoptCommand) adopt(
 		if c.DryRun {
 			return err
 		}
-		return &advisedError{err, "adopted documents stay adopted; the same command continues from there"}
+		return advised(err, "adopted documents stay adopted; the same command continues from there")
 	}
 	return c.print(a, after)
 }
@@ -254,15 +252,10 @@ func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		err = a.emit(receiptOf(s), []string{string(s.Phase)}, func() error {
-			a.printf("%s", a.describeAdoption(s))
-			return nil
-		})
+		err = a.emitLine(receiptOf(s), string(s.Phase), "%s", a.describeAdoption(s))
 		if err == nil && !s.Adopted() {
-			return &advisedError{
-				errors.New("the app does not commit, because the database is not adopted"),
-				"`sqlwriterctl ledger adopt` adopts it (docs/cutover.md)",
-			}
+			return advised(errors.New("the app does not commit, because the database is not adopted"),
+				"`sqlwriterctl ledger adopt` adopts it (docs/cutover.md)")
 		}
 		return err
 	})

@@ -22,16 +22,8 @@ type lineReleaseCommand struct {
 
 // Run releases the line.
 func (c *lineReleaseCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		started, err := opsapi.Do(ctx, o, opsapi.LineRelease, ops.LineReleaseRequest{
-			Line: c.Line, OverwriteEdits: c.OverwriteEdits, DryRun: c.DryRun, Why: c.Why,
-		})
-		if c.DryRun {
-			if err != nil {
-				return err
-			}
-			return emitStarted(a, started)
-		}
-		return printExecution(a, started, err)
+	started, err := ask(ctx, a, opsapi.LineRelease, ops.LineReleaseRequest{
+		Line: c.Line, OverwriteEdits: c.OverwriteEdits, DryRun: c.DryRun, Why: c.Why,
 	})
+	return printExecution(a, started, err)
 }

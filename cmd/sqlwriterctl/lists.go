@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // limitFlag bounds a list.
 type limitFlag struct {
 	Limit int `help:"At most N." default:"20" placeholder:"N"`
@@ -10,7 +8,7 @@ type limitFlag struct {
 // check refuses a limit of 0: the output would look as if there were nothing.
 func (f limitFlag) check() error {
 	if f.Limit < 1 {
-		return &usageError{fmt.Errorf("--limit: expected 1 or more, found %d", f.Limit)}
+		return usagef("--limit: expected 1 or more, found %d", f.Limit)
 	}
 	return nil
 }
@@ -18,11 +16,10 @@ func (f limitFlag) check() error {
 // maxPage is the most rows that the app gives at a time.
 const maxPage = 1000
 
-// collect asks for page after page until it has limit rows, or all of them if limit is 0. more says that there are
-// others.
+// collect asks for page after page until it has limit rows, or all of them if limit is 0. It tells if there are others.
 func collect[T any](
-	limit int, ask func(limit int, page string) (rows []T, next string, err error),
-) (all []T, more bool, err error) {
+	a *app, limit int, ask func(limit int, page string) (rows []T, next string, err error),
+) (all []T, err error) {
 	all = []T{}
 	for page := ""; ; {
 		size := maxPage
@@ -31,18 +28,15 @@ func collect[T any](
 		}
 		rows, next, err := ask(size, page)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		all = append(all, rows...)
-		if page = next; page == "" || len(all) == limit {
-			return all, page != "", nil
+		switch page = next; {
+		case page == "":
+			return all, nil
+		case len(all) == limit:
+			a.notef("there are more: --limit shows more of them, a filter fewer")
+			return all, nil
 		}
-	}
-}
-
-// more tells that a list ended at its limit.
-func (a *app) more(is bool) {
-	if is {
-		a.notef("there are more: --limit shows more of them, a filter fewer")
 	}
 }

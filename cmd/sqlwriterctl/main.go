@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -74,8 +75,9 @@ type app struct {
 	// parser is the tool's grammar, command the command that the operator typed.
 	parser  *kong.Kong
 	command *kong.Node
-	// asked is the app that the command asks.
-	asked target
+	// asked is the app that the command asks, caller the way to it; nil before the first call.
+	asked  target
+	caller opsapi.Caller
 }
 
 func main() {
@@ -106,7 +108,7 @@ func execute(ctx context.Context, args []string, env environment) int {
 	}
 	if err != nil {
 		a.command = typed(err)
-		return a.fail(ctx, &usageError{err})
+		return a.fail(ctx, usagef("%w", err))
 	}
 	a.command = parsed.Selected()
 	parsed.BindTo(ctx, (*context.Context)(nil))

@@ -141,10 +141,8 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return errors.New(strings.Join(procedures.Owners, "; "))
 		}
 		if procedures != nil && len(procedures.Missing) > 0 {
-			return &advisedError{
-				errors.New("some procedures that this build calls are missing"),
-				"`sqlwriterctl migrate up` installs them",
-			}
+			return advised(errors.New("some procedures that this build calls are missing"),
+				"`sqlwriterctl migrate up` installs them")
 		}
 		return nil
 	})
@@ -169,11 +167,10 @@ func (c *migrateStatusCommand) print(a *app, states []migration.State, procedure
 func behind(states []migration.State) error {
 	if n := migration.Count(states, migration.Changed); n > 0 {
 		return fmt.Errorf(
-			"%d migrations were run from other files than this build's: a migration must not change after it was run",
-			n)
+			"%d migrations were run from other files than this build's: a migration must not change after it was run", n)
 	}
 	if n := migration.Count(states, migration.Pending); n > 0 {
-		return &advisedError{fmt.Errorf("%d migrations are pending", n), "`sqlwriterctl migrate up` runs them"}
+		return advised(fmt.Errorf("%d migrations are pending", n), "`sqlwriterctl migrate up` runs them")
 	}
 	return nil
 }

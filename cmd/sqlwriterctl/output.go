@@ -21,14 +21,20 @@ func (a *app) emit(result any, ids []string, table func() error) error {
 	return table()
 }
 
+// emitLine is emit for a result that is told in a line.
+func (a *app) emitLine(result any, id, format string, args ...any) error {
+	return a.emit(result, []string{id}, func() error {
+		a.printf(format, args...)
+		return nil
+	})
+}
+
 // list prints ids, one a line. It prints none if one would be something else than what a shell reads.
 func (a *app) list(ids []string) error {
 	for _, id := range ids {
 		if !isPlain(id) {
-			return &advisedError{
-				fmt.Errorf("%s: it has control characters, and -q prints one id a line", plain(id)),
-				"-o json has it as it is",
-			}
+			return advised(fmt.Errorf("%s: it has control characters, and -q prints one id a line", plain(id)),
+				"-o json has it as it is")
 		}
 	}
 	for _, id := range ids {
@@ -79,6 +85,16 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// told are the rows of names and texts that have a text.
+func told(rows [][]string) (all [][]string) {
+	for _, row := range rows {
+		if row[1] != "" {
+			all = append(all, []string{row[0], oneLine(row[1])})
+		}
+	}
+	return all
 }
 
 // oneLine removes line breaks, so that a text fits into a table.

@@ -18,25 +18,19 @@ type reportShowCommand struct {
 
 // Run runs the report, or lists all with their meaning.
 func (c *reportShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		t, err := opsapi.Do(ctx, o, opsapi.ReportShow, opsapi.Report{Name: c.Name})
-		if err != nil {
-			return err
-		}
-		if len(t.Rows) == 0 {
-			a.notef("no rows")
-		}
-		rows := [][]string{t.Columns}
-		for _, values := range t.Rows {
-			row := make([]string, len(values))
-			for i, v := range values {
-				row[i] = a.reportCell(v)
-			}
-			rows = append(rows, row)
-		}
-		return a.emit(t, idsOf(rows[1:], func(row []string) string { return row[0] }), func() error {
-			return a.table(rows)
-		})
+	t, err := ask(ctx, a, opsapi.ReportShow, opsapi.Report{Name: c.Name})
+	if err != nil {
+		return err
+	}
+	if len(t.Rows) == 0 {
+		a.notef("no rows")
+	}
+	rows := [][]string{t.Columns}
+	for _, values := range t.Rows {
+		rows = append(rows, idsOf(values, a.reportCell))
+	}
+	return a.emit(t, idsOf(rows[1:], func(row []string) string { return row[0] }), func() error {
+		return a.table(rows)
 	})
 }
 

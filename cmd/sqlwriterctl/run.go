@@ -43,18 +43,20 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		runs, more, err := collect(c.Limit, func(limit int, page string) ([]ops.RunSummary, string, error) {
-			p, err := opsapi.Do(ctx, o, opsapi.RunList, ops.RunQuery{Limit: limit, Page: page})
-			return p.Runs, p.Next, err
-		})
-		if err != nil {
-			return err
-		}
-		a.more(more)
-		return a.emit(ops.RunPage{Runs: runs}, idsOf(runs, func(r ops.RunSummary) string { return r.ID }),
-			func() error { return printRuns(a, runs) })
+	runs, err := collect(a, c.Limit, func(limit int, page string) ([]ops.RunSummary, string, error) {
+		p, err := ask(ctx, a, opsapi.RunList, ops.RunQuery{Limit: limit, Page: page})
+		return p.Runs, p.Next, err
 	})
+	if err != nil {
+		return err
+	}
+	return a.emit(ops.RunPage{Runs: runs}, idsOf(runs, func(r ops.RunSummary) string { return r.ID }),
+		func() error { return printRuns(a, runs) })
+}
+
+// run asks for a run with its progress.
+func (a *app) run(ctx context.Context, id string) (ops.RunProgress, error) {
+	return ask(ctx, a, opsapi.RunShow, opsapi.Run{Run: id})
 }
 
 type runShowCommand struct {
@@ -64,26 +66,24 @@ type runShowCommand struct {
 
 // Run shows the run, with --watch when it has ended.
 func (c *runShowCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		show := func() (ops.RunProgress, error) { return opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: c.ID}) }
-		if c.Watch {
-			show = func() (ops.RunProgress, error) { return a.watch(ctx, o, c.ID) }
-		}
-		p, err := show()
-		if err == nil {
-			err = emitRun(a, p)
-		}
-		if err != nil {
-			return err
-		}
-		advice := verdict(p)
-		if advice != nil && p.Status == run.RunRunning { // the command succeeds as long as the run goes on
-			what, do := a.describe(advice)
-			a.notef("%s\nhint: %s", what, do)
-			return nil
-		}
-		return advice
-	})
+	show := a.run
+	if c.Watch {
+		show = a.watch
+	}
+	p, err := show(ctx, c.ID)
+	if err == nil {
+		err = emitRun(a, p)
+	}
+	if err != nil {
+		return err
+	}
+	advice := verdict(p)
+	if advice != nil && p.Status == run.RunRunning { // the command succeeds as long as the run goes on
+		what, do := a.describe(advice)
+		a.notef("%s\nhint: %s", what, do)
+		return nil
+	}
+	return advice
 }
 
 type runItemsCommand struct {
@@ -95,27 +95,22 @@ type runItemsCommand struct {
 // Run lists the documents.
 func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
 	if c.Limit < 0 {
-		return &usageError{fmt.Errorf("--limit: expected a number of documents, found %d", c.Limit)}
+		return usagef("--limit: expected a number of documents, found %d", c.Limit)
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		items, more, err := collect(c.Limit, func(limit int, page string) ([]run.ItemOutcome, string, error) {
-			p, err := opsapi.Do(ctx, o, opsapi.RunItems,
-				ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: page, Limit: limit})
-			return p.Items, p.Next, err
-		})
-		if err != nil {
-			return err
+	items, err := collect(a, c.Limit, func(limit int, page string) ([]run.ItemOutcome, string, error) {
+		p, err := ask(ctx, a, opsapi.RunItems, ops.ItemQuery{Run: c.ID, Outcomes: c.Outcome, Page: page, Limit: limit})
+		return p.Items, p.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	ids := idsOf(items, func(i run.ItemOutcome) string { return i.Document })
+	return a.emit(ops.ItemPage{Items: items}, ids, func() error {
+		rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
+		for _, it := range items {
+			rows = append(rows, []string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
 		}
-		a.more(more)
-		return a.emit(ops.ItemPage{Items: items},
-			idsOf(items, func(i run.ItemOutcome) string { return i.Document }), func() error {
-				rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
-				for _, it := range items {
-					rows = append(rows,
-						[]string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
-				}
-				return a.table(rows)
-			})
+		return a.table(rows)
 	})
 }
 
@@ -127,10 +122,8 @@ type runCancelCommand struct {
 
 // Run cancels the run.
 func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		p, err := opsapi.Do(ctx, o, opsapi.RunCancel, ops.RunRequest{Run: c.ID, Why: c.Why})
-		return printActed(a, p, err, "ends after the running batches; written rows stay written")
-	})
+	p, err := ask(ctx, a, opsapi.RunCancel, ops.RunRequest{Run: c.ID, Why: c.Why})
+	return printActed(a, p, err, "ends after the running batches; written rows stay written")
 }
 
 type runResumeCommand struct {
@@ -141,12 +134,10 @@ type runResumeCommand struct {
 
 // Run resumes the run.
 func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		p, err := opsapi.Do(ctx, o, opsapi.RunResume, ops.RunRequest{Run: c.ID, Why: c.Why})
-		if err == nil && p.Status != run.RunRunning { // its message could not be sent, so the app executed it
-			a.notef("%s", a.says(p.Note))
-			return errors.Join(emitRun(a, p), verdict(p))
-		}
-		return printActed(a, p, err, "resumed")
-	})
+	p, err := ask(ctx, a, opsapi.RunResume, ops.RunRequest{Run: c.ID, Why: c.Why})
+	if err == nil && p.Status != run.RunRunning { // its message could not be sent, so the app executed it
+		a.notef("%s", a.says(p.Note))
+		return errors.Join(emitRun(a, p), verdict(p))
+	}
+	return printActed(a, p, err, "resumed")
 }

@@ -31,13 +31,11 @@ func printStarted(a *app, s ops.Started) error {
 	a.printf("in batches of %d", run.BatchSize)
 	failures := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
 	for _, f := range s.Failures {
-		failures = append(failures,
-			[]string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
+		failures = append(failures, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
 	}
 	first := [][]string{{"DOCUMENT", "STATUS", "KIND", "CODE", "FAILED OR CHANGED"}}
 	for _, m := range s.First {
-		first = append(first,
-			[]string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
+		first = append(first, []string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
 	}
 	if err := a.tables(failures, first); err != nil {
 		return err
@@ -56,10 +54,7 @@ func printStarted(a *app, s ops.Started) error {
 func verdict(p ops.RunProgress) error {
 	switch {
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
-		return &advisedError{
-			fmt.Errorf("run %s is %s", p.ID, p.Status),
-			fmt.Sprintf("`sqlwriterctl run resume %s --why TEXT` resumes it", p.ID),
-		}
+		return advised(fmt.Errorf("run %s is %s", p.ID, p.Status), "`sqlwriterctl run resume %s --why TEXT` resumes it", p.ID)
 	case p.Status == run.RunCompletedWithFailures:
 		return failing(p, "completed with failures")
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
@@ -97,17 +92,15 @@ func failing(p ops.RunProgress, is string) error {
 	}
 	if len(documents) > 0 {
 		parts = append(parts, "documents: "+counted(documents))
-		advice = append(advice,
-			fmt.Sprintf("`sqlwriterctl run items %s --outcome %s` lists them, %s", p.ID,
-				strings.Join(left, ","), tries))
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl run items %s --outcome %s` lists them, %s", p.ID,
+			strings.Join(left, ","), tries))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, batches(n)+" failed")
-		advice = append(advice,
-			fmt.Sprintf(
-				"`sqlwriterctl batch list %s --status failed` shows the errors, `sqlwriterctl batch requeue --run %s --why TEXT` sends them again", p.ID, p.ID))
+		advice = append(advice, fmt.Sprintf("`sqlwriterctl batch list %s --status failed` shows the errors, "+
+			"`sqlwriterctl batch requeue --run %s --why TEXT` sends them again", p.ID, p.ID))
 	}
-	return &advisedError{fmt.Errorf("run %s %s: %s", p.ID, is, strings.Join(parts, "; ")), strings.Join(advice, "; ")}
+	return advised(fmt.Errorf("run %s %s: %s", p.ID, is, strings.Join(parts, "; ")), "%s", strings.Join(advice, "; "))
 }
 
 // counted formats counts by outcome.
@@ -120,12 +113,7 @@ func counted(counts map[invoice.Outcome]int) string {
 }
 
 // batches formats a number of batches.
-func batches(n int) string {
-	if n == 1 {
-		return "1 batch"
-	}
-	return strconv.Itoa(n) + " batches"
-}
+func batches(n int) string { return strconv.Itoa(n) + " " + ops.Plural(n, "batch", "batches") }
 
 // printRun prints a run with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
@@ -137,12 +125,8 @@ func printRun(a *app, p ops.RunProgress) error {
 		rows = append(rows, []string{"error", a.says(p.Error)})
 	}
 	if p.LostManagers > 0 {
-		rows = append(rows,
-			[]string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
+		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
 	}
-	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))
-	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)})
-	rows = append(rows, []string{"requested by", request})
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + a.time(p.HandedOffAt)
@@ -156,6 +140,8 @@ func printRun(a *app, p ops.RunProgress) error {
 		}
 	}
 	rows = append(rows,
+		[]string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)},
+		[]string{"requested by", fmt.Sprintf("%s at %s: %s", p.RequestedBy, a.time(p.StartedAt), oneLine(p.Why))},
 		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)},
 		[]string{"batches", orDash(batchCounts(p.Stats.Batches))},
 		[]string{"outcomes", orDash(counted(p.Stats.Outcomes))}, []string{"ended", a.time(p.EndedAt)},
@@ -206,10 +192,7 @@ func printActed(a *app, p ops.RunProgress, err error, result string) error {
 	if p.Note != "" {
 		a.notef("%s", a.says(p.Note))
 	}
-	return a.emit(p, []string{p.ID}, func() error {
-		a.printf("%s: %s", p.ID, result)
-		return nil
-	})
+	return a.emitLine(p, p.ID, "%s: %s", p.ID, result)
 }
 
 // runStatus is a run's status, with failed batches first.

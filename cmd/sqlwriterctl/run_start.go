@@ -32,9 +32,9 @@ type runStartCommand struct {
 	Rate    int      `help:"Hand off at most N documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 
-	OverwriteEdits []int64  `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
-	Findings       []string `help:"Reindex: the lines of findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
-	NotComparable  bool     `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+	OverwriteEdits []int64           `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
+	Findings       []reconcile.Class `help:"Reindex: the lines of findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
+	NotComparable  bool              `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
 }
@@ -51,21 +51,19 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		if many && !c.Yes {
-			counting := r
-			counting.DryRun = true
-			counted, err := opsapi.Do(ctx, o, opsapi.RunStart, counting)
-			if err != nil {
-				return err
-			}
-			if proceed, err := askForRun(a, counted, c.Yes); !proceed {
-				return err
-			}
+	if many && !c.Yes {
+		counting := r
+		counting.DryRun = true
+		counted, err := ask(ctx, a, opsapi.RunStart, counting)
+		if err != nil {
+			return err
 		}
-		started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
-		return printExecution(a, started, err)
-	})
+		if proceed, err := askForRun(a, counted, c.Yes); !proceed {
+			return err
+		}
+	}
+	started, err := ask(ctx, a, opsapi.RunStart, r)
+	return printExecution(a, started, err)
 }
 
 // askForRun shows what would be taken, and asks. It does not ask when nothing would.
@@ -76,8 +74,7 @@ func askForRun(a *app, counted ops.Started, yes bool) (proceed bool, err error) 
 	for _, f := range counted.Failures {
 		a.tellf("  %d %s %s %s", f.Documents, f.Status, orDash(f.Kind), orDash(f.Code))
 	}
-	question := fmt.Sprintf("A %s takes %s.", counted.Kind, documentsMatched(counted))
-	err = a.confirm(yes, question)
+	err = a.confirm(yes, fmt.Sprintf("A %s takes %s.", counted.Kind, documentsMatched(counted)))
 	return err == nil, err
 }
 
@@ -114,7 +111,7 @@ func emitStarted(a *app, s ops.Started) error {
 
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), IDs: c.ID, Run: c.Of, Findings: ofClass(c.Findings), All: c.All,
+		Kind: run.Kind(c.What), IDs: c.ID, Run: c.Of, Findings: c.Findings, All: c.All,
 		OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable,
 		DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Why: c.Why,
 	}
@@ -126,18 +123,10 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	ids, err := a.idsInFile(c.IDsFile)
 	if err != nil {
-		return r, &usageError{fmt.Errorf("--ids-file: %w", err)}
+		return r, usagef("--ids-file: %w", err)
 	}
 	r.IDs = append(r.IDs, ids...)
 	return r, nil
-}
-
-func ofClass(names []string) []reconcile.Class {
-	classes := make([]reconcile.Class, len(names))
-	for i, name := range names {
-		classes[i] = reconcile.Class(name)
-	}
-	return classes
 }
 
 // maxIDsRead is how many ids of a file are read. It is more than a run may have, so that the error can name the number.

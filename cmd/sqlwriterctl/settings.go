@@ -37,9 +37,7 @@ type settings struct {
 func (a *app) settings(ctx context.Context) (settings, error) {
 	if a.App != "" {
 		return settings{},
-			&usageError{
-				errors.New("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself"),
-			}
+			usagef("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")
 	}
 	if a.Settings != "" {
 		return settingsOf("--settings", a.Settings)
@@ -62,22 +60,20 @@ func (a *app) settings(ctx context.Context) (settings, error) {
 func settingsOf(from, path string) (settings, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return settings{}, &usageError{fmt.Errorf("%s: %w", from, err)}
+		return settings{}, usagef("%s: %w", from, err)
 	}
 	var file struct {
 		IsEncrypted bool
 		Values      map[string]string
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return settings{}, &usageError{fmt.Errorf("%s: %s: %w", from, path, err)}
+		return settings{}, usagef("%s: %s: %w", from, path, err)
 	}
 	if file.IsEncrypted {
-		return settings{},
-			&usageError{fmt.Errorf("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)}
+		return settings{}, usagef("%s: %s is encrypted: decrypt it with `func settings decrypt`", from, path)
 	}
-	return settings{from: from, get: func(name string) string {
-		return file.Values[name]
-	}, base: filepath.Dir(path)}, nil
+	get := func(name string) string { return file.Values[name] }
+	return settings{from: from, get: get, base: filepath.Dir(path)}, nil
 }
 
 // connect reports whether the settings name a connection.
@@ -112,7 +108,7 @@ func (a *app) connections(ctx context.Context) (settings, error) {
 func (s settings) documents() (*cosmos.Container, error) {
 	c, err := open.Results(s.config().Cosmos)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("connections of %s: %w", s.from, err)}
+		return nil, usagef("connections of %s: %w", s.from, err)
 	}
 	return c, nil
 }
@@ -129,7 +125,7 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 	switch c.Engine {
 	case config.SQLServer:
 		if err := sqlserver.CheckDSN(connection, c.AnyCertificate); err != nil {
-			return nil, &usageError{fmt.Errorf("%s of %s: %w", config.SQLConnection, s.from, err)}
+			return nil, usagef("%s of %s: %w", config.SQLConnection, s.from, err)
 		}
 	case config.SQLite:
 		path := s.path(strings.TrimPrefix(connection, sqlite.Scheme))
@@ -139,12 +135,11 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 		c.Connection = config.Secret(path)
 	default:
 		if connection == "" {
-			return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.from)}
+			return nil, usagef("%s is not set (connections: %s)", config.SQLConnection, s.from)
 		}
 		// The text is not repeated: without a known scheme it may be a password.
-		return nil,
-			&usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
-				config.SQLConnection, len(connection))}
+		return nil, usagef("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
+			config.SQLConnection, len(connection))
 	}
 	db, err := open.SQL(c, layout, false)
 	if err != nil {

@@ -18,26 +18,18 @@ type statusCommand struct {
 
 // Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
-	return a.operate(ctx, func(o opsapi.Caller) error {
-		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, ops.StatusQuery{})
-		if err != nil {
-			return err
-		}
-		return c.print(a, s)
-	})
-}
-
-func (c *statusCommand) print(a *app, s ops.Status) error {
+	s, err := ask(ctx, a, opsapi.StatusGet, ops.StatusQuery{})
+	if err != nil {
+		return err
+	}
 	codes := idsOf(s.Attention, func(at ops.Attention) string { return at.Code })
 	if !c.Check {
 		return a.emit(s, codes, func() error { return printStatus(a, s) })
 	}
-	err := a.emit(s.Attention, codes, func() error { return a.table(attentionRows(a, s)) })
+	err = a.emit(s.Attention, codes, func() error { return a.table(attentionRows(a, s)) })
 	if err == nil && len(codes) > 0 {
-		err = &advisedError{
-			&attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))},
-			fmt.Sprintf("`sqlwriterctl explain %s` says what it means and what to do", codes[0]),
-		}
+		err = advised(&attentionError{errors.New("needs attention: " + strings.Join(codes, ", "))},
+			"`sqlwriterctl explain %s` says what it means and what to do", codes[0])
 	}
 	return err
 }
@@ -56,8 +48,8 @@ func printStatus(a *app, s ops.Status) error {
 	rows := append(attentionRows(a, s), flowRows(a, s.Flow)...)
 	rows = append(rows, []string{"environment", s.SysName + ", at " + a.time(s.At)})
 	if s.Feed != nil {
-		rows = append(rows,
-			[]string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))})
+		behind := fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), a.time(s.Feed.At))
+		rows = append(rows, []string{"feed", behind})
 	}
 	rows = append(rows, []string{"app version", orDash(s.AppVersion)},
 		[]string{"partition key", orDash(s.PartitionKey)})
@@ -101,8 +93,7 @@ func (a *app) tables(all ...[][]string) error {
 func flowRows(a *app, f ops.FlowView) [][]string {
 	rows := [][]string{{"flow", a.says(f.Says)}}
 	if f.Lost {
-		rows = append(rows,
-			[]string{"control", "the control document is not available: the flow is this instance's own"})
+		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
 	}
 	return rows
 }
@@ -115,7 +106,7 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 		invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed,
 	} {
 		n := c.Depth[status]
-		text := atLeast(n.Documents, n.AtLeast)
+		text := n.String()
 		if status == invoice.RetryScheduled && n.Documents > 0 {
 			text += fmt.Sprintf(" (%d due, %d put off, %d with spent retries)", c.Due, c.PutOff, c.Postponed)
 			if c.Postponed > 0 {
@@ -125,11 +116,10 @@ func countRows(a *app, s ops.Status) (rows [][]string) {
 		rows = append(rows, []string{string(status), text})
 	}
 	if o := c.Oldest; o != nil {
-		rows = append(rows,
-			[]string{
-				"oldest waiting",
-				fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since)),
-			})
+		rows = append(rows, []string{
+			"oldest waiting",
+			fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, a.time(o.Since)),
+		})
 	}
 	switch {
 	case c.Findings != nil:
@@ -147,11 +137,9 @@ func dependencyRows(a *app, s ops.Status) [][]string {
 		if d.Kind != "" {
 			code = string(d.Kind) + " " + d.Code
 		}
-		rows = append(rows,
-			[]string{
-				d.Name, d.State, a.time(d.Since), a.time(d.SeenAt), orDash(d.By), orDash(code),
-				orDash(a.says(d.Reason)),
-			})
+		rows = append(rows, []string{
+			d.Name, d.State, a.time(d.Since), a.time(d.SeenAt), orDash(d.By), orDash(code), orDash(a.says(d.Reason)),
+		})
 	}
 	return rows
 }
@@ -167,8 +155,9 @@ func runStateRows(a *app, s ops.Status) [][]string {
 func skippedRows(a *app, s ops.Status) [][]string {
 	rows := [][]string{{"SKIPPED SYS_NAME", "DOCUMENTS", "SINCE", "LAST", "SAMPLE"}}
 	for _, k := range s.Skipped {
-		rows = append(rows,
-			[]string{orDash(k.SysName), strconv.Itoa(k.Documents), a.time(k.Since), a.time(k.LastAt), k.Sample})
+		rows = append(rows, []string{
+			orDash(k.SysName), strconv.Itoa(k.Documents), a.time(k.Since), a.time(k.LastAt), k.Sample,
+		})
 	}
 	return rows
 }
@@ -183,11 +172,7 @@ func queueRows(s ops.Status) [][]string {
 			rows = append(rows, []string{q.Queue, "unknown", q.Unknown})
 			continue
 		}
-		rows = append(rows,
-			[]string{
-				q.Queue, atLeast(q.Active.Documents, q.Active.AtLeast),
-				atLeast(q.DeadLettered.Documents, q.DeadLettered.AtLeast),
-			})
+		rows = append(rows, []string{q.Queue, q.Active.String(), q.DeadLettered.String()})
 	}
 	return rows
 }
@@ -198,21 +183,12 @@ func groupRows(a *app, s ops.Status) [][]string {
 		return rows
 	}
 	for _, g := range s.Counts.Groups {
-		line := "-"
-		if g.Line != 0 {
-			line = strconv.FormatInt(g.Line, 10)
-		}
 		rows = append(rows, []string{
-			string(g.Status), orDash(g.Kind), orDash(g.Code), atLeast(g.Documents.Documents, g.Documents.AtLeast),
-			a.time(g.First), a.time(g.Last), line, g.Sample,
+			string(g.Status), orDash(g.Kind), orDash(g.Code), g.Documents.String(), a.time(g.First), a.time(g.Last),
+			lineOr(g.Line, "-"), g.Sample,
 		})
 	}
 	return rows
 }
 
-func atLeast(n int, more bool) string {
-	if more {
-		return "at least " + strconv.Itoa(n)
-	}
-	return strconv.Itoa(n)
-}
+func atLeast(n int, more bool) string { return ops.Count{Documents: n, AtLeast: more}.String() }

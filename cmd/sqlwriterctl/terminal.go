@@ -129,9 +129,7 @@ func (a *app) mayConfirm(yes bool) error {
 	if yes || a.asks {
 		return nil
 	}
-	return &usageError{
-		errors.New("this is done after a confirmation only, and there is no terminal to ask on: add --yes"),
-	}
+	return usagef("this is done after a confirmation only, and there is no terminal to ask on: add --yes")
 }
 
 // confirm asks whether to go on. mayConfirm has found that there is a terminal.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"time"
 
@@ -49,8 +48,7 @@ func (a *app) period(since, until string) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		return from, to,
-			&usageError{fmt.Errorf("--until: expected a time after --since (%s), found %s", a.time(from), a.time(to))}
+		return from, to, usagef("--until: expected a time after --since (%s), found %s", a.time(from), a.time(to))
 	}
 	return from, to, nil
 }
@@ -62,7 +60,7 @@ func (a *app) moment(flag, text string) (time.Time, error) {
 	}
 	t, ok := ops.Moment(text, a.now(), a.location())
 	if !ok {
-		return time.Time{}, &usageError{fmt.Errorf("%s: expected %s, found %q", flag, ops.MomentForms, text)}
+		return time.Time{}, usagef("%s: expected %s, found %q", flag, ops.MomentForms, text)
 	}
 	return t, nil
 }

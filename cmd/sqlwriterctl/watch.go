@@ -16,9 +16,9 @@ const watchEvery = 5 * time.Second
 
 // watch shows the progress of a run until it has ended, a line at each change. It goes on when the app does not answer.
 // The end of the context ends the watching but not the run; the error says so.
-func (a *app) watch(ctx context.Context, o opsapi.Caller, id string) (ops.RunProgress, error) {
+func (a *app) watch(ctx context.Context, id string) (ops.RunProgress, error) {
 	for last := ""; ; {
-		p, err := opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: id})
+		p, err := a.run(ctx, id)
 		switch {
 		case ctx.Err() != nil:
 			return p, stoppedWatching(id)
@@ -44,12 +44,8 @@ func (a *app) watch(ctx context.Context, o opsapi.Caller, id string) (ops.RunPro
 
 // stoppedWatching is the error when the operator stops watching.
 func stoppedWatching(id string) error {
-	return &advisedError{
-		errors.New("watching stopped, the run continues"),
-		fmt.Sprintf(
-			"`sqlwriterctl run show %s --watch` watches it again, `sqlwriterctl run cancel %s --why TEXT` ends it", id,
-			id),
-	}
+	return advised(errors.New("watching stopped, the run continues"),
+		"`sqlwriterctl run show %s --watch` watches it again, `sqlwriterctl run cancel %s --why TEXT` ends it", id, id)
 }
 
 // final reports whether a retry cannot help: a refusal is an answer.

@@ -192,7 +192,7 @@ func TestARestoredDatabaseKeepsWhatPeopleCorrected(t *testing.T) {
 	diff, err := r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(3), id(6)}})
 	require.NoError(t, err)
 	require.Equal(t, []invoice.Outcome{invoice.OutcomeNotComparable, invoice.OutcomeApplied},
-		[]invoice.Outcome{diff.Documents[0].Verdict, diff.Documents[1].Verdict})
+		[]invoice.Outcome{diff.Documents[0].Outcome, diff.Documents[1].Outcome})
 	require.Contains(t, diff.Documents[0].Lines[0].Says, "only `reindex --not-comparable` writes it")
 	require.Error(t, r.breaker.Tick(t.Context()))
 	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})

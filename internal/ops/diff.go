@@ -17,7 +17,7 @@ const maxDiffRows = 1000
 // DocumentDiff compares a document with its lines in SQL.
 type DocumentDiff struct {
 	ID string `json:"id"`
-	// Status, Why and Next are those of an Explanation. Only document.diff gives them, as it does Taken, Verdict and
+	// Status, Why and Next are those of an Explanation. Only document.diff gives them, as it does Taken, Outcome and
 	// Warning. Status is "gone" without a document.
 	Status string `json:"status,omitempty"`
 	Why    string `json:"why,omitempty"`
@@ -25,8 +25,8 @@ type DocumentDiff struct {
 	// Taken says that the app takes the document by itself now. The lines of another one show what a run that takes it
 	// would do.
 	Taken bool `json:"taken,omitempty"`
-	// Verdict is the outcome that the document would get.
-	Verdict invoice.Outcome `json:"verdict,omitempty"`
+	// Outcome is what the document would get.
+	Outcome invoice.Outcome `json:"outcome,omitempty"`
 	// Problem says why the document would not be committed; empty otherwise.
 	Problem string `json:"problem,omitempty"`
 	// Warning names what a diff does not know of this document, and what in it stops the change feed.
@@ -40,10 +40,10 @@ type LineDiff struct {
 	Line int64 `json:"line"`
 	// Duplicate says that it is not the document's main line.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Verdict is what the request would come to on the line: applied, unchanged, superseded, missing, edited,
+	// Outcome is what the request would come to on the line: applied, unchanged, superseded, missing, edited,
 	// not_comparable; empty where another line's absence keeps the document back. By is the id of the document whose
 	// newer content the line has or gets.
-	Verdict invoice.Outcome `json:"verdict,omitempty"`
+	Outcome invoice.Outcome `json:"outcome,omitempty"`
 	By      string          `json:"by,omitempty"`
 	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
 	Writes bool   `json:"writes"`
@@ -63,7 +63,7 @@ type ColumnDiff struct {
 }
 
 // diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the
-// newest. lines selects the lines; nil means all. In mode rewrite the verdicts and values are those of a rewrite, as
+// newest. lines selects the lines; nil means all. In mode rewrite the outcomes and values are those of a rewrite, as
 // far as a preview knows them: it does not compare a line that gets other content with the ledger. Errors as
 // commit.Sink.Apply.
 func (s Stores) diff(
@@ -93,7 +93,7 @@ func (s Stores) documentDiff(
 ) DocumentDiff {
 	d := DocumentDiff{ID: it.DocumentID, Lines: []LineDiff{}}
 	if mode == commit.Write {
-		d.Verdict = o.Verdict
+		d.Outcome = o.Verdict
 	}
 	switch missing := o.Missing(); {
 	case o.Refused != nil:
@@ -111,20 +111,20 @@ func (s Stores) documentDiff(
 			continue
 		}
 		line := LineDiff{
-			Line: row.DetailID, Duplicate: row.DetailID != it.Main, Verdict: row.Verdict, By: row.By,
+			Line: row.DetailID, Duplicate: row.DetailID != it.Main, Outcome: row.Verdict, By: row.By,
 			Columns: []ColumnDiff{},
 		}
 		if row.Before != nil {
 			after := row.Want
 			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeUnchanged {
-				line.Verdict, after = rewritten(it, row, after)
+				line.Outcome, after = rewritten(it, row, after)
 			}
 			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeSuperseded && it.Released(row.DetailID) {
-				line.Verdict = invoice.OutcomeApplied // the plan has no release that a person's edit keeps back
+				line.Outcome = invoice.OutcomeApplied // the plan has no release that a person's edit keeps back
 			}
 			line.Columns = columnDiffs(s.Layout.OrDefault(), row.Before, after)
 		}
-		line.Writes, line.Says = line.Verdict == invoice.OutcomeApplied, line.says(mode)
+		line.Writes, line.Says = line.Outcome == invoice.OutcomeApplied, line.says(mode)
 		d.Lines = append(d.Lines, line)
 	}
 	return d
@@ -137,7 +137,7 @@ const notWritten = "nothing of it is written: "
 func (l LineDiff) says(mode commit.Mode) string {
 	n := len(l.Columns)
 	columns := fmt.Sprintf("%d %s", n, Plural(n, "column", "columns"))
-	switch l.Verdict { //nolint:exhaustive // no preview gives the others
+	switch l.Outcome { //nolint:exhaustive // no preview gives the others
 	case invoice.OutcomeApplied:
 		return fmt.Sprintf("a %s changes %s", mode, columns)
 	case invoice.OutcomeUnchanged:

@@ -147,7 +147,7 @@ func (d *differ) preview(ctx context.Context, items []commit.Item) error {
 		found, err := s.diff(ctx, commit.Write, items, nil)
 		for _, f := range found {
 			diff := d.byID[f.ID]
-			diff.Verdict, diff.Problem, diff.Lines = f.Verdict, f.Problem, f.Lines
+			diff.Outcome, diff.Problem, diff.Lines = f.Outcome, f.Problem, f.Lines
 			d.byID[f.ID] = diff
 		}
 		return err
@@ -161,13 +161,13 @@ func (d *differ) warnings(diff DocumentDiff) string {
 	waits := doc.Eligibility(d.now, d.o.o.SysName) == invoice.NotDue || diff.Taken
 	warnings := []string{diff.Warning}
 	switch {
-	case diff.Problem == "" && diff.Verdict == invoice.OutcomeApplied && notANumber == nil &&
+	case diff.Problem == "" && diff.Outcome == invoice.OutcomeApplied && notANumber == nil &&
 		doc.State.LastErrorKind == string(fault.Document):
 		warnings = append(warnings,
 			fmt.Sprintf(
 				"SQL refused its last write (%s): a diff asks no constraint and no trigger of the tables, so the next write may be refused too",
 				doc.State.LastErrorCode))
-	case diff.Problem != "" && diff.Verdict != invoice.OutcomeSuperseded && waits &&
+	case diff.Problem != "" && diff.Outcome != invoice.OutcomeSuperseded && waits &&
 		commit.Spent(doc.State, doc.Problem):
 		warnings = append(warnings,
 			fmt.Sprintf(

@@ -43,11 +43,11 @@ func TestADiffExplainsEachDocument(t *testing.T) {
 	require.Equal(t,
 		`nothing of it is written: it belongs to the environment "dev", this app is "web"`, foreign.Problem)
 	require.Equal(t, []any{"pending", false, invoice.Outcome(""), 0},
-		[]any{foreign.Status, foreign.Taken, foreign.Verdict, len(foreign.Lines)})
+		[]any{foreign.Status, foreign.Taken, foreign.Outcome, len(foreign.Lines)})
 
 	written := d.Documents[2]
 	require.Equal(t, []any{id(1), "pending", true, invoice.OutcomeApplied, ""},
-		[]any{written.ID, written.Status, written.Taken, written.Verdict, written.Problem})
+		[]any{written.ID, written.Status, written.Taken, written.Outcome, written.Problem})
 	require.Equal(t, "pending; waiting for 0 s", written.Why)
 	require.Equal(t,
 		"the change feed brings it; if not within 10 min, or twice its lag, the recovery timer takes it up",
@@ -61,7 +61,7 @@ func TestADiffExplainsEachDocument(t *testing.T) {
 
 	held := d.Documents[3]
 	require.Equal(t, []any{invoice.OutcomeMissing, "nothing of it is written: IVCE_DTL has no row for line 4"},
-		[]any{held.Verdict, held.Problem})
+		[]any{held.Outcome, held.Problem})
 	require.Equal(t, []any{false, "another line of the document keeps it back: IVCE_DTL has no row for that one"},
 		[]any{held.Lines[0].Writes, held.Lines[0].Says})
 	require.Equal(t, []any{true, false, "IVCE_DTL has no row for it"},
@@ -118,7 +118,7 @@ func TestADiffNeedsSQLAndNoFlow(t *testing.T) {
 	w.clock = start().Add(6 * time.Second)
 	d := w.diff(id(1))
 	require.Equal(t, "paused by kim since 2025-12-18T09:57:00-06:00: maintenance", d.Flow)
-	require.Equal(t, invoice.OutcomeApplied, d.Documents[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, d.Documents[0].Outcome)
 	require.Contains(t, d.Documents[0].Next, "the flow is paused by kim")
 
 	w.open(fault.Infrastructure, "refused")

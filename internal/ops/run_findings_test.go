@@ -164,7 +164,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 			ID: id(1),
 			Lines: []ops.LineDiff{
 				{
-					Line: 1, Verdict: invoice.OutcomeApplied, Writes: true, Says: "a rewrite changes 2 columns",
+					Line: 1, Outcome: invoice.OutcomeApplied, Writes: true, Says: "a rewrite changes 2 columns",
 					Columns: []ops.ColumnDiff{
 						{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
 						{
@@ -176,23 +176,23 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 			},
 		}, byID[id(1)], "the other line is not the finding's")
 	lost := byID[id(3)].Lines[0]
-	require.Equal(t, invoice.OutcomeApplied, lost.Verdict)
+	require.Equal(t, invoice.OutcomeApplied, lost.Outcome)
 	for _, c := range lost.Columns {
 		require.Equal(t, invoice.Tracking, c.Table, "%s: the status stays", c.Column)
 		require.Nil(t, c.Before)
 		require.NotNil(t, c.After)
 	}
 	require.NotEmpty(t, lost.Columns)
-	require.Equal(t, invoice.OutcomeApplied, byID[id(4)].Lines[0].Verdict)
+	require.Equal(t, invoice.OutcomeApplied, byID[id(4)].Lines[0].Outcome)
 	require.Equal(t, ops.DocumentDiff{
 		ID: id(5), Problem: "nothing of it is written: IVCE_DTL has no row for line 5",
 		Lines: []ops.LineDiff{
-			{Line: 5, Verdict: invoice.OutcomeMissing, Says: "IVCE_DTL has no row for it", Columns: []ops.ColumnDiff{}},
+			{Line: 5, Outcome: invoice.OutcomeMissing, Says: "IVCE_DTL has no row for it", Columns: []ops.ColumnDiff{}},
 		},
 	}, byID[id(5)])
 	superseded := byID[id(6)].Lines[0]
 	require.Equal(t, []any{invoice.OutcomeSuperseded, "2025-12-17 10:00:00.000000-06:00-0002-6"},
-		[]any{superseded.Verdict, superseded.By})
+		[]any{superseded.Outcome, superseded.By})
 	require.Len(t, r.runStore.Audits(), audits)
 	require.Equal(t, "somebody's", r.makerOf(1), "nothing is changed")
 
@@ -201,7 +201,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "edited since")
 	res = r.start(
 		ops.StartRequest{Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.TrackingMissing}})
-	require.Equal(t, invoice.OutcomeEdited, res.Diffs[0].Lines[0].Verdict)
+	require.Equal(t, invoice.OutcomeEdited, res.Diffs[0].Lines[0].Outcome)
 	require.Equal(t, "somebody edited it since it was written: a rewrite leaves it alone", res.Diffs[0].Lines[0].Says)
 	r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, "edited since", r.makerOf(3))

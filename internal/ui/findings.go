@@ -80,7 +80,7 @@ func (v *visit) finding(row ops.FindingRow) *oneFinding {
 		p.Lines = slices.DeleteFunc(slices.Clone(diff.Lines), func(l ops.LineDiff) bool { return l.Line != row.Line })
 	}
 	for i := range p.Lines {
-		if p.Lines[i].Verdict == invoice.OutcomeSuperseded { // the values are another document's
+		if p.Lines[i].Outcome == invoice.OutcomeSuperseded { // the values are another document's
 			p.Lines[i].Columns = nil
 		}
 	}

@@ -20,9 +20,9 @@ import (
 // odd is a document, and what a diff must say of it before the write.
 type odd struct {
 	name, id string
-	// taken: the app takes it by itself. verdict is the outcome that it then has.
+	// taken: the app takes it by itself. outcome is what it then has.
 	taken   bool
-	verdict invoice.Outcome
+	outcome invoice.Outcome
 	// problem stands in the diff's, code in the document after the write.
 	problem, code string
 	// differ is the number of columns of its main line that differ; -1 is any but none.
@@ -88,7 +88,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		w.setState(id, func(state map[string]any) { clear(state); state["status"] = "pending" })
 	}
 	applied := func(name, id string, differ int) {
-		add(odd{name: name, id: id, taken: true, verdict: invoice.OutcomeApplied, differ: differ})
+		add(odd{name: name, id: id, taken: true, outcome: invoice.OutcomeApplied, differ: differ})
 	}
 
 	line := next(0, 1, 2)
@@ -97,16 +97,16 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	id := written(line, nil)
 	again(id)
-	add(odd{name: "unchanged", id: id, taken: true, verdict: invoice.OutcomeUnchanged})
+	add(odd{name: "unchanged", id: id, taken: true, outcome: invoice.OutcomeUnchanged})
 
 	line = next(0)
 	id = put(idAt(line, 6), line, map[string]any{"part_number": "old"})
 	written(line, nil)
-	add(odd{name: "superseded by a newer one", id: id, taken: true, verdict: invoice.OutcomeSuperseded, differ: 3})
+	add(odd{name: "superseded by a newer one", id: id, taken: true, outcome: invoice.OutcomeSuperseded, differ: 3})
 
 	line = next()
 	add(odd{
-		name: "missing detail row", id: put(idOf(line), line, nil), taken: true, verdict: invoice.OutcomeMissing,
+		name: "missing detail row", id: put(idOf(line), line, nil), taken: true, outcome: invoice.OutcomeMissing,
 		problem: fmt.Sprintf("IVCE_DTL has no row for line %d", line), code: "missing_detail_row",
 	})
 
@@ -121,13 +121,13 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	again(id)
 	add(odd{
 		name: "the same content, missing tracking row", id: id, taken: true,
-		verdict: invoice.OutcomeUnchanged, differ: -1,
+		outcome: invoice.OutcomeUnchanged, differ: -1,
 	})
 
 	line = next(0, 1)
 	add(odd{
 		name: "two of three duplicates have no row", id: put(idOf(line), line, nil, line+1, line+2, line+3),
-		taken: true, verdict: invoice.OutcomeMissing,
+		taken: true, outcome: invoice.OutcomeMissing,
 		problem: fmt.Sprintf("IVCE_DTL has no row for line %d and 1 more", line+2),
 		code:    "missing_detail_row", differ: -1,
 	})
@@ -136,7 +136,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	// its duplicate
 	add(odd{
 		name: "the older of two over one line", id: put(idAt(line, 8), line, nil, line+1), taken: true,
-		verdict: invoice.OutcomeApplied, differ: -1,
+		outcome: invoice.OutcomeApplied, differ: -1,
 	})
 	applied("the newer of two over one line", put(idAt(line, 9), line, map[string]any{"part_number": "9"}), -1)
 
@@ -144,14 +144,14 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	applied("the older, and the newer lacks a row", put(idAt(line, 8), line, nil), -1)
 	add(odd{
 		name: "the newer, which lacks a row", id: put(idAt(line, 9), line, nil, line+1), taken: true,
-		verdict: invoice.OutcomeMissing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1,
+		outcome: invoice.OutcomeMissing, problem: "IVCE_DTL has no row", code: "missing_detail_row", differ: -1,
 	})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
 	again(id)
-	add(odd{name: "edited by hand", id: id, taken: true, verdict: invoice.OutcomeUnchanged, differ: 1})
+	add(odd{name: "edited by hand", id: id, taken: true, outcome: invoice.OutcomeUnchanged, differ: 1})
 
 	line = next(0)
 	written(line, nil)
@@ -191,18 +191,18 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	page := odd{
 		name: "characters beyond a code page", id: put(idOf(line), line, map[string]any{"stage": "漢字 ∞ 🔩"}),
-		taken: true, verdict: invoice.OutcomeApplied, differ: -1,
+		taken: true, outcome: invoice.OutcomeApplied, differ: -1,
 	}
 	line = next(0)
 	narrow := odd{
 		name: "longer than this database's column",
 		id:   put(idOf(line), line, map[string]any{"web_search_url": strings.Repeat("u", 31)}), taken: true,
-		verdict: invoice.OutcomeApplied, differ: -1,
+		outcome: invoice.OutcomeApplied, differ: -1,
 	}
 	if w.db.name == "server" {
-		page.verdict, page.differ, page.code, page.problem = "", 0, "validation.code_page",
+		page.outcome, page.differ, page.code, page.problem = "", 0, "validation.code_page",
 			"IVCE_DTL.AI_STG_NM: expected characters of the column's code page 1252, found U+6F22"
-		narrow.verdict, narrow.differ, narrow.code, narrow.problem = "", 0, "validation.too_long",
+		narrow.outcome, narrow.differ, narrow.code, narrow.problem = "", 0, "validation.too_long",
 			"IVCE_DTL.WEB_SRCH_URL: expected at most 30 UTF-16 units"
 	}
 	all = append(all, page, narrow)
@@ -234,7 +234,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	w.db.set(w, invoice.Detail, invoice.StatusColumn, steward, line)
 	again(id)
 	add(odd{
-		name: "a steward's status, the same content", id: id, taken: true, verdict: invoice.OutcomeUnchanged, differ: 1,
+		name: "a steward's status, the same content", id: id, taken: true, outcome: invoice.OutcomeUnchanged, differ: 1,
 	})
 
 	line = next(0)
@@ -249,7 +249,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	})
 	w.db.ledger(w, laterTS, line)
 	add(odd{
-		name: "the container's clock went back", id: id, taken: true, verdict: invoice.OutcomeSuperseded, differ: 2,
+		name: "the container's clock went back", id: id, taken: true, outcome: invoice.OutcomeSuperseded, differ: 2,
 		problem: "clock_went_back", code: "clock_went_back",
 	})
 
@@ -284,24 +284,24 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		oddDocument(idOf(line), line,
 			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
 			nil))
-	add(odd{name: "not due", id: id, verdict: invoice.OutcomeApplied, differ: -1})
+	add(odd{name: "not due", id: id, outcome: invoice.OutcomeApplied, differ: -1})
 
 	line = next(0)
 	id = w.put(
 		oddDocument(idOf(line), line,
 			`{"status":"failed","retry_count":6,"failed_at":"2025-12-17 12:00:00.000000Z"}`, nil))
-	add(odd{name: "failed", id: id, verdict: invoice.OutcomeApplied, differ: -1})
+	add(odd{name: "failed", id: id, outcome: invoice.OutcomeApplied, differ: -1})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
-	add(odd{name: "committed", id: id, verdict: invoice.OutcomeUnchanged, differ: 1})
+	add(odd{name: "committed", id: id, outcome: invoice.OutcomeUnchanged, differ: 1})
 
 	line = next(0)
 	id = written(line, nil)
 	w.db.forget(w, line)
 	w.db.set(w, invoice.Detail, maker, byHand, line)
-	add(odd{name: "committed, and the ledger lacks it", id: id, verdict: invoice.OutcomeApplied, differ: 1})
+	add(odd{name: "committed, and the ledger lacks it", id: id, outcome: invoice.OutcomeApplied, differ: 1})
 
 	line = next(0) // the newer one is not due: the older one is written now, and by itself
 	applied("the older, and the newer is not due", put(idAt(line, 8), line, nil), -1)
@@ -309,7 +309,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 		oddDocument(idAt(line, 9), line,
 			fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, w.now().Add(time.Hour).Unix()),
 			nil))
-	add(odd{name: "the newer, which is not due", id: id, verdict: invoice.OutcomeApplied, differ: -1})
+	add(odd{name: "the newer, which is not due", id: id, outcome: invoice.OutcomeApplied, differ: -1})
 	return all, lines
 }
 
@@ -374,7 +374,7 @@ func (w *world) requireForetold(
 	want, found := map[change]values{}, map[change]values{}
 	for _, d := range foretold {
 		for _, l := range d.Lines {
-			require.Equal(w, l.Verdict == invoice.OutcomeApplied, l.Writes)
+			require.Equal(w, l.Outcome == invoice.OutcomeApplied, l.Writes)
 			for _, c := range l.Columns {
 				at := change{l.Line, string(c.Table), c.Column}
 				require.Equal(w, show(before[at]), show(c.Before), "%s: %v", d.ID, at)
@@ -441,7 +441,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 		foretold := w.diffOf(ids...)
 		for _, o := range all {
 			d := foretold[o.id]
-			require.Equal(w, []any{o.taken, o.verdict}, []any{d.Taken, d.Verdict}, "%s: %+v", o.name, d)
+			require.Equal(w, []any{o.taken, o.outcome}, []any{d.Taken, d.Outcome}, "%s: %+v", o.name, d)
 			require.Equal(w, o.problem == "", d.Problem == "", "%s: %s", o.name, d.Problem)
 			require.Contains(w, d.Problem, o.problem, o.name)
 			switch differ := 0; {
@@ -471,7 +471,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 					[]any{doc.State.Status, doc.State.LastErrorCode}, o.name)
 			default:
 				doc, _ := w.read(o.id)
-				require.Equal(w, []any{invoice.Committed, o.verdict},
+				require.Equal(w, []any{invoice.Committed, o.outcome},
 					[]any{doc.State.Status, doc.State.Outcome}, o.name)
 				superseding := ""
 				for _, l := range d.Lines {
@@ -489,7 +489,7 @@ func TestADiffIsWhatTheWriteThenDoes(t *testing.T) {
 	})
 }
 
-// written has a run write documents that the app does not take by itself, as their diff says. some is a verdict that
+// written has a run write documents that the app does not take by itself, as their diff says. some is an outcome that
 // one of them has.
 func (w *world) written(all []odd, lines []int64, some invoice.Outcome, kind run.Kind, which func(odd) bool) {
 	w.Helper()
@@ -503,12 +503,12 @@ func (w *world) written(all []odd, lines []int64, some invoice.Outcome, kind run
 	before, foretold := w.values(lines), w.diffOf(ids...)
 	w.startHere(ops.StartRequest{Kind: kind, Why: "a test", IDs: ids})
 	w.requireForetold(before, w.values(lines), foretold, func(ops.DocumentDiff) bool { return true })
-	require.True(w, slices.ContainsFunc(ids, func(id string) bool { return foretold[id].Verdict == some }))
+	require.True(w, slices.ContainsFunc(ids, func(id string) bool { return foretold[id].Outcome == some }))
 	for _, id := range ids {
 		doc, _ := w.read(id)
 		require.Equal(w, invoice.Committed, doc.State.Status)
 		if kind == run.Replay { // a reapply leaves the state of a committed document
-			require.Equal(w, foretold[id].Verdict, doc.State.Outcome)
+			require.Equal(w, foretold[id].Outcome, doc.State.Outcome)
 		}
 	}
 }
@@ -523,7 +523,7 @@ func TestADiffOfTwoDocumentsOverOneLine(t *testing.T) {
 		newer := w.put(oddDocument(idAt(1, 9), 1, pendingState, map[string]any{"part_number": "newer"}))
 		for _, order := range [][]string{{older, newer}, {newer, older}} {
 			both := w.diffOf(order...)
-			require.Equal(w, invoice.OutcomeSuperseded, both[older].Lines[0].Verdict)
+			require.Equal(w, invoice.OutcomeSuperseded, both[older].Lines[0].Outcome)
 			require.Equal(w, newer, both[older].Lines[0].By)
 			require.False(w, both[older].Lines[0].Writes)
 			require.True(w, both[older].Lines[1].Writes, "its duplicate is its own")
@@ -531,7 +531,7 @@ func TestADiffOfTwoDocumentsOverOneLine(t *testing.T) {
 		}
 		for _, id := range []string{older, newer} {
 			alone, before := w.diffOf(id), w.values(lines)
-			require.Equal(w, invoice.OutcomeApplied, alone[id].Verdict)
+			require.Equal(w, invoice.OutcomeApplied, alone[id].Outcome)
 			w.commitAs(commit.FromTimer, id)
 			w.requireForetold(before, w.values(lines), alone, func(ops.DocumentDiff) bool { return true })
 		}

@@ -119,9 +119,9 @@ func documentStories() []Story {
 			Problem: "process_output.part_number: expected at most 50 characters, found 61",
 		})
 	would := diff(
-		ops.DocumentDiff{ID: waitingDocument, Status: "failed", Verdict: invoice.OutcomeApplied, Lines: []ops.LineDiff{
+		ops.DocumentDiff{ID: waitingDocument, Status: "failed", Outcome: invoice.OutcomeApplied, Lines: []ops.LineDiff{
 			{
-				Line: 1421549, Verdict: invoice.OutcomeApplied, Writes: true, Says: "3 columns would be written",
+				Line: 1421549, Outcome: invoice.OutcomeApplied, Writes: true, Says: "3 columns would be written",
 				Columns: []ops.ColumnDiff{
 					{
 						Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("SIEMENS"),
@@ -131,7 +131,7 @@ func documentStories() []Story {
 					{Table: invoice.Tracking, Column: "NOTES", Before: text("")},
 				},
 			},
-			{Line: 1421550, Verdict: invoice.OutcomeUnchanged, Says: "it has this content already"},
+			{Line: 1421550, Outcome: invoice.OutcomeUnchanged, Says: "it has this content already"},
 		}})
 	bad := diff(
 		ops.DocumentDiff{
@@ -230,7 +230,7 @@ func documentStories() []Story {
 					ops.DocumentDiff{
 						ID: waitingDocument,
 						Lines: []ops.LineDiff{
-							{Line: 1421549, Verdict: invoice.OutcomeSuperseded, Says: "a newer result has the line"},
+							{Line: 1421549, Outcome: invoice.OutcomeSuperseded, Says: "a newer result has the line"},
 						},
 					}),
 			},

@@ -42,13 +42,13 @@ func findingStories() []Story {
 	text := func(s string) *string { return &s }
 	values := ops.Diff{Documents: []ops.DocumentDiff{{ID: document, Lines: []ops.LineDiff{
 		{
-			Line: 1421549, Verdict: invoice.OutcomeUnchanged,
+			Line: 1421549, Outcome: invoice.OutcomeUnchanged,
 			Says: "this content was written before, and 1 column changed since: a write leaves the line alone",
 			Columns: []ops.ColumnDiff{
 				{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("SIEMENS AG"), After: text("SIEMENS")},
 			},
 		},
-		{Line: 1421550, Verdict: invoice.OutcomeUnchanged, Says: "it has this content"},
+		{Line: 1421550, Outcome: invoice.OutcomeUnchanged, Says: "it has this content"},
 	}}}}
 	return []Story{
 		{
