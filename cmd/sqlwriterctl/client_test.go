@@ -13,7 +13,7 @@ import (
 // The app is that of the flag, else of the environment, else of the running local stack. A key of one is not sent to
 // another's stack.
 func TestTheAppComesFromTheFirstPlaceThatNamesOne(t *testing.T) {
-	o, _ := inMemory(t)
+	o := newWorking(t, 1).ops
 	server := host(t, o, "key-marker")
 	b := newBench(t)
 	b.runningStack(t, stackfile.Stack{Functions: server.URL, FunctionKey: "key-marker"})

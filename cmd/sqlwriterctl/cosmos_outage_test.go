@@ -1,16 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/app/open"
-	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
@@ -51,7 +47,6 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 			`--kind: expected one of infrastructure, `,
 		},
 		{[]string{"run", "start", "--yes", "replay", "--why", "x"}, `--all: expected a filter, `},
-		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
 		{[]string{"run", "resume", "nope"}, `--why: expected the reason, found nothing`},
 		{[]string{"run", "show", ""}, notARun + `""`},
@@ -73,6 +68,25 @@ func TestUsageErrorsAskNothing(t *testing.T) {
 		{[]string{"run", "list", "--limit=-1"}, `--limit: expected 1 or more, found -1`},
 		{[]string{"run", "start", "--yes", "replay", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
 		{[]string{"flow", "pause"}, `--why: expected the reason, found nothing`},
+		{[]string{"finding", "compare"}, `--why: expected the reason`},
+		{[]string{"finding", "compare", "--all", "a", "--why", "x"}, `--all: goes without ids`},
+		{[]string{"finding", "list", "--class", "edit"}, `--class: expected one of the classes edited, `},
+		{[]string{"evidence", "get", "x", "--file=x.json"}, `--file: expected one of original.json, `},
+		{[]string{"document", "diff", "a,b"}, `id: expected ids without a comma`},
+		{[]string{"document", "list", "--status", "faild"}, `--status: expected one of pending, retry_scheduled, `},
+		{[]string{"document", "retry", "--status", "committed", "--dry-run"}, `--status: expected one of failed, `},
+		{[]string{"document", "retry", "-y", "--until", "01.01.2026", "--why", "x"}, `--until: expected so long ago (90m, `},
+		{[]string{"document", "retry", "-y", "--since", "1h", "--until", "2h", "--why", "x"}, `--until: expected a time after --since (`},
+		{[]string{"run", "items", "r", "--outcome", "bogus"}, `--outcome: expected some of applied, unchanged, `},
+		{[]string{"run", "start", "-y", "replay", "--ids-file", "none", "--why", "x"}, `--ids-file: open none`},
+		{[]string{"run", "start", "-y", "drain", "--ids-file", "-", "--why", "x"}, `--ids-file: -: expected one id a line, found none`},
+		{[]string{"run", "start", "-y", "drain", "--limit=-1", "--why", "x"}, `--limit: expected 0 to 100000000, found -1`},
+		{
+			[]string{"run", "start", "-y", "replay", "--all", "--not-comparable", "--why", "x"},
+			`--findings, --overwrite-edits, --not-comparable: go with a kind`,
+		},
+		{[]string{"run", "start", "reindex", "--findings", "bogus", "--dry-run"}, `--findings: expected edited, `},
+		{[]string{"batch", "requeue", "r/1", "--run", "r", "--why", "x"}, `expected a batch or --run RUN, not both`},
 	} {
 		require.Equal(t, exitUsage, r.run(t, c.args...), "%v: %s", c.args, r.errors)
 		require.Contains(t, r.errors, "error: "+c.want, "%v", c.args)
@@ -119,65 +133,4 @@ func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	row, _, err := store.Run(t.Context(), "drain-1")
 	require.NoError(t, err)
 	require.True(t, row.Cancel)
-}
-
-// The request to the API contains the values of the flags.
-func TestAuditsOverTheApp(t *testing.T) {
-	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "flow", "pause", "--why", "index rebuild"), w.errors)
-	require.Equal(t, exitOK, w.run(t, "flow", "resume", "--why", "it is built"), w.errors)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	id := w.onlyRun(t)
-	handOff(t, w.store, id, 2, 2)
-	work(t, w.store, id, 1, false)
-	for _, c := range []struct {
-		args []string
-		want []string
-	}{
-		{nil, []string{"RUN_START", ops.FlowResumed, ops.FlowPaused}},
-		{[]string{"--limit", "1"}, []string{"RUN_START"}},
-		{
-			[]string{"--all"},
-			[]string{"BATCH_DONE", "BATCH_DONE", "RUN_HANDED_OFF", "RUN_START", ops.FlowResumed, ops.FlowPaused},
-		},
-		{[]string{"--run", id}, []string{"RUN_START"}},
-		{[]string{"--run", id, "--all"}, []string{"BATCH_DONE", "BATCH_DONE", "RUN_START"}},
-		{[]string{"--action", "BATCH_DONE"}, []string{"BATCH_DONE", "BATCH_DONE"}},
-		{[]string{"--run", "nobody"}, nil},
-	} {
-		require.Equal(t, exitOK, w.run(t, append([]string{"audit", "list", "-o", "json"}, c.args...)...), w.errors)
-		var audits ops.AuditPage
-		require.NoError(t, json.Unmarshal([]byte(w.out), &audits))
-		var actions []string
-		for _, a := range audits.Audits {
-			actions = append(actions, a.Action)
-		}
-		require.Equal(t, c.want, actions, "%v", c.args)
-	}
-	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "BATCH_DONE"), w.errors)
-	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
-	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
-	require.Equal(t, exitOK, w.run(t, "audit", "list", "--action", "FLOW_PAUSE"), w.errors)
-	require.Contains(t, w.errors,
-		"no entry found of the action \"FLOW_PAUSE\": `sqlwriterctl audit list --all` shows how actions are spelled")
-	require.Equal(t, exitOK, w.run(t, "audit", "list", "--run", "nobody"), w.errors)
-	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
-}
-
-// The command makes no request to SQL while the flow is stopped.
-func TestAStoppedFlowIsSeenBeforeSQLIsRead(t *testing.T) {
-	r := operated(t)
-	_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{
-		Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(),
-		OpenUntil: time.Now().Add(time.Minute),
-	}}, "")
-	require.NoError(t, err)
-	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
-	for _, args := range [][]string{
-		{"audit", "list"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "show", "runs"},
-	} {
-		require.Equal(t, exitFailed, r.run(t, args...), "%v", args)
-		require.Contains(t, r.errors, "stopped since", "%v", args)
-		require.NotContains(t, r.errors, "SQLite", "%v", args)
-	}
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 	"unicode"
@@ -20,19 +17,13 @@ import (
 const hostile = "inv\x1b[1A\x1b[2K\r\nINV\u202eX\u009b31m\tend\x7f"
 
 // hostileApp answers every call with all members filled, every text being hostile.
-func hostileApp(t *testing.T) *httptest.Server {
+func hostileApp(t *testing.T) *bench {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, row := range opsapi.Table() {
-			if row.Method == r.Method && strings.HasSuffix(r.URL.Path, "/v1/"+row.Path) {
-				answer := reflect.New(row.Answer)
-				fill(answer.Elem())
-				require.NoError(t, json.NewEncoder(w).Encode(answer.Interface()))
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server
+	return answered(t, func(row opsapi.Row, _ any) (any, error) {
+		answer := reflect.New(row.Answer)
+		fill(answer.Elem())
+		return answer.Interface(), nil
+	})
 }
 
 // fill fills a value; a list gets one element. It leaves the page of a next request out, which would never end.
@@ -101,8 +92,7 @@ func asked(t *testing.T) (all map[string][]string) {
 // What documents say reaches no terminal as it is: neither on stdout nor on stderr, from no command and no member of an
 // answer.
 func TestATerminalGetsNoControlCharacters(t *testing.T) {
-	b := newBench(t)
-	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = hostileApp(t).URL, "k"
+	b := hostileApp(t)
 	for line, args := range asked(t) {
 		if len(args) > 1 && args[0] == "run" && slices.Contains(args, "--watch") {
 			continue // its run never ends
@@ -128,8 +118,7 @@ func TestATerminalGetsNoControlCharacters(t *testing.T) {
 
 // An id that a shell would take for two is refused, before any is printed. JSON has it as it is.
 func TestAnIDOfTwoLinesIsRefused(t *testing.T) {
-	b := newBench(t)
-	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = hostileApp(t).URL, "k"
+	b := hostileApp(t)
 	for _, args := range [][]string{
 		{"document", "list"},
 		{"document", "why", "x"},
@@ -152,8 +141,7 @@ func TestAnIDOfTwoLinesIsRefused(t *testing.T) {
 }
 
 func TestAFileOfEvidenceIsGivenByteByByte(t *testing.T) {
-	b := newBench(t)
-	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = hostileApp(t).URL, "k"
+	b := hostileApp(t)
 	require.Equal(t, exitOK, b.run(t, "evidence", "get", "x"), b.errors)
 	require.Equal(t, hostile+"\xff\x9b", b.out)
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -163,40 +162,6 @@ func (b *bench) receipt(t *testing.T, id string) (counts map[invoice.Outcome]int
 	return counts, all
 }
 
-// A run needs no Service Bus: the app executes it in the request, and the receipt is the usual one.
-func TestARunIsExecutedInTheApp(t *testing.T) {
-	w := newWorking(t, 130)
-	w.queue.Always(inmem.QueueDown())
-	require.Equal(t, exitFailed,
-		w.run(t, "run", "start", "--yes", "replay", "--all", "--limit", "120", "--why", "x"), w.errors)
-	id := w.onlyRun(t)
-	require.Contains(t, w.errors, "its message could not be sent")
-	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 retry_scheduled")
-	counts, _ := w.receipt(t, id)
-	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeRetryScheduled: 120}, counts)
-
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	require.Regexp(t, `status\s+completed with failures\n`, w.out)
-	require.Regexp(t, `documents\s+10 of 10 \(100%\)`, w.out)
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
-	require.Contains(t, w.errors, "is running, has failed or was cancelled: it is completed_with_failures")
-}
-
-func TestARunningRunIsResumed(t *testing.T) {
-	w := newWorking(t, 3)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	id := w.onlyRun(t)
-	_, claimed, err := w.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001"}, time.Minute)
-	require.NoError(t, err)
-	require.True(t, claimed)
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
-	require.Contains(t, w.errors, "manager-00000001 has it, last heard 0s ago")
-	require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: id, Owner: "manager-00000001", Epoch: 1}))
-	w.queue.Always(inmem.QueueDown())
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"), w.errors)
-	require.Regexp(t, `outcomes\s+3 retry_scheduled\n`, w.out)
-}
-
 func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	w := newWorking(t, 30)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--dry-run"), w.errors)
@@ -255,46 +220,6 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+-\s+doc-2-0\s+too long`, w.out)
 }
 
-func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
-	w := newWorking(t, 30)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	id := w.onlyRun(t)
-	handOff(t, w.store, id, 3, 10)
-	for n := range 3 {
-		work(t, w.store, id, n+1, false)
-	}
-	complete(t, w.store, id)
-	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,retry_scheduled"), w.errors)
-	for _, line := range []string{
-		`doc-1-0\s+retry_scheduled\s+2628\s+1\n`, `doc-2-0\s+retry_scheduled\s+2628\s+2\n`,
-		`doc-3-0\s+retry_scheduled\s+2628\s+3\n`,
-	} {
-		require.Regexp(t, line, w.out)
-	}
-	require.Equal(t, 4, strings.Count(w.out, "\n"), w.out)
-	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "2", "-o", "json"), w.errors)
-	require.Contains(t, w.errors, "there are more: --limit shows more")
-	var page ops.ItemPage
-	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
-	require.Len(t, page.Items, 2)
-	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
-	require.Contains(t, w.errors,
-		`--outcome: expected some of applied, unchanged, superseded, edited, not_comparable, manual, retry_scheduled, left, waiting, failed, missing, gone, skipped, not_offered, unreadable, found "bogus"`)
-
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
-	require.Contains(t, w.out, "3 documents match a replay")
-	require.Equal(t, exitOK,
-		w.run(t, "run", "start", "--yes", "replay", "--run", id, "--why", "column widened", "-o", "json"), w.errors)
-	var started ops.Started
-	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
-	row, there, err := w.store.Run(t.Context(), started.Run)
-	require.NoError(t, err)
-	require.True(t, there)
-	require.JSONEq(t, `{"run":"`+id+`"}`, string(row.Filter))
-	require.Equal(t, exitUsage, w.run(t, "run", "start", "reindex", "--run", id, "--dry-run"))
-	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--run", "nobody", "--dry-run"))
-}
-
 // The receipt of a run is complete, however many documents it has.
 func TestAReceiptHasMorePages(t *testing.T) {
 	w := newWorking(t, 1)
@@ -308,211 +233,6 @@ func TestAReceiptHasMorePages(t *testing.T) {
 	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 2475, invoice.OutcomeRetryScheduled: 25}, counts)
 	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "1001", "-q"), w.errors)
 	require.Equal(t, 1001, strings.Count(w.out, "\n"))
-}
-
-func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
-	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	require.Contains(t, w.out, "1 document, in batches of 100\n`sqlwriterctl run show replay-")
-	id := w.onlyRun(t)
-	handOff(t, w.store, id, 30, 2)
-	for n := range 30 {
-		work(t, w.store, id, n+1, n == 28)
-	}
-	require.Equal(t, exitOK, w.run(t, "run", "show", id), "a question is answered")
-	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
-	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
-	require.Regexp(t, `outcomes\s+2 none, 29 applied, 29 retry_scheduled\n`, w.out)
-	require.Contains(t, w.errors,
-		"run "+id+" is running with failures: documents: 29 retry_scheduled; 1 batch failed\nhint: ")
-	require.Contains(t, w.errors, "`sqlwriterctl batch list "+id)
-	complete(t, w.store, id)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
-	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Contains(t, w.out, "1 BATCH FAILED, completed with failures")
-
-	require.Equal(t, exitOK, w.run(t, "batch", "list", id), w.errors)
-	lines := strings.Split(w.out, "\n")
-	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1],
-		"before those with a lower number")
-	require.Len(t, lines, 22)
-	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "-o", "json"), w.errors)
-	var page ops.BatchPage
-	require.NoError(t, json.Unmarshal([]byte(w.out), &page))
-	jobs := page.Batches
-	require.Len(t, jobs, 1)
-
-	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/29"))
-	require.Contains(t, w.errors, "--why: expected the reason")
-	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", id+"/1", "--why", "x"))
-	require.Contains(t, w.errors, "the batch is completed")
-	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--yes", "--run", id, "--why", "mended"), w.errors)
-	require.Equal(t, "the timer will send 1 batch again\n", w.out)
-	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", "--yes", "--run", id, "--why", "again"))
-	require.Contains(t, w.errors, "no batch of run")
-	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", "--why", "x"))
-	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/1", "--run", id, "--why", "x"))
-	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
-}
-
-func TestCancelAndResumeARun(t *testing.T) {
-	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x", "-o", "json"), w.errors)
-	var started ops.Started
-	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
-	id := started.Run
-	require.Equal(t, exitUsage, w.run(t, "run", "cancel", id))
-	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
-	require.Contains(t, w.out, id+": ends after the running batches")
-	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
-	require.Contains(t, w.errors, "it is to be cancelled: resume it when it has ended")
-	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, `running, to be cancelled\s+\S+\s+0 of 1 handed off\s+-\s`, w.out,
-		"nothing of what the preview found is handed off")
-	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
-	require.Regexp(t, `filter\s+all\n`, w.out)
-	require.Regexp(t, `documents\s+0 of 1 \(0%\), 0 a second on average\n`, w.out)
-	complete(t, w.store, id)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--watch"))
-	require.Contains(t, w.errors, "run "+id+" is cancelled\nhint: `sqlwriterctl run resume "+id)
-	require.Equal(t, exitOK, w.run(t, "run", "resume", id, "--why", "it was right"), w.errors)
-	require.Contains(t, w.out, id+": resumed")
-	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "nobody", "--why", "x"))
-}
-
-func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
-	w := newWorking(t, 1)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "replay", "--all", "--why", "x"), w.errors)
-	id := w.onlyRun(t)
-	for died := range 3 {
-		_, ok, err := w.store.ClaimRun(t.Context(), id, died, -1,
-			run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
-		if died == 0 {
-			require.NotContains(t, w.out, "lost managers")
-		} else {
-			require.Regexp(t, fmt.Sprintf(`lost managers\s+%d in a row, without another hand-off\n`, died), w.out)
-		}
-		require.Equal(t, exitOK, w.run(t, "run", "show", id, "-o", "json"), w.errors)
-		var p map[string]any
-		require.NoError(t, json.Unmarshal([]byte(w.out), &p))
-		require.Equal(t, died > 0, p["lost_managers"] == float64(died), w.out)
-	}
-}
-
-func TestUsageErrors(t *testing.T) {
-	w := newWorking(t, 3)
-	empty := filepath.Join(w.dir, "empty.txt")
-	require.NoError(t, os.WriteFile(empty, []byte("\n  \n\r\n"), 0o600))
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"no kind": {[]string{"run", "start"}, "kind"},
-		"an unknown kind": {
-			[]string{"run", "start", "--yes", "census", "--all", "--why", "x"},
-			`<kind> must be one of "drain","replay","reindex","reapply" but got "census"`,
-		},
-		"an unknown kind, error": {
-			[]string{"document", "retry", "--yes", "--kind", "documents", "--why", "x"},
-			"--kind: expected one of infrastructure, ",
-		},
-		"no time": {
-			[]string{"run", "start", "--yes", "replay", "--since", "yesterday", "--why", "x"},
-			"--since: expected so long ago",
-		},
-		"no other time": {
-			[]string{"document", "retry", "--yes", "--until", "01.01.2026", "--why", "x"},
-			"--until: expected so long ago",
-		},
-		"no filter": {
-			[]string{"run", "start", "--yes", "replay", "--why", "x"}, "--all: expected a filter",
-		},
-		"no reason": {[]string{"run", "start", "--yes", "replay", "--all"}, "why: expected the reason"},
-		"no file": {
-			[]string{
-				"run", "start", "--yes", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x",
-			}, "--ids-file: open",
-		},
-		"a file without ids": {
-			[]string{"run", "start", "--yes", "drain", "--ids-file", empty, "--why", "x"},
-			"expected one id a line, found none",
-		},
-		"an unknown status": {
-			[]string{"batch", "list", "--status", "done"}, `--status: expected one of pending_queue`,
-		},
-		"no runs":               {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 or more, found 0"},
-		"fewer than no batches": {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 or more, found -3"},
-		"fewer than no documents": {
-			[]string{"run", "start", "--yes", "drain", "--limit=-1", "--why", "x"},
-			"--limit: expected 0 to 100000000, found -1",
-		},
-		"back in time": {
-			[]string{"run", "start", "--yes", "drain", "--rate=-1", "--why", "x"},
-			"--rate: expected 0 to 100000 documents a minute, found -1",
-		},
-		"an empty period": {
-			[]string{"document", "retry", "--yes", "--since", "1h", "--until", "2h", "--why", "x"},
-			"--until: expected a time after --since (",
-		},
-		"no report": {
-			[]string{"report", "show", "sales"}, `report: expected one of runs, batch-progress,`,
-		},
-		"no id": {
-			[]string{"run", "show", "a b"},
-			`run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`,
-		},
-		"no id, entries": {
-			[]string{"audit", "list", "--run", "a b"},
-			"--run: expected the id of a run, as `run list` shows them, found \"a b\"",
-		},
-		"fewer than no entries": {[]string{"audit", "list", "--limit=-1"}, "--limit: expected "},
-		"an action of a novel": {
-			[]string{"audit", "list", "--action", strings.Repeat("x", 41)},
-			"--action: expected at most 40 characters, found 41",
-		},
-		"no document": {
-			[]string{"run", "start", "--yes", "drain", "--id", "a/b", "--why", "x"},
-			`--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`,
-		},
-		"lines of a replay": {
-			[]string{"run", "start", "--yes", "replay", "--all", "--not-comparable", "--why", "x"},
-			"--overwrite-edits, --not-comparable: go with a kind",
-		},
-		"lines and no documents": {
-			[]string{"run", "start", "--yes", "reindex", "--overwrite-edits", "7", "--why", "x"},
-			"--all: expected a filter",
-		},
-		"no batch": {
-			[]string{"batch", "requeue", "x/0", "--why", "x"},
-			`batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`,
-		},
-	} {
-		require.Equal(t, exitUsage, w.run(t, c.args...), name)
-		require.Contains(t, w.errors, c.want, name)
-	}
-	all, err := w.store.ListRuns(t.Context(), "", 10)
-	require.NoError(t, err)
-	require.Empty(t, all)
-	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--watch"))
-	require.Contains(t, w.errors, `no run "nobody"`)
-	require.Equal(t, exitFailed, w.run(t, "batch", "list", "nobody"))
-}
-
-// The permissions of a rewrite reach the run, by the command line and by the app's Ops function.
-func TestThePermissionsOfARewriteReachTheRun(t *testing.T) {
-	w := newWorking(t, 1)
-	require.Equal(t, exitOK,
-		w.run(t, "run", "start", "--yes", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0",
-			"--overwrite-edits", "7,8",
-			"--overwrite-edits", "9", "--not-comparable", "--why", "x"), w.errors)
-	row, _, err := w.store.Run(t.Context(), w.onlyRun(t))
-	require.NoError(t, err)
-	require.JSONEq(t,
-		`{"ids":["2025-12-17 10:00:00.000000-06:00-0001-0"],"overwrite_edits":[7,8,9],"not_comparable":true}`,
-		string(row.Filter))
 }
 
 func TestIDsOfAFile(t *testing.T) {
@@ -536,26 +256,6 @@ func TestIDsOfAFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(many.String()), 0o600))
 	require.Equal(t, exitUsage, w.run(t, "run", "start", "--yes", "replay", "--ids-file", file, "--why", "x"))
 	require.Contains(t, w.errors, "--id, --ids-file: expected at most 10000, found 10001")
-}
-
-func TestNothingToDoIsReported(t *testing.T) {
-	w := newWorking(t, 0)
-	require.Equal(t, exitOK, w.run(t, "run", "start", "--yes", "drain", "--why", "x"), w.errors)
-	require.Equal(t, "0 documents match a drain\n", w.out)
-}
-
-func TestReportsOnTheCommandLine(t *testing.T) {
-	w := newWorking(t, 0)
-	require.Equal(t, exitOK, w.run(t, "report", "show"), w.errors)
-	for _, n := range shared.ReportNames() {
-		require.Regexp(t, n.Name+`\s+`+regexp.QuoteMeta(n.Meaning)+`\n`, w.out)
-	}
-	require.Equal(t, exitOK, w.run(t, "report", "show", "workers"), w.errors)
-	require.Regexp(t, `^kind\s+active\s+per_second\s+since\nmanager\s+1000000\s+2.5\s+-\n$`, w.out)
-	require.Equal(t, exitOK, w.run(t, "report", "show", "workers", "-o", "json"), w.errors)
-	var answer run.Table
-	require.NoError(t, json.Unmarshal([]byte(w.out), &answer))
-	require.Equal(t, []string{"kind", "active", "per_second", "since"}, answer.Columns)
 }
 
 // After a lost reply it is unknown whether an action was done, so the operator must look before doing it again.

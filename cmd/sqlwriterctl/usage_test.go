@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,10 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
+	"sqlwriter/internal/reconcile"
+	"sqlwriter/internal/run"
 )
 
 // What changes many documents asks on a terminal, and is refused elsewhere unless --yes says so.
@@ -151,37 +153,71 @@ func TestCtrlCIs130(t *testing.T) {
 		execute(ctx, []string{"run", "show", w.onlyRun(t), "--watch"}, w.environment(&stdout, &stderr)))
 }
 
-// counted writes counts, as the recovery timer does each tick.
-func (r *real) counted(t *testing.T) {
-	t.Helper()
-	c, err := cosmos.Open(
-		cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	require.NoError(t, cosmos.NewCounts(c, "web", false).StoreCounts(t.Context(), ops.Saved{Counts: ops.Counts{
-		At: time.Now(), EverySeconds: 300, Depth: map[invoice.Status]ops.Count{invoice.Failed: {Documents: 3}},
-		Groups: []ops.Group{
-			{Status: invoice.Failed, Kind: "document", Code: "2628", Documents: ops.Count{Documents: 3}},
-		},
-	}}))
+func TestStatusCheckIsForMonitors(t *testing.T) {
+	var s ops.Status
+	b := answered(t, func(opsapi.Row, any) (any, error) { return s, nil })
+	require.Equal(t, exitOK, b.run(t, "status", "--check"), b.errors)
+	require.Equal(t, "attention  nothing\n", b.out)
+	s.Attention = []ops.Attention{{Code: "timer_silent", Says: "the timer is silent", Page: "The timer"}, {Code: "poison"}}
+	require.Equal(t, exitAttention, b.run(t, "status", "--check"))
+	require.Contains(t, b.out, "ATTENTION  the timer is silent (runbook: The timer)\n")
+	require.Contains(t, b.errors,
+		"error: needs attention: timer_silent, poison\nhint: `sqlwriterctl explain timer_silent` says what it means")
+	require.Equal(t, exitAttention, b.run(t, "status", "--check", "-q"))
+	require.Equal(t, "timer_silent\npoison\n", b.out)
+	require.Equal(t, exitOK, b.run(t, "status"), "without --check it is an answer like others")
 }
 
-func TestStatusCheckIsForMonitors(t *testing.T) {
-	r := operated(t)
-	known := breaker.Dependency{State: breaker.DependencyOK, Since: time.Now().Add(-11 * time.Minute)}
-	require.NoError(t,
-		r.control(t).StoreStatus(t.Context(),
-			breaker.Status{Instance: "a", Dependencies: map[string]breaker.Dependency{"sql": known}}))
-	require.Equal(t, exitAttention, r.run(t, "status", "--check"), r.errors)
-	require.Regexp(t, "hint: `sqlwriterctl explain [a-z_]+` says what it means and what to do", r.errors)
-	require.Regexp(t, `^ATTENTION\s+\S`, r.out)
-	require.Contains(t, r.errors, "error: needs attention: timer_silent")
-	require.Equal(t, exitAttention, r.run(t, "status", "--check", "-q"))
-	require.Equal(t, "timer_silent\n", r.out)
-	require.Equal(t, exitOK, r.run(t, "status"), "without --check it is an answer like others")
-	r.counted(t)
-	require.Equal(t, exitOK, r.run(t, "status", "--check"), r.out)
-	require.Regexp(t, `^attention\s+nothing\n$`, r.out)
+// What the flags of a command say reaches the request.
+func TestFlagsReachTheRequest(t *testing.T) {
+	at := time.Date(2026, 1, 31, 0, 0, 0, 0, chicago)
+	filter := ops.DocumentFilter{Status: "failed", Kind: "document", ErrorCode: "1", Request: "r", Line: 7, Since: at, Until: at.AddDate(0, 0, 1)}
+	for line, want := range map[string]any{
+		"document list --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 --limit 9": ops.DocumentQuery{
+			DocumentFilter: filter, Limit: 9,
+		},
+		"document retry --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 --limit 9 --rate 5 -y --why x": ops.RetryRequest{
+			DocumentFilter: filter, Limit: 9, Rate: 5, Why: "x",
+		},
+		"document why --line 7": ops.WhyQuery{Line: 7},
+		"run start reindex --id a --id b,c --overwrite-edits 7,8 --overwrite-edits 9 --not-comparable --rate 5 --limit 9 -y --why x": ops.StartRequest{
+			Kind: run.Reindex, IDs: []string{"a", "b,c"}, OverwriteEdits: []int64{7, 8, 9}, NotComparable: true, Rate: 5, Limit: 9, Why: "x",
+		},
+		"run start replay --run r --since 2026-01-31 --all --findings edited,stale --dry-run": ops.StartRequest{
+			Kind: run.Replay, Run: "r", Since: at, All: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}, DryRun: true,
+		},
+		"run list --limit 9": ops.RunQuery{Limit: 9},
+		"run items r --outcome failed,left --limit 9": ops.ItemQuery{
+			Run: "r", Outcomes: []invoice.Outcome{invoice.OutcomeFailed, invoice.OutcomeLeft}, Limit: 9,
+		},
+		"run cancel r --why x":                          ops.RunRequest{Run: "r", Why: "x"},
+		"batch list r --status failed":                  ops.BatchQuery{Run: "r", Status: run.Failed, Limit: 20},
+		"batch list r/2":                                ops.BatchQuery{Batch: "r/2", Limit: 20},
+		"batch requeue --run r -y --why x":              ops.RequeueRequest{Run: "r", Why: "x"},
+		"finding list --class edited,stale --line 7":    ops.FindingQuery{Classes: []reconcile.Class{"edited", "stale"}, Line: 7, Limit: 20},
+		"finding compare a b --all --why x":             ops.CompareRequest{IDs: []string{"a", "b"}, All: true, Why: "x"},
+		"line release 7 --overwrite-edits --why x":      ops.LineReleaseRequest{Line: 7, OverwriteEdits: true, Why: "x"},
+		"evidence show a --line 7":                      ops.EvidenceOfDocument{ID: "a", Line: 7},
+		"evidence get a --line 7 --file f --folder g":   ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: "a", Line: 7}, File: "f", Folder: "g"},
+		"evidence restore a --line 7 --dry-run":         ops.RestoreRequest{EvidenceOfDocument: ops.EvidenceOfDocument{ID: "a", Line: 7}, DryRun: true},
+		"audit list --run r --action A --all --limit 9": ops.AuditQuery{Run: "r", Action: "A", All: true, Limit: 9},
+		"document mark-committed a --why x":             ops.MarkRequest{ID: "a", Why: "x"},
+		"flow resume --force -y --why x":                ops.ResumeFlow{Force: true, Why: "x"},
+		"report show workers":                           opsapi.Report{Name: "workers"},
+	} {
+		var asked []any
+		b := answered(t, func(row opsapi.Row, request any) (any, error) {
+			asked = append(asked, request)
+			return reflect.Zero(row.Answer).Interface(), nil
+		})
+		b.run(t, shellWords(line)...)
+		require.NotEmpty(t, asked, "%s: %s", line, b.errors)
+		text, err := json.Marshal(want)
+		require.NoError(t, err)
+		got, err := json.Marshal(asked[0])
+		require.NoError(t, err)
+		require.JSONEq(t, string(text), string(got), line)
+	}
 }
 
 func TestVersion(t *testing.T) {
