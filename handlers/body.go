@@ -10,6 +10,9 @@ import (
 // headers and identities stand in the post more than once (docs/facts.md F12, F13); the host takes 40 KB of them.
 func postOf(body int64) int64 { return 256<<10 + 2*body }
 
+// callOf is the length of a caller's body whose post has a length.
+func callOf(post int64) int64 { return (post - postOf(0)) / 2 }
+
 var errTooLarge = errors.New("the body is larger than the limit")
 
 // Sizes of the first and the largest segment of a body of unknown length.

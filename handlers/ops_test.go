@@ -226,6 +226,7 @@ func TestOpsTakesTheMostDocumentsOfARun(t *testing.T) {
 	got = ask(40_000)
 	require.Equal(t, "413", got.Status, got.Body)
 	require.Contains(t, got.Body, `"kind":"request","code":"usage"`)
+	require.Contains(t, got.Body, "the body: expected at most 768 KiB, found more: name fewer documents in one request")
 	require.Contains(t, got.log, `"level":"info","event":"call_answered","function":"Ops","http_status":413`)
 }
 

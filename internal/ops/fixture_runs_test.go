@@ -61,7 +61,8 @@ func (r *runs) renew() {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink},
-				Executor: r.executor(), Findings: r.store.Findings(nil), Preview: r.preview, Check: r.check,
+				Executor: r.executor(), Findings: r.store.Findings(r.sink.Sink), Rows: r.sink.ReconcileRows("web", 0),
+				Preview: r.preview, Check: r.check,
 			}, nil
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
@@ -30,18 +31,23 @@ func (o *Ops) resolveFindings(ctx context.Context, p *runPlan) error {
 					return refuse(Usage,
 						"findings: there are more than %d of not_named: `line release` takes one", mendedANight)
 				}
-				if len(p.filter.IDs) > maxRunIDs || len(p.lines) > maxOverwritten {
-					return refuse(Usage,
-						"findings: those of %s name more than %d documents or lines: name fewer classes, or the documents with ids", joined(p.findings), maxRunIDs)
-				}
-				return nil
+				return p.tooMany()
 			})
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = o.release(ctx, p, p.left, func(l reconcile.Left) bool { return !l.NeedsWord() })
 	}
-	return o.release(ctx, p, p.left, func(l reconcile.Left) bool { return !l.NeedsWord() })
+	return cmp.Or(err, p.tooMany()) // releases name documents, too
+}
+
+// tooMany refuses findings of more documents or lines than a run may name.
+func (p *runPlan) tooMany() error {
+	if len(p.filter.IDs) <= maxRunIDs && len(p.lines) <= maxOverwritten {
+		return nil
+	}
+	return refuse(Usage, "findings: those of %s name more than %d documents or lines: name fewer classes, or the documents "+
+		"with ids", joined(p.findings), maxRunIDs)
 }
 
 // listFindings lists all findings of a query. It asks enough with each page whether those so far are too many.

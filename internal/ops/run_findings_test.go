@@ -3,6 +3,7 @@ package ops_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -242,4 +243,30 @@ func TestTooManyFindingsAreRefused(t *testing.T) {
 	require.Equal(t, ops.Usage, refusal(err))
 	require.ErrorContains(t, err,
 		"findings: those of edited, stale name more than 10000 documents or lines: name fewer classes")
+}
+
+// A line that its document does not name any more brings another document, the one that gets it.
+func TestReleasesCountAsDocuments(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(20_000)
+	r.commitAll(result(20_000, "older", ""))
+	newer := strings.Replace(id(20_000), "10:00", "11:00", 1)
+	r.commitAll(documentOf(newer, "web", 20_000, "newer", ""))
+	r.put(documentOf(newer, "web", 20_001, "newer", `{"status":"committed","outcome":"applied"}`))
+	keys := []reconcile.Key{{Class: reconcile.NotNamed, Line: 20_000, Document: newer}}
+	ask := func() (ops.Started, error) {
+		r.finds(keys...)
+		return r.ops.StartRun(by(t, "pat"), ops.StartRequest{
+			Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.NotNamed},
+		})
+	}
+	res, err := ask()
+	require.NoError(t, err)
+	require.Equal(t, []any{1, id(20_000)}, []any{res.Matched, res.First[0].ID})
+	for n := range int64(10_000) {
+		keys = append(keys, reconcile.Key{Class: reconcile.Edited, Line: n + 1, Document: id(n + 1)})
+	}
+	_, err = ask()
+	require.Equal(t, ops.Usage, refusal(err), "%v", err)
+	require.ErrorContains(t, err, "name more than 10000 documents or lines")
 }
