@@ -97,6 +97,20 @@ func TestALineOfADeletedDocumentIsFoundByAComparisonOfEverything(t *testing.T) {
 	require.Equal(t, reconcile.NoDocument, w.all(reconcile.Query{Suspects: true})[0].Class)
 }
 
+// A comparison that names a document finds its lines that a document has which does not name them.
+func TestALineThatItsDocumentNoLongerNamesIsFoundByTheOneThatDoes(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		w, right, wrong := wronged(t)
+		w.corrects(document(2, 1, "WRONG", ""))
+		if gone {
+			w.docs.Delete(wrong)
+		}
+		w.compare(false, right)
+		require.Equal(t, !gone, w.oneLeft(reconcile.NotNamed, wrong).Mends)
+	}
+}
+
 // A line that nothing names is listed, and asks for nobody.
 func TestALineThatNoDocumentNamesIsListed(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,11 @@ func (w *oneStep) documents(ctx context.Context) (stepped, error) {
 		}
 		all = append(all,
 			slices.DeleteFunc(lines, func(v verdict) bool { return !slices.Contains(w.IDs, v.seen.Document) })...)
+		left, err := w.judgeAllLeft(ctx, linesOf(docs), true)
+		if err != nil {
+			return stepped{}, err
+		}
+		all = append(all, left...)
 	}
 	done := w.take(ctx, all)
 	if done.next = next; next != nil {
@@ -170,7 +175,7 @@ func (w *oneStep) scan(ctx context.Context, limit int) (scanned Scanned, dropped
 }
 
 // suspects looks again at the next suspects and findings, a quarter of an hour after the first look: of the documents
-// that the comparison names, if it names some.
+// that the comparison names, if it names some, and of their lines that others have which do not name them.
 func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 	known, err := w.p.Findings.List(ctx, Query{Suspects: true}, w.at.Key, findingsAStep)
 	switch begins := time.Unix(w.at.Looked, 0).Add(settled); {
@@ -190,7 +195,14 @@ func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 	// the second look saw it first
 	known = slices.DeleteFunc(known, func(f Finding) bool { return !f.Sure && f.LastSeen.Unix() > w.at.Looked })
 	if w.names() {
-		known = slices.DeleteFunc(known, func(f Finding) bool { return !slices.Contains(w.IDs, f.Document) })
+		docs, err := w.read(ctx, w.IDs)
+		if err != nil {
+			return stepped{}, err
+		}
+		lines := linesOf(slices.Collect(maps.Values(docs)))
+		known = slices.DeleteFunc(known, func(f Finding) bool {
+			return !slices.Contains(w.IDs, f.Document) && !(f.Class.ofLeft() && slices.Contains(lines, f.Line))
+		})
 	}
 	done, err := w.again(ctx, known)
 	done.next = next
