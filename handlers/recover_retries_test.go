@@ -16,26 +16,6 @@ import (
 	"sqlwriter/internal/run"
 )
 
-type recoverer func(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
-
-func (r recoverer) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
-	return r(ctx, invocationID)
-}
-
-func (r recoverer) RecoverRuns(context.Context) (run.RecoveredRuns, error) {
-	return run.RecoveredRuns{Sent: 7}, nil
-}
-
-func (r recoverer) PurgeRows(context.Context) (int, error) { return 0, nil }
-
-func (r recoverer) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
-
-func (r recoverer) Compare(context.Context) (int, error) { return 0, nil }
-
-func (r recoverer) TellTransitions(context.Context) error { return nil }
-
-func (r recoverer) SaveCounts(context.Context) error { return nil }
-
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
 // The evidence of a poison message has the host's invocation id, so that the host's log can be found.
@@ -45,19 +25,19 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 		ids = append(ids, b.InvocationID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(recoverer(func(_ context.Context, invocationID string) (commit.RecoveredDocuments, error) {
+	invoke(t, RecoverRetries(auditing{recovers: func(_ context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 		ids = append(ids, invocationID)
 		return commit.RecoveredDocuments{}, nil
-	})), Options{}, strings.NewReader(timerBody))
+	}}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, []string{invocationID, invocationID}, ids)
 }
 
 // A skipped queue is not reported as empty.
 func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 	for off, counted := range map[string]bool{"shadow: nothing is recovered": false, "": true} {
-		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.RecoveredDocuments, error) {
+		w, log := invoke(t, RecoverRetries(auditing{recovers: func(context.Context, string) (commit.RecoveredDocuments, error) {
 			return commit.RecoveredDocuments{Off: off}, nil
-		})), Options{}, strings.NewReader(timerBody))
+		}}), Options{}, strings.NewReader(timerBody))
 		for _, output := range []string{w.Body.String(), log} {
 			require.Contains(t, output, off)
 			require.Contains(t, output, "7", "the result of runs is reported all the same")
@@ -67,13 +47,13 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 }
 
 func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
-	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.RecoveredDocuments, error) {
+	w, log := invoke(t, RecoverRetries(auditing{recovers: func(context.Context, string) (commit.RecoveredDocuments, error) {
 		return commit.RecoveredDocuments{
 			Report: commit.Report{Documents: 3, Outcomes: map[invoice.Outcome]int{"applied": 3}}, Oldest: time.Hour,
 			Found: map[commit.Window]int{commit.Blamed: 2, commit.Orphans: 1}, More: []commit.Window{commit.Blamed},
 			Missed: 1, Flow: "stopped since then",
 		}, nil
-	})), Options{}, strings.NewReader(timerBody))
+	}}), Options{}, strings.NewReader(timerBody))
 	require.Contains(t, w.Body.String(),
 		"took up 3 documents: 3 applied; there are more in [blamed]; the feed did not bring 1 of them; the flow is stopped since then")
 	require.Contains(t, log, `"found":{"blamed":2,"orphans":1},"more":["blamed"],"missed":1,"oldest_s":3600`)
@@ -83,44 +63,38 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 // auditing records the order of a tick's parts.
 type auditing struct {
 	parts *[]string
+	// recovers is the recovery of documents; may be nil.
+	recovers func(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
 	// documents, runs, err and compare are the errors of the parts.
 	documents, runs, err, purge, compare, counts error
 }
 
-func (a auditing) SaveCounts(context.Context) error {
-	*a.parts = append(*a.parts, "counts")
-	return a.counts
+func (a auditing) note(part string, err error) error {
+	if a.parts != nil {
+		*a.parts = append(*a.parts, part)
+	}
+	return err
 }
 
-func (a auditing) Recover(context.Context, string) (commit.RecoveredDocuments, error) {
-	*a.parts = append(*a.parts, "documents")
-	return commit.RecoveredDocuments{}, a.documents
+func (a auditing) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
+	if a.recovers != nil {
+		return a.recovers(ctx, invocationID)
+	}
+	return commit.RecoveredDocuments{}, a.note("documents", a.documents)
 }
 
 func (a auditing) RecoverRuns(context.Context) (run.RecoveredRuns, error) {
-	*a.parts = append(*a.parts, "runs")
-	return run.RecoveredRuns{}, a.runs
-}
-
-func (a auditing) TellTransitions(context.Context) error {
-	*a.parts = append(*a.parts, "audit")
-	return a.err
-}
-
-func (a auditing) PurgeRows(context.Context) (int, error) {
-	*a.parts = append(*a.parts, "purge")
-	return 7, a.purge
+	return run.RecoveredRuns{Sent: 7}, a.note("runs", a.runs)
 }
 
 func (a auditing) CarryOnRuns(context.Context) (run.Carried, error) {
-	*a.parts = append(*a.parts, "carry on")
-	return run.Carried{}, nil
+	return run.Carried{}, a.note("carry on", nil)
 }
 
-func (a auditing) Compare(context.Context) (int, error) {
-	*a.parts = append(*a.parts, "compare")
-	return 9, a.compare
-}
+func (a auditing) SaveCounts(context.Context) error       { return a.note("counts", a.counts) }
+func (a auditing) TellTransitions(context.Context) error  { return a.note("audit", a.err) }
+func (a auditing) PurgeRows(context.Context) (int, error) { return 7, a.note("purge", a.purge) }
+func (a auditing) Compare(context.Context) (int, error)   { return 9, a.note("compare", a.compare) }
 
 // The recovery may end an outage, so the audit log is written after it, in the same tick. Comparisons have what time is
 // left.

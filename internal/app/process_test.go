@@ -102,31 +102,6 @@ func TestHealthNamesAServerThatNobodyChecks(t *testing.T) {
 	require.Equal(t, []any{"SQL_CERTIFICATE is any: nobody checks whose server SQL_CONNECTION leads to"}, body["problems"])
 }
 
-func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	p := start(t, s.settings)
-	p.waitReady()
-	code, text := p.send(http.MethodPost, "/CommitResults", []byte("payload-marker"))
-	require.Equal(t, http.StatusOK, code)
-	require.Equal(t, `{"Outputs":{},"Logs":[],"ReturnValue":null}`, text)
-	require.Eventually(t, func() bool {
-		return strings.Contains(p.stdout.String(),
-			`"level":"error","event":"invocation_left","function":"CommitResults","invocation":"invocation-of-`+
-				t.Name())
-	}, patience, 5*time.Millisecond)
-	code, text = p.send(http.MethodGet, "/CommitResults", nil)
-	require.Equal(t, http.StatusMethodNotAllowed, code)
-	require.Contains(t, text, "POST")
-	code, text = p.send(http.MethodPost, "/NoSuchFunction", []byte("{}"))
-	require.Equal(t, http.StatusNotFound, code)
-	require.Contains(t, text, `"CommitResults","Health"`)
-	code, text = p.send(http.MethodPost, "/CommitResults", envelope(t, nil))
-	require.Equal(t, http.StatusOK, code)
-	require.Contains(t, text, "nothing to do")
-	require.NotContains(t, p.stdout.String(), "payload-marker")
-}
-
 func TestTheTimerProcessesDueDocuments(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -162,6 +137,7 @@ func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
 	require.Contains(t, text, "10 documents: 10 applied")
 	require.Equal(t, 10, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
 	_, body := p.health()
+	require.Equal(t, "/request_details/id", body["partition_key"], "as the container's definition has it")
 	require.Equal(t, "ok", body["dependencies"].(map[string]any)["cosmos"].(map[string]any)["state"])
 	require.Equal(t, "ok", body["dependencies"].(map[string]any)["sql"].(map[string]any)["state"])
 
@@ -201,26 +177,6 @@ func TestTheTablesMayHaveOtherNames(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, text, "2 applied")
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM IVCE_TRKG_MSTR WHERE REQUEST_TIME LIKE '2025-12-17T16:30:15%'`))
-}
-
-func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	fault, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Status: http.StatusForbidden})
-	require.NoError(t, err)
-	p := start(t, s.settings)
-	require.Eventually(t, func() bool {
-		status, body := p.health()
-		return status == "503" && strings.Contains(fmt.Sprint(body["problems"]), "cosmos")
-	}, patience, 20*time.Millisecond)
-	s.cosmos.Server.RemoveFault(fault)
-	batch := envelope(t, s.submit(1, 3, ""))
-	code, text := p.send(http.MethodPost, "/CommitResults", batch) // waits inside until it is ready
-	require.Equal(t, http.StatusOK, code, text)
-	status, body := p.health()
-	require.Equal(t, "200", status)
-	require.Empty(t, body["problems"])
-	require.Equal(t, "/request_details/id", body["partition_key"], "as the container's definition has it")
 }
 
 func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
-	"sqlwriter/test/emulators/cosmosdb"
 )
 
 // The operator's name and reason of a pause. Health is anonymous, so it repeats neither.
@@ -28,13 +27,6 @@ func (p *process) pauseAs() {
 	p.t.Helper()
 	status, reply := p.ask(http.MethodPost, "flow/pause", fmt.Sprintf(`{"why":%q}`, wordsMarker))
 	require.Equal(p.t, "200", status, reply)
-}
-
-// kill ends the process as a crash would.
-func (p *process) kill() {
-	p.t.Helper()
-	require.NoError(p.t, p.cmd.Process.Kill())
-	<-p.done
 }
 
 // controlEtags returns the etags of all control documents, by id.
@@ -70,30 +62,6 @@ func (p *process) requireAnonymous() {
 	require.NoError(p.t, err)
 	require.NotContains(p.t, string(text), operatorMarker)
 	require.NotContains(p.t, string(text), wordsMarker)
-}
-
-// A pause outlives every instance. The next instance opens SQL nevertheless, because resume needs the audit log.
-func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
-	s := newStack(t)
-	p := start(t, s.settings)
-	p.waitReady()
-	p.pauseAs()
-	p.kill()
-
-	p = start(t, s.settings)
-	p.waitReady()
-	p.requireAnonymous()
-	batch := envelope(t, s.submit(1, 4, ""))
-	code, _ := p.send(http.MethodPost, "/CommitResults", batch)
-	require.Equal(t, http.StatusServiceUnavailable, code, "it is ready, and paused all the same")
-	require.Zero(t, s.count(`SELECT count(*) FROM sqlwriter_ledger`))
-
-	status, reply := p.ask(http.MethodPost, "flow/resume", `{"why":"done"}`)
-	require.Equal(t, "200", status, reply)
-	require.Equal(t, true, reply["audited"])
-	code, text := p.send(http.MethodPost, "/CommitResults", batch)
-	require.Equal(t, http.StatusOK, code, text)
-	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
 }
 
 // A shadow neither changes the live instances' breaker nor obeys it.
@@ -137,25 +105,6 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 	live.requireAnonymous()
 	code, _ := live.send(http.MethodPost, "/CommitResults", batch)
 	require.Equal(t, http.StatusServiceUnavailable, code, "still paused")
-}
-
-// A handler that starts while the flow is paused, and is not ready yet for another reason, hides the operator's text,
-// too.
-func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
-	s := newStack(t)
-	p := start(t, s.settings)
-	p.waitReady()
-	p.pauseAs()
-	p.requireAnonymous()
-	p.kill()
-	_, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Container: "AI_PROCESS_LOGS", Status: http.StatusForbidden})
-	require.NoError(t, err)
-	p = start(t, s.settings)
-	require.Eventually(t, func() bool {
-		status, body := p.health()
-		return status == "503" && body["flow"].(map[string]any)["state"] == "paused"
-	}, patience, 20*time.Millisecond)
-	p.requireAnonymous()
 }
 
 // The breaker's error contains the operator's text, so Health does not list it as a problem.

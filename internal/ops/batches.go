@@ -202,12 +202,9 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 	if (r.Batch == "") == (r.Run == "") {
 		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
 	}
-	by, err := checkReason(ctx, r.Why)
+	by, err := o.mayAct(ctx, r.Why)
 	if err != nil {
 		return done, err
-	}
-	if o.o.ReadOnly != "" {
-		return done, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	batches, err := o.requeueable(ctx, r)
 	if err != nil {

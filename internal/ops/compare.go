@@ -43,12 +43,9 @@ func (o *Ops) Compare(ctx context.Context, r CompareRequest) (begun Comparing, e
 			return begun, err
 		}
 	}
-	by, err := checkReason(ctx, r.Why)
+	by, err := o.mayAct(ctx, r.Why)
 	if err != nil {
 		return begun, err
-	}
-	if o.o.ReadOnly != "" {
-		return begun, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	c := reconcile.Comparison{ID: newRunID("compare", o.o.Now()), IDs: r.IDs, Whole: r.All, By: by, Why: r.Why}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {

@@ -51,11 +51,8 @@ type Restored struct {
 func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Restored, err error) {
 	by := ""
 	if !r.DryRun {
-		if by, err = checkReason(ctx, r.Why); err != nil {
+		if by, err = o.mayAct(ctx, r.Why); err != nil {
 			return done, err
-		}
-		if o.o.ReadOnly != "" {
-			return done, refuse(Conflict, "%s", o.o.ReadOnly)
 		}
 	}
 	e, err := o.newestEpisode(ctx, r.EvidenceOfDocument)
@@ -82,10 +79,9 @@ func (o *Ops) EvidenceRestore(ctx context.Context, r RestoreRequest) (done Resto
 	if r.DryRun {
 		return done, nil
 	}
-	detail, err := json.Marshal(map[string]string{"folder": e.Folder})
+	detail, err := asJSON("ops: restore", map[string]string{"folder": e.Folder})
 	if err != nil {
-		return Restored{},
-			fault.Wrap(fault.Internal, "ops: restore", fault.CodeBug, "the audit entry cannot be written as JSON", err)
+		return Restored{}, err
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx, run.Audit{Action: DocumentRestore, By: by, Why: r.Why, Subject: r.ID, Detail: detail})

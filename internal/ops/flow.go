@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -88,10 +87,7 @@ func (o *Ops) Resume(ctx context.Context, r ResumeFlow) (FlowChange, error) {
 		(flow.Name == breaker.Open && !flow.RefusesDatabase()) {
 		return o.change(ctx, r.Why, o.p.Breaker.Resume)
 	}
-	if o.o.ReadOnly != "" {
-		return FlowChange{}, refuse(Conflict, "%s", o.o.ReadOnly)
-	}
-	if _, err := checkReason(ctx, r.Why); err != nil {
+	if _, err := o.mayAct(ctx, r.Why); err != nil {
 		return FlowChange{}, err
 	}
 	if err := o.withStores(ctx, func(ctx context.Context, s Stores) error { return s.Check(ctx) }); err != nil {
@@ -144,10 +140,9 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 	var written []breaker.Transition
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 		for _, t := range waiting {
-			detail, err := json.Marshal(t)
+			detail, err := asJSON("ops: audit", t)
 			if err != nil {
-				return fault.Wrap(fault.Internal, "ops: audit", fault.CodeBug,
-					"the audit entry cannot be written as JSON", err)
+				return err
 			}
 			entry := run.Audit{
 				Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail,

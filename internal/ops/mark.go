@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -37,12 +36,9 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 	if err := checkDocumentID(r.ID); err != nil {
 		return Marked{}, err
 	}
-	by, err := checkReason(ctx, r.Why)
+	by, err := o.mayAct(ctx, r.Why)
 	if err != nil {
 		return Marked{}, err
-	}
-	if o.o.ReadOnly != "" {
-		return Marked{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	audited := false
 	for range markTries {
@@ -94,13 +90,13 @@ func (o *Ops) markable(doc invoice.Document) error {
 }
 
 func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why string) error {
-	detail, err := json.Marshal(map[string]any{
+	detail, err := asJSON("ops: mark", map[string]any{
 		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind,
 		"code":      doc.State.LastErrorCode,
 		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
 	})
 	if err != nil {
-		return fault.Wrap(fault.Internal, "ops: mark", fault.CodeBug, "the audit entry cannot be written as JSON", err)
+		return err
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Audit.Write(ctx,

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,6 +157,14 @@ func checkReason(ctx context.Context, why string) (by string, err error) {
 	return actor(ctx)
 }
 
+// mayAct returns who asks for a change. It refuses one without a reason, and any in a shadow.
+func (o *Ops) mayAct(ctx context.Context, why string) (by string, err error) {
+	if by, err = checkReason(ctx, why); err == nil && o.o.ReadOnly != "" {
+		err = refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	return by, err
+}
+
 func checkDocumentID(id string) error {
 	switch {
 	case id == "":
@@ -189,6 +198,15 @@ func (o *Ops) withStores(ctx context.Context, use func(context.Context, Stores) 
 		return err
 	}
 	return use(ctx, s)
+}
+
+// asJSON writes what is stored with an action.
+func asJSON(op string, v any) (json.RawMessage, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		err = fault.Wrap(fault.Internal, op, fault.CodeBug, "it cannot be written as JSON", err)
+	}
+	return text, err
 }
 
 // unaudited is the error of an action that was not started because its audit entry could not be written.

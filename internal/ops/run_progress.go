@@ -257,12 +257,9 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 	if !run.IsRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
 	}
-	by, err := checkReason(ctx, r.Why)
+	by, err := o.mayAct(ctx, r.Why)
 	if err != nil {
 		return RunProgress{}, err
-	}
-	if o.o.ReadOnly != "" {
-		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, there, err := s.Runs.Run(ctx, r.Run)

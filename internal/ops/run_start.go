@@ -220,13 +220,8 @@ func (o *Ops) mayStart(ctx context.Context, p runPlan) error {
 	if p.dryRun {
 		return nil
 	}
-	if _, err := checkReason(ctx, p.why); err != nil {
-		return err
-	}
-	if o.o.ReadOnly != "" {
-		return refuse(Conflict, "%s", o.o.ReadOnly)
-	}
-	return nil
+	_, err := o.mayAct(ctx, p.why)
+	return err
 }
 
 // start counts the documents of a run, and starts it if there are any. Errors as StartRun.
@@ -264,10 +259,9 @@ func (o *Ops) begin(ctx context.Context, p runPlan, res Started, here bool) (run
 	if err != nil {
 		return run.Run{}, err
 	}
-	filter, err := json.Marshal(p.filter)
+	filter, err := asJSON("ops: start run", p.filter)
 	if err != nil {
-		return run.Run{},
-			fault.Wrap(fault.Internal, "ops: start run", fault.CodeBug, "the filter cannot be written as JSON", err)
+		return run.Run{}, err
 	}
 	row := run.Run{
 		ID: cmp.Or(p.id, newRunID(string(p.kind.Kind), o.o.Now())), SysName: o.o.SysName,
