@@ -277,8 +277,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 			r.put(result(1, "x", ""))
 			r.tick()
 			c.plant(r)
-			s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
-			require.NoError(t, err)
+			s := must(r.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 			require.Len(t, s.Attention, len(c.attention), "%v", s.Attention)
 			found := alarms(s)
 			for code, says := range c.attention {
@@ -287,8 +286,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 			}
 			require.Empty(t, found, "nothing else is to look at")
 			require.Contains(t, s.Flow.Says, c.flow)
-			e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-			require.NoError(t, err)
+			e := must(r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 			require.Contains(t, strings.Join([]string{e.Summary, e.Next, e.Problem}, "\n"), c.why)
 		})
 	}
@@ -296,8 +294,7 @@ func TestEachPlantedFaultIsNamed(t *testing.T) {
 
 // The runbook has a section for each thing that asks for attention.
 func TestEachAlarmHasItsPage(t *testing.T) {
-	runbook, err := os.ReadFile("../../docs/runbook.md")
-	require.NoError(t, err)
+	runbook := must(os.ReadFile("../../docs/runbook.md"))(t)
 	for _, c := range condition.Table() {
 		require.Regexp(t, "(?m)^##+ "+c.Page+"$", string(runbook), c.Code)
 	}
@@ -365,15 +362,12 @@ func TestWhyARunDoesNotGoOn(t *testing.T) {
 			begun := r.start(replayAll()).Run
 			r.clock = start()
 			c.plant(r, begun)
-			s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
-			require.NoError(t, err)
+			s := must(r.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 			require.Empty(t, s.RunsUnknown)
 			require.Len(t, s.Runs, 1)
 			require.Equal(t, []string{begun, c.state, says}, []string{s.Runs[0].ID, s.Runs[0].State, s.Runs[0].Says})
-			shown, err := r.ops.RunShow(t.Context(), begun)
-			require.NoError(t, err)
-			list, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1})
-			require.NoError(t, err)
+			shown := must(r.ops.RunShow(t.Context(), begun))(t)
+			list := must(r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}))(t)
 			require.Equal(t, []string{says, says}, []string{shown.Says, list.Runs[0].Says})
 			require.Equal(t, []string{c.state, c.state}, []string{shown.State, list.Runs[0].State})
 		})

@@ -13,17 +13,15 @@ import (
 // Every action of an operator is listed without --all. A new code that PeopleCodes lacks fails here.
 func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
-	started, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Drain, IDs: []string{"a"}, Why: "w"})
-	require.NoError(t, err)
-	_, err = r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "w"})
+	started := must(r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Drain, IDs: []string{"a"}, Why: "w"}))(t)
+	_, err := r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "w"})
 	require.NoError(t, err)
 	_, err = r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "w"})
 	require.NoError(t, err)
 	_, err = r.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "w"})
 	require.NoError(t, err)
 	var actions []string
-	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
-	require.NoError(t, err)
+	audits := must(r.ops.Audits(t.Context(), ops.AuditQuery{}))(t)
 	for _, a := range audits.Audits {
 		actions = append(actions, a.Action)
 	}
@@ -56,18 +54,15 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 		}
 		require.NoError(t, r.runStore.Write(t.Context(), a))
 	}
-	page, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
-	require.NoError(t, err)
+	page := must(r.ops.Audits(t.Context(), ops.AuditQuery{}))(t)
 	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"},
 		[]any{len(page.Audits), page.Audits[1].Action, page.Audits[1].Why})
-	page, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
-	require.NoError(t, err)
+	page = must(r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000}))(t)
 	require.Len(t, page.Audits, 600)
 	seen := map[int64]bool{}
 	q := ops.AuditQuery{All: true, Run: "drain-1", Limit: 250}
 	for range 3 {
-		page, err = r.ops.Audits(t.Context(), q)
-		require.NoError(t, err)
+		page = must(r.ops.Audits(t.Context(), q))(t)
 		for _, a := range page.Audits {
 			seen[a.ID] = true
 		}

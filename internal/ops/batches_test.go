@@ -18,8 +18,7 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	r.handOff(begun, 5, 2, 3, 5)
 	numbers := func(q ops.BatchQuery) (found []int) {
-		batches, err := r.ops.BatchList(t.Context(), q)
-		require.NoError(t, err)
+		batches := must(r.ops.BatchList(t.Context(), q))(t)
 		for _, batch := range batches.Batches {
 			found = append(found, batch.Number)
 		}
@@ -38,8 +37,7 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 			for pages := 0; ; pages++ {
 				require.Less(t, pages, 7)
 				found = append(found, numbers(q)...)
-				page, err := r.ops.BatchList(t.Context(), q)
-				require.NoError(t, err)
+				page := must(r.ops.BatchList(t.Context(), q))(t)
 				if q.Page = page.Next; q.Page == "" {
 					break
 				}
@@ -69,13 +67,11 @@ func TestABatchHasTwoNames(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replayAll()).Run
 	r.handOff(begun, 2, 2, 2)
-	byNumber, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2"})
-	require.NoError(t, err)
+	byNumber := must(r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2"}))(t)
 	require.Len(t, byNumber.Batches, 1)
 	b := byNumber.Batches[0]
 	require.Equal(t, []any{run.Failed, "Max queue retries exceeded", 2}, []any{b.Status, b.Error, b.Number})
-	byID, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: b.ID})
-	require.NoError(t, err)
+	byID := must(r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: b.ID}))(t)
 	require.Equal(t, byNumber, byID)
 	for name, want := range map[string]ops.Refusal{
 		begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage,
@@ -84,7 +80,7 @@ func TestABatchHasTwoNames(t *testing.T) {
 		_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: name})
 		require.Equal(t, want, refusal(err), name)
 	}
-	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2", Run: begun})
+	_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: begun + "/2", Run: begun})
 	require.Equal(t, ops.Usage, refusal(err))
 }
 
@@ -121,18 +117,15 @@ func TestRequeue(t *testing.T) {
 	require.Equal(t, ops.Usage, refusal(err), "without a reason")
 	require.Empty(t, r.audited(run.CodeBatchRequeue))
 
-	done, err := ask(ops.RequeueRequest{Batch: begun + "/2"})
-	require.NoError(t, err)
+	done := must(ask(ops.RequeueRequest{Batch: begun + "/2"}))(t)
 	require.Equal(t, ops.Requeued{Batches: 1}, done)
 	entry := r.audited(run.CodeBatchRequeue)[0]
 	require.Equal(t, []any{begun, run.BatchID("web", begun, 2), "pat", "mended"},
 		[]any{entry.Run, entry.Batch, entry.By, entry.Why})
-	p, err := r.ops.RunShow(t.Context(), begun)
-	require.NoError(t, err)
+	p := must(r.ops.RunShow(t.Context(), begun))(t)
 	require.Equal(t, run.RunRunning, p.Status, "a completed run runs again")
 
-	done, err = ask(ops.RequeueRequest{Run: begun})
-	require.NoError(t, err)
+	done = must(ask(ops.RequeueRequest{Run: begun}))(t)
 	require.Equal(t, 1, done.Batches)
 	_, err = ask(ops.RequeueRequest{Run: begun})
 	require.Equal(t, ops.Conflict, refusal(err))
@@ -173,8 +166,7 @@ func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
 	require.Contains(t, done.Note, "ask again")
 	require.Equal(t, sent+1, r.queue.Sends(), "a manager sends those that are put back")
 	r.queue.Always(inmem.QueueDown())
-	done, err = r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
-	require.NoError(t, err)
+	done = must(r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"}))(t)
 	require.Equal(t, 1, done.Batches, "it goes on with the others")
 	require.Contains(t, done.Note, "the timer goes on with the run: its message could not be sent")
 }

@@ -31,8 +31,7 @@ func (r *runs) execute(started ops.Started) map[invoice.Outcome]int {
 	r.t.Helper()
 	_, err := r.executor().Execute(r.t.Context(), started.Run)
 	require.NoError(r.t, err)
-	stats, err := r.store.Stats(r.t.Context(), started.Run)
-	require.NoError(r.t, err)
+	stats := must(r.store.Stats(r.t.Context(), started.Run))(r.t)
 	return stats.Outcomes
 }
 
@@ -71,8 +70,7 @@ func (r *runs) restored(since ...func()) time.Time {
 func (r *runs) behind() string {
 	r.t.Helper()
 	r.clock = r.clock.Add(6 * time.Second)
-	s, err := r.ops.Status(r.t.Context(), ops.StatusQuery{})
-	require.NoError(r.t, err)
+	s := must(r.ops.Status(r.t.Context(), ops.StatusQuery{}))(r.t)
 	require.Empty(r.t, s.RunsUnknown)
 	asks := false
 	for _, a := range s.Attention {
@@ -120,8 +118,7 @@ func TestARestoredDatabaseIsBroughtUpToDateStepByStep(t *testing.T) {
 			require.Empty(t, r.behind())
 			before(r)
 
-			change, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})
-			require.NoError(t, err)
+			change := must(r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"}))(t)
 			require.Equal(t, []any{breaker.Risk, breaker.RampingUp, true},
 				[]any{change.Risk, change.Is.State, change.Audited})
 			require.Equal(t, change.Behind, r.behind(), "the command says it at once")
@@ -189,13 +186,12 @@ func TestARestoredDatabaseKeepsWhatPeopleCorrected(t *testing.T) {
 		r.sink.SetEntry(line, e)
 	}
 	r.meddle(3, invoice.Detail, "CLN_MFR_AI_NM", "CORRECTED")
-	diff, err := r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(3), id(6)}})
-	require.NoError(t, err)
+	diff := must(r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(3), id(6)}}))(t)
 	require.Equal(t, []invoice.Outcome{invoice.OutcomeNotComparable, invoice.OutcomeApplied},
 		[]invoice.Outcome{diff.Documents[0].Outcome, diff.Documents[1].Outcome})
 	require.Contains(t, diff.Documents[0].Lines[0].Says, "only `reindex --not-comparable` writes it")
 	require.Error(t, r.breaker.Tick(t.Context()))
-	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})
+	_, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "the disk broke"})
 	require.NoError(t, err)
 	r.clock = r.clock.Add(6 * time.Second)
 
@@ -231,8 +227,7 @@ func TestANewDatabaseIsFilled(t *testing.T) {
 	r.unfit = nil
 	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"})
 	require.Equal(t, ops.Conflict, refusal(err))
-	change, err := r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "moved"})
-	require.NoError(t, err)
+	change := must(r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Force: true, Why: "moved"}))(t)
 	require.Contains(t, change.Behind, "may lack everything")
 	some := r.next()
 	require.True(t, some.All)
@@ -264,8 +259,7 @@ func TestWhatIsBehindIsFoundWhereItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.behind(), "a pause says nothing of it")
 	r.open(fault.Infrastructure, "refused")
-	s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
-	require.NoError(t, err)
+	s := must(r.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 	require.Empty(t, s.Behind, "SQL is not asked")
 	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"})
 	require.NoError(t, err)

@@ -135,9 +135,8 @@ func conditions() map[string]func(r *runs) time.Time {
 			r.put(
 				result(1, "x",
 					`{"status":"committed","retry_count":0,"committed_at":"`+invoice.Stamp(r.clock, time.UTC)+`"}`))
-			raw, err := r.docs.Read(r.t.Context(), id(1))
-			require.NoError(r.t, err)
-			_, err = r.commit.Run(r.t.Context(), commit.Delivery{Documents: []json.RawMessage{raw}, Received: r.clock})
+			raw := must(r.docs.Read(r.t.Context(), id(1)))(r.t)
+			_, err := r.commit.Run(r.t.Context(), commit.Delivery{Documents: []json.RawMessage{raw}, Received: r.clock})
 			require.NoError(r.t, err)
 			return time.Time{}
 		},
@@ -257,8 +256,7 @@ func TestGoldenEachConditionHasItsLine(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, recorded.Bytes(), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := must(os.ReadFile(golden))(t)
 	require.Equal(t, string(want), recorded.String(), "make update rewrites it")
 }
 
@@ -271,8 +269,7 @@ func TestTheLogTellsWhatLasts(t *testing.T) {
 		r := newRuns(t)
 		r.hours()
 		r.clock = conditions()[c.Code](r).Add(c.After - time.Second)
-		s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
-		require.NoError(t, err)
+		s := must(r.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 		require.Contains(t, alarms(s), c.Code)
 		r.log.Reset()
 		r.tells()
@@ -336,8 +333,7 @@ func keep(t *testing.T, to, log *bytes.Buffer, wanted func(line) bool) (found []
 		for _, name := range []string{"time", "version", "ms", "evidence"} {
 			delete(members, name)
 		}
-		kept, err := json.Marshal(members)
-		require.NoError(t, err)
+		kept := must(json.Marshal(members))(t)
 		kept = regexp.MustCompile(`-[0-9a-f]{8}\b`).ReplaceAll(kept, []byte("-random")) // of a run's id
 		if !bytes.Contains(to.Bytes(), kept) {
 			to.Write(append(kept, '\n'))

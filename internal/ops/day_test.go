@@ -17,8 +17,7 @@ import (
 // day is what the timer sampled.
 func (w *world) day() ops.Day {
 	w.t.Helper()
-	s, err := w.ops.Status(w.t.Context(), ops.StatusQuery{Day: true})
-	require.NoError(w.t, err)
+	s := must(w.ops.Status(w.t.Context(), ops.StatusQuery{Day: true}))(w.t)
 	require.NotNil(w.t, s.Day, s.CountsUnknown)
 	return *s.Day
 }
@@ -48,8 +47,7 @@ func TestADayIsSampled(t *testing.T) {
 		result(5, "x", failed(1, fault.Document, "547")))
 	w.clock = start().Add(10*time.Minute + 300*time.Millisecond)
 	s := w.tick()
-	shown, err := json.Marshal(s)
-	require.NoError(t, err)
+	shown := must(json.Marshal(s))(t)
 	require.NotContains(t, string(shown), "samples", "a status is asked every few seconds")
 
 	at := func(minutes int) time.Time { return start().Add(time.Duration(minutes) * time.Minute).In(zone) }

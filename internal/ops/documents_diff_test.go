@@ -17,8 +17,7 @@ func (w *world) diff(ids ...string) ops.Diff {
 	w.t.Helper()
 	before := w.snapshot()
 	delete(before, "writes") // a preview is a request
-	d, err := w.ops.Diff(w.t.Context(), ops.DiffQuery{IDs: ids})
-	require.NoError(w.t, err)
+	d := must(w.ops.Diff(w.t.Context(), ops.DiffQuery{IDs: ids}))(w.t)
 	after := w.snapshot()
 	delete(after, "writes")
 	require.Equal(w.t, before, after, "nothing is changed")
@@ -135,8 +134,7 @@ func TestADiffInAShadowSaysThatNothingIsWritten(t *testing.T) {
 	r.sink.AddLines(1)
 	r.put(result(1, "x", ""))
 	r.renew()
-	d, err := r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(1)}})
-	require.NoError(t, err)
+	d := must(r.ops.Diff(t.Context(), ops.DiffQuery{IDs: []string{id(1)}}))(t)
 	require.Equal(t, "MODE=shadow: nothing is written", d.Note)
 }
 

@@ -37,8 +37,7 @@ func retried(t *testing.T, request ops.RetryRequest) (ops.Started, []int64) {
 			fmt.Sprintf(`{"id":%q,"request_details":{"id":"r%d","sys_name":%q},%s`, id(line), line%2, sysName,
 				documentOf("", "", line, "a", state)[len(`{"id":"","request_details":{"sys_name":""},`):]))
 	}
-	res, err := r.ops.RetryDocuments(by(t, "kim"), request)
-	require.NoError(t, err)
+	res := must(r.ops.RetryDocuments(by(t, "kim"), request))(t)
 	var written []int64
 	for line := range int64(8) {
 		if _, known := r.sink.Entry(line); known {
@@ -144,8 +143,7 @@ func TestADryRunFindsTheStatusesOfItsKind(t *testing.T) {
 		{ops.StartRequest{Kind: run.Drain}, ""},
 	} {
 		c.request.DryRun = true
-		res, err := r.ops.StartRun(t.Context(), c.request)
-		require.NoError(t, err)
+		res := must(r.ops.StartRun(t.Context(), c.request))(t)
 		require.Zero(t, res.Matched)
 		require.Contains(t, res.Note, c.want)
 		require.Equal(t, c.want == "", res.Note == "")

@@ -172,8 +172,7 @@ func TestAListSaysWhatWouldNarrowIt(t *testing.T) {
 	w.put(result(1, "a", failed(1, fault.Document, "2628")),
 		result(2, "b", failed(1, fault.Document, "547")), result(3, "c", ""))
 	narrowBy := func(f ops.DocumentFilter, limit int) []string {
-		l, err := w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: limit})
-		require.NoError(t, err)
+		l := must(w.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: limit}))(t)
 		return l.NarrowBy
 	}
 	require.Equal(t, []string{"since", "status", "kind", "error_code"}, narrowBy(ops.DocumentFilter{}, 1))
@@ -214,8 +213,7 @@ func TestWhatDoesNotChangeIsListedOnce(t *testing.T) {
 // rowsOf are the ids of a list, sorted, with their environments.
 func rowsOf(t *testing.T, o *ops.Ops, f ops.DocumentFilter) []string {
 	t.Helper()
-	p, err := o.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: 1000})
-	require.NoError(t, err)
+	p := must(o.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: f, Limit: 1000}))(t)
 	require.Equal(t, ops.Count{Documents: len(p.Documents)}, p.Matched)
 	var found []string
 	for _, row := range p.Documents {
@@ -301,8 +299,7 @@ func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 		result(2, "a", `{"status":"retry_scheduled","retry_after":1766073660000}`),
 		result(3, "a", failed(7, fault.Document, "2628")),
 		result(4, "a", `{"status":"odd"}`), result(5, "a", `{}`))
-	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
-	require.NoError(t, err)
+	p := must(w.ops.Documents(t.Context(), ops.DocumentQuery{}))(t)
 	slices.SortFunc(p.Documents, func(a, b ops.DocumentRow) int { return int(a.Line - b.Line) })
 	zone := p.Documents[0].ChangedAt.Location()
 	at := start().In(zone)
@@ -319,7 +316,7 @@ func TestARowSaysWhatTheDocumentSays(t *testing.T) {
 		{ID: id(4), SysName: "web", Line: 4, Status: "odd", ChangedAt: at},
 		{ID: id(5), SysName: "web", Line: 5, Status: "not offered", ChangedAt: at},
 	}, p.Documents)
-	_, err = json.Marshal(p)
+	_, err := json.Marshal(p)
 	require.NoError(t, err, "a time in the far future is no time of JSON")
 }
 
@@ -361,8 +358,7 @@ func TestAListHasTwentyDocumentsUnlessMoreAreAsked(t *testing.T) {
 	for line := range int64(21) {
 		w.put(result(line+1, "x", `{"status":"failed"}`))
 	}
-	p, err := w.ops.Documents(t.Context(), ops.DocumentQuery{})
-	require.NoError(t, err)
+	p := must(w.ops.Documents(t.Context(), ops.DocumentQuery{}))(t)
 	require.Len(t, p.Documents, 20, "as every list (docs/api.md)")
 	require.Equal(t, "the newest 20 of at least 21 that match since 2025-12-18T09:00:00-06:00. Narrow by since", p.Says)
 }

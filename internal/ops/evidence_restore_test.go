@@ -21,8 +21,7 @@ import (
 // document before it was marked.
 func (w *world) keepEvidence(original string, resets int) (folder string) {
 	w.t.Helper()
-	doc, err := invoice.Reader{}.Read(json.RawMessage(original), w.clock)
-	require.NoError(w.t, err)
+	doc := must(invoice.Reader{}.Read(json.RawMessage(original), w.clock))(w.t)
 	folder = commit.EvidenceFolder(doc, time.Unix(int64(resets), 0))
 	w.keepPoison(folder, original,
 		commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
@@ -39,8 +38,7 @@ func (w *world) keepPoison(folder, original string, m commit.PoisonMetadata) {
 		},
 	})
 	require.NoError(w.t, err)
-	metadata, err := json.Marshal(m)
-	require.NoError(w.t, err)
+	metadata := must(json.Marshal(m))(w.t)
 	for name, content := range map[string]string{
 		commit.EvidenceOriginal: original, commit.EvidenceError: string(failed),
 		commit.EvidenceMetadata: string(metadata),
@@ -80,8 +78,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	dry := restore(1)
 	dry.DryRun, dry.Why = true, ""
 	before := r.snapshot()
-	would, err := r.ops.EvidenceRestore(by(t, "pat"), dry)
-	require.NoError(t, err)
+	would := must(r.ops.EvidenceRestore(by(t, "pat"), dry))(t)
 	require.True(t, would.At.Equal(stored))
 	require.Equal(t,
 		ops.Restored{
@@ -89,7 +86,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 			Kind: "document", Code: "2628",
 		}, would)
 	require.Equal(t, before, r.snapshot())
-	_, err = r.docs.Read(t.Context(), id(1))
+	_, err := r.docs.Read(t.Context(), id(1))
 	require.True(t, fault.Has(err, fault.Gone), "a dry run creates nothing")
 
 	created := ""
@@ -98,8 +95,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 		created = string(doc)
 		return nil
 	}
-	done, err := r.ops.EvidenceRestore(by(t, "pat"), restore(1))
-	require.NoError(t, err)
+	done := must(r.ops.EvidenceRestore(by(t, "pat"), restore(1)))(t)
 	would.DryRun = false
 	require.Equal(t, would, done)
 	require.Contains(t, created,
@@ -115,16 +111,14 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 	require.Equal(t, []string{ops.DocumentRestore, "pat", "deleted by mistake", id(1)},
 		[]string{entry.Action, entry.By, entry.Why, entry.Subject})
 	require.True(t, entry.Notable())
-	text, err := json.Marshal(entry)
-	require.NoError(t, err)
+	text := must(json.Marshal(entry))(t)
 	for _, content := range []string{"newest", "9007199254740993", "39131711", "set by the test"} {
 		require.NotContains(t, string(text), content, "no content in the audit log")
 	}
 
 	_, err = r.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	require.ErrorContains(t, err, "exists: `document retry` tries it again", "twice changes nothing")
-	retried, err := r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{IDs: []string{id(1)}, Why: "mended"})
-	require.NoError(t, err)
+	retried := must(r.ops.RetryDocuments(by(t, "pat"), ops.RetryRequest{IDs: []string{id(1)}, Why: "mended"}))(t)
 	require.Equal(t, map[invoice.Outcome]int{invoice.OutcomeApplied: 1}, retried.Progress.Stats.Outcomes)
 	require.Equal(t, "newest", r.makerOf(1))
 }
@@ -245,15 +239,14 @@ func TestADocumentThatWasWrittenInTheSameSecondIsNotPutBack(t *testing.T) {
 	r.sink.AddLines(1)
 	r.put(result(1, tooLong(), ""))
 	r.poison(1)
-	shown, err := r.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	shown := must(r.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	r.put(result(1, "CORRECTED", ""))
 	require.Equal(t, 1, r.run(id(1)).Outcomes["applied"])
 	entry, _ := r.sink.Entry(1)
 	entry.SourceTS = shown.Episodes[0].Metadata.TS
 	r.sink.SetEntry(1, entry)
 	r.docs.Delete(id(1))
-	_, err = r.ops.EvidenceRestore(by(t, "pat"), restore(1))
+	_, err := r.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	require.Equal(t, ops.Conflict, refusal(err), "%v", err)
 	require.ErrorContains(t, err, "line 1 has content of it of ")
 }
@@ -269,8 +262,7 @@ func TestADocumentThatFailedLastIsPutBack(t *testing.T) {
 	r.poison(1)
 	require.Equal(t, "AI-ERROR", r.status(1))
 	r.docs.Delete(id(1))
-	done, err := r.ops.EvidenceRestore(by(t, "pat"), restore(1))
-	require.NoError(t, err)
+	done := must(r.ops.EvidenceRestore(by(t, "pat"), restore(1)))(t)
 	require.Equal(t, "validation.too_long", done.Code)
 	require.Equal(t, invoice.Failed, r.state(1).Status)
 }

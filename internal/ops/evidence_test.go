@@ -28,8 +28,7 @@ func (w *world) keep(id string, line int64, resets int, code string) string {
 		invoice.Document{
 			ID: id, Main: line, Hash: strings.Repeat("a", 64), Version: invoice.Version{Key: invoice.Key(id)},
 		}, time.Unix(int64(resets), 0))
-	original, err := json.Marshal(map[string]any{"id": id, "resets": resets})
-	require.NoError(w.t, err)
+	original := must(json.Marshal(map[string]any{"id": id, "resets": resets}))(w.t)
 	failed, err := json.Marshal(
 		commit.PoisonError{DocumentID: id, RetryCount: 6, Kind: "document", Code: code, LastError: "reason " + code})
 	require.NoError(w.t, err)
@@ -73,16 +72,13 @@ func TestBrokenAndForeignFilesOfEvidence(t *testing.T) {
 			fmt.Sprintf(
 				"error.json: expected a JSON object as the app writes it, found something else (%d bytes)", len(half)),
 		}, found.Episodes[0].Problems)
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(4)})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(4)}))(t)
 	require.True(t, found.Episodes[0].Incomplete)
 	require.Equal(t, []string{"original.json does not exist"}, found.Episodes[0].Problems)
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	require.Equal(t, "more/metadata.json", found.Episodes[0].Files[2].Name, "what a person put there is shown")
 	w.place(good+"/metadata.json", `{"document_id":"another"}`)
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	require.Equal(t, []string{`metadata.json names another document: "another"`}, found.Episodes[0].Problems)
 }
 
@@ -128,18 +124,15 @@ func TestAllEvidenceOfADocumentIsShown(t *testing.T) {
 	}
 
 	w.docs.Delete(id(1))
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	require.Equal(t, []any{3, "any folder", moved}, []any{found.Found, found.Searched, found.Episodes[0].Folder},
 		"the document is gone: all folders")
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1), Line: 9})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1), Line: 9}))(t)
 	require.Equal(t, []string{moved, unread}, []string{found.Episodes[0].Folder, found.Episodes[1].Folder})
 
 	long := "2025-12-17 10:00:00-" + strings.Repeat("é", 200)
 	kept := []string{w.keep(long+"1", 5, 0, "2628"), w.keep(long+"2", 5, 0, "2628")}
-	found, err = w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: long + "2"})
-	require.NoError(t, err)
+	found = must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: long + "2"}))(t)
 	require.Equal(t, []any{1, kept[1]}, []any{found.Found, found.Episodes[0].Folder},
 		"a name that was cut ends with the document's key")
 }
@@ -169,8 +162,7 @@ func TestAFileOfEvidenceIsGivenAsItIs(t *testing.T) {
 		{ops.EvidenceFileQuery{Folder: incomplete, File: "error.json"}, incomplete, "error.json", `{"half":`},
 	} {
 		c.q.ID = id(1)
-		got, err := w.ops.EvidenceGet(t.Context(), c.q)
-		require.NoError(t, err)
+		got := must(w.ops.EvidenceGet(t.Context(), c.q))(t)
 		require.Equal(t,
 			ops.EvidenceContent{Document: id(1), Folder: c.folder, File: c.file, Content: []byte(c.content)}, got)
 	}
@@ -308,8 +300,7 @@ func TestEvidenceIsSearchedForABoundedTime(t *testing.T) {
 	requireRefusal(t, "conflict: line: expected", err)
 	_, err = w.ops.EvidenceRestore(by(t, "pat"), restore(1))
 	requireRefusal(t, "conflict: line: expected", err)
-	shown, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	shown := must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	require.Equal(t, []any{1, true}, []any{shown.Found, shown.More}, "there may be a newer one")
 	content, err := w.ops.EvidenceGet(t.Context(),
 		ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: id(39), Line: 39}})

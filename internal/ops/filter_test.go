@@ -46,8 +46,7 @@ func TestEachMemberOfAFilterNarrowsAListAndARetry(t *testing.T) {
 			for i, want := range []int{1, 0} {
 				var filter ops.DocumentFilter
 				reflect.ValueOf(&filter).Elem().FieldByIndex(member.Index).Set(reflect.ValueOf(values[member.Name][i]))
-				list, err := r.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: filter})
-				require.NoError(t, err)
+				list := must(r.ops.Documents(t.Context(), ops.DocumentQuery{DocumentFilter: filter}))(t)
 				require.Equal(t, want, list.Matched.Documents, filter)
 				if filter.Status == invoice.Pending {
 					continue // a retry refuses it: TestARetryRefusesWhatItCannotTake

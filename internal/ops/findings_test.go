@@ -28,8 +28,7 @@ func (w *world) saves(seen []reconcile.Seen, drop []reconcile.Key) {
 	f := w.store.Findings(nil)
 	w.compares++
 	c := reconcile.Comparison{ID: "named-" + string(rune('a'+w.compares)), IDs: []string{"x"}, By: "ann", Why: "x"}
-	began, err := f.Begin(w.t.Context(), c)
-	require.NoError(w.t, err)
+	began := must(f.Begin(w.t.Context(), c))(w.t)
 	require.True(w.t, began)
 	c.Ended = true
 	require.NoError(w.t, f.Save(w.t.Context(), c, seen, drop))
@@ -73,16 +72,14 @@ func TestFindingsAreListedByClassAndLine(t *testing.T) {
 		"a line": {ops.FindingQuery{Line: 7}, []string{"edited/7/" + id(7), "row_missing/7/" + id(7)}},
 		"none":   {ops.FindingQuery{Line: 9}, nil},
 	} {
-		page, err := w.ops.FindingList(t.Context(), c.q)
-		require.NoError(t, err)
+		page := must(w.ops.FindingList(t.Context(), c.q))(t)
 		require.Equal(t, c.want, names(page.Findings), name)
 		require.NotNil(t, page.Findings)
 		require.Equal(t, []int{1, 2}, []int{page.Found.Open, page.Found.Edited}, "whatever is asked for")
 	}
 	var all []string
 	for q := (ops.FindingQuery{Limit: 1}); ; {
-		page, err := w.ops.FindingList(t.Context(), q)
-		require.NoError(t, err)
+		page := must(w.ops.FindingList(t.Context(), q))(t)
 		all = append(all, names(page.Findings)...)
 		if q.Page = page.Next; q.Page == "" {
 			break
@@ -134,10 +131,9 @@ func TestAFindingIsShownByItsName(t *testing.T) {
 		require.ErrorContains(t, err, c.says)
 	}
 	w.saves(nil, []reconcile.Key{{Class: reconcile.Stale, Line: 7, Document: "a"}})
-	found, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7"})
-	require.NoError(t, err)
+	found := must(w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7"}))(t)
 	require.Equal(t, []string{"stale/7/b"}, names(found.Findings), "the other is no finding any more")
-	_, err = w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7", Line: 7})
+	_, err := w.ops.FindingList(t.Context(), ops.FindingQuery{Finding: "stale/7", Line: 7})
 	require.Equal(t, ops.Usage, refusal(err))
 
 	w.open(fault.Infrastructure, "refused")
@@ -152,8 +148,7 @@ func TestAComparisonIsBegun(t *testing.T) {
 	next := func(q ops.CompareRequest) reconcile.Comparison {
 		t.Helper()
 		q.Why = "numbers do not match"
-		begun, err := r.ops.Compare(by(t, "kim"), q)
-		require.NoError(t, err)
+		begun := must(r.ops.Compare(by(t, "kim"), q))(t)
 		c, there := r.store.Comparison(begun.Comparison)
 		require.True(t, there)
 		require.Equal(t, []string{"kim", "numbers do not match"}, []string{c.By, c.Why})
@@ -181,8 +176,7 @@ func TestAComparisonIsBegun(t *testing.T) {
 	_, err := r.ops.Compare(by(t, "kim"), ops.CompareRequest{Why: "x"})
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.NoError(t, r.ops.SaveCounts(t.Context()))
-	c, err := r.counts.LoadCounts(t.Context())
-	require.NoError(t, err)
+	c := must(r.counts.LoadCounts(t.Context()))(t)
 	require.Nil(t, c.Findings, "a shadow compares nothing")
 }
 

@@ -53,8 +53,7 @@ func (r *runs) executor() *run.Executor {
 
 // renew makes Ops anew from the changed fakes.
 func (r *runs) renew() {
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(r.t, err)
+	zone := must(time.LoadLocation("America/Chicago"))(r.t)
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Finder: r.search, Breaker: r.breaker, Counts: r.counts,
 		Queues: []ops.NamedQueue{{Name: "runs", Messages: r.queue}}, ReportNames: fakeReports{}.Names(),
@@ -175,8 +174,7 @@ func replayAll() ops.StartRequest {
 
 func (r *runs) start(request ops.StartRequest) ops.Started {
 	r.t.Helper()
-	res, err := r.ops.StartRun(by(r.t, "pat"), request)
-	require.NoError(r.t, err)
+	res := must(r.ops.StartRun(by(r.t, "pat"), request))(r.t)
 	return res
 }
 
@@ -186,8 +184,7 @@ func (r *runs) startHere(request ops.StartRequest) ops.Started {
 	res := r.start(request)
 	require.Nil(r.t, res.Progress)
 	r.execute(res)
-	p, err := r.ops.RunShow(r.t.Context(), res.Run)
-	require.NoError(r.t, err)
+	p := must(r.ops.RunShow(r.t.Context(), res.Run))(r.t)
 	res.Progress = &p
 	return res
 }

@@ -59,8 +59,7 @@ type world struct {
 func (w *world) tick() ops.Status {
 	w.t.Helper()
 	require.NoError(w.t, w.ops.SaveCounts(w.t.Context()))
-	s, err := w.ops.Status(w.t.Context(), ops.StatusQuery{})
-	require.NoError(w.t, err)
+	s := must(w.ops.Status(w.t.Context(), ops.StatusQuery{}))(w.t)
 	return s
 }
 
@@ -68,8 +67,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	t.Helper()
 	w := &world{t: t, clock: start()}
 	now := func() time.Time { return w.clock }
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(t, err)
+	zone := must(time.LoadLocation("America/Chicago"))(t)
 	w.docs = &spyDocuments{Documents: inmem.NewDocuments(now)}
 	w.sink = &spySink{Sink: inmem.NewSinkOn(now)}
 	w.sink.AddLines(lines...)
@@ -90,8 +88,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 }
 
 func (w *world) newCommit() *commit.Commit {
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(w.t, err)
+	zone := must(time.LoadLocation("America/Chicago"))(w.t)
 	return commit.NewCommit(w.docs, w.sink, commit.Options{
 		SysName: "web", Location: zone, Now: func() time.Time {
 			return w.clock
@@ -155,8 +152,7 @@ func (w *world) fill(n int) {
 // run commits documents as the recovery timer does.
 func (w *world) run(ids ...string) commit.Report {
 	w.t.Helper()
-	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
-	require.NoError(w.t, err)
+	raws := must(w.docs.Documents.ReadMany(w.t.Context(), ids))(w.t)
 	require.Len(w.t, raws, len(ids))
 	report, err := w.commit.Run(w.t.Context(),
 		commit.Delivery{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
@@ -189,10 +185,8 @@ func (w *world) poison(line int64) {
 // state reads sql_writer of a line's document.
 func (w *world) state(line int64) invoice.State {
 	w.t.Helper()
-	raw, err := w.docs.Read(w.t.Context(), id(line))
-	require.NoError(w.t, err)
-	doc, err := invoice.Reader{}.Read(raw, w.clock)
-	require.NoError(w.t, err)
+	raw := must(w.docs.Read(w.t.Context(), id(line)))(w.t)
+	doc := must(invoice.Reader{}.Read(raw, w.clock))(w.t)
 	return doc.State
 }
 
@@ -214,10 +208,8 @@ func (w *world) status(line int64) string {
 func (w *world) snapshot() map[string]any {
 	w.t.Helper()
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
-	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
-	require.NoError(w.t, err)
-	runs, err := w.store.ListRuns(w.t.Context(), "", 1000)
-	require.NoError(w.t, err)
+	audits := must(w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000}))(w.t)
+	runs := must(w.store.ListRuns(w.t.Context(), "", 1000))(w.t)
 	all["audits"], all["runs"] = audits, runs
 	control, etag, err := w.control.Load(w.t.Context())
 	require.NoError(w.t, err)
@@ -227,8 +219,7 @@ func (w *world) snapshot() map[string]any {
 
 func (w *world) audits() []run.Audit {
 	w.t.Helper()
-	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
-	require.NoError(w.t, err)
+	audits := must(w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000}))(w.t)
 	return audits
 }
 
@@ -435,3 +426,15 @@ func refusal(err error) ops.Refusal {
 	}
 	return ""
 }
+
+// must is the answer of a call that succeeds.
+func must[T any](answer T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return answer
+	}
+}
+
+// errOf is the error of a call alone.
+func errOf[T any](_ T, err error) error { return err }

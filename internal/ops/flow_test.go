@@ -49,18 +49,15 @@ func flowRequest(why string) ops.FlowRequest { return ops.FlowRequest{Why: why} 
 
 func TestPauseAndResume(t *testing.T) {
 	w := newWorld(t)
-	change, err := w.ops.Pause(by(t, "kim"), flowRequest("index rebuild"))
-	require.NoError(t, err)
+	change := must(w.ops.Pause(by(t, "kim"), flowRequest("index rebuild")))(t)
 	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true},
 		[]any{change.Was.State, change.Is.State, change.Audited})
 	w.put(result(1, "x", ""))
-	raws, err := w.docs.ReadMany(t.Context(), []string{id(1)})
-	require.NoError(t, err)
-	_, err = w.commit.Run(t.Context(), commit.Delivery{Documents: raws, Received: w.clock})
+	raws := must(w.docs.ReadMany(t.Context(), []string{id(1)}))(t)
+	_, err := w.commit.Run(t.Context(), commit.Delivery{Documents: raws, Received: w.clock})
 	require.True(t, breaker.IsRefusal(err))
 
-	change, err = w.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "it is built"})
-	require.NoError(t, err)
+	change = must(w.ops.Resume(by(t, "pat"), ops.ResumeFlow{Why: "it is built"}))(t)
 	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true},
 		[]any{change.Was.State, change.Is.State, change.Audited})
 	audits := w.audits()
@@ -96,8 +93,7 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false},
 			[]any{change.Was.State, change.Is.State, change.Audited})
-		change, err = o.Pause(by(t, "kim"), flowRequest("it is not"))
-		require.NoError(t, err)
+		change = must(o.Pause(by(t, "kim"), flowRequest("it is not")))(t)
 		require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
 		require.Zero(t, w.sink.heartbeats, "neither asks SQL whether it is well")
 
@@ -165,8 +161,7 @@ func TestAShadowAuditsNothing(t *testing.T) {
 	w := newWorld(t)
 	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.stores},
 		ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
-	change, err := shadow.Pause(by(t, "kim"), flowRequest("x"))
-	require.NoError(t, err)
+	change := must(shadow.Pause(by(t, "kim"), flowRequest("x")))(t)
 	require.False(t, change.Audited)
 	require.Zero(t, w.audit.calls)
 }
@@ -185,8 +180,7 @@ func TestMarkCommitted(t *testing.T) {
 		documentOf("elsewhere", "dev", 7, "x", failed(1, fault.Document, "1")),
 	)
 	for line, from := range map[int64]invoice.Status{1: invoice.Failed, 2: invoice.RetryScheduled, 3: invoice.Pending} {
-		res, err := w.ops.MarkCommitted(by(t, "kim"), request(line))
-		require.NoError(t, err)
+		res := must(w.ops.MarkCommitted(by(t, "kim"), request(line)))(t)
 		require.Equal(t, ops.Marked{ID: id(line), From: from}, res)
 		s := w.state(line)
 		require.Equal(t, []any{invoice.Committed, invoice.OutcomeManual, "2025-12-18 10:00:00.000000-06:00"},
@@ -200,8 +194,7 @@ func TestMarkCommitted(t *testing.T) {
 		"the history stays, and what is not ours")
 	require.Len(t, w.audits(), 3)
 	require.Zero(t, w.sink.applies, "neither lines nor ledger")
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 	require.Equal(t, "committed by hand 2025-12-18T10:00:00-06:00 by kim: typed it in", e.Summary)
 	require.Equal(t, &ops.Mark{By: "kim", Why: "typed it in", At: e.Marked.At}, e.Marked)
 	require.Equal(t, "2025-12-18T10:00:00-06:00", e.Marked.At.Format(time.RFC3339))
@@ -227,14 +220,12 @@ func TestAMarkIsSaidAgainAfterARestore(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, "x", `{"status":"committed","outcome":"manual","committed_at":"2025-12-17 09:00:00.000000-06:00"}`))
 	why := func() ops.Explanation {
-		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-		require.NoError(t, err)
+		e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 		return e
 	}
 	require.Nil(t, why().Marked)
 	require.Contains(t, why().Summary, "the audit log has no entry of it")
-	res, err := w.ops.MarkCommitted(by(t, "kim"), ops.MarkRequest{ID: id(1), Why: "typed it in"})
-	require.NoError(t, err)
+	res := must(w.ops.MarkCommitted(by(t, "kim"), ops.MarkRequest{ID: id(1), Why: "typed it in"}))(t)
 	require.Equal(t, invoice.Committed, res.From)
 	require.Equal(t, "kim", why().Marked.By)
 	w.audit.fails = down()
@@ -307,12 +298,9 @@ func TestTheStoresAreNotUsedWhileTheFlowIsStopped(t *testing.T) {
 		w.fill(3)
 		w.open(kind, "x1")
 		for name, ask := range map[string]func() error{
-			"start": func() error { _, err := w.ops.StartRun(by(t, "kim"), replayAll()); return err },
-			"runs":  func() error { _, err := w.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}); return err },
-			"cancel": func() error {
-				_, err := w.ops.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})
-				return err
-			},
+			"start":  func() error { _, err := w.ops.StartRun(by(t, "kim"), replayAll()); return err },
+			"runs":   func() error { _, err := w.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}); return err },
+			"cancel": func() error { return errOf(w.ops.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})) },
 			"mark": func() error {
 				_, err := w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 				return err
@@ -343,31 +331,22 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 		Documents: w.docs, Finder: w.docs, Breaker: w.breaker, Counts: w.counts, Evidence: w.evidence,
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-	s, err := early.Status(t.Context(), ops.StatusQuery{})
-	require.NoError(t, err)
+	s := must(early.Status(t.Context(), ops.StatusQuery{}))(t)
 	require.Contains(t, s.RunsUnknown, "refused: nothing listens there")
-	_, err = early.Why(t.Context(), ops.WhyQuery{ID: id(1)})
+	_, err := early.Why(t.Context(), ops.WhyQuery{ID: id(1)})
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
-		"mark": func() error {
-			_, err := early.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
-			return err
-		},
-		"runs": func() error { _, err := early.RunList(t.Context(), ops.RunQuery{}); return err },
-		"cancel": func() error {
-			_, err := early.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})
-			return err
-		},
+		"mark":   func() error { return errOf(early.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})) },
+		"runs":   func() error { _, err := early.RunList(t.Context(), ops.RunQuery{}); return err },
+		"cancel": func() error { return errOf(early.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})) },
 	} {
 		err := act()
 		require.Equal(t, "refused", fault.CodeOf(err), "%s: %v", name, err)
 	}
 	require.Empty(t, w.docs.states)
-	change, err := early.Pause(by(t, "kim"), flowRequest("x"))
-	require.NoError(t, err)
+	change := must(early.Pause(by(t, "kim"), flowRequest("x")))(t)
 	require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
-	change, err = early.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"})
-	require.NoError(t, err)
+	change = must(early.Resume(by(t, "kim"), ops.ResumeFlow{Why: "x"}))(t)
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }
 
@@ -386,8 +365,7 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number-60_000, 10))
 	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
 
-	change, err := w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "we lost a minute", Force: true})
-	require.NoError(t, err)
+	change := must(w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "we lost a minute", Force: true}))(t)
 	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true},
 		[]any{change.Was.State, change.Is.State, change.Risk, change.Audited})
 	audits := w.audits()
@@ -398,8 +376,7 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 		require.Contains(t, string(audits[0].Detail), part)
 	}
 
-	change, err = w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "again", Force: true})
-	require.NoError(t, err)
+	change = must(w.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "again", Force: true}))(t)
 	require.Empty(t, change.Risk, "there was nothing to accept")
 	again, _ := w.sink.Heartbeats("web")
 	require.Equal(t, is.DatabaseID, again.DatabaseID)

@@ -260,13 +260,12 @@ func TestReleasesCountAsDocuments(t *testing.T) {
 			Kind: run.Reindex, DryRun: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.NotNamed},
 		})
 	}
-	res, err := ask()
-	require.NoError(t, err)
+	res := must(ask())(t)
 	require.Equal(t, []any{1, id(20_000)}, []any{res.Matched, res.First[0].ID})
 	for n := range int64(10_000) {
 		keys = append(keys, reconcile.Key{Class: reconcile.Edited, Line: n + 1, Document: id(n + 1)})
 	}
-	_, err = ask()
+	_, err := ask()
 	require.Equal(t, ops.Usage, refusal(err), "%v", err)
 	require.ErrorContains(t, err, "name more than 10000 documents or lines")
 }

@@ -83,12 +83,10 @@ func TestARunningRunIsResumed(t *testing.T) {
 	require.Empty(t, r.audited(run.CodeRunResume))
 
 	r.clock = r.clock.Add(3 * 60e9)
-	p, err := r.ops.RunResume(by(t, "kim"), words)
-	require.NoError(t, err)
+	p := must(r.ops.RunResume(by(t, "kim"), words))(t)
 	require.Equal(t, run.RunCompleted, p.Status)
 	require.Contains(t, p.Note, "its message could not be sent")
-	entries, err := r.ops.Audits(t.Context(), ops.AuditQuery{Run: id, Action: run.CodeRunResume})
-	require.NoError(t, err)
+	entries := must(r.ops.Audits(t.Context(), ops.AuditQuery{Run: id, Action: run.CodeRunResume}))(t)
 	require.Len(t, entries.Audits, 1)
 	_, err = r.ops.RunResume(by(t, "kim"), words)
 	require.Equal(t, ops.NotFound, refusal(err), "it has ended")
@@ -102,16 +100,14 @@ func TestAPausedFlowLeavesTheRun(t *testing.T) {
 	_, err := r.ops.Pause(by(t, "kim"), ops.FlowRequest{Why: "index rebuild"})
 	require.NoError(t, err)
 	began := r.clock
-	res, err := r.ops.RetryDocuments(by(t, "kim"), ops.RetryRequest{IDs: []string{id(1)}, Why: "x"})
-	require.NoError(t, err)
+	res := must(r.ops.RetryDocuments(by(t, "kim"), ops.RetryRequest{IDs: []string{id(1)}, Why: "x"}))(t)
 	require.Equal(t, began, r.clock)
 	require.Equal(t, run.RunRunning, res.Progress.Status)
 	require.Contains(t, res.Note, "the run is not over: the flow is paused by kim")
 	_, err = r.ops.Resume(by(t, "kim"), ops.ResumeFlow{Why: "it is built"})
 	require.NoError(t, err)
 	r.queue.Always(inmem.QueueDown())
-	p, err := r.ops.RunResume(by(t, "kim"), ops.RunRequest{Run: res.Run, Why: "x"})
-	require.NoError(t, err)
+	p := must(r.ops.RunResume(by(t, "kim"), ops.RunRequest{Run: res.Run, Why: "x"}))(t)
 	require.Equal(t, run.RunCompleted, p.Status)
 }
 
@@ -121,8 +117,7 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	r.fill(150)
 	r.queue.Always(inmem.QueueDown())
 	r.sink.applied = func() { r.sink.fails = fault.New(fault.Quota, "test: apply", "9002", "the log is full") }
-	started, err := r.ops.StartRun(until{by(t, "kim"), r.clock.Add(210 * time.Second)}, replayAll())
-	require.NoError(t, err)
+	started := must(r.ops.StartRun(until{by(t, "kim"), r.clock.Add(210 * time.Second)}, replayAll()))(t)
 	require.NotNil(t, started.Progress, "the state of a run that was executed is read whatever the breaker says")
 	require.Equal(t, []any{run.RunRunning, 100}, []any{started.Progress.Status, started.Progress.Done})
 	require.Contains(t, started.Note, "quota 9002")
@@ -138,7 +133,6 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	r.sink.fails, r.sink.applied = nil, nil
 	r.clock = r.clock.Add(10 * time.Minute)
 	r.queue.Always(inmem.QueueDown())
-	p, err := r.ops.RunResume(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "made room"})
-	require.NoError(t, err)
+	p := must(r.ops.RunResume(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "made room"}))(t)
 	require.Equal(t, []any{run.RunCompleted, 150}, []any{p.Status, p.Done})
 }

@@ -21,8 +21,7 @@ func TestRunItemsComeInPages(t *testing.T) {
 	q := ops.ItemQuery{Run: begun, Limit: 3}
 	for pages := 0; ; pages++ {
 		require.Less(t, pages, 10)
-		page, err := r.ops.RunItems(t.Context(), q)
-		require.NoError(t, err)
+		page := must(r.ops.RunItems(t.Context(), q))(t)
 		for _, i := range page.Items {
 			require.NotContains(t, seen, i.Document)
 			seen[i.Document] = i
@@ -44,10 +43,9 @@ func TestRunItemsComeInPages(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	r := newRuns(t)
-	table, err := r.ops.Report(t.Context(), "runs")
-	require.NoError(t, err)
+	table := must(r.ops.Report(t.Context(), "runs"))(t)
 	require.Equal(t, run.Table{Columns: []string{"run"}, Rows: [][]any{{"a"}}}, table)
-	_, err = r.ops.Report(t.Context(), "sales")
+	_, err := r.ops.Report(t.Context(), "sales")
 	require.Equal(t, ops.Usage, refusal(err))
 	require.EqualError(t, err, `report: expected one of runs, found "sales"`)
 	r.open(fault.Infrastructure, "connection")

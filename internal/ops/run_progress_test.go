@@ -30,13 +30,11 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	require.Equal(t, "2025-12-18T10:00:00-06:00", p.StartedAt.Format(time.RFC3339), "in the deployment's zone")
 
 	r.complete(begun)
-	p, err = r.ops.RunShow(t.Context(), begun)
-	require.NoError(t, err)
+	p = must(r.ops.RunShow(t.Context(), begun))(t)
 	require.Equal(t, run.RunCompletedWithFailures, p.Status)
 	require.Zero(t, p.LeftSeconds)
 
-	all, err := r.ops.RunList(t.Context(), ops.RunQuery{})
-	require.NoError(t, err)
+	all := must(r.ops.RunList(t.Context(), ops.RunQuery{}))(t)
 	require.Equal(t,
 		[]ops.RunSummary{
 			{Run: p.Run, State: ops.RunEnded, Says: "completed with failures", Batches: p.Stats.Batches},
@@ -67,19 +65,16 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	lease := run.RunLease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
 	r.addAndDo(lease, 1, 20)
 	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate
-	p, err := r.ops.RunShow(t.Context(), begun)
-	require.NoError(t, err)
+	p := must(r.ops.RunShow(t.Context(), begun))(t)
 	known, more := p.Known()
 	require.Equal(t, []any{20, 511, false, int64(245)}, []any{p.Done, known, more, p.LeftSeconds}, "491 at 2 a second")
 
 	r.clock = r.clock.Add(95 * time.Second) // 0.2 a second: the workers are slower than the rate
-	p, err = r.ops.RunShow(t.Context(), begun)
-	require.NoError(t, err)
+	p = must(r.ops.RunShow(t.Context(), begun))(t)
 	require.Equal(t, int64(2455), p.LeftSeconds)
 
 	require.NoError(t, r.runStore.EndHandOff(t.Context(), lease, run.Audit{}))
-	p, err = r.ops.RunShow(t.Context(), begun)
-	require.NoError(t, err)
+	p = must(r.ops.RunShow(t.Context(), begun))(t)
 	known, more = p.Known()
 	require.Equal(t, []any{20, false, int64(0)}, []any{known, more, p.LeftSeconds}, "the others have changed since")
 }
@@ -147,12 +142,9 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	words := ops.RunRequest{Run: theirs, Why: "x"}
 	batch := run.BatchID("dev", theirs, 1)
 	for name, ask := range map[string]func() error{
-		"show":   func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
-		"cancel": func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
-		"resume": func() error {
-			_, err := r.ops.RunResume(by(t, "pat"), words)
-			return err
-		},
+		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
+		"cancel":  func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
+		"resume":  func() error { return errOf(r.ops.RunResume(by(t, "pat"), words)) },
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
 		"batch":   func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Batch: batch}); return err },
@@ -169,13 +161,11 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	}
 	require.Equal(t, before, r.runStore.Audits(), "nothing was changed")
 
-	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1})
-	require.NoError(t, err)
+	all := must(r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}))(t)
 	require.Len(t, all.Runs, 1)
 	require.Equal(t, ours, all.Runs[0].ID, "behind another's")
 	for _, status := range []run.BatchStatus{"", run.Failed} {
-		batches, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
-		require.NoError(t, err)
+		batches := must(r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1}))(t)
 		require.Len(t, batches.Batches, 1, "behind thirty of another's")
 		require.Equal(t, []any{ours, 2}, []any{batches.Batches[0].Run, batches.Batches[0].Number})
 	}
@@ -212,8 +202,7 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 	for i := range 500 {
 		request.IDs = append(request.IDs, id(int64(i)))
 	}
-	p, err := r.ops.RunShow(t.Context(), r.start(request).Run)
-	require.NoError(t, err)
+	p := must(r.ops.RunShow(t.Context(), r.start(request).Run))(t)
 	var f struct {
 		IDs   []string
 		Named int `json:"ids_named"`
@@ -230,8 +219,7 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 			r.runStore.RunStore.StartRun(t.Context(),
 				run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain}, run.Audit{}))
 	}
-	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
-	require.NoError(t, err)
+	all := must(r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000}))(t)
 	require.Len(t, all.Runs, 103)
 	ended := all.Runs[100].ID
 	done, err := r.runStore.CancelRun(t.Context(), ended, run.Audit{})
@@ -240,15 +228,13 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 		return run.Audit{}
 	})
 	require.NoError(t, err)
-	all, err = r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
-	require.NoError(t, err)
+	all = must(r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000}))(t)
 	require.NotNil(t, all.Runs[99].Batches)
 	require.Nil(t, all.Runs[100].Batches, "the batches of the latest hundred are counted")
 	require.NotNil(t, all.Runs[101].Batches, "a running run without them would look as if all had ended")
 	q, ids := ops.RunQuery{Limit: 40}, []string(nil)
 	for range 3 {
-		page, err := r.ops.RunList(t.Context(), q)
-		require.NoError(t, err)
+		page := must(r.ops.RunList(t.Context(), q))(t)
 		for _, one := range page.Runs {
 			ids = append(ids, one.ID)
 		}
@@ -267,10 +253,9 @@ func TestCancelAndResume(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replayAll()).Run
 	words := ops.RunRequest{Run: begun, Why: "wrong filter"}
-	p, err := r.ops.RunCancel(by(t, "pat"), words)
-	require.NoError(t, err)
+	p := must(r.ops.RunCancel(by(t, "pat"), words))(t)
 	require.True(t, p.Cancel)
-	_, err = r.ops.RunResume(by(t, "pat"), words)
+	_, err := r.ops.RunResume(by(t, "pat"), words)
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "it is to be cancelled: resume it when it has ended")
 	entries := r.audited(run.CodeRunCancel)
@@ -283,14 +268,12 @@ func TestCancelAndResume(t *testing.T) {
 	require.ErrorContains(t, err, "is running")
 	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
 
-	p, err = r.ops.RunResume(by(t, "pat"), words)
-	require.NoError(t, err)
+	p = must(r.ops.RunResume(by(t, "pat"), words))(t)
 	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
 	require.Len(t, r.audited(run.CodeRunResume), 1)
 	messages := r.queue.Messages()
 	require.Len(t, messages, 2, "a manager gets a message")
-	notice, err := run.ReadPayload(messages[1].Body, run.RunMessage)
-	require.NoError(t, err)
+	notice := must(run.ReadPayload(messages[1].Body, run.RunMessage))(t)
 	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
 
 	for _, bad := range []ops.RunRequest{{Why: "x"}, {Run: begun}} {
@@ -313,8 +296,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	_, err = r.ops.RunCancel(by(t, "pat"), words)
 	require.NoError(t, err)
 	r.complete(begun)
-	p, err := r.ops.RunResume(by(t, "pat"), words)
-	require.NoError(t, err)
+	p := must(r.ops.RunResume(by(t, "pat"), words))(t)
 	require.Empty(t, p.Note)
 	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)
 	require.Equal(t, 2, r.queue.Sends(), "a manager sends its batches again")
@@ -375,8 +357,7 @@ func TestARunCanBeCancelledDuringAPause(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	_, err := r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "the wrong run"})
 	require.NoError(t, err)
-	p, err := r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: begun, Why: "x"})
-	require.NoError(t, err)
+	p := must(r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: begun, Why: "x"}))(t)
 	require.True(t, p.Cancel)
 	require.Equal(t, breaker.PausedFlow, r.flow().Flow())
 }

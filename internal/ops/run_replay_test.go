@@ -31,8 +31,7 @@ func TestAReplayAfterAFixRewritesTheMark(t *testing.T) {
 	require.Len(t, r.evidence.Files(), 3)
 
 	// A repair of the document does not change sql_writer.
-	state, err := json.Marshal(r.state(1))
-	require.NoError(t, err)
+	state := must(json.Marshal(r.state(1)))(t)
 	r.put(result(1, "mended", string(state)))
 	r.docs.states = nil
 	p := r.replayHere()
@@ -68,8 +67,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	for name, content := range first {
 		require.Equal(t, content, second[name])
 	}
-	e, err = r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-	require.NoError(t, err)
+	e = must(r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 	require.Contains(t, second, strings.TrimPrefix(e.Evidence, "web/")+"/error.json")
 	require.NotContains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json")
 	for _, written := range r.docs.states {

@@ -151,8 +151,7 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.DryRun = true
-			res, err := r.ops.StartRun(by(t, "pat"), c.request)
-			require.NoError(t, err)
+			res := must(r.ops.StartRun(by(t, "pat"), c.request))(t)
 			require.Equal(t, []any{true, "", c.matched, false}, []any{res.DryRun, res.Run, res.Matched, res.AtLeast})
 			require.Len(t, res.First, min(c.matched, 20))
 		})
@@ -217,8 +216,7 @@ func TestStartRun(t *testing.T) {
 
 	messages := r.queue.Messages()
 	require.Len(t, messages, 1)
-	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
-	require.NoError(t, err)
+	notice := must(run.ReadPayload(messages[0].Body, run.RunMessage))(t)
 	require.Equal(t, []any{res.Run, "web", 0}, []any{notice.RunID, notice.SysName, notice.Epoch})
 }
 
@@ -286,10 +284,7 @@ func TestAShadowChangesNothing(t *testing.T) {
 	for name, act := range map[string]func() error{
 		"start":  func() error { _, err := r.ops.StartRun(by(t, "pat"), replayAll()); return err },
 		"cancel": func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
-		"resume": func() error {
-			_, err := r.ops.RunResume(by(t, "pat"), words)
-			return err
-		},
+		"resume": func() error { return errOf(r.ops.RunResume(by(t, "pat"), words)) },
 		"mark": func() error {
 			_, err := r.ops.MarkCommitted(by(t, "pat"), ops.MarkRequest{ID: id(1), Why: "x"})
 			return err
@@ -336,12 +331,9 @@ func TestRunsWaitForSQL(t *testing.T) {
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{
-		"list": func() error { _, err := o.RunList(t.Context(), ops.RunQuery{}); return err },
-		"show": func() error { _, err := o.RunShow(t.Context(), "a"); return err },
-		"cancel": func() error {
-			_, err := o.RunCancel(by(t, "b"), ops.RunRequest{Run: "a", Why: "c"})
-			return err
-		},
+		"list":   func() error { _, err := o.RunList(t.Context(), ops.RunQuery{}); return err },
+		"show":   func() error { _, err := o.RunShow(t.Context(), "a"); return err },
+		"cancel": func() error { return errOf(o.RunCancel(by(t, "b"), ops.RunRequest{Run: "a", Why: "c"})) },
 		"report": func() error { _, err := o.Report(t.Context(), "runs"); return err },
 	} {
 		err := ask()
@@ -383,7 +375,6 @@ func TestARunThatRetentionDeletesIsLeftAlone(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Contains(t, []ops.Refusal{ops.NotFound, ops.Conflict}, refusal(err), says)
 	}
-	p, err := r.ops.RunShow(t.Context(), old)
-	require.NoError(t, err)
+	p := must(r.ops.RunShow(t.Context(), old))(t)
 	require.Equal(t, run.RunPurged, p.Status)
 }

@@ -58,8 +58,7 @@ func TestStatus(t *testing.T) {
 
 	w.clock = w.clock.Add(time.Hour)
 	w.open(fault.Quota, "9002")
-	s, err := w.ops.Status(t.Context(), ops.StatusQuery{})
-	require.NoError(t, err)
+	s = must(w.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
 		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
 	require.Zero(t, w.audit.calls, "the audit log is not read")
@@ -269,8 +268,7 @@ func TestTheTimerCountsWhateverTheFlowDoes(t *testing.T) {
 		stop()
 		w.clock = w.clock.Add(5 * time.Minute)
 		require.NoError(t, w.ops.SaveCounts(t.Context()))
-		c, err := w.counts.LoadCounts(t.Context())
-		require.NoError(t, err)
+		c := must(w.counts.LoadCounts(t.Context()))(t)
 		require.Equal(t, []any{w.clock, 1}, []any{c.At, c.Depth[invoice.Pending].Documents})
 	}
 	require.Zero(t, w.sink.heartbeats+w.audit.calls)
@@ -281,8 +279,7 @@ func TestTheTimerIsSilentAfterTwoTicks(t *testing.T) {
 	w := newWorld(t)
 	show := func() ops.Status {
 		t.Helper()
-		s, err := w.ops.Status(t.Context(), ops.StatusQuery{})
-		require.NoError(t, err)
+		s := must(w.ops.Status(t.Context(), ops.StatusQuery{}))(t)
 		return s
 	}
 	timer := func(s ops.Status) ops.DependencyView { return s.Dependencies[len(s.Dependencies)-1] }
@@ -336,8 +333,7 @@ func TestAStatusWaitsShortlyForSQL(t *testing.T) {
 			},
 		}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		begin := time.Now()
-		s, err := o.Status(t.Context(), ops.StatusQuery{})
-		require.NoError(t, err)
+		s := must(o.Status(t.Context(), ops.StatusQuery{}))(t)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		require.Equal(t, "test: open: infrastructure timeout: no answer", s.RunsUnknown)
 	})
@@ -356,8 +352,7 @@ func TestAStatusWaitsShortlyForBoth(t *testing.T) {
 			Stores: func(ctx context.Context) (ops.Stores, error) { return ops.Stores{}, silent(ctx) },
 		}, ops.Options{SysName: "web"})
 		begin := time.Now()
-		s, err := o.Status(t.Context(), ops.StatusQuery{})
-		require.NoError(t, err)
+		s := must(o.Status(t.Context(), ops.StatusQuery{}))(t)
 		require.Equal(t, 6*time.Second, time.Since(begin))
 		require.Equal(t, []string{ops.DepFailing, "timeout"}, []string{s.Dependencies[0].State, s.Dependencies[0].Code})
 		require.Equal(t, "test: ask: infrastructure timeout: no answer", s.RunsUnknown)
@@ -394,10 +389,8 @@ func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 	r.tick()
 	_, err := r.ops.Pause(by(t, "kim"), ops.FlowRequest{Why: long})
 	require.NoError(t, err)
-	s, err := r.ops.Status(t.Context(), ops.StatusQuery{})
-	require.NoError(t, err)
-	e, err := r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-	require.NoError(t, err)
+	s := must(r.ops.Status(t.Context(), ops.StatusQuery{}))(t)
+	e := must(r.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 	for _, text := range []string{s.Flow.Says, s.Flow.Reason, s.Attention[0].Says, e.Next, e.Flow} {
 		require.Less(t, len(text), 400)
 		require.Contains(t, text, "because because")
@@ -406,7 +399,6 @@ func TestLongWordsAreCutWhereTheyAreShown(t *testing.T) {
 	require.NoError(t, err)
 	r.fill(1)
 	r.start(ops.StartRequest{Kind: run.Replay, All: true, Why: long})
-	list, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1})
-	require.NoError(t, err)
+	list := must(r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}))(t)
 	require.Less(t, len(list.Runs[0].Why), 400)
 }

@@ -17,8 +17,7 @@ func TestWhyByLine(t *testing.T) {
 	require.ErrorContains(t, err, "no document names line 1; the ledger does not know it")
 
 	w.put(result(1, "a", ""))
-	e, err := w.ops.Why(t.Context(), line)
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), line))(t)
 	require.Equal(t, id(1), e.ID)
 	require.Equal(t,
 		&ops.AboutLine{
@@ -31,8 +30,7 @@ func TestWhyByLine(t *testing.T) {
 	w.put(documentOf(older, "web", 1, "old", ""), documentOf(theirs, "wbe", 1, "wrong environment", ""),
 		`{"id":"`+newer+
 			`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":2},"post-processing":{"duplicate_detail_uids":["1"]},"sql_writer":{"status":"pending"}}`)
-	e, err = w.ops.Why(t.Context(), line)
-	require.NoError(t, err)
+	e = must(w.ops.Why(t.Context(), line))(t)
 	require.Equal(t, newer, e.ID, "the newest result of this environment")
 	require.Equal(t,
 		&ops.LedgerLine{
@@ -62,8 +60,7 @@ func TestWhyByLine(t *testing.T) {
 func TestWhyByALineWithAnOlderResultOfAnotherEnvironment(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, "a", ""), documentOf("2025-12-17 09:00:00.000000-06:00-0001-9", "wbe", 1, "old", ""))
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{Line: 1})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{Line: 1}))(t)
 	require.Equal(t, id(1), e.ID)
 	require.Regexp(t, "^pending", e.Summary)
 	require.NotContains(t, e.Next, "sys_name")
@@ -73,8 +70,7 @@ func TestWhyByALineWithAnOlderResultOfAnotherEnvironment(t *testing.T) {
 func TestWhyByALineOfAnotherEnvironment(t *testing.T) {
 	w := newWorld(t)
 	w.put(documentOf("theirs", "wbe", 1, "a", ""))
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{Line: 1})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{Line: 1}))(t)
 	require.Equal(t, []string{"theirs", "wbe"}, []string{e.ID, e.SysName})
 	require.Contains(t, e.Summary, `it belongs to the environment "wbe", this app is "web"`)
 }

@@ -224,8 +224,7 @@ func TestWhy(t *testing.T) {
 				c.flow(w)
 			}
 			w.clock = start().Add(6 * time.Second)
-			e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-			require.NoError(t, err)
+			e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 			require.Equal(t, c.summary, e.Summary)
 			require.Equal(t, c.next, e.Next)
 			if c.nextTry == "" {
@@ -240,8 +239,7 @@ func TestWhy(t *testing.T) {
 func TestWhyListsTheAttempts(t *testing.T) {
 	w := newWorld(t)
 	w.put(result(1, tooLong(), scheduled(start().Add(20*time.Minute))))
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 	require.Equal(t, []int{3, 5}, []int{e.RetriesUsed, e.Retries})
 	require.Len(t, e.Attempts, 2)
 	require.Equal(t, "2025-12-18T09:46:00-06:00", e.Attempts[1].At.Format(time.RFC3339))
@@ -259,8 +257,7 @@ func TestWhyAsksTheStoreForTheEvidence(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, tooLong(), ""))
 	asked := func() string {
-		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-		require.NoError(t, err)
+		e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 		require.NotEmpty(t, e.Summary)
 		return e.Evidence
 	}
@@ -274,8 +271,7 @@ func TestWhyAsksTheStoreForTheEvidence(t *testing.T) {
 	second := asked()
 	require.Greater(t, second, first)
 	require.NotContains(t, second, "-ab", "that one is not complete")
-	shown, err := w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)})
-	require.NoError(t, err)
+	shown := must(w.ops.EvidenceShow(t.Context(), ops.EvidenceOfDocument{ID: id(1)}))(t)
 	paths := []string{}
 	for _, e := range shown.Episodes {
 		paths = append(paths, e.Path)
@@ -284,8 +280,7 @@ func TestWhyAsksTheStoreForTheEvidence(t *testing.T) {
 	w.put(result(1, "corrected", failed(1, fault.Document, "2628")))
 	require.Equal(t, second, asked())
 	w.put(result(2, "never kept", failed(1, fault.Document, "2628")))
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(2)})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(2)}))(t)
 	require.Empty(t, e.Evidence)
 	w.ops = ops.New(
 		ops.Ports{Documents: w.docs, Breaker: w.breaker, Counts: w.counts, Evidence: awayEvidence{w.evidence}},
@@ -308,8 +303,7 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 		w.run(id(1))
 	}
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
-	e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-	require.NoError(t, err)
+	e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 	require.Contains(t, e.Summary,
 		"5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, if another document was applied")
 }
@@ -321,8 +315,7 @@ func TestWhyNamesADocumentThatIsTooDeepForTheFeed(t *testing.T) {
 		nested := `"notes":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `,"sql_writer"`
 		doc := strings.Replace(result(1, "x", `{"status":"committed","outcome":"applied"}`), `"sql_writer"`, nested, 1)
 		w.put(doc)
-		e, err := w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)})
-		require.NoError(t, err)
+		e := must(w.ops.Why(t.Context(), ops.WhyQuery{ID: id(1)}))(t)
 		require.Equal(t, levels == 63, strings.HasPrefix(e.Warning, "document.too_deep: "),
 			"%d levels in one: %q", levels, e.Warning)
 	}
