@@ -50,16 +50,3 @@ func TestAuthBearerOnlyWhenOptionsSaySo(t *testing.T) {
 	}.do(t, run)
 	require.Equal(t, http.StatusOK, got)
 }
-
-func TestRoutesThatDoNotExist(t *testing.T) {
-	run := cosmosdbtest.Start(t)
-	for path, want := range map[string]int{
-		"/nope": 400, "/dbs/db/views/x": 400, "/dbs/db/colls/c/docs/d/attachments": 400,
-		"/dbs/db/colls/c/pkranges/0": 400,
-	} {
-		got, _, _ := rest{method: "GET", path: path}.do(t, run)
-		require.Equal(t, want, got, path)
-	}
-	got, _, _ := rest{method: "PUT", path: "/"}.do(t, run)
-	require.Equal(t, http.StatusMethodNotAllowed, got)
-}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
@@ -145,108 +142,4 @@ func TestFeedNeverDividesABatch(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, []int{0, 10}, len(resp.Items))
 	}
-}
-
-func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
-	ctx := context.Background()
-	var clock atomic.Int64
-	clock.Store(1_766_000_000)
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) {
-		o.Ranges = 1
-		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
-	})
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 3, 1)
-	clock.Add(100)
-	_, err := c.CreateItem(ctx, pk("p"), []byte(`{"id":"late","pk":"p"}`), nil)
-	require.NoError(t, err)
-	from := time.Unix(1_766_000_050, 0)
-	got, token := follow(t, c, azcosmos.ChangeFeedOptions{FeedRange: &feedRanges(t, c)[0], StartFrom: &from})
-	require.Len(t, got, 1)
-	require.Equal(t, "late", got[0].ID)
-	got, _ = follow(t, c, azcosmos.ChangeFeedOptions{Continuation: &token, StartFrom: &from})
-	require.Empty(t, got)
-
-	read := func(headers map[string]string) (int, http.Header, int) {
-		h := map[string]string{"A-IM": "Incremental feed", "x-ms-documentdb-partitionkeyrangeid": "0"}
-		for n, v := range headers {
-			h[n] = v
-		}
-		code, header, body := onDocs("GET", h, "").do(t, run)
-		documents, _ := body["Documents"].([]any)
-		return code, header, len(documents)
-	}
-	code, header, n := read(nil)
-	require.Equal(t, 200, code)
-	require.Equal(t, 4, n)
-	etag := header.Get("Etag")
-	require.Equal(t, `"4"`, etag)
-	code, header, _ = read(
-		map[string]string{"If-None-Match": etag, "x-ms-documentdb-partitionkeyrangeid": containerRID(t, run) + ",0"})
-	require.Equal(t, 304, code)
-	require.Equal(t, "0", header.Get("x-ms-item-count"), "the .NET SDK reads it, also where there is no body")
-	require.Equal(t, etag, header.Get("Etag"))
-	code, header, n = read(map[string]string{"x-ms-max-item-count": "3"})
-	require.Equal(t, 200, code)
-	require.Equal(t, 3, n)
-	require.Equal(t, `"3"`, header.Get("Etag"))
-	code, header, _ = read(map[string]string{"If-None-Match": "*"})
-	require.Equal(t, 304, code, "* begins now")
-	require.Equal(t, `"4"`, header.Get("Etag"))
-	for name, tc := range map[string]struct {
-		headers map[string]string
-		want    int
-	}{
-		"no such range":         {map[string]string{"x-ms-documentdb-partitionkeyrangeid": "7"}, 410},
-		"of another container":  {map[string]string{"x-ms-documentdb-partitionkeyrangeid": "AAAAAAAAAAA=,0"}, 410},
-		"continuation not ours": {map[string]string{"If-None-Match": "garbage"}, 400},
-		"not a date":            {map[string]string{"If-Modified-Since": "yesterday"}, 400},
-		"all versions mode":     {map[string]string{"A-IM": "Full-Fidelity Feed"}, 400},
-		"limited by epk":        {map[string]string{"x-ms-start-epk": "", "x-ms-end-epk": "00"}, 304},
-	} {
-		code, _, _ := read(tc.headers)
-		require.Equal(t, tc.want, code, name)
-	}
-	code, _, _ = onDocs("GET", map[string]string{"A-IM": "Incremental feed"}, "").do(t, cosmosdbtestTwoRanges(t))
-	require.Equal(t, 400, code, "a feed over several ranges")
-}
-
-// The Java SDK's processor asks for the metadata beside the document.
-func TestFeedWithMetadataBesideTheDocument(t *testing.T) {
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
-	run.Container(t, "db", "logs", "/id")
-	code, _, created := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `["1"]`},
-		`{"id":"1","n":7}`).do(t, run)
-	require.Equal(t, 201, code)
-	feed := feedOf("0", "")
-	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "2021-09-15"
-	code, _, body := feed.do(t, run)
-	require.Equal(t, 200, code)
-	require.Equal(t,
-		[]any{
-			map[string]any{"current": created, "metadata": map[string]any{"lsn": 1.0, "crts": created["_ts"]}},
-		}, body["Documents"])
-	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "1999-01-01"
-	code, _, body = feed.do(t, run)
-	require.Equal(t, 400, code)
-	require.Contains(t, body["message"], "not implemented by this emulator")
-}
-
-// containerRID is the resource id of db/logs.
-func containerRID(t *testing.T, run *cosmosdbtest.Running) string {
-	t.Helper()
-	_, _, body := rest{
-		method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs",
-	}.do(t, run)
-	rid, _ := body["_rid"].(string)
-	require.NotEmpty(t, rid)
-	return rid
-}
-
-// cosmosdbtestTwoRanges is another account whose db/logs has two ranges.
-func cosmosdbtestTwoRanges(t *testing.T) *cosmosdbtest.Running {
-	t.Helper()
-	run := cosmosdbtest.Start(t)
-	run.Container(t, "db", "logs", "/pk")
-	return run
 }

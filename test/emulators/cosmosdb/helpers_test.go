@@ -132,3 +132,11 @@ func onDoc(method, id string, headers map[string]string, body string) rest {
 		link: "dbs/db/colls/logs/docs/" + id, headers: h, body: body,
 	}
 }
+
+// allDocuments reads every document of a container as text.
+func allDocuments(t *testing.T, c *azcosmos.ContainerClient) []string {
+	t.Helper()
+	got, _, err := rows(context.Background(), c, "SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
+	require.NoError(t, err)
+	return got
+}

@@ -2,7 +2,6 @@ package cosmosdb_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -136,22 +135,6 @@ func withoutSystem(t *testing.T, doc []byte) string {
 	return content + "}"
 }
 
-func TestPatchOperationLimit(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	_, err := c.CreateItem(ctx, pk("d"), []byte(`{"id":"d"}`), nil)
-	require.NoError(t, err)
-	for n, want := range map[int]int{0: 400, 1: 0, 10: 0, 11: 400} {
-		var ops azcosmos.PatchOperations
-		for i := range n {
-			ops.AppendSet(fmt.Sprintf("/m%d", i), i)
-		}
-		_, err := c.PatchItem(ctx, pk("d"), "d", ops, nil)
-		got, _ := status(t, err)
-		require.Equal(t, want, got, "%d operations", n)
-	}
-}
-
 func TestPatchOfThePartitionKeyIsRefused(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/k/key")
@@ -164,38 +147,4 @@ func TestPatchOfThePartitionKeyIsRefused(t *testing.T) {
 		got, _ := status(t, err)
 		require.Equal(t, want, got, path)
 	}
-}
-
-func TestPatchCondition(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	_, err := c.CreateItem(ctx, pk("d"),
-		[]byte(`{"id":"d","n":0,"sql_writer":{"status":"Done"},"post-processing":{"x":1},"IVCE_DTL_UID":7}`), nil)
-	require.NoError(t, err)
-	for condition, want := range map[string]int{
-		`from c where c.sql_writer.status = 'Done'`:                 0,
-		`FROM r WHERE r.sql_writer.status = 'Done'`:                 0,
-		`from c where c['post-processing'].x = 1`:                   0,
-		`from c where c.IVCE_DTL_UID IN (6, 7) AND IS_DEFINED(c.n)`: 0,
-		`from c where c.sql_writer.status = 'done'`:                 412,
-		`from c where c.missing = 1`:                                412,
-		`from c where NOT (c.missing = 1)`:                          412,
-		`c.n = 1`:                                                   400,
-		`from c where`:                                              400,
-		`from c where x.n = 1`:                                      400,
-		`from c where c.n = @n`:                                     400,
-		`from c where c.n = 1 order by c.n`:                         400,
-		`select * from c where c.n = 1`:                             400,
-		`from c where EXISTS (SELECT 1 FROM t IN c.list)`:           400,
-	} {
-		var ops azcosmos.PatchOperations
-		ops.AppendIncrement("/n", 1)
-		ops.SetCondition(condition)
-		_, err := c.PatchItem(ctx, pk("d"), "d", ops, nil)
-		got, _ := status(t, err)
-		require.Equal(t, want, got, "%s: %v", condition, err)
-	}
-	read, err := c.ReadItem(ctx, pk("d"), "d", nil)
-	require.NoError(t, err)
-	require.Contains(t, string(read.Value), `"n":4,`, "only the four with a true condition were applied")
 }

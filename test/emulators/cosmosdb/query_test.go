@@ -76,80 +76,6 @@ func TestQueryGatewayRefusals(t *testing.T) {
 	}
 }
 
-func TestQueryInsideOnePartitionKey(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/pk")
-	seed(t, c, 30, 3)
-	for query, want := range map[string][]string{
-		"SELECT VALUE c.n FROM c WHERE c.n < 10":                   {"1", "4", "7"},
-		"SELECT VALUE COUNT(1) FROM c":                             {"10"},
-		"SELECT VALUE COUNT(c.missing) FROM c":                     {"0"},
-		"SELECT VALUE c.n FROM c WHERE c.n > 18 ORDER BY c.n DESC": {"28", "25", "22", "19"},
-		"SELECT TOP 2 VALUE c.n FROM c ORDER BY c.n DESC":          {"28", "25"},
-		"SELECT TOP @t VALUE c.n FROM c":                           {"1", "4"},
-		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 3 LIMIT 2":    {"10", "13"},
-		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 9 LIMIT 5":    {"28"},
-	} {
-		var params []azcosmos.QueryParameter
-		if strings.Contains(query, "@t") {
-			params = []azcosmos.QueryParameter{{Name: "@t", Value: 2}}
-		}
-		got, _, err := rows(ctx, c, query, pk("p1"), &azcosmos.QueryOptions{PageSizeHint: 2, QueryParameters: params})
-		require.NoError(t, err, query)
-		require.Equal(t, want, got, query)
-	}
-	got, _, err := rows(ctx, c, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p2' AND c.n >= 0",
-		azcosmos.NewPartitionKey(), nil)
-	require.NoError(t, err, "a WHERE that pins the partition key limits the query like the header")
-	require.Equal(t, []string{"10"}, got)
-	for _, query := range []string{
-		"SELECT DISTINCT c.pk FROM c", "SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk",
-		"SELECT VALUE MAX(c.n) FROM c",
-		"SELECT COUNT(1) AS n FROM c", "SELECT VALUE COUNT(1) + 1 FROM c", "SELECT TOP -1 * FROM c",
-		"SELECT TOP 'x' * FROM c",
-	} {
-		_, _, err := rows(ctx, c, query, pk("p1"), nil)
-		requireStatus(t, 400, err)
-	}
-}
-
-func TestQueryOrderByTwoPathsNeedsACompositeIndex(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	plain := run.Container(t, "db", "plain", "/pk")
-	indexed := run.Container(t, "db", "indexed", "/pk", func(p *azcosmos.ContainerProperties) {
-		p.IndexingPolicy = &azcosmos.IndexingPolicy{
-			Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
-			IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}}, ExcludedPaths: []azcosmos.ExcludedPath{},
-			CompositeIndexes: [][]azcosmos.CompositeIndex{{
-				{Path: "/pk", Order: azcosmos.CompositeIndexAscending},
-				{Path: "/n", Order: azcosmos.CompositeIndexDescending},
-			}},
-		}
-	})
-	seed(t, plain, 4, 1)
-	seed(t, indexed, 4, 1)
-	for orderBy, want := range map[string][]string{
-		"c.pk, c.n DESC":       {"3", "2", "1", "0"},
-		"c.pk DESC, c.n":       {"0", "1", "2", "3"},
-		"c.pk, c.n":            nil,
-		"c.n DESC, c.pk":       nil,
-		"c.pk, c.n DESC, c.id": nil,
-	} {
-		query := "SELECT VALUE c.n FROM c ORDER BY " + orderBy
-		_, _, err := rows(ctx, plain, query, pk("p0"), nil)
-		requireStatus(t, 400, err)
-		require.ErrorContains(t, err, "composite index")
-		got, _, err := rows(ctx, indexed, query, pk("p0"), nil)
-		if want == nil {
-			requireStatus(t, 400, err)
-			continue
-		}
-		require.NoError(t, err, query)
-		require.Equal(t, want, got, query)
-	}
-}
-
 func TestQueryNeedsTheCrossPartitionHeader(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/pk")
@@ -295,21 +221,6 @@ func TestQueryWhileDocumentsArePatched(t *testing.T) {
 	}
 }
 
-func TestQueryPagesEndAt4MB(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 }).Container(t, "db", "logs", "/pk")
-	for i := range 6 {
-		_, err := c.CreateItem(ctx, pk("p"),
-			fmt.Appendf(nil, `{"id":"%d","pk":"p","t":"%s"}`, i, strings.Repeat("x", 1_500_000)), nil)
-		require.NoError(t, err)
-	}
-	pager := c.NewQueryItemsPager("SELECT * FROM c", pk("p"), nil)
-	first, err := pager.NextPage(ctx)
-	require.NoError(t, err)
-	require.Len(t, first.Items, 3)
-	require.NotNil(t, first.ContinuationToken)
-}
-
 func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	ctx := context.Background()
 	run := cosmosdbtest.Start(t)
@@ -328,24 +239,6 @@ func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	}, `{"query":"SELECT * FROM c"}`).do(t, run)
 	require.Equal(t, 410, code)
 	require.Equal(t, "1002", header.Get("x-ms-substatus"))
-}
-
-func TestQueryHierarchicalPartitionKey(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/a", func(p *azcosmos.ContainerProperties) {
-		p.PartitionKeyDefinition.Paths = []string{"/a", "/b"}
-	})
-	for i := range 20 {
-		key := pk(fmt.Sprint("a", i%2)).AppendString(fmt.Sprint("b", i%5))
-		_, err := c.CreateItem(ctx, key, fmt.Appendf(nil, `{"id":"%d","a":"a%d","b":"b%d"}`, i, i%2, i%5), nil)
-		require.NoError(t, err)
-	}
-	got, _, err := rows(ctx, c, "SELECT * FROM c", pk("a1"), nil)
-	require.NoError(t, err)
-	require.Len(t, got, 10, "a prefix of the key")
-	got, _, err = rows(ctx, c, "SELECT * FROM c", pk("a1").AppendString("b3"), nil)
-	require.NoError(t, err)
-	require.Len(t, got, 2)
 }
 
 // A limit that no continuation fits is refused, as the service does (docs/facts.md F109).

@@ -3,9 +3,6 @@ package cosmosdb_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -174,103 +171,4 @@ func TestSplitAQueryGoesOnOverTheChildren(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An SDK with a query plan reads range by range: after 410 it takes the parent's continuation to both children.
-func TestSplitARangesPageGoesOnInTheChildren(t *testing.T) {
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 })
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 60, 60)
-	seen := map[any]int{}
-	ask := func(rangeID, token string) (code int, next string) {
-		code, header, body := onDocs("POST", map[string]string{
-			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID,
-			"x-ms-max-item-count": "5", "x-ms-continuation": token,
-		}, `{"query":"SELECT VALUE c.id FROM c"}`).do(t, run)
-		documents, _ := body["Documents"].([]any)
-		for _, id := range documents {
-			seen[id]++
-		}
-		return code, header.Get("x-ms-continuation")
-	}
-	_, token := ask("0", "")
-	_, err := run.Server.Split("db", "logs", "0")
-	require.NoError(t, err)
-	code, _ := ask("0", token)
-	require.Equal(t, 410, code)
-	for rangeID, next := range map[string]string{"1": "", "2": token, "3": token} {
-		for page := 0; page == 0 || next != ""; page++ {
-			require.Less(t, page, 100, "the pages never end")
-			code, next = ask(rangeID, next)
-			require.Equal(t, 200, code)
-		}
-	}
-	require.Len(t, seen, 60)
-	for id, times := range seen {
-		require.Equal(t, 1, times, id)
-	}
-}
-
-// The parent's rows of ORDER BY are not the child's: going on would skip some.
-func TestSplitAnOrderedPageOfTheParentIsNotContinued(t *testing.T) {
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 1, 0 })
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 20, 20)
-	ask := func(rangeID, token string) (int, http.Header) {
-		code, header, _ := onDocs("POST", map[string]string{
-			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID,
-			"x-ms-max-item-count": "2", "x-ms-continuation": token,
-		}, `{"query":"SELECT * FROM c ORDER BY c.n"}`).do(t, run)
-		return code, header
-	}
-	code, header := ask("0", "")
-	require.Equal(t, 200, code)
-	_, err := run.Server.Split("db", "logs", "0")
-	require.NoError(t, err)
-	code, _ = ask("1", header.Get("x-ms-continuation"))
-	require.Equal(t, 400, code)
-	code, header = ask("1", "")
-	require.Equal(t, 200, code)
-	code, _ = ask("1", header.Get("x-ms-continuation"))
-	require.Equal(t, 200, code)
-}
-
-func TestSplitOverTheControlEndpoint(t *testing.T) {
-	run := cosmosdbtest.Start(t)
-	run.Container(t, "db", "logs", "/id")
-	split := func(body string) (int, string) {
-		resp, err := http.Post(run.URL+"_emulator/split", "application/json", strings.NewReader(body)) //nolint:noctx // loopback
-		require.NoError(t, err)
-		defer func() { require.NoError(t, resp.Body.Close()) }()
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, string(text)
-	}
-	code, answer := split(`{"database":"db","container":"logs","range":"1"}`)
-	require.Equal(t, 200, code)
-	require.JSONEq(t, `{"children":["2","3"]}`, answer)
-	for _, wrong := range []string{
-		`{"database":"db","container":"logs","range":"1"}`, `{"database":"db","container":"none","range":"0"}`, `{`,
-	} {
-		code, answer := split(wrong)
-		require.Equal(t, 400, code)
-		require.Contains(t, answer, "error")
-	}
-}
-
-func TestSplitEndsWhereARangeIsOneHashWide(t *testing.T) {
-	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
-	run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) {
-		p.PartitionKeyDefinition.Version = 1
-	})
-	id, splits := "0", 0
-	for splits < 100 {
-		children, err := run.Server.Split("db", "logs", id)
-		if err != nil {
-			require.ErrorContains(t, err, "too narrow")
-			break
-		}
-		id, splits = children[0], splits+1
-	}
-	require.Equal(t, 32, splits, "the hashes of version 1 have 32 bits")
 }
